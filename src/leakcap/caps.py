@@ -1,0 +1,242 @@
+"""What may be capped. Plain data: `leakage/measures.py` knows how each kind is measured.
+
+Every cap is a promise about the best possible attacker, who knows the pool, the code, all worlds and all
+outputs; not the secret world and not the noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap import checks
+from leakcap.errors import CapError, InputError
+
+__all__ = [
+    "AnyInference",
+    "Cap",
+    "Identification",
+    "Membership",
+    "MutualInformation",
+    "NameAMember",
+    "Precision",
+    "Task",
+    "TruePositiveRate",
+    "any_inference",
+    "as_caps",
+    "identification",
+    "membership",
+    "mip",
+    "mutual_information",
+    "name_a_member",
+    "precision",
+    "task",
+    "true_positive_rate",
+]
+
+
+@dataclass(frozen=True)
+class Cap:
+    """One limit on what an adversary can do."""
+
+    @property
+    def limit(self) -> float:
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Membership(Cap):
+    success: float
+
+    @property
+    def limit(self) -> float:
+        return self.success
+
+    def describe(self) -> str:
+        return f"guess whether a person named in advance took part: at most {self.success:.1%}"
+
+
+@dataclass(frozen=True)
+class NameAMember(Cap):
+    success: float
+
+    @property
+    def limit(self) -> float:
+        return self.success
+
+    def describe(self) -> str:
+        return f"name any one person who took part: right at most {self.success:.1%} of the time"
+
+
+@dataclass(frozen=True)
+class Precision(Cap):
+    claims: float
+    at_most: float
+
+    @property
+    def limit(self) -> float:
+        return self.at_most
+
+    def describe(self) -> str:
+        return (
+            f"claim that a given person took part, in at least {self.claims:.2%} of releases: "
+            f"right at most {self.at_most:.1%} of the time"
+        )
+
+
+@dataclass(frozen=True)
+class Identification(Cap):
+    success: float
+
+    @property
+    def limit(self) -> float:
+        return self.success
+
+    def describe(self) -> str:
+        return f"name the secret world (everybody's participation at once): at most {self.success:.1%}"
+
+
+@dataclass(frozen=True)
+class AnyInference(Cap):
+    prior: float
+    success: float
+
+    @property
+    def limit(self) -> float:
+        return self.success
+
+    def describe(self) -> str:
+        return f"any guess that succeeds {self.prior:.2%} of the time without the release: at most {self.success:.1%}"
+
+
+@dataclass(frozen=True)
+class MutualInformation(Cap):
+    nats: float
+
+    @property
+    def limit(self) -> float:
+        return self.nats
+
+    def describe(self) -> str:
+        return f"information about the secret world: at most {self.nats:.4g} nats"
+
+
+@dataclass(frozen=True)
+class TruePositiveRate(Cap):
+    fpr: float
+    at_most: float
+
+    @property
+    def limit(self) -> float:
+        return self.at_most
+
+    def describe(self) -> str:
+        return f"recognise a participant while accusing {self.fpr:.2%} of the others: at most {self.at_most:.2%}"
+
+
+@dataclass(frozen=True, eq=False)
+class Task(Cap):
+    wins: npt.NDArray[np.float64] | Callable[[npt.NDArray[np.bool_]], npt.ArrayLike] = field(repr=False)
+    success: float
+
+    @property
+    def limit(self) -> float:
+        return self.success
+
+    def describe(self) -> str:
+        return f"the custodian's own task: at most {self.success:.1%}"
+
+
+CapLike: TypeAlias = Cap | Iterable[Cap]
+
+
+def membership(success: float) -> Membership:
+    """Nobody may guess any one person's participation with more than this success.
+
+    At sampling rates other than 1/2 the success is the *balanced* one (the mean of the rates at which
+    participants and others are recognised): plain accuracy is blind there.
+    """
+    if checks.probability(success=success) <= 0.5:
+        raise CapError("membership success starts at 0.5 (a coin flip): choose a cap above 0.5, for example 0.55")
+    return Membership(float(success))
+
+
+def mip(eta: float) -> Membership:
+    """eta-MIP: membership success at most 1/2 + eta."""
+    if not 0 < checks.probability(eta=eta) <= 0.5:
+        raise CapError("eta must be above 0 and at most 0.5")
+    return Membership(0.5 + float(eta))
+
+
+def name_a_member(success: float) -> NameAMember:
+    """Nobody may name a participant of their own choice with more than this success (prior: the rate)."""
+    return NameAMember(checks.probability(success=success))
+
+
+def precision(claims: float, at_most: float) -> Precision:
+    """Claims "this person took part", made in at least a share `claims` of releases, are right at most this often."""
+    if checks.probability(claims=claims) == 0:
+        raise CapError("claims must be above 0: a claim that is never made has no precision")
+    return Precision(float(claims), checks.probability(at_most=at_most))
+
+
+def identification(success: float) -> Identification:
+    """Nobody may name the whole secret world with more than this success."""
+    return Identification(checks.probability(success=success))
+
+
+def any_inference(prior: float, success: float) -> AnyInference:
+    """No guess of prior success `prior`, whatever it is about, may succeed more often than `success`."""
+    checks.fraction(prior=prior)
+    if checks.probability(success=success) <= prior:
+        raise CapError("success must lie above the prior: an attacker without the release has the prior already")
+    return AnyInference(float(prior), float(success))
+
+
+def mutual_information(nats: float) -> MutualInformation:
+    """The release may carry at most this much information about the secret world."""
+    return MutualInformation(checks.positive(nats=nats))
+
+
+def true_positive_rate(fpr: float, at_most: float) -> TruePositiveRate:
+    """At a false positive rate `fpr`, at most this share of participants may be recognised, for every person."""
+    checks.fraction(fpr=fpr)
+    if checks.probability(at_most=at_most) <= fpr:
+        raise CapError("at_most must lie above fpr: blind accusation already has a true positive rate of fpr")
+    return TruePositiveRate(float(fpr), float(at_most))
+
+
+def task(wins: npt.ArrayLike | Callable[[npt.NDArray[np.bool_]], npt.ArrayLike], success: float) -> Task:
+    """Any criterion of success: `wins[w, g]` is 1 (or a probability) when guess `g` wins in world `w`.
+
+    `wins` may be a function of the `(m, n)` masks, for worlds that are drawn later.
+    """
+    checks.probability(success=success)
+    if callable(wins):
+        return Task(wins, float(success))
+    return Task(as_wins(wins), float(success))
+
+
+def as_wins(wins: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """A checked `(m, guesses)` table of winning probabilities."""
+    table = np.asarray(wins, dtype=np.float64)
+    if table.ndim != 2 or table.size == 0:
+        raise InputError("wins must be a table with one row per world and one column per guess")
+    if not np.isfinite(table).all() or table.min() < 0 or table.max() > 1:
+        raise InputError("wins must hold 0, 1 or probabilities between them")
+    return table
+
+
+def as_caps(cap: CapLike) -> tuple[Cap, ...]:
+    """One cap or several, as a tuple; all of them must hold."""
+    caps = (cap,) if isinstance(cap, Cap) else tuple(cap) if isinstance(cap, Iterable) else ()
+    if not caps or not all(isinstance(one, Cap) for one in caps):
+        raise CapError("cap must be a cap such as leakcap.membership(0.55), or a list of them")
+    return caps

@@ -1,0 +1,24 @@
+"""Leakage: whitened outputs in, what the best adversaries know out. Knows no noise class."""
+
+from leakcap.leakage.certify import Effort, Findings, certify
+from leakcap.leakage.confidence import Attempts, Mean
+from leakcap.leakage.measures import Observed, measure, needs, prior
+from leakcap.leakage.posterior import Cells, Sampled
+from leakcap.leakage.tasks import observe_worlds
+from leakcap.leakage.units import observe_units
+
+__all__ = [
+    "Attempts",
+    "Cells",
+    "Effort",
+    "Findings",
+    "Mean",
+    "Observed",
+    "Sampled",
+    "certify",
+    "measure",
+    "needs",
+    "observe_units",
+    "observe_worlds",
+    "prior",
+]

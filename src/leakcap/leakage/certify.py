@@ -1,0 +1,185 @@
+"""One certifying pass: every figure of a certificate, bounded together on fresh draws.
+
+Statements are counted before anything is drawn and share one failure probability. Draws depend on the
+outputs, never on the secret world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+
+from leakcap import convert
+from leakcap.caps import Cap
+from leakcap.leakage.collusion import known_sizes, observe_known
+from leakcap.leakage.confidence import Bound, Floats, Mean, log_term, upper
+from leakcap.leakage.measures import Needs, Observed, balanced_by_information, measure, thresholds
+from leakcap.leakage.posterior import Cells, Sampled, Source
+from leakcap.leakage.tasks import WorldMeans, default_priors, observe_worlds
+from leakcap.leakage.units import UnitMeans, observe_units
+from leakcap.worlds import Worlds
+
+__all__ = ["COARSEST", "Effort", "Findings", "certify", "count_bounds", "grid_step"]
+
+FINEST, COARSEST = 2.0**-10, 2.0**-6  # steps of the release grid, in noise deviations
+FLOPS = 4e12  # what one stage of a pass may cost before units are screened
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How many independent releases are drawn for what; fixed before the first one is."""
+
+    units: int
+    screening: int  # a first stage for all units, when the full number for all would cost too much
+    worlds: int
+    known: int
+
+    @classmethod
+    def of(cls, draws: int, m: int, n: int) -> Effort:
+        affordable = int(FLOPS / (2 * m * n))
+        screening = draws if draws <= affordable else max(2048, affordable)
+        return cls(
+            draws,
+            min(draws, screening),
+            int(min(draws, max(4096, 2**26 // m))),
+            int(np.clip(FLOPS / 16 / (2 * m * n), 1024, 4096)),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """What a pass has certified. All figures hold together with probability `1 - gamma`."""
+
+    exposure: Floats  # per unit; custodian side
+    membership: float
+    naming: float
+    sticks: tuple[tuple[float, float], ...]  # (t, bound on the worst unit's E(q_u - t)_+)
+    curve: tuple[tuple[float, float], ...]
+    mutual_information: float
+    known: tuple[tuple[int, float], ...]
+    values: tuple[float, ...]  # one per cap
+    integrated: bool
+    gamma: float
+    bounds: int
+    effort: Effort
+
+
+def grid_step(points: Floats, m: int, n: int) -> float | None:
+    """The step of the grid on which a rank-one release can be summed exactly; None if that is too costly."""
+    if points.shape[1] != 1:
+        return None
+    step = FINEST
+    while step <= COARSEST:
+        cells = Cells(points[:, 0], step).cells
+        if cells * m <= 2**23 and 2.0 * cells * m * n <= FLOPS:
+            return step
+        step *= 2
+    return None
+
+
+def count_bounds(m: int, n: int, sticks: int, wanted: Needs, stages: int) -> int:
+    """How many statements a pass makes."""
+    return (
+        stages * n * (1 + sticks) + 1 + len(priors_for(m, wanted)) + 1 + len(wanted.tasks) + len(known_sizes(m, n)) * n
+    )
+
+
+def priors_for(m: int, wanted: Needs) -> tuple[Fraction, ...]:
+    return tuple(sorted({*default_priors(m), *wanted.priors}))
+
+
+def certify(
+    points: Floats,
+    worlds: Worlds,
+    caps: Sequence[Cap],
+    wanted: Needs,
+    gamma: float,
+    effort: Effort,
+    seed: np.random.SeedSequence,
+    mi_ceiling: float,
+    distance: float,
+    step: float | None,
+    memory: int,
+) -> Findings:
+    """Certify whitened outputs (`points`, noise of unit variance in every direction) once.
+
+    Guarantee: with probability at least `1 - gamma` over the draws, every figure bounds the best attacker's
+    in the finite game, for releases whose law is within `distance` (total variation) of the ideal one.
+    """
+    m, n = worlds.m, worlds.n
+    cuts = thresholds(worlds.rate)
+    stages = 1 if step or effort.screening >= effort.units else 2
+    bounds = count_bounds(m, n, len(cuts), wanted, stages)
+    bound: Bound = partial(upper, log_term=log_term(gamma, bounds))
+    first, second, third, fourth = seed.spawn(4)
+
+    def source(draws: int, child: np.random.SeedSequence) -> Source:
+        return Cells(points[:, 0], step) if step else Sampled(points, draws, child)
+
+    units = observe_units(source(effort.screening, first), worlds, cuts, None, memory)
+    if stages == 2:
+        limit = min([cap.limit for cap in caps if cap.limit > 0.5] or [1.0])
+        near = np.flatnonzero(bound(units.balanced.blurred(distance)) > limit)
+        if len(near):
+            closer = observe_units(Sampled(points, effort.units, second), worlds, cuts, near, memory)
+            units = _merge(units, closer, near, bound)
+    units = replace(
+        units,
+        balanced=units.balanced.blurred(distance),
+        sticks=units.sticks.blurred(2 * distance),
+        naming=units.naming.blurred(distance),
+    )
+    seen_worlds = _blur(observe_worlds(source(effort.worlds, third), priors_for(m, wanted), wanted.tasks), distance, m)
+    seen = Observed(worlds.rate, m, mi_ceiling, units, seen_worlds)
+    by_information = balanced_by_information(mi_ceiling, worlds.rate)
+    exposure = np.minimum(bound(units.balanced), by_information)
+    mi = min(mi_ceiling, float(bound(seen_worlds.information)[0]))
+    known = []
+    for k, child in zip(known_sizes(m, n), fourth.spawn(len(known_sizes(m, n))), strict=True):
+        success = observe_known(Sampled(points, effort.known, child), worlds, k).blurred(distance)
+        known.append((k, min(1.0, float(bound(success).max()))))
+    return Findings(
+        exposure=exposure,
+        membership=float(exposure.max()),
+        naming=min(1.0, float(bound(units.naming)[0]), float(convert.posterior(mi_ceiling, worlds.rate))),
+        sticks=tuple(zip(cuts.tolist(), bound(units.sticks).max(axis=1).tolist(), strict=True)),
+        curve=tuple(
+            (float(p), min(1.0, float(s), float(convert.posterior(mi, float(p)))))
+            for p, s in zip(seen_worlds.priors, bound(seen_worlds.curve), strict=True)
+        ),
+        mutual_information=mi,
+        known=tuple(known),
+        values=tuple(measure(cap, seen, bound) for cap in caps),
+        integrated=bool(step),
+        gamma=gamma,
+        bounds=bounds,
+        effort=effort,
+    )
+
+
+def _merge(units: UnitMeans, closer: UnitMeans, near: np.ndarray, bound: Bound) -> UnitMeans:
+    """Per entry, whichever stage bounds lower: both hold, being counted in the union."""
+
+    def better(coarse: Mean, fine: Mean) -> Mean:
+        estimate, variance, draws = coarse.estimate.copy(), coarse.variance.copy(), coarse.draws.copy()
+        take = bound(fine) < bound(coarse)[..., near]
+        for target, given in ((estimate, fine.estimate), (variance, fine.variance), (draws, fine.draws)):
+            target[..., near] = np.where(take, given, target[..., near])
+        return Mean(estimate, variance, draws, coarse.span, max(coarse.rounding, fine.rounding))
+
+    return replace(units, balanced=better(units.balanced, closer.balanced), sticks=better(units.sticks, closer.sticks))
+
+
+def _blur(seen: WorldMeans, distance: float, m: int) -> WorldMeans:
+    # Conditional entropy moves by at most d log m + h(d) when the law moves by d in total variation.
+    entropy = -distance * np.log(distance) - (1 - distance) * np.log1p(-distance) if distance > 0 else 0.0
+    return replace(
+        seen,
+        curve=seen.curve.blurred(distance),
+        information=seen.information.blurred(distance * np.log(m) + entropy),
+        tasks=tuple(mean.blurred(distance) for mean in seen.tasks),
+    )

@@ -1,0 +1,97 @@
+"""Attackers who already know some memberships: how well do they guess somebody else's?
+
+Knowing k memberships at random leaves about m / 2^k worlds, so with few worlds a certificate ends soon
+(docs/threat-model.md). This module measures where.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.leakage.confidence import Mean
+from leakcap.leakage.posterior import Sampled, View
+from leakcap.leakage.units import TILE, evidence, one_blas_thread, threads, unit_columns
+from leakcap.proofs import proves
+from leakcap.worlds import Worlds
+
+__all__ = ["known_sizes", "observe_known"]
+
+
+def known_sizes(m: int, n: int) -> tuple[int, ...]:
+    """Numbers of known memberships worth reporting: up to log2 m, where nothing is left to hide."""
+    last = int(np.log2(m))
+    return tuple(k for k in sorted({1, 2, 3, 5, 8, last}) if k <= min(last, n - 1))
+
+
+@proves("collusion")
+def observe_known(source: Sampled, worlds: Worlds, k: int) -> Mean:
+    """Balanced success against every unit, by an attacker told `k` other units' memberships at random.
+
+    Each draw tells one random set of `k` units for all targets; a target in the set is skipped in that draw.
+    Which draws count for a unit depends on the sets alone, so given the sets its draws are independent.
+    """
+    n, rate = worlds.n, worlds.rate
+    total, squares = np.zeros(n), np.zeros(n)
+    counted = np.full(n, float(source.draws))
+    seeds = np.random.SeedSequence(source.seed.entropy, spawn_key=(*source.seed.spawn_key, 2**31 + k))
+
+    def learn(block: int) -> tuple[npt.NDArray[np.floating], npt.NDArray[np.intp], float]:
+        view = source.view(block)
+        child = np.random.SeedSequence(seeds.entropy, spawn_key=(*seeds.spawn_key, block))
+        told = _distinct(n, len(view.weight), k, np.random.default_rng(child))
+        assert view.world is not None
+        posterior = view.posterior.astype(np.float64)
+        draw = np.arange(len(told))
+        for units in told.T:
+            bits = worlds.columns(units)
+            posterior[(bits != bits[view.world, draw]).T] = 0.0
+        mass = posterior.sum(axis=1, keepdims=True)
+        # The true world is always consistent; its mass is positive unless it underflowed, and then it is alone.
+        lost = mass[:, 0] < 1e-30
+        posterior[lost] = 0.0
+        posterior[lost, view.world[lost]] = 1.0
+        posterior /= np.where(lost[:, None], 1.0, mass)
+        # Entries are right to a relative 100 * 2^-24 (f32 exponentials), which survives the division.
+        known = View(view.weight, posterior.astype(np.float32), None, view.rounding + 200 * 2.0**-24)
+        found = evidence(known, worlds.paired, exact=False)
+        return found.table, told, found.rounding
+
+    with one_blas_thread(), ThreadPoolExecutor(threads()) as pool:
+        parts = list(pool.map(learn, range(source.blocks)))
+        table = np.concatenate([part[0] for part in parts])
+        told = np.concatenate([part[1] for part in parts])
+        rounding = max(part[2] for part in parts)
+
+        def tile_sums(start: int) -> None:
+            tile = slice(start, min(start + TILE, n))
+            off = table @ unit_columns(worlds, tile)
+            if not worlds.paired:
+                off -= np.float32(rate)
+            np.abs(off, out=off)
+            inside = (told >= tile.start) & (told < tile.stop)
+            draw, column = np.nonzero(inside)
+            np.subtract.at(counted, told[draw, column], 1.0)
+            off[draw, told[draw, column] - tile.start] = 0.0
+            total[tile] = off.sum(axis=0, dtype=np.float64)
+            squares[tile] = np.einsum("ku,ku->u", off, off, dtype=np.float64)
+
+        list(pool.map(tile_sums, range(0, n, TILE)))
+    deviation = Mean.from_sums(total, squares, counted, max(rate, 1 - rate), rounding)
+    return deviation.scaled(0.25 / (rate * (1 - rate)), 0.5)
+
+
+def _distinct(n: int, rows: int, k: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
+    """`rows` uniform sets of `k` different units."""
+    if k * k > n:
+        return rng.random((rows, n)).argpartition(k - 1, axis=1)[:, :k]
+    # Repeats are rare here: redraw the rows that have one.
+    told = rng.integers(n, size=(rows, k))
+    while True:
+        ordered = np.sort(told, axis=1)
+        again = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+        if not again.any():
+            return told
+        told[again] = rng.integers(n, size=(int(again.sum()), k))

@@ -1,0 +1,248 @@
+"""How each kind of cap is measured: one function per kind, from what was observed over releases.
+
+`bound` turns means into upper bounds (`confidence.upper`) or into aims for a search (`confidence.forecast`).
+Every measure is also bounded through the mutual information, which needs no sampling; the smaller counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import singledispatch
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap import convert
+from leakcap.caps import (
+    AnyInference,
+    Cap,
+    Identification,
+    Membership,
+    MutualInformation,
+    NameAMember,
+    Precision,
+    Task,
+    TruePositiveRate,
+    as_wins,
+)
+from leakcap.errors import CapError, InputError
+from leakcap.leakage.confidence import Bound, Floats
+from leakcap.leakage.tasks import WorldMeans, as_fraction, task_prior
+from leakcap.leakage.units import UnitMeans
+from leakcap.proofs import proves
+from leakcap.worlds import Worlds
+
+__all__ = ["RATIOS", "Needs", "Observed", "measure", "needs", "prior", "thresholds"]
+
+# Likelihood ratios at which the attacker's ROC is certified; fixed, so that nothing is chosen after seeing scores.
+RATIOS = (1.2, 1.5, 2.0, 3.0, 5.0, 9.0, 16.0, 30.0, 60.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """Everything a measure may draw on. `mi_ceiling` bounds the mutual information without sampling."""
+
+    rate: float
+    m: int
+    mi_ceiling: float
+    units: UnitMeans | None = None
+    worlds: WorldMeans | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Needs:
+    """What must be observed to measure some caps."""
+
+    units: bool = False
+    priors: tuple[Fraction, ...] = ()
+    tasks: tuple[npt.NDArray[np.float64], ...] = field(default=())
+    information: bool = False
+
+    @property
+    def worlds(self) -> bool:
+        return bool(self.priors or self.tasks or self.information)
+
+
+def thresholds(rate: float, ratios: Sequence[float] = RATIOS) -> Floats:
+    """Posterior probabilities of membership at which the likelihood ratio reaches `ratios`."""
+    grid = np.asarray(ratios)
+    return np.asarray(grid * rate / (1 - rate + grid * rate))
+
+
+def needs(caps: Sequence[Cap], worlds: Worlds) -> tuple[Needs, tuple[Cap, ...]]:
+    """What to observe, and the caps with tasks made concrete for these worlds. Impossible caps raise."""
+    concrete = tuple(_concrete(cap, worlds) for cap in caps)
+    for cap in concrete:
+        floor = prior(cap, worlds.rate, worlds.m)
+        if cap.limit <= floor:
+            raise CapError(
+                f"{type(cap).__name__} is capped at {cap.limit:.6g}, but an attacker without the release already "
+                f"reaches {floor:.6g}: choose a cap above that"
+            )
+        ceiling = np.log(worlds.m) if isinstance(cap, MutualInformation) else 1.0
+        if cap.limit >= ceiling:
+            raise CapError(f"{type(cap).__name__} capped at {cap.limit:.6g} promises nothing: choose a smaller cap")
+    wanted = Needs(
+        units=any(isinstance(cap, (Membership, NameAMember, Precision, TruePositiveRate)) for cap in concrete),
+        priors=tuple(
+            Fraction(1, worlds.m) if isinstance(cap, Identification) else as_fraction(cap.prior)
+            for cap in concrete
+            if isinstance(cap, (Identification, AnyInference))
+        ),
+        tasks=tuple(cap.wins for cap in concrete if isinstance(cap, Task) and isinstance(cap.wins, np.ndarray)),
+        information=any(isinstance(cap, MutualInformation) for cap in concrete),
+    )
+    return wanted, concrete
+
+
+def _concrete(cap: Cap, worlds: Worlds) -> Cap:
+    if not isinstance(cap, Task):
+        return cap
+    wins = as_wins(cap.wins(worlds.masks())) if callable(cap.wins) else cap.wins
+    if len(wins) != worlds.m:
+        raise InputError(f"the task has {len(wins)} rows, but there are {worlds.m} worlds: one row per world")
+    return Task(wins, cap.success)
+
+
+@singledispatch
+def prior(cap: Cap, rate: float, m: int) -> float:
+    """What an attacker without the release reaches."""
+    raise InputError(f"leakcap cannot measure a {type(cap).__name__}")
+
+
+@singledispatch
+def measure(cap: Cap, seen: Observed, bound: Bound) -> float:
+    """The best attacker's figure for this kind of cap, over the worst unit where there are units."""
+    raise InputError(f"leakcap cannot measure a {type(cap).__name__}")
+
+
+@prior.register
+def _(cap: Membership, rate: float, m: int) -> float:
+    return 0.5
+
+
+@measure.register
+@proves("exact-membership")
+def _(cap: Membership, seen: Observed, bound: Bound) -> float:
+    sampled = 1.0 if seen.units is None else float(bound(seen.units.balanced).max())
+    return min(sampled, balanced_by_information(seen.mi_ceiling, seen.rate))
+
+
+def balanced_by_information(mi: float, rate: float) -> float:
+    """Balanced membership success from the mutual information: the KL root at 1/2, else Pinsker on both sides."""
+    if rate == 0.5:
+        return float(convert.posterior(mi, 0.5))
+    return min(1.0, 0.5 + 0.5 * float(np.sqrt(mi / (2 * rate * (1 - rate)))))
+
+
+@prior.register
+def _(cap: NameAMember, rate: float, m: int) -> float:
+    return rate
+
+
+@measure.register
+@proves("tasks")
+def _(cap: NameAMember, seen: Observed, bound: Bound) -> float:
+    sampled = 1.0 if seen.units is None else float(bound(seen.units.naming)[0])
+    return min(sampled, float(convert.posterior(seen.mi_ceiling, seen.rate)))
+
+
+@prior.register
+def _(cap: Precision, rate: float, m: int) -> float:
+    return rate
+
+
+@measure.register
+@proves("roc")
+def _(cap: Precision, seen: Observed, bound: Bound) -> float:
+    by_information = float(convert.precision(seen.mi_ceiling, cap.claims, seen.rate))
+    if seen.units is None:
+        return by_information
+    cuts, sticks = _worst_sticks(seen.units, seen.rate, bound)
+    return min(1.0, by_information, float((cuts + sticks / cap.claims).min()))
+
+
+@prior.register
+def _(cap: TruePositiveRate, rate: float, m: int) -> float:
+    return cap.fpr
+
+
+@measure.register
+@proves("roc")
+def _(cap: TruePositiveRate, seen: Observed, bound: Bound) -> float:
+    by_information = float(convert.true_positive_rate(seen.mi_ceiling, cap.fpr, seen.rate))
+    if seen.units is None:
+        return by_information
+    cuts, sticks = _worst_sticks(seen.units, seen.rate, bound)
+    ratio = cuts * (1 - seen.rate) / (seen.rate * (1 - cuts))
+    return min(1.0, by_information, float((ratio * cap.fpr + sticks / (seen.rate * (1 - cuts))).min()))
+
+
+def _worst_sticks(units: UnitMeans, rate: float, bound: Bound) -> tuple[Floats, Floats]:
+    """Thresholds t and bounds on the worst unit's E(q_u - t)_+. At t = q it is half of E|q_u - q|."""
+    deviation = (float(bound(units.balanced).max()) - 0.5) * 4 * rate * (1 - rate)
+    cuts = np.concatenate([[rate], units.thresholds])
+    return cuts, np.concatenate([[deviation / 2], bound(units.sticks).max(axis=1)])
+
+
+@prior.register
+def _(cap: Identification, rate: float, m: int) -> float:
+    return 1 / m
+
+
+@measure.register
+@proves("leakage-curve")
+def _(cap: Identification, seen: Observed, bound: Bound) -> float:
+    return _curve(Fraction(1, seen.m), seen, bound)
+
+
+@prior.register
+def _(cap: AnyInference, rate: float, m: int) -> float:
+    return cap.prior
+
+
+@measure.register
+@proves("leakage-curve")
+def _(cap: AnyInference, seen: Observed, bound: Bound) -> float:
+    return _curve(as_fraction(cap.prior), seen, bound)
+
+
+def _curve(p: Fraction, seen: Observed, bound: Bound) -> float:
+    by_information = float(convert.posterior(seen.mi_ceiling, float(p)))
+    if seen.worlds is None or p not in seen.worlds.priors:
+        return by_information
+    return min(by_information, float(bound(seen.worlds.curve)[seen.worlds.priors.index(p)]))
+
+
+@prior.register
+def _(cap: MutualInformation, rate: float, m: int) -> float:
+    return 0.0
+
+
+@measure.register
+@proves("mutual-information")
+def _(cap: MutualInformation, seen: Observed, bound: Bound) -> float:
+    sampled = np.inf if seen.worlds is None else float(bound(seen.worlds.information)[0])
+    return min(sampled, seen.mi_ceiling)
+
+
+@prior.register
+def _(cap: Task, rate: float, m: int) -> float:
+    return task_prior(np.asarray(cap.wins))
+
+
+@measure.register
+@proves("tasks")
+def _(cap: Task, seen: Observed, bound: Bound) -> float:
+    wins = np.asarray(cap.wins)
+    by_information = float(convert.posterior(seen.mi_ceiling, task_prior(wins)))
+    if seen.worlds is None:
+        return by_information
+    sampled = [
+        float(bound(mean)[0])
+        for mean, table in zip(seen.worlds.tasks, seen.worlds.wins, strict=True)
+        if table is cap.wins
+    ]
+    return min([by_information, *sampled])

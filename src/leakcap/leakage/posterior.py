@@ -1,0 +1,165 @@
+"""What a release tells about the secret world: posteriors, sampled over releases or integrated.
+
+Outputs arrive whitened: the noise is standard normal in every direction. Then the posterior over worlds is a
+softmax of `-|y - z_w|^2 / 2`; nothing about the data has to be estimated (docs/proofs/exact-membership.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr
+
+from leakcap.errors import NumericalError
+from leakcap.proofs import proves
+
+__all__ = ["Cells", "Sampled", "Source", "View"]
+
+Floats = npt.NDArray[np.float64]
+REACH = 8.5  # standard deviations beyond which a normal has mass below 1e-16
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """Some releases: how likely each is (`weight`), and the posterior over worlds given each.
+
+    `rounding` bounds the arithmetic error of a posterior in total variation, times two.
+    """
+
+    weight: Floats
+    posterior: npt.NDArray[np.floating]
+    world: npt.NDArray[np.intp] | None
+    rounding: float
+
+
+class Source(Protocol):
+    """A stream of views in blocks, the same each time it is read."""
+
+    @property
+    def m(self) -> int: ...
+
+    @property
+    def draws(self) -> int:
+        """Independent draws; 0 when all releases are covered."""
+        ...
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def blocks(self) -> int: ...
+
+    def view(self, block: int) -> View: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """Independent releases of uniformly chosen worlds. Worlds are dealt in turn (stratified), noise is fresh.
+
+    `seed` is spawned per block, so blocks may be computed in any order by any thread.
+    """
+
+    points: Floats
+    draws: int
+    seed: np.random.SeedSequence
+
+    @property
+    def m(self) -> int:
+        return len(self.points)
+
+    @property
+    def rows(self) -> int:
+        return int(np.clip(2**21 // self.m, 16, 1024))
+
+    @property
+    def blocks(self) -> int:
+        return -(-self.draws // self.rows)
+
+    @proves("exact-membership")
+    def view(self, block: int) -> View:
+        start = block * self.rows
+        stop = min(start + self.rows, self.draws)
+        child = np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, block))
+        rng = np.random.default_rng(child)
+        world = np.arange(start, stop) % self.m
+        # Rounds that are not complete would favour the first worlds: those draws choose theirs freely.
+        free = np.arange(start, stop) >= self.draws // self.m * self.m
+        world[free] = rng.integers(self.m, size=int(free.sum()))
+        seen = self.points[world] + rng.standard_normal((stop - start, self.points.shape[1]))
+        posterior, rounding = softmax(seen, self.points)
+        return View(np.ones(stop - start), posterior, world, rounding)
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """All releases of a one-dimensional output, which leaves on a grid of step `step` noise deviations.
+
+    Each cell of the grid is one possible release, and its probability in each world is a difference of
+    normal distribution functions: an exact sum, no sampling. The mass beyond the outermost cells (below
+    1e-15) is put into them.
+    """
+
+    points: Floats  # (m,)
+    step: float
+
+    draws = 0
+
+    @property
+    def m(self) -> int:
+        return len(self.points)
+
+    @property
+    def rows(self) -> int:
+        return int(np.clip(2**21 // self.m, 16, 1024))
+
+    @property
+    def first(self) -> int:
+        return int(np.floor((self.points.min() - REACH) / self.step))
+
+    @property
+    def cells(self) -> int:
+        return int(np.ceil((self.points.max() + REACH) / self.step)) - self.first + 1
+
+    @property
+    def blocks(self) -> int:
+        return -(-self.cells // self.rows)
+
+    @proves("rank-one")
+    def view(self, block: int) -> View:
+        start = block * self.rows
+        stop = min(start + self.rows, self.cells)
+        edges = (self.first + np.arange(start, stop + 1) - 0.5) * self.step
+        if start == 0:
+            edges[0] = -np.inf
+        if stop == self.cells:
+            edges[-1] = np.inf
+        reached = edges[:, None] - self.points
+        # Differences of upper tails on the right, of lower tails on the left: no cancellation against 1.
+        below, above = ndtr(reached), ndtr(-reached)
+        mass = np.where(reached[:-1] > 0, above[:-1] - above[1:], below[1:] - below[:-1]) / self.m
+        weight = mass.sum(axis=1)
+        posterior = mass / np.maximum(weight, 1e-300)[:, None]
+        return View(weight, posterior, None, 1e-13)
+
+
+def softmax(seen: Floats, points: Floats) -> tuple[npt.NDArray[np.float32], float]:
+    """Posteriors over worlds of releases `seen`, in f32 with f64 log-likelihoods, and their rounding error."""
+    half = 0.5 * np.einsum("wr,wr->w", points, points)
+    logits = seen @ points.T
+    logits -= half
+    # Rounding of a log-likelihood: inner products of length r, a common factor of |y||z|.
+    size = float(np.sqrt(np.einsum("kr,kr->k", seen, seen).max() * 2 * half.max()) + half.max())
+    slip = (points.shape[1] + 3) * 2.0**-52 * size
+    if not slip < 1e-3:  # NaN fails too
+        raise NumericalError(
+            "the outputs are too far apart for their noise (over a million noise deviations): "
+            "the posterior cannot be computed safely. Choose a tighter cap or bound the outputs with clip="
+        )
+    logits -= logits.max(axis=1, keepdims=True)
+    posterior = np.exp(logits.astype(np.float32))
+    posterior *= (1.0 / posterior.sum(axis=1, dtype=np.float64)).astype(np.float32)[:, None]
+    # exp of an f32 argument x errs by |x| 2^-24 relatively; averaged over the posterior |x| is at most log m.
+    return posterior, 2 * slip + (np.log(len(points)) + 8) * 2.0**-23

@@ -1,0 +1,107 @@
+"""What an attacker can do with the posterior alone: any task, the leakage curve, the information.
+
+A task says which guess wins in which world; its success is one product. The curve bounds all tasks of a
+given prior at once, and is attained (docs/proofs/leakage-curve.md, tasks.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.leakage.confidence import Floats, Mean
+from leakcap.leakage.posterior import Source
+from leakcap.leakage.units import one_blas_thread, threads
+from leakcap.proofs import proves
+
+__all__ = ["WorldMeans", "as_fraction", "default_priors", "observe_worlds", "task_prior"]
+
+
+@dataclass(frozen=True, eq=False)
+class WorldMeans:
+    """`curve`: S(p) at `priors`; `information`: mutual information in nats; `tasks`: success of each task."""
+
+    priors: tuple[Fraction, ...]
+    curve: Mean
+    information: Mean
+    tasks: tuple[Mean, ...]
+    wins: tuple[npt.NDArray[np.float64], ...]
+
+
+def as_fraction(prior: float) -> Fraction:
+    """A prior as it was written: 0.57 is 57/100, not the nearest binary float (which times 100 is below 57)."""
+    return Fraction(repr(float(prior)))
+
+
+def default_priors(m: int) -> tuple[Fraction, ...]:
+    """A grid for the leakage curve, from naming the world (1/m) to a coin flip and beyond."""
+    decades = [Fraction(a, 10**b) for b in range(6, 0, -1) for a in (1, 2, 5)]
+    more = [Fraction(1, m), Fraction(3, 10), Fraction(4, 10), Fraction(6, 10), Fraction(75, 100), Fraction(9, 10)]
+    return tuple(sorted({p for p in [*decades, *more] if Fraction(1, m) <= p < 1}))
+
+
+def task_prior(wins: npt.NDArray[np.float64]) -> float:
+    """Success of the best guess without the release."""
+    return float(wins.mean(axis=0).max())
+
+
+@proves("leakage-curve", "tasks", "mutual-information")
+def observe_worlds(
+    source: Source,
+    priors: Sequence[Fraction] = (),
+    tasks: Sequence[npt.NDArray[np.float64]] = (),
+) -> WorldMeans:
+    """Means over releases of what the posterior allows."""
+    m = source.m
+    sizes = [divmod(p.numerator * m, p.denominator) for p in priors]
+    whole = np.array([k for k, _ in sizes], dtype=np.intp)
+    part = np.array([rest / p.denominator for (_, rest), p in zip(sizes, priors, strict=True)])
+
+    def block(index: int) -> tuple[Floats, Floats, float]:
+        view = source.view(index)
+        values = np.empty((len(view.weight), len(priors) + 1 + len(tasks)))
+        if len(priors):
+            ordered = np.sort(view.posterior, axis=1)[:, ::-1]
+            reached = np.zeros((len(ordered), m + 2))
+            np.cumsum(ordered, axis=1, dtype=np.float64, out=reached[:, 1:-1])
+            reached[:, -1] = reached[:, -2]
+            values[:, : len(priors)] = (1 - part) * reached[:, whole] + part * reached[:, whole + 1]
+        safe = np.maximum(view.posterior, np.finfo(np.float32).tiny)
+        values[:, len(priors)] = np.log(m) + np.einsum("kw,kw->k", view.posterior, np.log(safe), dtype=np.float64)
+        for i, wins in enumerate(tasks):
+            values[:, len(priors) + 1 + i] = (view.posterior @ wins).max(axis=1)
+        return view.weight @ values, view.weight @ values**2, view.rounding
+
+    total = np.zeros(len(priors) + 1 + len(tasks))
+    squares = np.zeros_like(total)
+    rounding = 0.0
+    with one_blas_thread(), ThreadPoolExecutor(threads()) as pool:
+        for first, second, slip in pool.map(block, range(source.blocks)):
+            total += first
+            squares += second
+            rounding = max(rounding, slip)
+
+    def mean(where: slice | int, span: float | Floats, error: float) -> Mean:
+        chosen = np.atleast_1d(total[where])
+        if source.draws == 0:
+            return Mean.exact(chosen, error)
+        return Mean.from_sums(chosen, np.atleast_1d(squares[where]), source.draws, span, error)
+
+    # Entropy is continuous, not Lipschitz: a posterior off by `rounding` moves it by this much at most.
+    entropy_error = rounding * np.log(m) + _binary_entropy(min(rounding, 0.5)) + 1e-12
+    return WorldMeans(
+        tuple(priors),
+        mean(slice(0, len(priors)), 1 - np.array([float(p) for p in priors]), rounding),
+        mean(len(priors), float(np.log(m)), entropy_error),
+        tuple(mean(len(priors) + 1 + i, 1 - task_prior(wins), rounding) for i, wins in enumerate(tasks)),
+        tuple(tasks),
+    )
+
+
+def _binary_entropy(p: float) -> float:
+    return float(-p * np.log(p) - (1 - p) * np.log1p(-p)) if 0 < p < 1 else 0.0

@@ -1,0 +1,186 @@
+"""One product for all units: how likely each took part, given each release, reduced to sums on the fly.
+
+The largest cost of a certificate, so it is built for speed: posteriors of a world and its complement enter
+as one difference (half the work); both factors sit on a grid of powers of two, so that f32 sums are exact in
+any order; a compiled loop reduces each tile while it is in cache.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.leakage.confidence import Floats, Mean
+from leakcap.leakage.posterior import Source, View
+from leakcap.worlds import Worlds
+
+__all__ = ["UnitMeans", "evidence", "observe_units", "threads", "unit_columns"]
+
+TILE = 1024  # units per product
+PANEL = 512  # releases per product
+MEMORY = 2 * 2**30
+
+
+@dataclass(frozen=True, eq=False)
+class UnitMeans:
+    """Per unit: `balanced`, the success of the best attacker; `sticks[l]`, the mean of (q_u - t_l)_+; and
+    over all units `naming`, the mean of the largest q_u."""
+
+    balanced: Mean
+    sticks: Mean
+    thresholds: Floats
+    naming: Mean
+
+
+def threads() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def observe_units(
+    source: Source,
+    worlds: Worlds,
+    thresholds: Floats,
+    chosen: npt.NDArray[np.intp] | None = None,
+    memory: int = MEMORY,
+) -> UnitMeans:
+    """Means over releases for all units, or for the `chosen` ones."""
+    n = worlds.n if chosen is None else len(chosen)
+    sums = _Sums.zeros(n, len(thresholds))
+    width = worlds.m // 2 if worlds.paired else worlds.m
+    exact = source.draws == 0
+    dtype = np.float64 if exact else np.float32
+    # A quarter of the memory holds evidence; the rest is for blocks of posteriors, tiles and sums.
+    blocks_at_once = max(1, memory // 4 // (source.rows * width * np.dtype(dtype).itemsize))
+    with one_blas_thread(), ThreadPoolExecutor(threads()) as pool:
+        for start in range(0, source.blocks, blocks_at_once):
+            ids = range(start, min(start + blocks_at_once, source.blocks))
+            parts = list(pool.map(lambda block: evidence(source.view(block), worlds.paired, exact), ids))
+            rows = np.concatenate([part.table for part in parts])
+            weight = np.concatenate([part.weight for part in parts])
+            sums.rounding = max(sums.rounding, *(part.rounding for part in parts))
+            top = np.full((threads(), len(rows)), -np.inf)
+            tiles = [slice(a, min(a + TILE, n)) for a in range(0, n, TILE)]
+            groups = [tiles[i :: threads()] for i in range(threads())]
+            jobs = [
+                pool.submit(_reduce, group, rows, weight, worlds, thresholds - worlds.rate, chosen, sums, best)
+                for group, best in zip(groups, top, strict=True)
+            ]
+            for job in jobs:
+                job.result()
+            sums.add_naming(weight, top.max(axis=0) + worlds.rate)
+    return sums.means(source.draws, worlds.rate, thresholds)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Posteriors in the form the product needs: `table @ unit_columns = q_u - rate` (or q_u if not paired)."""
+
+    table: npt.NDArray[np.floating]
+    weight: Floats
+    rounding: float
+
+
+def evidence(view: View, paired: bool, exact: bool) -> Evidence:
+    """A view of releases as the left factor of the product."""
+    table = view.posterior
+    if paired:
+        half = table.shape[1] // 2
+        table = (table[:, :half] - table[:, half:]) / 2
+    if exact:
+        return Evidence(table, view.weight, view.rounding)
+    # On a grid of 2^-25 (2^-24 unpaired) all partial sums are integers below 2^24 of it: exact in f32.
+    grid = np.float32(2.0**25 if paired else 2.0**24)
+    on_grid = np.rint(table * grid) / grid
+    lost = float(np.abs(table - on_grid).sum(axis=1, dtype=np.float64).max())
+    # 2^-18: the compiled loop adds 64 values in f32 before they join f64 sums.
+    return Evidence(on_grid, view.weight, view.rounding + lost + 2.0**-24 + 2.0**-18)
+
+
+def unit_columns(
+    worlds: Worlds, units: slice | npt.NDArray[np.intp], dtype: npt.DTypeLike = np.float32
+) -> npt.NDArray[np.floating]:
+    """The right factor: +1 / -1 for a pair of complementary worlds, else 1 / 0."""
+    bits = worlds.columns(units, rows=worlds.m // 2 if worlds.paired else None).astype(dtype)
+    if worlds.paired:
+        bits *= 2
+        bits -= 1
+    return bits
+
+
+def _reduce(
+    tiles: Iterable[slice],
+    rows: npt.NDArray[np.floating],
+    weight: Floats,
+    worlds: Worlds,
+    cuts: Floats,
+    chosen: npt.NDArray[np.intp] | None,
+    sums: _Sums,
+    best: Floats,
+) -> None:
+    from leakcap.leakage._reduce import add_panel
+
+    shift = 0.0 if worlds.paired else worlds.rate
+    product = np.empty((PANEL, TILE), dtype=rows.dtype)
+    for tile in tiles:
+        columns = unit_columns(worlds, tile if chosen is None else chosen[tile], rows.dtype)
+        for start in range(0, len(rows), PANEL):
+            panel = rows[start : start + PANEL]
+            out = product[: len(panel), : columns.shape[1]]
+            np.matmul(panel, columns, out=out)
+            if shift:
+                out -= out.dtype.type(shift)
+            part = slice(start, start + len(panel))
+            add_panel(
+                out,
+                weight[part],
+                cuts.astype(out.dtype),
+                sums.total[tile],
+                sums.squares[tile],
+                sums.stick_total[:, tile],
+                sums.stick_squares[:, tile],
+                best[part],
+            )
+
+
+@dataclass
+class _Sums:
+    total: Floats
+    squares: Floats
+    stick_total: Floats
+    stick_squares: Floats
+    naming: Floats = field(default_factory=lambda: np.zeros(2))
+    rounding: float = 0.0
+
+    @classmethod
+    def zeros(cls, n: int, sticks: int) -> _Sums:
+        return cls(np.zeros(n), np.zeros(n), np.zeros((sticks, n)), np.zeros((sticks, n)))
+
+    def add_naming(self, weight: Floats, best: Floats) -> None:
+        self.naming += weight @ best, weight @ best**2
+
+    def means(self, draws: int, rate: float, thresholds: Floats) -> UnitMeans:
+        def mean(total: Floats, squares: Floats, span: float | Floats) -> Mean:
+            if draws == 0:
+                return Mean.exact(total, self.rounding)
+            return Mean.from_sums(total, squares, draws, span, self.rounding)
+
+        # |q_u - q| / (4 q (1-q)) above 1/2: at q = 1/2 that is max(q_u, 1 - q_u).
+        deviation = mean(self.total, self.squares, max(rate, 1 - rate))
+        sticks = mean(self.stick_total, self.stick_squares, 1 - thresholds[:, None])
+        naming = mean(self.naming[:1], self.naming[1:], 1 - rate)
+        return UnitMeans(deviation.scaled(0.25 / (rate * (1 - rate)), 0.5), sticks, thresholds, naming)
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Our threads each run their own product; BLAS must not start more."""
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(1)  # type: ignore[no-any-return]

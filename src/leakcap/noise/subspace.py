@@ -1,0 +1,128 @@
+"""The outputs' own subspace: a common centre, a few directions, and each world's coordinates in them.
+
+Releases are rebuilt from coordinates. What a tolerance cuts off is replaced by the centre in every world
+alike, so it cannot name the world (docs/proofs/rebuild.md). No `d x d` matrix is ever made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.errors import InputError, NumericalError
+
+__all__ = ["Subspace", "subspace"]
+
+Floats = npt.NDArray[np.float64]
+MEMORY = 2 * 2**30
+
+
+@dataclass(frozen=True, eq=False)
+class Subspace:
+    """`outputs ~ centre + coordinates @ directions / scale`; directions are orthonormal rows in scaled outputs.
+
+    `scale` is the square root of the utility weights. Directions are kept as combinations of centred outputs
+    (`dual`) when the outputs are many, so that a million of them cost nothing more.
+    """
+
+    centre: Floats
+    scale: Floats
+    coordinates: Floats  # (m, r)
+    directions: Floats | None  # (r, d)
+    dual: Floats | None  # (m, r)
+    outputs: Floats
+
+    @property
+    def rank(self) -> int:
+        return int(self.coordinates.shape[1])
+
+    @property
+    def variances(self) -> Floats:
+        """Variance of each coordinate over worlds (uniform prior, so divided by m)."""
+        squares: Floats = np.einsum("wr,wr->r", self.coordinates, self.coordinates)
+        return squares / len(self.coordinates)
+
+    def lift(self, coordinates: Floats) -> Floats:
+        """Displacements from the centre, in outputs: `(r,)` gives `(d,)`."""
+        if self.directions is not None:
+            return np.asarray(coordinates @ self.directions / self.scale)
+        assert self.dual is not None
+        mix = self.dual @ coordinates
+        # The centre's share of the mix is taken out once instead of centring a copy of all outputs.
+        return mix @ self.outputs - mix.sum() * self.centre
+
+    def project(self, value: Floats) -> Floats:
+        """Coordinates of one output vector (confidence mode)."""
+        return self.project_displacement((value - self.centre) * self.scale)
+
+    def project_displacement(self, scaled: Floats) -> Floats:
+        if self.directions is not None:
+            return self.directions @ scaled
+        assert self.dual is not None
+        weighted = scaled * self.scale
+        return self.dual.T @ (self.outputs @ weighted - self.centre @ weighted)
+
+    def basis(self) -> Floats:
+        """`(d, r)`: what a unit step along each coordinate does to the outputs."""
+        if self.directions is not None:
+            return self.directions.T / self.scale[:, None]
+        assert self.dual is not None
+        return self.outputs.T @ self.dual - np.outer(self.centre, self.dual.sum(axis=0))
+
+
+def subspace(outputs: Floats, weights: npt.ArrayLike | None = None, memory: int = MEMORY) -> Subspace:
+    """The subspace that the outputs of all worlds span around their mean."""
+    m, d = outputs.shape
+    scale = _scale(weights, outputs)
+    centre = outputs.mean(axis=0)
+    low, high = outputs.min(axis=0), outputs.max(axis=0)
+    constant = low == high
+    centre[constant] = low[constant]
+    # Low-order bits of a constant (three values of one mean over 1,024 worlds) are no output: flatten them.
+    flat = high - low <= 2.0**-36 * np.maximum(np.abs(low), np.abs(high))
+    scale_used = np.where(flat, 0.0, scale)
+    if 4 * outputs.nbytes <= memory or d <= 4 * m:
+        left, singular, directions = np.linalg.svd((outputs - centre) * scale_used, full_matrices=False)
+        kept = singular > (singular[0] if len(singular) else 0.0) * max(m, d) * np.finfo(float).eps
+        coordinates = left[:, kept] * singular[kept]
+        return Subspace(centre, scale, coordinates, np.ascontiguousarray(directions[kept]), None, outputs)
+    gram = np.zeros((m, m))
+    block = max(1, memory // 4 // (8 * m))
+    for start in range(0, d, block):
+        part = slice(start, start + block)
+        centred = (outputs[:, part] - centre[part]) * scale_used[part]
+        gram += centred @ centred.T
+    square, left = np.linalg.eigh(gram)
+    # Squaring costs half the digits: directions below 1e-7 of the largest are left to the centre.
+    kept = square > max(square[-1], 0.0) * m * np.finfo(float).eps * 8
+    singular = np.sqrt(square[kept][::-1])
+    left = left[:, kept][:, ::-1]
+    if flat.any():  # a flat output must not come back through the combination of worlds
+        outputs = np.where(flat, centre, outputs)
+    return Subspace(centre, scale, left * singular, None, left / singular if len(singular) else left, outputs)
+
+
+def _scale(weights: npt.ArrayLike | None, outputs: Floats) -> Floats:
+    d = outputs.shape[1]
+    if weights is None:
+        # Relative to how much each output varies between worlds: units of measurement do not matter.
+        spread = outputs.std(axis=0)
+        return np.asarray(1 / np.where(spread > 0, spread, 1.0))
+    if isinstance(weights, str):
+        if weights != "equal":
+            raise InputError("weights must be None (relative), 'equal', or a positive number for each output")
+        return np.ones(d)
+    given = np.asarray(weights, dtype=np.float64)
+    if given.size != d:
+        raise InputError(f"weights must hold one positive number for each of the {d} outputs, not {given.size}")
+    if not np.isfinite(given).all() or given.min() <= 0:
+        raise InputError("weights must be positive and finite")
+    return np.sqrt(given.ravel())
+
+
+def check_finite(space: Subspace) -> None:
+    """Fail closed on overflow in the decomposition."""
+    if not np.isfinite(space.coordinates).all():
+        raise NumericalError("the outputs are too large to decompose; rescale them or bound them with clip=")

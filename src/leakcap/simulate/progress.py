@@ -1,0 +1,68 @@
+"""How far a simulation is, and how long it will take. Plain records; showing them is the caller's business."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeAlias
+
+__all__ = ["Forecast", "Progress", "Watcher", "watching"]
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What the whole simulation will cost, from one timed world."""
+
+    worlds: int
+    workers: int
+    seconds_per_world: float
+    output_bytes: int
+
+    @property
+    def seconds(self) -> float:
+        return self.worlds * self.seconds_per_world / self.workers
+
+    def __str__(self) -> str:
+        return (
+            f"{self.worlds:,} worlds at {self.seconds_per_world:.3g} s on {self.workers} worker(s): "
+            f"about {self.seconds:.3g} s, {self.output_bytes / 2**20:.3g} MiB of outputs"
+        )
+
+
+@dataclass(frozen=True)
+class Progress:
+    """`done` of `total` worlds have run."""
+
+    done: int
+    total: int
+    seconds: float
+    forecast: Forecast
+
+    @property
+    def seconds_left(self) -> float:
+        if not self.done:
+            return self.forecast.seconds
+        return self.seconds / self.done * (self.total - self.done)
+
+
+Watcher: TypeAlias = Callable[[Progress], None]
+
+
+@contextmanager
+def watching(progress: bool | Watcher | None) -> Iterator[Watcher]:
+    """The caller's own function, a bar on standard error for `True`, or nothing."""
+    if callable(progress):
+        yield progress
+    elif not progress:
+        yield lambda _: None
+    else:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as RichBar
+
+        columns = TextColumn("worlds"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+        with RichBar(*columns, console=Console(file=sys.stderr), transient=True) as bar:
+            task = bar.add_task("worlds", total=None)
+            yield lambda state: bar.update(task, completed=state.done, total=state.total)

@@ -1,0 +1,161 @@
+"""Run a function once in every world: serially, in threads or in processes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.errors import InputError, LeakcapError, OutputError
+from leakcap.simulate.progress import Forecast, Progress, Watcher, watching
+from leakcap.simulate.rows import Pool
+from leakcap.simulate.structure import Difference, Node, Vector, describe
+from leakcap.worlds import Units, Worlds
+
+__all__ = ["Outputs", "one_answer", "run_worlds"]
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """What the function returned in each world, as rows of `table`; custodian side."""
+
+    table: npt.NDArray[np.float64]
+    node: Node
+    whole_pool: Vector | None
+    forecast: Forecast
+
+
+def run_worlds(
+    fn: Callable[..., Any],
+    pool: Pool,
+    units: Units,
+    worlds: Worlds,
+    drop: Iterable[str] = (),
+    backend: str | None = None,
+    workers: int | None = None,
+    progress: bool | Watcher | None = None,
+) -> Outputs:
+    """Every world's answer, all of one form, all numbers finite; or an error and nothing else."""
+    task = _Task(fn, pool, units, worlds, frozenset(drop))
+    workers = workers or 1
+    run = _executor(backend, workers)
+    started = time.perf_counter()
+    pair = [0, worlds.m // 2]
+    ((node, numbers, seconds),) = run(task.first, [pair])
+    table = np.empty((worlds.m, node.size()))
+    table[pair] = numbers
+    forecast = Forecast(worlds.m, workers, seconds, table.nbytes)
+    todo = np.setdiff1d(np.arange(worlds.m), pair)
+    # About half a second of work per task keeps the overhead small and the progress smooth.
+    size = int(np.clip(0.5 / max(seconds, 1e-6), 1, max(1, len(todo) // (4 * workers))))
+    chunks = [todo[i : i + size] for i in range(0, len(todo), size)]
+    done = len(pair)
+    with watching(progress) as watch:
+        watch(Progress(done, worlds.m, time.perf_counter() - started, forecast))
+        for chunk, rows in zip(chunks, run(partial(task.rest, node), chunks), strict=True):
+            table[chunk] = rows
+            done += len(chunk)
+            watch(Progress(done, worlds.m, time.perf_counter() - started, forecast))
+    if not np.isfinite(table).all():
+        raise OutputError(
+            "some numbers are NaN or infinite in some worlds. A failure that depends on who takes part is "
+            "an output too: map it to a fixed value inside your function (np.nan_to_num, a prior), or clip"
+        )
+    (whole_pool,) = run(task.whole_pool, [node])
+    return Outputs(table, node, whole_pool, forecast)
+
+
+def one_answer(
+    fn: Callable[..., Any], pool: Pool, rows: npt.NDArray[np.intp], drop: frozenset[str]
+) -> tuple[Node, Vector]:
+    """The function's answer on some rows."""
+    try:
+        value = fn(*pool.take(rows))
+    except LeakcapError:
+        raise
+    except Exception as error:
+        # The text of a foreign exception may quote the data, so only its type leaves.
+        kind = type(error).__name__
+    else:
+        return describe(value, len(rows), drop)
+    raise OutputError(
+        f"the function raised {kind} in one of the worlds (its text is withheld: it may quote the data). "
+        "Try it on random halves of your data, and make it return a fixed value where it cannot answer"
+    )
+
+
+def refuse(places: list[Difference]) -> None:
+    """Raise if anything in the answer cannot be released, naming every such place and the way out."""
+    if not places:
+        return
+    lines = [f"  {path or 'the answer'} {reason}" for path, reason in dict(places).items()]
+    attributes = sorted({path.rsplit(".", 1)[-1].split("[")[0] for path, _ in places if "." in path})
+    way_out = f"\nLeave them out of the release with drop={attributes!r}." if attributes else ""
+    raise OutputError("parts of the answer cannot be released:\n" + "\n".join(lines) + way_out)
+
+
+Run = Callable[[Callable[[Any], Any], list[Any]], Iterable[Any]]
+
+
+def _executor(backend: str | None, workers: int) -> Run:
+    """Something that applies a function to a list, in order."""
+    kind = backend or ("serial" if workers == 1 else "processes")
+    if kind not in ("serial", "threads", "processes"):
+        raise InputError("backend must be 'serial', 'threads' or 'processes'")
+    if kind == "serial":
+        return map
+    from joblib import Parallel, delayed
+
+    engine = {"threads": "threading", "processes": "loky"}[kind]
+
+    def run(function: Callable[[Any], Any], items: list[Any]) -> Iterable[Any]:
+        parallel = Parallel(n_jobs=workers, backend=engine, return_as="generator", max_nbytes="1M", mmap_mode="r")
+        return parallel(delayed(function)(item) for item in items)
+
+    return run
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What a worker needs; large arrays in it travel as memory maps."""
+
+    fn: Callable[..., Any]
+    pool: Pool
+    units: Units
+    worlds: Worlds
+    drop: frozenset[str]
+
+    def answer(self, world: int) -> tuple[Node, Vector]:
+        return one_answer(self.fn, self.pool, self.units.rows_in(self.worlds.mask(world)), self.drop)
+
+    def first(self, pair: list[int]) -> tuple[Node, npt.NDArray[np.float64], float]:
+        """A world and its complement: the form of the answer, and the time of one world."""
+        started = time.perf_counter()
+        node, numbers = self.answer(pair[0])
+        seconds = time.perf_counter() - started
+        other, others = self.answer(pair[1])
+        refuse([*node.refusals(), *node.differences(other)])
+        if not node.size():
+            raise OutputError("the function returns no number that could be released")
+        return node, np.stack([numbers, others]), seconds
+
+    def rest(self, node: Node, chosen: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
+        rows = np.empty((len(chosen), node.size()))
+        for row, world in zip(rows, chosen, strict=True):
+            found, numbers = self.answer(int(world))
+            refuse(list(node.differences(found)))
+            row[:] = numbers
+        return rows
+
+    def whole_pool(self, node: Node) -> Vector | None:
+        """The answer on the whole pool, to tell the error of a release; None if there is none of that form."""
+        try:
+            _, numbers = one_answer(self.fn, self.pool, np.arange(self.pool.rows), self.drop)
+        except LeakcapError:
+            return None
+        return numbers if len(numbers) == node.size() and np.isfinite(numbers).all() else None

@@ -1,0 +1,324 @@
+"""The shape of an answer: what is a number to be noised, and what must be the same in every world.
+
+`describe` splits a returned value into a vector of numbers and a `Node` tree without any numbers from the
+data. Trees of all worlds must agree, because a shape, a key or a label that differs would name the world.
+`rebuild` makes a fresh value of the same form from released numbers. Unknown types fail closed.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.errors import OutputError
+
+__all__ = ["Array", "Constant", "Node", "Number", "Refused", "describe", "rebuild", "same"]
+
+Vector = npt.NDArray[np.float64]
+Difference = tuple[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """One part of an answer."""
+
+    def children(self) -> tuple[tuple[str, Node], ...]:
+        return ()
+
+    def size(self) -> int:
+        """How many numbers below this node are released with noise."""
+        return sum(child.size() for _, child in self.children())
+
+    def differs(self, other: Node) -> str | None:
+        """Why two worlds' nodes are not of one form (children apart), or None."""
+        return None if type(self) is type(other) else "is of different kinds in different worlds"
+
+    def differences(self, other: Node, path: str = "") -> Iterator[Difference]:
+        """Every place at which two worlds' answers are not of one form."""
+        reason = self.differs(other)
+        if reason:
+            yield path, reason
+            return
+        for (name, mine), (_, theirs) in zip(self.children(), other.children(), strict=True):
+            yield from mine.differences(theirs, path + name)
+
+    def refusals(self, path: str = "") -> Iterator[Difference]:
+        """Every part that can never be released."""
+        for name, child in self.children():
+            yield from child.refusals(path + name)
+
+    def build(self, numbers: Vector) -> Any:
+        """A fresh value of this form."""
+        raise NotImplementedError
+
+    def build_children(self, numbers: Vector) -> list[Any]:
+        built, start = [], 0
+        for _, child in self.children():
+            stop = start + child.size()
+            built.append(child.build(numbers[start:stop]))
+            start = stop
+        return built
+
+    def labels(self, path: str = "") -> Iterator[str]:
+        """A name for each number, in order."""
+        for name, child in self.children():
+            yield from child.labels(path + name)
+
+
+@dataclass(frozen=True, eq=False)
+class Number(Node):
+    def size(self) -> int:
+        return 1
+
+    def build(self, numbers: Vector) -> float:
+        return float(numbers[0])
+
+    def labels(self, path: str = "") -> Iterator[str]:
+        yield path or "value"
+
+
+@dataclass(frozen=True, eq=False)
+class Array(Node):
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    def differs(self, other: Node) -> str | None:
+        if not isinstance(other, Array):
+            return super().differs(other)
+        if self.shape != other.shape:
+            return (
+                f"has shape {self.shape} in one world and {other.shape} in another; return a fixed size in a "
+                "canonical order (for example one entry for every category known beforehand)"
+            )
+        return None
+
+    def build(self, numbers: Vector) -> npt.NDArray[Any]:
+        return numbers.reshape(self.shape).astype(self.dtype)
+
+    def labels(self, path: str = "") -> Iterator[str]:
+        for index in np.ndindex(self.shape):
+            yield f"{path}[{', '.join(map(str, index))}]"
+
+
+@dataclass(frozen=True, eq=False)
+class Constant(Node):
+    """Something that is not noised and therefore must be equal in all worlds."""
+
+    value: Any
+
+    def differs(self, other: Node) -> str | None:
+        if isinstance(other, Constant) and same(self.value, other.value):
+            return None
+        return "varies between worlds and is no float"
+
+    def build(self, numbers: Vector) -> Any:
+        return copy.deepcopy(self.value)
+
+
+@dataclass(frozen=True, eq=False)
+class Refused(Node):
+    reason: str
+
+    def refusals(self, path: str = "") -> Iterator[Difference]:
+        yield path, self.reason
+
+
+@dataclass(frozen=True, eq=False)
+class Mapping(Node):
+    keys: tuple[Any, ...]
+    nodes: tuple[Node, ...]
+
+    def children(self) -> tuple[tuple[str, Node], ...]:
+        # Keys may come from the data, so places are named by position, never by key.
+        return tuple((f"[item {i}]", node) for i, node in enumerate(self.nodes))
+
+    def differs(self, other: Node) -> str | None:
+        if isinstance(other, Mapping) and self.keys != other.keys:
+            return (
+                "has different keys, or keys in another order, in different worlds; return all keys known "
+                "beforehand in a canonical order (for example sorted)"
+            )
+        return super().differs(other)
+
+    def build(self, numbers: Vector) -> dict[Any, Any]:
+        return dict(zip(self.keys, self.build_children(numbers), strict=True))
+
+    def labels(self, path: str = "") -> Iterator[str]:
+        for key, node in zip(self.keys, self.nodes, strict=True):
+            yield from node.labels(f"{path}[{key!r}]")
+
+
+@dataclass(frozen=True, eq=False)
+class Sequence(Node):
+    kind: type
+    nodes: tuple[Node, ...]
+
+    def children(self) -> tuple[tuple[str, Node], ...]:
+        return tuple((f"[{i}]", node) for i, node in enumerate(self.nodes))
+
+    def differs(self, other: Node) -> str | None:
+        if isinstance(other, Sequence) and (self.kind is not other.kind or len(self.nodes) != len(other.nodes)):
+            return "has different lengths in different worlds; return a fixed number of parts in a canonical order"
+        return super().differs(other)
+
+    def build(self, numbers: Vector) -> Any:
+        built = self.build_children(numbers)
+        return self.kind(*built) if hasattr(self.kind, "_fields") else self.kind(built)
+
+
+@dataclass(frozen=True, eq=False)
+class Record(Node):
+    """A dataclass instance."""
+
+    kind: type
+    nodes: tuple[tuple[str, Node], ...]
+
+    def children(self) -> tuple[tuple[str, Node], ...]:
+        return tuple((f".{name}", node) for name, node in self.nodes)
+
+    def differs(self, other: Node) -> str | None:
+        if isinstance(other, Record) and self.kind is not other.kind:
+            return "is of different kinds in different worlds"
+        return super().differs(other)
+
+    def build(self, numbers: Vector) -> Any:
+        built = zip((name for name, _ in self.nodes), self.build_children(numbers), strict=True)
+        return self.kind(**dict(built))
+
+
+@dataclass(frozen=True, eq=False)
+class Table(Node):
+    """A pandas DataFrame or Series of numbers. Its labels leave too, so they must agree in all worlds."""
+
+    kind: type
+    labels_: tuple[Any, ...]
+    shape: tuple[int, ...]
+
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    def differs(self, other: Node) -> str | None:
+        if not isinstance(other, Table) or self.kind is not other.kind:
+            return "is of different kinds in different worlds"
+        if self.shape != other.shape or not all(
+            type(a) is type(b) and (a.equals(b) if hasattr(a, "equals") else a == b)
+            for a, b in zip(self.labels_, other.labels_, strict=True)
+        ):
+            return (
+                "has different rows, columns or labels in different worlds; reindex it to all labels known "
+                "beforehand, in a canonical order"
+            )
+        return None
+
+    def build(self, numbers: Vector) -> Any:
+        values = numbers.reshape(self.shape).copy()
+        if len(self.shape) == 1:
+            return self.kind(values, index=self.labels_[0], name=self.labels_[1])
+        return self.kind(values, index=self.labels_[0], columns=self.labels_[1])
+
+    def labels(self, path: str = "") -> Iterator[str]:
+        for row in self.labels_[0]:
+            if len(self.shape) == 1:
+                yield f"{path}[{row!r}]"
+            else:
+                yield from (f"{path}[{row!r}, {column!r}]" for column in self.labels_[1])
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two plain values are equal, arrays and nesting included. Objects of unknown kinds never are."""
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return (
+            isinstance(a, np.ndarray)
+            and isinstance(b, np.ndarray)
+            and a.dtype == b.dtype
+            and a.shape == b.shape
+            and (
+                all(same(x, y) for x, y in zip(a.ravel(), b.ravel(), strict=True))
+                if a.dtype == object
+                else bool(np.array_equal(a, b, equal_nan=a.dtype.kind in "fc"))
+            )
+        )
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, (float, np.floating)):
+        return bool(a == b or (a != a and b != b))
+    if a is None or isinstance(a, (bool, int, str, bytes, np.generic)):
+        return bool(a == b)
+    if isinstance(a, type) or (callable(a) and hasattr(a, "__qualname__")):
+        return (a.__module__, a.__qualname__) == (b.__module__, b.__qualname__) and "<" not in a.__qualname__
+    return False
+
+
+def describe(value: Any, rows: int, drop: frozenset[str] = frozenset()) -> tuple[Node, Vector]:
+    """The form of an answer and its numbers. `rows` is the number of rows that went into it."""
+    leaves: list[Vector] = []
+    node = _describe(value, rows, drop, leaves)
+    return node, np.concatenate(leaves) if leaves else np.empty(0)
+
+
+def _describe(value: Any, rows: int, drop: frozenset[str], leaves: list[Vector]) -> Node:
+    from leakcap.simulate import models  # estimators hold answers, and answers may hold estimators
+
+    def inner(part: Any) -> Node:
+        return _describe(part, rows, drop, leaves)
+
+    if isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)):
+        leaves.append(np.array([value], dtype=np.float64))
+        return Number()
+    if models.is_estimator(value):
+        return models.describe_estimator(value, rows, drop, leaves)
+    if hasattr(value, "to_numpy") and hasattr(value, "iloc"):
+        numbers = _numbers(value.to_numpy())
+        if numbers is None:
+            return Refused("holds text or mixed columns; return numbers only")
+        leaves.append(numbers.ravel())
+        return Table(type(value), (value.index, value.columns if value.ndim == 2 else value.name), numbers.shape)
+    if isinstance(value, np.ndarray) or hasattr(value, "__array__"):
+        array = np.asarray(value)
+        numbers = _numbers(array)
+        if numbers is None:
+            return Refused("is no array of real numbers; encode text or categories as scores or counts")
+        leaves.append(numbers.ravel())
+        kept = array.dtype if array.dtype.kind == "f" and array.dtype != np.float16 else np.dtype(np.float64)
+        return Array(numbers.shape, kept)
+    if isinstance(value, dict):
+        return Mapping(tuple(value), tuple(inner(part) for part in value.values()))
+    if isinstance(value, (list, tuple)):
+        return Sequence(type(value), tuple(inner(part) for part in value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        parts = ((f.name, getattr(value, f.name)) for f in dataclasses.fields(value) if f.init)
+        return Record(type(value), tuple((name, inner(part)) for name, part in parts))
+    return Refused(
+        f"is a {type(value).__name__}, which leakcap cannot cover; return numbers, arrays, dicts, tuples, "
+        "dataclasses, tables or a fitted scikit-learn estimator"
+    )
+
+
+def _numbers(array: npt.NDArray[Any]) -> Vector | None:
+    if array.dtype == object:
+        try:
+            return array.astype(np.float64)
+        except (TypeError, ValueError):
+            return None
+    return array.astype(np.float64) if array.dtype.kind in "biuf" else None
+
+
+def rebuild(node: Node, numbers: Vector) -> Any:
+    """A fresh value of the answer's form, made from released numbers alone."""
+    if len(numbers) != node.size():
+        raise OutputError(f"the answer has {node.size()} numbers, {len(numbers)} were given")
+    return node.build(numbers)

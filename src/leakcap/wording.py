@@ -1,0 +1,155 @@
+"""A certificate in plain words: one page that a reader who is no specialist can follow."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from leakcap.certificate import Certificate
+
+__all__ = ["page", "percent"]
+
+WIDTH = 96
+
+
+def percent(success: float, digits: int = 2) -> str:
+    """A bound in per cent, rounded up."""
+    scale = 10**digits
+    return f"{min(math.ceil(success * 100 * scale - 1e-9) / scale, 100):.{digits}f} %"
+
+
+def page(cert: Certificate) -> str:
+    """The certificate as text."""
+    return "\n".join(_lines(cert))
+
+
+def _lines(cert: Certificate) -> Iterator[str]:
+    yield _title(cert)
+    yield ""
+    yield from _section("The game", _game(cert))
+    yield from _section("The attacker", _attacker(cert))
+    yield from _heading("What the attacker can do        without the release   with it, at most")
+    yield from _table(cert)
+    yield ""
+    yield from _section("Attackers who already know some participants", _collusion(cert))
+    yield from _section("What leaves without noise", _unnoised(cert))
+    yield from _list("Known from the whole pool (says nothing about who took part)", cert.pool_public)
+    if cert.declared_public:
+        yield from _list("Declared public by the custodian", cert.declared_public)
+    yield from _list("Not promised", cert.not_promised)
+    yield from _list("Assumed", cert.assumptions)
+    yield from _section("How it was certified", _method(cert))
+    yield f"Proofs: {', '.join(cert.theorems)} (docs/proofs). leakcap {cert.leakcap_version}."
+
+
+def _title(cert: Certificate) -> str:
+    titles = {
+        "simulation": "SIMULATION, NOT A RELEASE: it was seeded, and whoever knows the seed can undo the noise.",
+        "empirical": "EMPIRICAL FIGURES, NOT A GUARANTEE: the stopping rule has no confidence. For comparison only.",
+    }
+    return titles.get(cert.kind, f"Certificate of a private release ({cert.kind})")
+
+
+def _game(cert: Certificate) -> str:
+    pool = f"The data are a pool of {cert.units:,} units (people or records)."
+    if cert.kind in ("confidence", "empirical"):
+        return f"{pool} The answer was computed on a secret random part of them (share {cert.rate}), then noised."
+    return (
+        f"{pool} One of {cert.worlds:,} possible worlds ({cert.design}, each person in a share {cert.rate} of "
+        "them) was chosen in secret; the answer was computed on the people in it and noised."
+    )
+
+
+def _attacker(cert: Certificate) -> str:
+    return (
+        "May know everyone's data, the code, every possible world and the answer in each. Does not know which "
+        "world was used, nor the noise. Has unlimited computing power and uses the best possible method."
+    )
+
+
+def _table(cert: Certificate) -> Iterator[str]:
+    def row(what: str, before: str, after: str) -> str:
+        return f"  {what:<50}{before:>12}{after:>20}"
+
+    yield row("guess whether a given person took part", percent(0.5), percent(cert.membership_success))
+    for fpr in (0.01, 0.001):
+        yield row(
+            f"recognise a participant, {fpr:.1%} false alarms", percent(fpr), percent(cert.true_positive_rate(fpr))
+        )
+    yield row("name one participant of their choice", percent(cert.sampling_rate), percent(cert.name_a_member_success))
+    for prior in (0.5, 0.01):
+        yield row(f"anything else that has a {prior:.0%} chance before", percent(prior), percent(cert.posterior(prior)))
+    if cert.kind in ("exact", "simulation"):
+        least = 1 / cert.worlds
+        yield row("name the whole secret world", percent(least), percent(cert.posterior(least)))
+    yield row("information about the secret world, in nats", "0", f"{cert.mutual_information:.4f}")
+    for one in cert.capped:
+        kept = "kept" if one.certified <= one.limit else "NOT KEPT"
+        yield f"  Cap {kept}: {one.meaning} (certified {one.certified:.5f}, limit {one.limit:g})"
+
+
+def _collusion(cert: Certificate) -> str:
+    if cert.kind == "empirical":
+        return "Nothing is said about them."
+    if cert.kind == "confidence":
+        return f"Told 10 memberships at random, they guess another with at most {percent(cert.given(10))} success."
+    told = "; ".join(f"{k} known: {percent(cert.given(k))}" for k, _ in cert.known_memberships)
+    return (
+        f"{told}. The certificate ends at about {cert.colluders} known participants (log2 of {cert.worlds:,} "
+        "worlds): tell nobody, participants included, who took part."
+    )
+
+
+def _unnoised(cert: Certificate) -> str:
+    if cert.unnoised_directions == 0:
+        return f"Nothing: all {cert.outputs:,} output directions carry noise."
+    if cert.noised_directions == 0:
+        return (
+            "Everything, and that is safe in this game: the answer is the same in every possible world, so it "
+            "tells nothing about which one was used. It is an exact statistic of the pool."
+        )
+    return (
+        f"{cert.unnoised_directions:,} of {cert.outputs:,} output directions are the same in every possible world "
+        "and leave exactly as they are: they tell nothing about who took part, but are exact statistics of the pool."
+    )
+
+
+def _method(cert: Certificate) -> str:
+    if cert.kind == "empirical":
+        return "Worlds were added until no variance moved by more than 1e-6; nothing bounds what was not seen."
+    share = f"All figures hold together with probability {cert.confidence:.7g} or more over the certifying draws"
+    split = (
+        f"(attempt {cert.attempt}, share {cert.gamma_used:.3g} of gamma {cert.gamma:.3g}, {cert.bounds:,} statements)"
+    )
+    if cert.kind == "confidence":
+        return (
+            f"Variances of {cert.worlds:,} independent worlds, bounded together with probability {cert.confidence:.7g}."
+        )
+    drawn = ", ".join(f"{name} {count:,}" for name, count in sorted(cert.draws.items()))
+    if cert.integrated:
+        return (
+            "Summed over every possible released value, without sampling; only the figures for known "
+            f"participants were sampled. {share} {split}. Draws: {drawn}."
+        )
+    return f"Sampled releases: {drawn}. {share} {split}."
+
+
+def _heading(title: str) -> Iterator[str]:
+    yield title
+    yield "-" * WIDTH
+
+
+def _section(title: str, text: str) -> Iterator[str]:
+    yield from _heading(title)
+    yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
+    yield ""
+
+
+def _list(title: str, items: tuple[str, ...]) -> Iterator[str]:
+    yield from _heading(title)
+    for item in items:
+        yield from textwrap.wrap(item, WIDTH, initial_indent="  - ", subsequent_indent="    ")
+    yield ""

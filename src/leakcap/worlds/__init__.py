@@ -1,0 +1,7 @@
+"""Possible worlds: which units take part in each. Balanced, so that nobody's participation is likelier than the rate."""
+
+from leakcap.worlds.draw import draw_worlds, given_worlds, independent_worlds
+from leakcap.worlds.units import Units
+from leakcap.worlds.worldset import Worlds
+
+__all__ = ["Units", "Worlds", "draw_worlds", "given_worlds", "independent_worlds"]

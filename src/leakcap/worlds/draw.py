@@ -1,0 +1,166 @@
+"""Drawing balanced worlds fast.
+
+A uniform half needs no permutation: flip a fair coin per unit, then move a uniformly chosen surplus from the
+larger side to the smaller. The result is exchangeable and of fixed size, hence exactly uniform
+(docs/proofs/uniform-halves.md). Complements make every unit a member of exactly half the worlds.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap import checks
+from leakcap.errors import InputError
+from leakcap.proofs import proves
+from leakcap.worlds.worldset import Bits, Worlds
+
+__all__ = ["RandomBits", "as_share", "draw_worlds", "given_worlds", "independent_worlds"]
+
+
+class RandomBits(Protocol):
+    """What drawing worlds asks of a generator: numpy's, or one that reads the operating system."""
+
+    def integers(self, low: int, high: int, /, size: Any = ..., dtype: Any = ...) -> Any: ...
+
+    def permutation(self, x: Any, /) -> Any: ...
+
+
+def as_share(rate: float) -> Fraction:
+    """The rate as 1/k or (k-1)/k: the rates at which partitions give every unit exactly the same share."""
+    share = Fraction(checks.fraction(rate=rate)).limit_denominator(10_000)
+    if abs(float(share) - rate) > 1e-9 or share.numerator not in (1, share.denominator - 1):
+        raise InputError("rate must be 1/2, or of the form 1/k or (k-1)/k such as 1/3, 0.25 or 0.9")
+    return share
+
+
+def draw_worlds(
+    n: int,
+    m: int,
+    rng: RandomBits,
+    rate: float = 0.5,
+    strata: npt.NDArray[np.intp] | None = None,
+) -> Worlds:
+    """`m` random worlds over `n` units, balanced by construction."""
+    share = as_share(rate)
+    parts = share.denominator
+    checks.count(at_least=2, worlds=m)
+    smallest = n if strata is None else int(np.bincount(strata).min())
+    if n < 2 * parts or smallest < parts:
+        what = "units" if strata is None else "units in every stratum"
+        raise InputError(
+            f"too few units: rate {share} needs at least {parts if strata is not None else 2 * parts} {what}"
+        )
+    if m % parts:
+        raise InputError(f"worlds must be a multiple of {parts} at rate {share}: use {m + parts - m % parts}")
+    if parts == 2:
+        first = _halves(n, m // 2, rng) if strata is None else _stratified(strata, m // 2, 2, rng)[:, 0]
+        packed = np.concatenate([first, _complement(first, n)])
+    else:
+        one = np.zeros(n, dtype=np.intp) if strata is None else strata
+        chosen = _stratified(one, m // parts, parts, rng).reshape(m, -1)
+        packed = chosen if share.numerator == 1 else _complement(chosen, n)
+    design = "random halves" if parts == 2 else f"random partitions into {parts} parts"
+    return Worlds(packed, n, share, paired=parts == 2, design=design + (", stratified" if strata is not None else ""))
+
+
+def independent_worlds(
+    n: int,
+    m: int,
+    rng: RandomBits,
+    rate: float = 0.5,
+    strata: npt.NDArray[np.intp] | None = None,
+) -> Worlds:
+    """`m` independent worlds of the same law: one of each pair or partition."""
+    parts = as_share(rate).denominator
+    drawn = draw_worlds(n, m * parts, rng, rate, strata)
+    chosen = drawn.packed[:m] if drawn.paired else drawn.packed[::parts]
+    return Worlds(np.ascontiguousarray(chosen), n, drawn.share, paired=False, design=f"independent {drawn.design}")
+
+
+def given_worlds(masks: npt.ArrayLike, n: int) -> Worlds:
+    """Worlds chosen by the user, as an `(m, n)` bool array; every unit must be in equally many."""
+    table = np.asarray(masks)
+    if table.dtype != np.bool_ or table.ndim != 2 or table.shape[1] != n or len(table) < 2:
+        raise InputError(f"worlds must be a number, or a bool array with a row per world and {n} columns (units)")
+    counts = table.sum(axis=0)
+    if counts.min() != counts.max():
+        raise InputError(
+            "the given worlds are not balanced: every unit must take part in equally many worlds. "
+            "Add the complement of each world to balance them"
+        )
+    if not 0 < counts[0] < len(table):
+        raise InputError("the given worlds hide nothing: every unit takes part in all of them or in none")
+    half = len(table) // 2
+    paired = len(table) % 2 == 0 and bool((table[:half] != table[half:]).all())
+    packed = np.packbits(table, axis=1)
+    return Worlds(packed, n, Fraction(int(counts[0]), len(table)), paired=paired, design="given by the custodian")
+
+
+def _complement(packed: Bits, n: int) -> Bits:
+    other = ~packed
+    if n % 8:
+        other[:, -1] &= np.uint8(0xFF << (8 - n % 8) & 0xFF)  # bits past the last unit stay 0
+    return other
+
+
+@proves("uniform-halves")
+def _halves(n: int, m: int, rng: RandomBits) -> Bits:
+    """`m` exactly uniform subsets of size `n/2` (odd `n`: one of the two nearest sizes, by a fair coin)."""
+    width = -(-n // 8)
+    packed = rng.integers(0, 256, size=(m, width), dtype=np.uint8)
+    if n % 8:
+        packed[:, -1] &= np.uint8(0xFF << (8 - n % 8) & 0xFF)
+    sizes = np.bitwise_count(packed).sum(axis=1, dtype=np.int64)
+    targets = n // 2 + (rng.integers(0, 2, size=m) if n % 2 else np.zeros(m, dtype=np.int64))
+    for row, size, target in zip(packed, sizes, targets, strict=True):
+        if size != target:
+            moved = _some_units(row, n, bool(size > target), abs(int(size - target)), rng)
+            np.bitwise_xor.at(row, moved >> 3, (0x80 >> (moved & 7)).astype(np.uint8))
+    return packed
+
+
+def _some_units(row: Bits, n: int, inside: bool, k: int, rng: RandomBits) -> npt.NDArray[np.int64]:
+    """A uniform choice of `k` units among those whose bit equals `inside`, by rejection."""
+    found = np.empty(0, dtype=np.int64)
+    while len(found) < k:
+        tries = rng.integers(0, n, size=3 * (k - len(found)) + 8)
+        bits = (row[tries >> 3] >> (7 - (tries & 7)).astype(np.uint8)) & 1
+        both = np.concatenate([found, tries[bits == inside]])
+        _, first = np.unique(both, return_index=True)  # keep the first time each unit was hit: order is uniform
+        found = both[np.sort(first)]
+    return found[:k]
+
+
+@proves("uniform-halves")
+def _stratified(strata: npt.NDArray[np.intp], partitions: int, parts: int, rng: RandomBits) -> Bits:
+    """`(partitions, parts, bytes)`: random partitions that split every stratum as evenly as can be.
+
+    What does not divide evenly is pooled over the strata and dealt out the same way, so that world sizes
+    differ by one at most.
+    """
+    n = len(strata)
+    by_stratum = np.argsort(strata, kind="stable")
+    edges = np.concatenate([[0], np.cumsum(np.bincount(strata))])
+    edges = edges[np.concatenate([[True], np.diff(edges) > 0])]
+    packed = np.empty((partitions, parts, -(-n // 8)), dtype=np.uint8)
+    part = np.empty(n, dtype=np.int16)
+    for each in packed:
+        rest = []
+        for start, stop in zip(edges[:-1], edges[1:], strict=True):
+            units = by_stratum[start:stop]
+            even = (stop - start) // parts * parts
+            shuffled = rng.permutation(units)
+            part[shuffled[:even]] = np.arange(even) % parts
+            rest.append(shuffled[even:])
+        leftover = rng.permutation(np.concatenate(rest))
+        # Whole rounds of `parts` are dealt evenly; the last, short round goes to random parts.
+        whole = len(leftover) // parts * parts
+        part[leftover[:whole]] = np.arange(whole) % parts
+        part[leftover[whole:]] = rng.permutation(parts)[: len(leftover) - whole]
+        for j in range(parts):
+            each[j] = np.packbits(part == j)
+    return packed

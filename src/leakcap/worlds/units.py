@@ -1,0 +1,61 @@
+"""Whose row is it: rows that belong to one person move together from world to world."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.errors import InputError
+
+__all__ = ["Units"]
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """`of_row[i]` is the unit that row `i` belongs to; `None` when every row is a unit of its own."""
+
+    rows: int
+    count: int
+    of_row: npt.NDArray[np.intp] | None = None
+
+    @classmethod
+    def of(cls, rows: int, labels: npt.ArrayLike | None) -> Units:
+        """Units from one label per row (person ids of any kind)."""
+        if labels is None:
+            return cls(rows, rows)
+        given = one_label_per_row("unit", labels, rows)
+        names, of_row = np.unique(given, return_inverse=True)
+        return cls(rows, len(names), of_row.astype(np.intp))
+
+    def rows_in(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
+        """Positions of the rows whose unit takes part."""
+        return np.flatnonzero(mask if self.of_row is None else mask[self.of_row]).astype(np.intp)
+
+    def strata(self, labels: npt.ArrayLike) -> npt.NDArray[np.intp]:
+        """One stratum number per unit; rows of one unit must agree."""
+        _, of_row = np.unique(one_label_per_row("strata", labels, self.rows), return_inverse=True)
+        if self.of_row is None:
+            return of_row.astype(np.intp)
+        stratum = np.empty(self.count, dtype=np.intp)
+        stratum[self.of_row] = of_row
+        if not np.array_equal(stratum[self.of_row], of_row):
+            raise InputError("strata must be the same for all rows of a unit; give each unit one stratum")
+        return stratum
+
+
+def one_label_per_row(name: str, labels: npt.ArrayLike, rows: int) -> npt.NDArray[np.generic]:
+    """Labels as a vector with one entry per row, none of them missing."""
+    given = np.asarray(labels)
+    if given.ndim != 1 or len(given) != rows:
+        raise InputError(f"{name} must hold one label per row: {rows} rows, labels of shape {given.shape}")
+    missing = given != given  # NaN, NaT; None is caught below  # noqa: PLR0124
+    if given.dtype == object:
+        # np.unique cannot order mixed types, and text is a safe common ground for ids.
+        if any(one is None for one in given):
+            missing = np.ones(1, dtype=bool)
+        given = given.astype(str)
+    if np.any(missing):
+        raise InputError(f"{name} has missing labels: say whose rows these are, or leave them out")
+    return given

@@ -1,0 +1,62 @@
+"""A fixed set of worlds as bit-packed masks: one bit says whether a unit takes part in a world."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.errors import InputError
+
+__all__ = ["Worlds"]
+
+Bits = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Worlds:
+    """`m` worlds over `n` units. When `paired`, world `i + m/2` is the complement of world `i`.
+
+    Custodian side: whoever knows the masks and a few participants knows the rest (docs/threat-model.md).
+    """
+
+    packed: Bits = field()
+    n: int
+    share: Fraction
+    paired: bool
+    design: str
+
+    @property
+    def m(self) -> int:
+        return len(self.packed)
+
+    @property
+    def rate(self) -> float:
+        """Probability that a given unit takes part, the same for every unit."""
+        return float(self.share)
+
+    def mask(self, world: int) -> npt.NDArray[np.bool_]:
+        """Who takes part in one world."""
+        return np.unpackbits(self.packed[world], count=self.n).view(np.bool_)
+
+    def masks(self) -> npt.NDArray[np.bool_]:
+        """The dense `(m, n)` table; a million units make it large: prefer `columns`."""
+        return np.unpackbits(self.packed, axis=1, count=self.n).view(np.bool_)
+
+    def columns(self, units: slice | npt.NDArray[np.intp], rows: int | None = None) -> Bits:
+        """Dense 0/1 columns of some units, for all worlds or the first `rows` of them."""
+        packed = self.packed[:rows]
+        if isinstance(units, slice):
+            start, stop, step = units.indices(self.n)
+            if step != 1:
+                raise InputError("units must be a slice of step 1 or an array of positions")
+            first = start // 8
+            bits = np.unpackbits(packed[:, first : -(-stop // 8)], axis=1)
+            return bits[:, start - 8 * first : stop - 8 * first]
+        shift = (7 - (units & 7)).astype(np.uint8)
+        return (packed[:, units >> 3] >> shift) & np.uint8(1)
+
+    def __repr__(self) -> str:
+        return f"Worlds(m={self.m}, n={self.n}, rate={self.share}, design={self.design!r})"
