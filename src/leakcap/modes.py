@@ -14,13 +14,23 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap import convert
-from leakcap.caps import Cap, MutualInformation, Task
+from leakcap.caps import Cap, Task
 from leakcap.certificate import CappedFigure, Certificate
 from leakcap.errors import CapError
 from leakcap.leakage.certify import Effort, Findings, priors_for
 from leakcap.leakage.collusion import known_sizes
 from leakcap.leakage.confidence import Attempts
-from leakcap.leakage.measures import Needs, Observed, balanced_by_information, measure, needs, prior, thresholds
+from leakcap.leakage.measures import (
+    Needs,
+    Observed,
+    balanced_by_information,
+    check_limit,
+    information_budget,
+    measure,
+    needs,
+    prior,
+    thresholds,
+)
 from leakcap.noise import (
     GRID,
     Noise,
@@ -265,7 +275,7 @@ def confidence(
     measured = len(rest)
     margin = math.sqrt(2 * math.log(max(space.rank, 1) / gamma) / (measured - 1))
     deviations = rest.std(axis=0, ddof=1) + (high - low) * margin
-    budget = _information_budget(caps, worlds)
+    budget = _by_information_only(caps, worlds)
     if space.rank:
         # The sampler's distance d adds d log(number of worlds) + h(d) to the information: leave room for it.
         reach = 1e3
@@ -311,27 +321,14 @@ def _leading(space: Subspace) -> Subspace:
     )
 
 
-def _information_budget(caps: tuple[Cap, ...], worlds: Worlds) -> float:
-    """The most information that keeps every cap, when nothing but the information is known."""
+def _by_information_only(caps: tuple[Cap, ...], worlds: Worlds) -> float:
+    """The information that keeps all caps when the secret may be any subset."""
+    m = 2 ** min(worlds.n, 1000)
     for cap in caps:
         if isinstance(cap, Task):
             raise CapError("a task names finite worlds: use mode='exact'")
-        if cap.limit <= prior(cap, worlds.rate, 2**1000):
-            raise CapError(f"{type(cap).__name__} is capped at or below what an attacker has without the release")
-        if cap.limit >= 1 and not isinstance(cap, MutualInformation):
-            raise CapError(f"{type(cap).__name__} capped at {cap.limit:.6g} promises nothing: choose a smaller cap")
-
-    def kept(mi: float) -> bool:
-        seen = Observed(worlds.rate, 2 ** min(worlds.n, 1000), mi)
-        return all(measure(cap, seen, lambda mean: mean.estimate) <= cap.limit for cap in caps)
-
-    low, high = 0.0, 1.0
-    while kept(high):
-        low, high = high, 2 * high
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if kept(middle) else (low, middle)
-    return low
+        check_limit(cap, worlds.rate, m)
+    return information_budget(caps, worlds.rate, m)
 
 
 def _entropy(p: float) -> float:
@@ -418,7 +415,7 @@ def empirical(
             break
         before = now
     deviations = outputs[:used].std(axis=0)
-    budget = _information_budget(caps, worlds)
+    budget = _by_information_only(caps, worlds)
     output_noise = np.sqrt(deviations * deviations.sum() / (2 * budget))  # the linear rule with A = I
     d = outputs.shape[1]
     moving = np.flatnonzero(output_noise > 0)

@@ -6,6 +6,7 @@ Every measure is also bounded through the mutual information, which needs no sam
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -34,7 +35,17 @@ from leakcap.leakage.units import UnitMeans
 from leakcap.proofs import proves
 from leakcap.worlds import Worlds
 
-__all__ = ["RATIOS", "Needs", "Observed", "measure", "needs", "prior", "thresholds"]
+__all__ = [
+    "RATIOS",
+    "Needs",
+    "Observed",
+    "check_limit",
+    "information_budget",
+    "measure",
+    "needs",
+    "prior",
+    "thresholds",
+]
 
 # Likelihood ratios at which the attacker's ROC is certified; fixed, so that nothing is chosen after seeing scores.
 RATIOS = (1.2, 1.5, 2.0, 3.0, 5.0, 9.0, 16.0, 30.0, 60.0)
@@ -75,15 +86,7 @@ def needs(caps: Sequence[Cap], worlds: Worlds) -> tuple[Needs, tuple[Cap, ...]]:
     """What to observe, and the caps with tasks made concrete for these worlds. Impossible caps raise."""
     concrete = tuple(_concrete(cap, worlds) for cap in caps)
     for cap in concrete:
-        floor = prior(cap, worlds.rate, worlds.m)
-        if cap.limit <= floor:
-            raise CapError(
-                f"{type(cap).__name__} is capped at {cap.limit:.6g}, but an attacker without the release already "
-                f"reaches {floor:.6g}: choose a cap above that"
-            )
-        ceiling = np.log(worlds.m) if isinstance(cap, MutualInformation) else 1.0
-        if cap.limit >= ceiling:
-            raise CapError(f"{type(cap).__name__} capped at {cap.limit:.6g} promises nothing: choose a smaller cap")
+        check_limit(cap, worlds.rate, worlds.m)
     wanted = Needs(
         units=any(isinstance(cap, (Membership, NameAMember, Precision, TruePositiveRate)) for cap in concrete),
         priors=tuple(
@@ -95,6 +98,34 @@ def needs(caps: Sequence[Cap], worlds: Worlds) -> tuple[Needs, tuple[Cap, ...]]:
         information=any(isinstance(cap, MutualInformation) for cap in concrete),
     )
     return wanted, concrete
+
+
+def check_limit(cap: Cap, rate: float, m: int) -> None:
+    """Refuse a cap that no release can keep, and one that every release keeps."""
+    floor = prior(cap, rate, m)
+    if cap.limit <= floor:
+        raise CapError(
+            f"{type(cap).__name__} is capped at {cap.limit:.6g}, but an attacker without the release already "
+            f"reaches {floor:.6g}: choose a cap above that"
+        )
+    if cap.limit >= (math.log(m) if isinstance(cap, MutualInformation) else 1.0):
+        raise CapError(f"{type(cap).__name__} capped at {cap.limit:.6g} promises nothing: choose a smaller cap")
+
+
+def information_budget(caps: Sequence[Cap], rate: float, m: int) -> float:
+    """The most mutual information that keeps every cap on its own, whatever else is true of the release."""
+
+    def kept(mi: float) -> bool:
+        seen = Observed(rate, m, mi)
+        return all(measure(cap, seen, lambda mean: mean.estimate) <= cap.limit for cap in caps)
+
+    low, high = 0.0, 1e-9
+    while kept(high):
+        low, high = high, 4 * high
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if kept(middle) else (low, middle)
+    return low
 
 
 def _concrete(cap: Cap, worlds: Worlds) -> Cap:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from leakcap.caps import Cap, MutualInformation
 from leakcap.errors import NumericalError
 from leakcap.leakage.certify import COARSEST, Effort, Findings, certify, count_bounds, grid_step
 from leakcap.leakage.confidence import Attempts, Bound, forecast, log_term, upper
-from leakcap.leakage.measures import RATIOS, Needs, Observed, measure, needs, prior, thresholds
+from leakcap.leakage.measures import RATIOS, Needs, Observed, information_budget, measure, needs, prior, thresholds
 from leakcap.leakage.posterior import Cells, Sampled, Source
 from leakcap.leakage.tasks import observe_worlds
 from leakcap.leakage.units import observe_units
@@ -57,6 +57,7 @@ class _Search:
     worlds: Worlds
     caps: tuple[Cap, ...]
     wanted: Needs
+    budget: float  # information that keeps all caps by itself
     seed: np.random.SeedSequence
     memory: int
 
@@ -98,30 +99,27 @@ class _Search:
         """Logarithm of what is used of the room; near zero a straight line of slope -1/2 in the log of the scale."""
         return float(np.log1p(max(self.excess(seen, bound), -0.999)))
 
+    @cached_property
     def safe_scale(self) -> float:
         """A scale at which the information alone keeps every cap, without sampling."""
-
-        def kept(log_t: float) -> bool:
-            seen = Observed(self.worlds.rate, self.worlds.m, self.ceiling(log_t))
-            return self.excess(seen, lambda mean: mean.estimate) <= 0
-
         low = high = 0.0
-        while kept(low) and low > -60:
+        while self.ceiling(low) <= self.budget and low > -80:
             low -= 2
-        while not kept(high):
+        while self.ceiling(high) > self.budget:
             high += 2
-        while high - low > 1e-3:
+        while high - low > 1e-4:
             middle = (low + high) / 2
-            low, high = (low, middle) if kept(middle) else (middle, high)
+            low, high = (low, middle) if self.ceiling(middle) <= self.budget else (middle, high)
         return high
 
+    @cached_property
     def least_scale(self) -> float:
         """Below this the noise is a thousandth of the distance between worlds, which helps nobody."""
         return 2 * float(np.log((np.abs(self.coordinates) / np.sqrt(self.shape)).max() / 1024))
 
     def root(self, gap: Callable[[float], float], start: float, tolerance: float) -> float:
         """A scale that keeps the caps, using at least `1 - tolerance` of the room: a guarded secant."""
-        low, high = self.least_scale(), self.safe_scale()
+        low, high = self.least_scale, self.safe_scale
         if high <= low:
             return high
         x, last = min(max(start, low), high), None
@@ -160,6 +158,7 @@ def calibrate(
     that share `attempts`.
     """
     wanted, concrete = needs(caps, worlds)
+    budget = information_budget(concrete, worlds.rate, worlds.m)
 
     def search_for(beta: float) -> _Search:
         return _Search(
@@ -170,6 +169,7 @@ def calibrate(
             worlds,
             concrete,
             wanted,
+            budget,
             np.random.SeedSequence(int(rng.integers(2**63))),
             memory,
         )
@@ -232,7 +232,7 @@ def _rough(search: _Search, start: float | None) -> float:
     def gap(log_t: float) -> float:
         return search.gap(search.observe(log_t, 1024, some), lambda mean: mean.estimate)
 
-    return search.root(gap, search.safe_scale() - 3 if start is None else start, 0.05)
+    return search.root(gap, search.safe_scale - 3 if start is None else start, 0.05)
 
 
 def _refine(search: _Search, log_t: float, term: float, draws: int | None) -> tuple[float, int]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
 
 from leakcap.errors import InputError
 from leakcap.proofs import proves
@@ -39,6 +38,8 @@ def logdet(variances: Floats, beta: float) -> Floats:
     def excess(log_multiplier: float) -> float:
         return information_ceiling(variances, noise(log_multiplier)) - beta
 
+    from scipy.optimize import brentq  # slow to import, and not needed to import leakcap
+
     low = high = float(np.log(variances.max()))
     while excess(low) < 0:
         low -= 4
@@ -58,6 +59,8 @@ def isotropic(variances: Floats, beta: float) -> Floats:
 
     def excess(log_noise: float) -> float:
         return information_ceiling(variances, np.exp(log_noise)) - beta
+
+    from scipy.optimize import brentq
 
     middle = float(np.log(variances.sum() / (2 * beta)))  # log(1+x) <= x: this much always suffices
     low = middle - 1

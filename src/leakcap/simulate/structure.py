@@ -255,7 +255,7 @@ def same(a: Any, b: Any) -> bool:
     if isinstance(a, dict):
         return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
     if isinstance(a, (float, np.floating)):
-        return bool(a == b or (a != a and b != b))
+        return bool(a == b or (np.isnan(a) and np.isnan(b)))
     if a is None or isinstance(a, (bool, int, str, bytes, np.generic)):
         return bool(a == b)
     if isinstance(a, type) or (callable(a) and hasattr(a, "__qualname__")):

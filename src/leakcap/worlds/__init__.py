@@ -1,4 +1,4 @@
-"""Possible worlds: which units take part in each. Balanced, so that nobody's participation is likelier than the rate."""
+"""Possible worlds: which units take part in each. Balanced: nobody is likelier than the rate to be in."""
 
 from leakcap.worlds.draw import draw_worlds, given_worlds, independent_worlds
 from leakcap.worlds.units import Units

@@ -8,6 +8,7 @@ larger side to the smaller. The result is exchangeable and of fixed size, hence 
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -150,7 +151,7 @@ def _stratified(strata: npt.NDArray[np.intp], partitions: int, parts: int, rng: 
     part = np.empty(n, dtype=np.int16)
     for each in packed:
         rest = []
-        for start, stop in zip(edges[:-1], edges[1:], strict=True):
+        for start, stop in pairwise(edges):
             units = by_stratum[start:stop]
             even = (stop - start) // parts * parts
             shuffled = rng.permutation(units)
