@@ -9,6 +9,10 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict, dataclass, fields
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from leakcap import checks, convert
 from leakcap.errors import InputError
@@ -16,6 +20,7 @@ from leakcap.proofs import proves
 
 __all__ = ["KINDS", "CappedFigure", "Certificate"]
 
+Number = TypeVar("Number", float, npt.NDArray[np.float64])
 KINDS = ("exact", "confidence", "closed_form", "pool", "label_dp", "session", "empirical", "simulation")
 
 
@@ -35,6 +40,7 @@ class Certificate:
     """What the best possible attacker can do with a release. See `str(certificate)` for the plain words."""
 
     kind: str
+    mode: str
     capped: tuple[CappedFigure, ...]
     membership_success: float
     mutual_information: float
@@ -82,32 +88,29 @@ class Certificate:
     @property
     def colluders(self) -> int:
         """Known memberships at which the certificate ends: they leave about one of the worlds."""
-        return int(math.log2(self.worlds)) if self.kind != "confidence" else self.units
+        return int(math.log2(self.worlds)) if self.mode == "exact" else self.units
 
     @proves("leakage-curve")
-    def posterior(self, prior: float) -> float:
+    def posterior(self, prior: Number) -> Number:
         """Success of the best attacker at any guess that succeeds with probability `prior` without the release."""
-        p = checks.probability(prior=prior)
-        if p in (0.0, 1.0):
-            return p
-        found = [1.0, float(convert.posterior(self.mutual_information, p))]
+        p = _probabilities("prior", prior)
+        inside = np.clip(p, 1e-300, 1 - 1e-16)
+        best = np.minimum(1.0, convert.posterior(self.mutual_information, inside))
         for q, bound in self.leakage_curve:
             # S is concave with S(0) = 0 and S(1) = 1: lines through either end bound it on the far side.
-            found.append(bound * p / q if p >= q else 1 - (1 - p) * (1 - bound) / (1 - q))
-            if p < q <= 1 / self.worlds:
-                found.append(bound)
-        return max(p, min(found))
+            best = np.minimum(best, np.where(p >= q, bound * p / q, 1 - (1 - p) * (1 - bound) / (1 - q)))
+        return _like(prior, np.where((p == 0) | (p == 1), p, np.maximum(p, best)))
 
     @proves("roc")
-    def true_positive_rate(self, fpr: float) -> float:
+    def true_positive_rate(self, fpr: Number) -> Number:
         """Share of participants recognised at a false positive rate, for the most exposed person."""
-        f = checks.probability(fpr=fpr)
+        f = _probabilities("fpr", fpr)
         rate = self.sampling_rate
-        found = [1.0, f + 2 * self.membership_success - 1]
-        found.append(float(convert.true_positive_rate(self.mutual_information, f, rate)))
+        best = np.minimum(1.0, f + 2 * self.membership_success - 1)
+        best = np.minimum(best, convert.true_positive_rate(self.mutual_information, f, rate))
         for cut, stick in self.hockey_sticks:
-            found.append((cut * (1 - rate) * f + stick * 1) / (rate * (1 - cut)))
-        return max(f, min(found))
+            best = np.minimum(best, (cut * (1 - rate) * f + stick) / (rate * (1 - cut)))
+        return _like(fpr, np.maximum(f, best))
 
     @proves("collusion")
     def given(self, known: int) -> float:
@@ -115,7 +118,7 @@ class Certificate:
         k = checks.count(at_least=0, known=known)
         if k == 0:
             return self.membership_success
-        if self.kind == "confidence" and self.rate == "1/2":
+        if self.mode == "confidence" and self.rate == "1/2":
             # I(X; Y | known) <= I(X; Y); the prior of one more bit grows with the bits that are known.
             free = self.units - k
             if free <= 0:
@@ -140,15 +143,29 @@ class Certificate:
             raise InputError("this JSON text is no leakcap certificate of this version")
         if given["kind"] not in KINDS:
             raise InputError("unknown kind of certificate")
-        given["capped"] = tuple(CappedFigure(**one) for one in given["capped"])
-        pairs = "leakage_curve", "hockey_sticks", "known_memberships"
-        for name in pairs:
-            given[name] = tuple((first, second) for first, second in given[name])
-        for name in ("pool_public", "declared_public", "assumptions", "not_promised", "theorems"):
-            given[name] = tuple(given[name])
+        try:
+            given["capped"] = tuple(CappedFigure(**one) for one in given["capped"])
+            for name in ("leakage_curve", "hockey_sticks", "known_memberships"):
+                given[name] = tuple((first, second) for first, second in given[name])
+            for name in ("pool_public", "declared_public", "assumptions", "not_promised", "theorems"):
+                given[name] = tuple(given[name])
+        except (TypeError, ValueError):
+            raise InputError("this JSON text is no leakcap certificate: a list in it has another form") from None
         return cls(**given)
 
     def __str__(self) -> str:
         from leakcap.wording import page
 
         return page(self)
+
+
+def _probabilities(name: str, value: Any) -> npt.NDArray[np.float64]:
+    given = np.asarray(value, dtype=np.float64)
+    if not ((given >= 0) & (given <= 1)).all():
+        raise InputError(f"{name} must be a probability from 0 to 1")
+    return given
+
+
+def _like(asked: Any, found: npt.NDArray[np.float64]) -> Any:
+    """A number for a number, an array for an array."""
+    return found if isinstance(asked, np.ndarray) else float(found)

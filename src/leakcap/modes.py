@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap import convert
-from leakcap.caps import Cap, Task
+from leakcap.caps import Cap, Identification, Task
 from leakcap.certificate import CappedFigure, Certificate
 from leakcap.errors import CapError
-from leakcap.leakage.certify import Effort, Findings, priors_for
+from leakcap.leakage.certify import Effort, Findings, entropy_slack, priors_for
 from leakcap.leakage.collusion import known_sizes
 from leakcap.leakage.confidence import Attempts
 from leakcap.leakage.measures import (
@@ -64,6 +64,7 @@ class Settings:
     memory: int
     seeded: bool
     public: tuple[str, ...]
+    constants: tuple[str, ...]  # what passes into the answer because it is equal in all worlds, in words
 
 
 class Mechanism(Protocol):
@@ -80,7 +81,12 @@ class Mechanism(Protocol):
         ...
 
 
-GAME = "which of the possible worlds was used; not whether a person is in the pool at all"
+POOL_PUBLIC = (
+    "Published: the figures on this page, the error bars, the number of units, the form of the answer (shape, keys, "
+    "labels) and the grid on which it leaves.",
+    "Not published, but the promise does not rest on hiding it: the mean answer over worlds, and the shape and scale "
+    "of the noise.",
+)
 NOT_PROMISED = (
     "Whether a person's data are in the pool at all: the promise is about who of the pool was used.",
     "Conclusions about people from what the answer truly says about the whole pool.",
@@ -92,7 +98,7 @@ NOT_PROMISED = (
 ASSUMPTIONS = (
     "Nobody but the custodian learns the secret world or the noise; both come from the operating system.",
     "The function sees the data of the world it is run on, and pool-public settings, nothing else.",
-    "The generator behind the certifying draws (PCG64) behaves like independent random numbers.",
+    "The generator behind simulated worlds and certifying draws (PCG64) behaves like independent random numbers.",
 )
 
 
@@ -137,9 +143,11 @@ def exact(
         )
         deviations, step, distance, attempt = done.deviations, done.step, done.distance, done.attempt
         found = done.findings
+        space = replace(space.turned(done.turn), coordinates=done.coordinates)  # the very ones that were certified
     noise = Noise(space, deviations, settings.floor)
     certificate = Certificate(
         kind="simulation" if settings.seeded else "exact",
+        mode="exact",
         capped=_capped(caps, needs(caps, worlds)[1], found.values, worlds.rate, worlds.m),
         membership_success=found.membership,
         mutual_information=found.mutual_information,
@@ -167,10 +175,7 @@ def exact(
         integrated=found.integrated,
         sampler_distance=distance,
         grid_step=step,
-        pool_public=(
-            "centre, directions, shape, scale and grid of the noise; error bars",
-            "every figure on this page, the number of units and the form of the answer",
-        ),
+        pool_public=POOL_PUBLIC + settings.constants,
         declared_public=settings.public,
         assumptions=ASSUMPTIONS,
         not_promised=NOT_PROMISED,
@@ -248,8 +253,17 @@ class FreshWorld:
     def vector(self, randomness: Randomness) -> Floats:
         answer = self.rerun(self.draw(randomness))
         space = self.noise.space
-        coordinates = np.zeros(space.rank) if answer is None else space.project(answer)
+        coordinates = _coordinates(space, answer)
         return released_vector(self.noise, np.clip(coordinates, self.low, self.high), GRID, randomness)
+
+
+def _coordinates(space: Subspace, answer: Floats | None) -> Floats:
+    """Coordinates of an answer; zeros where there is none, or where it overflows."""
+    if answer is None:
+        return np.zeros(space.rank)
+    with np.errstate(all="ignore"):
+        coordinates = space.project(answer)
+    return coordinates if np.isfinite(coordinates).all() else np.zeros(space.rank)
 
 
 @proves("confidence-mode")
@@ -271,7 +285,7 @@ def confidence(
     pilots = max(8, len(outputs) // 4)
     space = _leading(subspace(outputs[:pilots], settings.weights, settings.memory))
     low, high = space.coordinates.min(axis=0), space.coordinates.max(axis=0)
-    rest = np.stack([np.clip(space.project(row), low, high) for row in outputs[pilots:]])
+    rest = np.stack([np.clip(_coordinates(space, row), low, high) for row in outputs[pilots:]])
     measured = len(rest)
     margin = math.sqrt(2 * math.log(max(space.rank, 1) / gamma) / (measured - 1))
     deviations = rest.std(axis=0, ddof=1) + (high - low) * margin
@@ -280,10 +294,12 @@ def confidence(
         # The sampler's distance d adds d log(number of worlds) + h(d) to the information: leave room for it.
         reach = 1e3
         distance = sampler_distance(space.rank, reach)
-        slack = distance * worlds.n * math.log(2) + _entropy(distance)
+        slack = entropy_slack(distance, 2**worlds.n)
         if slack >= budget / 2:
             raise CapError("this cap is too close to the prior for so many outputs; loosen it")
-        noise_deviations = np.sqrt(shape_variances(settings.shape, deviations**2, budget - slack))
+        noise_deviations = np.sqrt(
+            shape_variances("logdet" if settings.shape == "best" else settings.shape, deviations**2, budget - slack)
+        )
         noise_deviations = np.maximum(noise_deviations, settings.floor)
         mi = information_ceiling(deviations**2, noise_deviations**2) + slack
         if np.abs(np.maximum(-low, high) / noise_deviations).max() > reach:
@@ -323,26 +339,33 @@ def _leading(space: Subspace) -> Subspace:
 
 def _by_information_only(caps: tuple[Cap, ...], worlds: Worlds) -> float:
     """The information that keeps all caps when the secret may be any subset."""
-    m = 2 ** min(worlds.n, 1000)
+    m = _secrets(worlds)
     for cap in caps:
         if isinstance(cap, Task):
             raise CapError("a task names finite worlds: use mode='exact'")
+        if isinstance(cap, Identification) and "stratified" in worlds.design:
+            raise CapError("identification is not offered for strata in this mode: use mode='exact'")
         check_limit(cap, worlds.rate, m)
     return information_budget(caps, worlds.rate, m)
 
 
-def _entropy(p: float) -> float:
-    return -p * math.log(p) - (1 - p) * math.log1p(-p) if 0 < p < 1 else 0.0
+def _secrets(worlds: Worlds) -> int:
+    """One over the probability of the likeliest subset (for unstratified draws); at most 2^1000, on the safe side."""
+    n, parts = worlds.n, worlds.share.denominator
+    small, large = math.comb(n, n // parts), math.comb(n, -(-n // parts))
+    count = 2 * small if parts == 2 and n % 2 else min(small, large)
+    return min(count, 2**1000)
 
 
 def _by_information(
     kind: str, caps: tuple[Cap, ...], worlds: Worlds, mi: float, m: int, space: Subspace, settings: Settings
 ) -> Certificate:
     """A certificate whose every figure follows from one bound on the information."""
-    seen = Observed(worlds.rate, 2 ** min(worlds.n, 1000), mi)
+    seen = Observed(worlds.rate, _secrets(worlds), mi)
     values = tuple(measure(cap, seen, lambda mean: mean.estimate) for cap in caps)
     return Certificate(
         kind="simulation" if settings.seeded and kind != "empirical" else kind,
+        mode=kind,
         capped=_capped(caps, caps, values, worlds.rate, seen.m),
         membership_success=balanced_by_information(mi, worlds.rate),
         mutual_information=mi,
@@ -367,9 +390,9 @@ def _by_information(
         integrated=False,
         sampler_distance=0.0,
         grid_step=GRID,
-        pool_public=("centre, directions, clip ranges, shape, scale and grid of the noise; error bars",),
+        pool_public=POOL_PUBLIC + settings.constants,
         declared_public=settings.public,
-        assumptions=ASSUMPTIONS[:2],
+        assumptions=ASSUMPTIONS,
         not_promised=NOT_PROMISED,
         theorems=("currency",),
         leakcap_version=__version__,

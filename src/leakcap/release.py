@@ -131,6 +131,9 @@ class Plan:
 
     def release(self) -> Release:
         """Draw the secret world and the noise, and rebuild the answer. Once for a plan and all its recaps."""
+        return self._release()
+
+    def _release(self) -> Release:
         widths = self._widths()
         self._token.spend(self.certificate.kind == "simulation")
         vector = self._mechanism.vector(self._randomness)
@@ -211,7 +214,7 @@ def _width(offsets: Floats, noise: Floats, level: float) -> Floats:
             low, high = np.where(inside < level, middle, low), np.where(inside < level, high, middle)
         return _round_up(high)
     # Many outputs: each error gets half of what may go wrong.
-    apart = np.quantile(np.abs(offsets), 0.5 + level / 2, axis=0)
+    apart = np.quantile(np.abs(offsets), 0.5 + level / 2, axis=0, method="higher")
     return _round_up(apart + noise * ndtri(1 - (1 - level) / 4))
 
 
@@ -241,7 +244,7 @@ def plan(
     workers: int | None = None,
     progress: bool | Watcher | None = None,
     checkpoint: str | None = None,
-    shape: str = "logdet",
+    shape: str = "best",
     floor: float = 0.0,
     memory: int = 2 * 2**30,
 ) -> Plan:
@@ -282,6 +285,7 @@ def plan(
         checks.count(at_least=2**26, memory=memory),
         seed is not None,
         tuple(public),
+        _in_words(simulation.node),
     )
     attempts = Attempts(gamma)
 
@@ -311,7 +315,7 @@ def plan(
 
 def release(fn: Callable[..., Any], *data: Any, cap: CapLike, **options: Any) -> Release:
     """`plan(...)` and `.release()` in one step."""
-    return plan(fn, *data, cap=cap, **options).release()
+    return plan(fn, *data, cap=cap, **options)._release()
 
 
 def _worlds(
@@ -357,6 +361,13 @@ def _answer(
     if any(node.differences(found)) or not np.isfinite(numbers).all():
         return None
     return np.clip(numbers, *limits) if limits else numbers
+
+
+def _in_words(node: Node) -> tuple[str, ...]:
+    names = sorted({path.rsplit(".", 1)[-1] for path in node.constants() if "." in path})
+    if not names:
+        return ()
+    return ("Passed into the answer as equal in all worlds, parameters included: " + ", ".join(names) + ".",)
 
 
 def _fingerprint(data: tuple[Any, ...]) -> str:

@@ -31,12 +31,12 @@ def _lines(cert: Certificate) -> Iterator[str]:
     yield ""
     yield from _section("The game", _game(cert))
     yield from _section("The attacker", _attacker(cert))
-    yield from _heading("What the attacker can do        without the release   with it, at most")
+    yield from _heading(_row("What the attacker can do", "before", "after, at most"))
     yield from _table(cert)
     yield ""
     yield from _section("Attackers who already know some participants", _collusion(cert))
     yield from _section("What leaves without noise", _unnoised(cert))
-    yield from _list("Known from the whole pool (says nothing about who took part)", cert.pool_public)
+    yield from _list("Known about the whole pool (says nothing about who took part)", cert.pool_public)
     if cert.declared_public:
         yield from _list("Declared public by the custodian", cert.declared_public)
     yield from _list("Not promised", cert.not_promised)
@@ -55,7 +55,7 @@ def _title(cert: Certificate) -> str:
 
 def _game(cert: Certificate) -> str:
     pool = f"The data are a pool of {cert.units:,} units (people or records)."
-    if cert.kind in ("confidence", "empirical"):
+    if cert.mode != "exact":
         return f"{pool} The answer was computed on a secret random part of them (share {cert.rate}), then noised."
     return (
         f"{pool} One of {cert.worlds:,} possible worlds ({cert.design}, each person in a share {cert.rate} of "
@@ -71,30 +71,39 @@ def _attacker(cert: Certificate) -> str:
 
 
 def _table(cert: Certificate) -> Iterator[str]:
-    def row(what: str, before: str, after: str) -> str:
-        return f"  {what:<50}{before:>12}{after:>20}"
-
-    yield row("guess whether a given person took part", percent(0.5), percent(cert.membership_success))
+    yield _indented("guess whether a given person took part", percent(0.5), percent(cert.membership_success))
     for fpr in (0.01, 0.001):
-        yield row(
+        yield _indented(
             f"recognise a participant, {fpr:.1%} false alarms", percent(fpr), percent(cert.true_positive_rate(fpr))
         )
-    yield row("name one participant of their choice", percent(cert.sampling_rate), percent(cert.name_a_member_success))
+    yield _indented(
+        "name one participant of their choice", percent(cert.sampling_rate), percent(cert.name_a_member_success)
+    )
     for prior in (0.5, 0.01):
-        yield row(f"anything else that has a {prior:.0%} chance before", percent(prior), percent(cert.posterior(prior)))
-    if cert.kind in ("exact", "simulation"):
+        yield _indented(
+            f"anything else that has a {prior:.0%} chance before", percent(prior), percent(cert.posterior(prior))
+        )
+    if cert.mode == "exact":
         least = 1 / cert.worlds
-        yield row("name the whole secret world", percent(least), percent(cert.posterior(least)))
-    yield row("information about the secret world, in nats", "0", f"{cert.mutual_information:.4f}")
+        yield _indented("name the whole secret world", percent(least), percent(cert.posterior(least)))
+    yield _indented("information about the secret world, in nats", "0", f"{cert.mutual_information:.4f}")
     for one in cert.capped:
         kept = "kept" if one.certified <= one.limit else "NOT KEPT"
         yield f"  Cap {kept}: {one.meaning} (certified {one.certified:.5f}, limit {one.limit:g})"
 
 
+def _row(what: str, before: str, after: str) -> str:
+    return f"{what:<52}{before:>14}{after:>20}"
+
+
+def _indented(what: str, before: str, after: str) -> str:
+    return _row("  " + what, before, after)
+
+
 def _collusion(cert: Certificate) -> str:
-    if cert.kind == "empirical":
+    if cert.mode == "empirical":
         return "Nothing is said about them."
-    if cert.kind == "confidence":
+    if cert.mode == "confidence":
         return f"Told 10 memberships at random, they guess another with at most {percent(cert.given(10))} success."
     told = "; ".join(f"{k} known: {percent(cert.given(k))}" for k, _ in cert.known_memberships)
     return (
@@ -118,7 +127,7 @@ def _unnoised(cert: Certificate) -> str:
 
 
 def _method(cert: Certificate) -> str:
-    if cert.kind == "empirical":
+    if cert.mode == "empirical":
         return "Worlds were added until no variance moved by more than 1e-6; nothing bounds what was not seen."
     share = f"All figures hold together with probability {cert.confidence:.7g} or more over the certifying draws"
     split = (

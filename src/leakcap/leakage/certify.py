@@ -6,6 +6,7 @@ outputs, never on the secret world.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -23,7 +24,7 @@ from leakcap.leakage.tasks import WorldMeans, default_priors, observe_worlds
 from leakcap.leakage.units import UnitMeans, observe_units
 from leakcap.worlds import Worlds
 
-__all__ = ["COARSEST", "Effort", "Findings", "certify", "count_bounds", "grid_step"]
+__all__ = ["COARSEST", "Effort", "Findings", "certify", "count_bounds", "entropy_slack", "grid_step"]
 
 FINEST, COARSEST = 2.0**-10, 2.0**-6  # steps of the release grid, in noise deviations
 FLOPS = 4e12  # what one stage of a pass may cost before units are screened
@@ -39,13 +40,13 @@ class Effort:
     known: int
 
     @classmethod
-    def of(cls, draws: int, m: int, n: int) -> Effort:
+    def of(cls, draws: int, m: int, n: int, worlds_capped: bool) -> Effort:
         affordable = int(FLOPS / (2 * m * n))
         screening = draws if draws <= affordable else max(2048, affordable)
         return cls(
             draws,
             min(draws, screening),
-            int(min(draws, max(4096, 2**26 // m))),
+            int(min(draws, max(4096, (2**28 if worlds_capped else 2**24) // m))),
             int(np.clip(FLOPS / 16 / (2 * m * n), 1024, 4096)),
         )
 
@@ -112,6 +113,7 @@ def certify(
     """
     m, n = worlds.m, worlds.n
     cuts = thresholds(worlds.rate)
+    mi_ceiling += entropy_slack(distance, m)
     stages = 1 if step or effort.screening >= effort.units else 2
     bounds = count_bounds(m, n, len(cuts), wanted, stages)
     bound: Bound = partial(upper, log_term=log_term(gamma, bounds))
@@ -174,12 +176,16 @@ def _merge(units: UnitMeans, closer: UnitMeans, near: np.ndarray, bound: Bound) 
     return replace(units, balanced=better(units.balanced, closer.balanced), sticks=better(units.sticks, closer.sticks))
 
 
+def entropy_slack(distance: float, m: int) -> float:
+    """How far the information about one of `m` secrets moves when the law moves by `distance` in total variation."""
+    entropy = -distance * math.log(distance) - (1 - distance) * math.log1p(-distance) if distance > 0 else 0.0
+    return distance * math.log(m) + entropy
+
+
 def _blur(seen: WorldMeans, distance: float, m: int) -> WorldMeans:
-    # Conditional entropy moves by at most d log m + h(d) when the law moves by d in total variation.
-    entropy = -distance * np.log(distance) - (1 - distance) * np.log1p(-distance) if distance > 0 else 0.0
     return replace(
         seen,
         curve=seen.curve.blurred(distance),
-        information=seen.information.blurred(distance * np.log(m) + entropy),
+        information=seen.information.blurred(entropy_slack(distance, m)),
         tasks=tuple(mean.blurred(distance) for mean in seen.tasks),
     )

@@ -7,6 +7,7 @@ Knowing k memberships at random leaves about m / 2^k worlds, so with few worlds 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -31,8 +32,10 @@ def observe_known(source: Sampled, worlds: Worlds, k: int) -> Mean:
     """Balanced success against every unit, by an attacker told `k` other units' memberships at random.
 
     Each draw tells one random set of `k` units for all targets; a target in the set is skipped in that draw.
-    Which draws count for a unit depends on the sets alone, so given the sets its draws are independent.
+    Which draws count for a unit depends on the sets alone, and worlds are drawn freely (not in turn), so given
+    which draws count they are independent and identically distributed.
     """
+    source = replace(source, stratified=False)
     n, rate = worlds.n, worlds.rate
     total, squares = np.zeros(n), np.zeros(n)
     counted = np.full(n, float(source.draws))

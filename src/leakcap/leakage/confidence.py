@@ -1,6 +1,6 @@
 """Upper bounds on means of bounded variables, and how the failure probability is shared out.
 
-Empirical Bernstein (Maurer and Pontil 2009, Theorems 4 and 10): for independent variables in an interval of
+Empirical Bernstein (Maurer and Pontil 2009): for independent variables in an interval of
 length R, the mean of their expectations is at most
 `mean + sqrt(2 V ln(2/g) / K) + 7 R ln(2/g) / (3 (K-1))` with probability 1 - g. Proof page: confidence.
 """
@@ -42,9 +42,11 @@ class Mean:
         cls, total: Floats, squares: Floats, draws: npt.ArrayLike, span: float | Floats, rounding: float
     ) -> Mean:
         """From sums over independent draws of the variables and of their squares."""
-        k = np.broadcast_to(np.asarray(draws, dtype=np.float64), total.shape)
-        estimate = total / np.maximum(k, 1)
-        variance = np.maximum(squares - total * estimate, 0.0) / np.maximum(k - 1, 1)
+        # A unit that no draw counted has no bound: one draw gives an infinite margin, 0 would mean integrated.
+        k = np.maximum(np.broadcast_to(np.asarray(draws, dtype=np.float64), total.shape), 1.0)
+        estimate = total / k
+        # 2^-16: sums of squares were added in f32, 64 at a time.
+        variance = (np.maximum(squares - total * estimate, 0.0) + 2.0**-16 * squares) / np.maximum(k - 1, 1)
         return cls(estimate, variance, k, span, rounding)
 
     @classmethod
@@ -87,7 +89,7 @@ def upper(mean: Mean, log_term: float) -> Floats:
     return mean.estimate + mean.rounding + _margin(mean, mean.draws, log_term)
 
 
-def forecast(mean: Mean, draws: int, log_term: float, sigmas: float = 3.5) -> Floats:
+def forecast(mean: Mean, draws: int, log_term: float, sigmas: float = 2.5) -> Floats:
     """What `upper` will likely give on `draws` fresh draws, on the careful side by `sigmas` standard errors.
 
     No guarantee: it only aims the search. What it aims at is certified on fresh draws.

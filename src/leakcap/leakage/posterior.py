@@ -65,6 +65,7 @@ class Sampled:
     points: Floats
     draws: int
     seed: np.random.SeedSequence
+    stratified: bool = True
 
     @property
     def m(self) -> int:
@@ -86,7 +87,7 @@ class Sampled:
         rng = np.random.default_rng(child)
         world = np.arange(start, stop) % self.m
         # Rounds that are not complete would favour the first worlds: those draws choose theirs freely.
-        free = np.arange(start, stop) >= self.draws // self.m * self.m
+        free = np.arange(start, stop) >= (self.draws // self.m * self.m if self.stratified else 0)
         world[free] = rng.integers(self.m, size=int(free.sum()))
         seen = self.points[world] + rng.standard_normal((stop - start, self.points.shape[1]))
         posterior, rounding = softmax(seen, self.points)
@@ -142,7 +143,7 @@ class Cells:
         mass = np.where(reached[:-1] > 0, above[:-1] - above[1:], below[1:] - below[:-1]) / self.m
         weight = mass.sum(axis=1)
         posterior = mass / np.maximum(weight, 1e-300)[:, None]
-        return View(weight, posterior, None, 1e-13)
+        return View(weight, posterior, None, 1e-10)
 
 
 def softmax(seen: Floats, points: Floats) -> tuple[npt.NDArray[np.float32], float]:

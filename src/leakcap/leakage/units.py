@@ -96,10 +96,12 @@ def evidence(view: View, paired: bool, exact: bool) -> Evidence:
         table = (table[:, :half] - table[:, half:]) / 2
     if exact:
         return Evidence(table, view.weight, view.rounding)
-    # On a grid of 2^-25 (2^-24 unpaired) all partial sums are integers below 2^24 of it: exact in f32.
-    grid = np.float32(2.0**25 if paired else 2.0**24)
-    on_grid = np.rint(table * grid) / grid
+    # On a grid of 2^-25 (2^-24 unpaired) all partial sums are integers below 2^24 of it: exact in f32. Rounding can
+    # push a row past its bound by a few units; what lies above counts as lost.
+    grid, most = (2.0**25, 0.5) if paired else (2.0**24, 1.0)
+    on_grid = np.rint(table * np.float32(grid)) / np.float32(grid)
     lost = float(np.abs(table - on_grid).sum(axis=1, dtype=np.float64).max())
+    lost += max(0.0, float(np.abs(on_grid).sum(axis=1, dtype=np.float64).max()) - most)
     # 2^-18: the compiled loop adds 64 values in f32 before they join f64 sums.
     return Evidence(on_grid, view.weight, view.rounding + lost + 2.0**-24 + 2.0**-18)
 
@@ -175,7 +177,7 @@ class _Sums:
         # |q_u - q| / (4 q (1-q)) above 1/2: at q = 1/2 that is max(q_u, 1 - q_u).
         deviation = mean(self.total, self.squares, max(rate, 1 - rate))
         sticks = mean(self.stick_total, self.stick_squares, 1 - thresholds[:, None])
-        naming = mean(self.naming[:1], self.naming[1:], 1 - rate)
+        naming = mean(self.naming[:1], self.naming[1:], 1.0)
         return UnitMeans(deviation.scaled(0.25 / (rate * (1 - rate)), 0.5), sticks, thresholds, naming)
 
 

@@ -16,13 +16,14 @@ import numpy.typing as npt
 
 from leakcap.caps import Cap, MutualInformation
 from leakcap.errors import NumericalError
-from leakcap.leakage.certify import COARSEST, Effort, Findings, certify, count_bounds, grid_step
+from leakcap.leakage.certify import COARSEST, Effort, Findings, certify, count_bounds, entropy_slack, grid_step
 from leakcap.leakage.confidence import Attempts, Bound, forecast, log_term, upper
 from leakcap.leakage.measures import RATIOS, Needs, Observed, information_budget, measure, needs, prior, thresholds
 from leakcap.leakage.posterior import Cells, Sampled, Source
 from leakcap.leakage.tasks import observe_worlds
 from leakcap.leakage.units import observe_units
 from leakcap.noise.entropy import GRID, sampler_distance
+from leakcap.noise.leverage import leverage_shape
 from leakcap.noise.shapes import information_ceiling, shape_variances
 from leakcap.proofs import proves
 from leakcap.worlds import Worlds
@@ -30,15 +31,21 @@ from leakcap.worlds import Worlds
 __all__ = ["Calibrated", "calibrate"]
 
 Floats = npt.NDArray[np.float64]
-BETAS = (0.05, 0.5, 2.0, 8.0, 32.0)  # shapes between the papers' rule (small) and isotropic (large)
+BETAS = (0.5, 2.0, 8.0)  # shapes between the papers' rule (small) and isotropic (large)
 FEWEST, MOST = 2**13, 2**18
+CHEAP = 1e12  # flops of a pass that nobody minds: then the statistical margin is made smaller
 TRIES = 12
 
 
 @dataclass(frozen=True, eq=False)
 class Calibrated:
-    """Noise deviations per direction, and what was certified for them."""
+    """Noise deviations per direction, and what was certified for them.
 
+    `turn` rotates principal coordinates to those directions; None leaves them as they are.
+    """
+
+    turn: Floats | None
+    coordinates: Floats
     deviations: Floats
     findings: Findings
     attempt: int
@@ -48,10 +55,13 @@ class Calibrated:
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """The noise family `max(sqrt(t e), floor)` for one shape `e`, and the caps it has to keep."""
+    """The noise family `max(sqrt(t e), floor)` for one shape `e`, and the caps it has to keep.
+
+    `turn` rotates principal coordinates to the directions in which the shape is diagonal.
+    """
 
     coordinates: Floats
-    variances: Floats
+    turn: Floats | None
     shape: Floats
     floor: float
     worlds: Worlds
@@ -68,7 +78,22 @@ class _Search:
         return np.asarray(self.coordinates / self.deviations(log_t))
 
     def ceiling(self, log_t: float) -> float:
-        return information_ceiling(self.variances, self.deviations(log_t) ** 2)
+        """Bound on the information without sampling, for the ideal sampler."""
+        if self.turn is None:
+            return information_ceiling(self.variances, self.deviations(log_t) ** 2)
+        # The same bound in any basis: eigenvalues of the whitened covariance against unit noise.
+        deviations = self.deviations(log_t)
+        whitened = np.linalg.eigvalsh(self.covariance / np.outer(deviations, deviations))
+        slip = 4 * len(whitened) ** 2 * np.finfo(float).eps * max(float(whitened[-1]), 1.0)  # of the eigenvalues
+        return information_ceiling(np.maximum(whitened, 0.0), np.ones_like(whitened)) + slip
+
+    @cached_property
+    def covariance(self) -> Floats:
+        return np.asarray(self.coordinates.T @ self.coordinates / len(self.coordinates))
+
+    @cached_property
+    def variances(self) -> Floats:
+        return np.ascontiguousarray(np.diag(self.covariance))
 
     def source(self, log_t: float, draws: int, step: float | None) -> Source:
         points = self.points(log_t)
@@ -147,7 +172,7 @@ def calibrate(
     caps: Sequence[Cap],
     attempts: Attempts,
     rng: np.random.Generator,
-    shape: str = "logdet",
+    shape: str = "best",
     floor: float = 0.0,
     draws: int | None = None,
     memory: int = 2 * 2**30,
@@ -158,23 +183,18 @@ def calibrate(
     that share `attempts`.
     """
     wanted, concrete = needs(caps, worlds)
-    budget = information_budget(concrete, worlds.rate, worlds.m)
+    # The real sampler's distance from the ideal one costs a little information: leave room for it.
+    slack = entropy_slack(sampler_distance(coordinates.shape[1], 2**10), worlds.m)
+    budget = max(information_budget(concrete, worlds.rate, worlds.m) - slack, 1e-12)
 
-    def search_for(beta: float) -> _Search:
-        return _Search(
-            coordinates,
-            variances,
-            shape_variances(shape, variances, beta),
-            floor,
-            worlds,
-            concrete,
-            wanted,
-            budget,
-            np.random.SeedSequence(int(rng.integers(2**63))),
-            memory,
-        )
+    seed = np.random.SeedSequence(int(rng.integers(2**63)))  # one for all shapes: they are compared
 
-    search, log_t = _best_shape(search_for, shape, concrete)
+    def search_for(turn: Floats | None, variances_of_noise: Floats) -> _Search:
+        turned = coordinates if turn is None else coordinates @ turn
+        return _Search(turned, turn, variances_of_noise, floor, worlds, concrete, wanted, budget, seed, memory)
+
+    candidates = _candidates(shape, coordinates, variances, worlds, concrete, wanted)
+    search, log_t = _best([search_for(turn, noise) for turn, noise in candidates])
     bounds = count_bounds(worlds.m, worlds.n, len(RATIOS), wanted, stages=2)
     term = log_term(attempts.share(attempts.made + 1), bounds)
     log_t, used = _refine(search, log_t, term, draws)
@@ -189,7 +209,7 @@ def calibrate(
             concrete,
             wanted,
             gamma,
-            Effort.of(used, worlds.m, worlds.n),
+            Effort.of(used, worlds.m, worlds.n, wanted.worlds),
             np.random.SeedSequence(int(rng.integers(2**63))),
             search.ceiling(log_t),
             distance,
@@ -201,27 +221,48 @@ def calibrate(
             for value, cap in zip(found.values, concrete, strict=True)
         )
         if missed <= 0:
-            return Calibrated(search.deviations(log_t), found, attempts.made, distance, step or GRID)
+            return Calibrated(
+                search.turn, search.coordinates, search.deviations(log_t), found, attempts.made, distance, step or GRID
+            )
         # Success above the prior falls like the inverse deviation: scale it down to the room there is.
         log_t += 2 * np.log1p(missed) + 0.01
     raise NumericalError(f"no noise could be certified in {TRIES} attempts; raise draws= or loosen the cap")
 
 
-def _best_shape(search_for: Callable[[float], _Search], shape: str, caps: tuple[Cap, ...]) -> tuple[_Search, float]:
+def _candidates(
+    shape: str,
+    coordinates: Floats,
+    variances: Floats,
+    worlds: Worlds,
+    caps: tuple[Cap, ...],
+    wanted: Needs,
+) -> list[tuple[Floats | None, Floats]]:
+    """Shapes worth trying: a rotation of the principal directions (or None) and noise variances along them."""
+    if all(isinstance(cap, MutualInformation) for cap in caps):
+        beta = min(cap.limit for cap in caps)
+        return [(None, shape_variances("logdet" if shape == "best" else shape, variances, beta))]
+    if shape in ("linear", "isotropic"):
+        return [(None, shape_variances(shape, variances, 1.0))]
+    found: list[tuple[Floats | None, Floats]] = [(None, shape_variances("logdet", variances, b)) for b in BETAS]
+    if len(variances) == 1:
+        return found[:1]  # all shapes are one
+    people = leverage_shape(coordinates, worlds) if shape == "best" and wanted.units else None
+    if people is not None:
+        for mixed in (0.0, 0.1, 0.3):
+            size, turn = np.linalg.eigh((1 - mixed) * people + mixed * np.eye(len(people)) / len(people))
+            found.append((turn, np.maximum(size, size[-1] * 1e-9)))
+    return found
+
+
+def _best(searches: list[_Search]) -> tuple[_Search, float]:
     """The shape of least total noise, by a rough search on a few draws and units. The shape is free to choose:
     whatever is chosen is certified afterwards."""
-    betas: tuple[float, ...] = BETAS if shape == "logdet" else (1.0,)
-    if all(isinstance(cap, MutualInformation) for cap in caps):
-        betas = (min(cap.limit for cap in caps),)
-    found: list[tuple[float, _Search, float]] = []
-    for beta in betas:
-        search = search_for(beta)
+    found: list[tuple[float, int, float]] = []
+    for index, search in enumerate(searches):
         log_t = _rough(search, np.log(found[-1][0] / search.shape.sum()) if found else None)
-        found.append((float((search.deviations(log_t) ** 2).sum()), search, log_t))
-        if len(search.variances) == 1:
-            break  # all shapes are one
-    _, best, scale = min(found, key=lambda one: one[0])
-    return best, scale
+        found.append((float((search.deviations(log_t) ** 2).sum()), index, log_t))
+    _, best, log_t = min(found)
+    return searches[best], log_t
 
 
 def _rough(search: _Search, start: float | None) -> float:
@@ -254,21 +295,22 @@ def _refine(search: _Search, log_t: float, term: float, draws: int | None) -> tu
         return log_t, draws or FEWEST
     used = draws or _draws_needed(search, log_t, term, chosen)
     aim: Bound = partial(forecast, draws=used, log_term=term)
-    own = int(min(used, max(4096, 2**27 // search.worlds.m)))
+    own = int(min(used, max(4096, 2**26 // search.worlds.m)))
     return search.root(lambda at: search.gap(search.observe(at, own, chosen), aim), log_t, 0.005), used
 
 
 def _draws_needed(search: _Search, log_t: float, term: float, chosen: npt.NDArray[np.intp] | None) -> int:
-    """Draws at which bound and estimate differ by a twelfth of the room, or 0.4 percentage points."""
+    """Draws at which bound and estimate differ by a twelfth of the room or 0.4 percentage points; by less if cheap."""
     seen = search.observe(log_t, 2048, chosen)
     at_best = search.excess(seen, lambda mean: mean.estimate)
     room = min(cap.limit - prior(cap, seen.rate, seen.m) for cap in search.caps)
     allowed = min(1 / 12, 0.004 / room)
+    work = 2.0 * search.worlds.m * (search.worlds.n + len(search.shape))
 
     def margin(used: int) -> float:
         return search.excess(seen, partial(forecast, draws=used, log_term=term, sigmas=0)) - at_best
 
     used = FEWEST
-    while used < MOST and margin(used) > allowed:
+    while used < MOST and margin(used) > (allowed / 3 if used * work < CHEAP else allowed):
         used *= 2
     return used

@@ -14,7 +14,7 @@ from leakcap.proofs import proves
 __all__ = ["SHAPES", "information_ceiling", "isotropic", "linear", "logdet", "shape_variances"]
 
 Floats = npt.NDArray[np.float64]
-SHAPES = ("logdet", "linear", "isotropic")
+SHAPES = ("best", "logdet", "linear", "isotropic")
 
 
 @proves("log-det")
@@ -73,5 +73,5 @@ def shape_variances(shape: str, variances: Floats, beta: float) -> Floats:
     """Noise variances of a named shape that keep the mutual information at or below `beta`."""
     named = {"logdet": logdet, "linear": linear, "isotropic": isotropic}
     if shape not in named:
-        raise InputError(f"shape must be one of {', '.join(map(repr, SHAPES))}")
+        raise InputError(f"shape must be one of {', '.join(map(repr, named))}")
     return named[shape](variances, beta)

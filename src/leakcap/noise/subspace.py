@@ -6,7 +6,7 @@ alike, so it cannot name the world (docs/proofs/rebuild.md). No `d x d` matrix i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ __all__ = ["Subspace", "subspace"]
 
 Floats = npt.NDArray[np.float64]
 MEMORY = 2 * 2**30
+ALIKE = 10.0  # outputs whose spreads lie within this factor are of one scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +65,17 @@ class Subspace:
         weighted = scaled * self.scale
         return self.dual.T @ (self.outputs @ weighted - self.centre @ weighted)
 
+    def turned(self, turn: Floats | None) -> Subspace:
+        """The same subspace with its directions rotated."""
+        if turn is None:
+            return self
+        return replace(
+            self,
+            coordinates=self.coordinates @ turn,
+            directions=None if self.directions is None else turn.T @ self.directions,
+            dual=None if self.dual is None else self.dual @ turn,
+        )
+
     def basis(self) -> Floats:
         """`(d, r)`: what a unit step along each coordinate does to the outputs."""
         if self.directions is not None:
@@ -75,6 +87,8 @@ class Subspace:
 def subspace(outputs: Floats, weights: npt.ArrayLike | None = None, memory: int = MEMORY) -> Subspace:
     """The subspace that the outputs of all worlds span around their mean."""
     m, d = outputs.shape
+    if np.abs(outputs).max() > 1e150:
+        raise NumericalError("the outputs are too large to decompose; rescale them or bound them with clip=")
     scale = _scale(weights, outputs)
     centre = outputs.mean(axis=0)
     low, high = outputs.min(axis=0), outputs.max(axis=0)
@@ -106,23 +120,20 @@ def subspace(outputs: Floats, weights: npt.ArrayLike | None = None, memory: int 
 
 def _scale(weights: npt.ArrayLike | None, outputs: Floats) -> Floats:
     d = outputs.shape[1]
-    if weights is None:
-        # Relative to how much each output varies between worlds: units of measurement do not matter.
+    if weights is None or isinstance(weights, str):
         spread = outputs.std(axis=0)
-        return np.asarray(1 / np.where(spread > 0, spread, 1.0))
-    if isinstance(weights, str):
-        if weights != "equal":
-            raise InputError("weights must be None (relative), 'equal', or a positive number for each output")
-        return np.ones(d)
+        moving = spread[spread > 0]
+        if weights is None:
+            # Outputs on like scales count alike; otherwise units of measurement must not matter.
+            weights = "equal" if not len(moving) or moving.max() <= ALIKE * moving.min() else "relative"
+        if weights == "equal":
+            return np.ones(d)
+        if weights == "relative":
+            return np.asarray(1 / np.where(spread > 0, spread, 1.0))
+        raise InputError("weights must be None, 'equal', 'relative', or a positive number for each output")
     given = np.asarray(weights, dtype=np.float64)
     if given.size != d:
         raise InputError(f"weights must hold one positive number for each of the {d} outputs, not {given.size}")
     if not np.isfinite(given).all() or given.min() <= 0:
         raise InputError("weights must be positive and finite")
     return np.sqrt(given.ravel())
-
-
-def check_finite(space: Subspace) -> None:
-    """Fail closed on overflow in the decomposition."""
-    if not np.isfinite(space.coordinates).all():
-        raise NumericalError("the outputs are too large to decompose; rescale them or bound them with clip=")

@@ -95,13 +95,14 @@ def _attribute(name: str, value: Any, rows: int, drop: frozenset[str], leaves: l
         return Array(value.shape, value.dtype)
     if isinstance(value, (list, tuple)) and any(map(_is_covered, value)):
         return Sequence(type(value), tuple(_attribute(name, one, rows, drop, leaves) for one in value))
-    return _constant(value)
+    private = name.startswith("_") and isinstance(value, (float, np.floating, np.ndarray))
+    return _constant(value, "is private to the estimator (leading underscore)" if private else "is no float")
 
 
 def _is_covered(value: Any) -> bool:
     return is_estimator(value) or (isinstance(value, np.ndarray) and value.dtype.kind == "f")
 
 
-def _constant(value: Any) -> Node:
+def _constant(value: Any, why: str = "is no float") -> Node:
     # `same` knows the plain kinds; what it cannot compare with itself it cannot compare between worlds.
-    return Constant(value) if same(value, value) else Refused("is a compiled or unknown object")
+    return Constant(value, why) if same(value, value) else Refused("is a compiled or unknown object")

@@ -75,14 +75,12 @@ def one_answer(
 ) -> tuple[Node, Vector]:
     """The function's answer on some rows."""
     try:
-        value = fn(*pool.take(rows))
+        return describe(fn(*pool.take(rows)), len(rows), drop)
     except LeakcapError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         # The text of a foreign exception may quote the data, so only its type leaves.
         kind = type(error).__name__
-    else:
-        return describe(value, len(rows), drop)
     raise OutputError(
         f"the function raised {kind} in one of the worlds (its text is withheld: it may quote the data). "
         "Try it on random halves of your data, and make it return a fixed value where it cannot answer"
@@ -139,6 +137,7 @@ class _Task:
         node, numbers = self.answer(pair[0])
         seconds = time.perf_counter() - started
         other, others = self.answer(pair[1])
+        seconds = min(seconds, time.perf_counter() - started - seconds)  # the first call also warms up
         refuse([*node.refusals(), *node.differences(other)])
         if not node.size():
             raise OutputError("the function returns no number that could be released")

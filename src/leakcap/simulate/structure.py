@@ -54,6 +54,11 @@ class Node:
         for name, child in self.children():
             yield from child.refusals(path + name)
 
+    def constants(self, path: str = "") -> Iterator[str]:
+        """Every part that passes without noise because it is equal in all worlds."""
+        for name, child in self.children():
+            yield from child.constants(path + name)
+
     def build(self, numbers: Vector) -> Any:
         """A fresh value of this form."""
         raise NotImplementedError
@@ -115,11 +120,15 @@ class Constant(Node):
     """Something that is not noised and therefore must be equal in all worlds."""
 
     value: Any
+    why: str = "is no float"
 
     def differs(self, other: Node) -> str | None:
         if isinstance(other, Constant) and same(self.value, other.value):
             return None
-        return "varies between worlds and is no float"
+        return f"varies between worlds and {self.why}"
+
+    def constants(self, path: str = "") -> Iterator[str]:
+        yield path
 
     def build(self, numbers: Vector) -> Any:
         return copy.deepcopy(self.value)

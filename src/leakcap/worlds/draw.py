@@ -138,7 +138,7 @@ def _some_units(row: Bits, n: int, inside: bool, k: int, rng: RandomBits) -> npt
 
 @proves("uniform-halves")
 def _stratified(strata: npt.NDArray[np.intp], partitions: int, parts: int, rng: RandomBits) -> Bits:
-    """`(partitions, parts, bytes)`: random partitions that split every stratum as evenly as can be.
+    """`(partitions, parts, bytes)`: random partitions that split every stratum evenly, up to a remainder.
 
     What does not divide evenly is pooled over the strata and dealt out the same way, so that world sizes
     differ by one at most.

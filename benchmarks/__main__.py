@@ -1,0 +1,15 @@
+"""`python -m benchmarks [name ...]`: run all benchmarks, or the named ones."""
+
+from __future__ import annotations
+
+import sys
+
+from benchmarks import masks, noise, rate, scale
+
+ALL = {"masks": masks.main, "noise": noise.main, "rate": rate.main, "scale": scale.main}
+
+for name in sys.argv[1:] or [one for one in ALL if one != "scale"]:
+    if name not in ALL:
+        sys.exit(f"no benchmark {name!r}: choose from {', '.join(ALL)}")
+    print(f"\n== {name}: {sys.modules[ALL[name].__module__].__doc__}")
+    ALL[name]()

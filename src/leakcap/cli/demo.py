@@ -1,0 +1,307 @@
+"""`leakcap demo`: two private releases from start to end, on data that scikit-learn ships.
+
+Two data sets on purpose: a second release about the same people would be covered by neither certificate.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.figure import Figure
+from rich.console import Console
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.rule import Rule
+from rich.table import Table
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_breast_cancer, load_iris
+
+import leakcap as lc
+from leakcap.certificate import Certificate
+from leakcap.errors import InputError
+from leakcap.report import plots
+from leakcap.simulate.progress import Progress
+from leakcap.wording import percent
+
+__all__ = ["exact_success", "run"]
+
+Floats = npt.NDArray[np.float64]
+
+FEATURES = ("mean radius", "mean texture", "mean smoothness", "mean symmetry")
+# A small, a middle and a large flower, on scales from 0 to 1. Fixed beforehand, so that clusters come in the same
+# order in every world. It leaves with the model, as its `init`: computed from the data, it would tell them.
+START = np.repeat([[0.25], [0.5], [0.75]], 4, axis=1)
+# What KMeans keeps besides its centres: a label for every row, and figures that no user of the model needs.
+DROP = ("labels_", "n_iter_", "_tol", "inertia_")
+PETAL = (2, 3)
+
+
+def run(out: Path, cap: float, worlds: int) -> None:
+    """Both releases, told in plain words."""
+    limit = lc.membership(cap)
+    folders = Folders.under(out)
+    started = time.perf_counter()
+    teller = Teller(Console(highlight=False))
+    promise = (
+        f"Two answers from private data, with one promise: [bold]nobody who sees an answer can guess any person's "
+        f"participation with more than {100 * cap:g} % success[/bold], not even if they know everyone's data and the "
+        "code and compute without limit. A coin flip has 50 %."
+    )
+    teller.console.print(Panel(promise, title="leakcap demo", title_align="left"))
+    private_means(teller, folders, limit, worlds)
+    private_kmeans(teller, folders, limit, worlds)
+    teller.heading(f"Done in {time.perf_counter() - started:.0f} s")
+    teller.say(f"[bold]{folders.public}[/bold]: may be published. Answers, certificates, leakage curves.")
+    teller.say(
+        f"[bold]{folders.custodian}[/bold]: for you alone (folder 0700, files 0600). Pictures of the worlds and of "
+        "single people's exposure, expected errors."
+    )
+    teller.say("Each certificate stands alone: on real data, releasing again calls for a session with a ledger.")
+
+
+def private_means(teller: Teller, folders: Folders, limit: lc.caps.Cap, worlds: int) -> None:
+    """The means of four measurements of breast tumours."""
+    data = load_breast_cancer()
+    X: Floats = data.data[:, [list(data.feature_names).index(name) for name in FEATURES]]
+    teller.heading("1. Private means: the breast cancer data")
+    teller.say(f"{len(X)} patients; the question is the mean of {len(FEATURES)} measurements of their tumours.")
+    plan, release = _release(teller, lambda rows: rows.mean(axis=0), X, cap=limit, worlds=worlds)
+    teller.certificate(release.certificate)
+
+    summary = plan.summary()
+    sampling = X.std(axis=0, ddof=1) / np.sqrt(len(X))
+    off = np.abs(release.value - summary.answer)
+    errors = off, summary.error, summary.noise, sampling
+    teller.table(
+        "Usefulness, in the data's own units (custodian's view)",
+        ("", "whole pool", "released", "off by", "expected", "noise", "sampling"),
+        [
+            (name, f"{summary.answer[i]:.3g}", f"{release.value[i]:.3g}", *(f"{error[i]:.2g}" for error in errors))
+            for i, name in enumerate(FEATURES)
+        ],
+    )
+    share = percent(float(np.median(summary.error / summary.answer)), 1)
+    teller.say(
+        f"[dim]expected: error to expect, noise included, here {share} of the mean. "
+        "sampling: how far a mean of so many patients is from the truth even without privacy.[/dim]"
+    )
+
+    low, high = release.interval(0.95)
+    rows = zip(FEATURES, release.value.tolist(), low.tolist(), high.tolist(), strict=True)
+    answer = {name: {"released": value, "95 % interval": [start, end]} for name, value, start, end in rows}
+    folders.publish("means-released.json", json.dumps(answer, indent=1))
+    axes = np.eye(len(FEATURES))[:2]
+    cloud = plots.Cloud.seen(plan.outputs, plan.noise.covariance(), release.value, summary.answer, axes)
+    labels = f"{FEATURES[0]}, averaged over patients", f"{FEATURES[1]}, averaged over patients"
+    folders.keep("means-worlds.png", plots.cloud([cloud], labels, "Means of the breast cancer data"))
+    exact = exact_success(plan.outputs, plan.worlds.masks())
+    folders.keep("means-at-a-glance.png", plots.at_a_glance([cloud], labels, plan.certificate, exact))
+    _save(teller, folders, "means", plan, limit)
+
+
+def private_kmeans(teller: Teller, folders: Folders, limit: lc.caps.Cap, worlds: int) -> None:
+    """Three clusters of Iris flowers, as a KMeans that predicts."""
+    data = load_iris()
+    low, high = data.data.min(axis=0), data.data.max(axis=0)
+    X: Floats = (data.data - low) / (high - low)
+    teller.heading("2. Private K-Means: the Iris data")
+    teller.say(f"{len(X)} flowers with {X.shape[1]} measurements; the question is the centres of 3 clusters.")
+    public = (
+        "Start centres (all measurements at 0.25, 0.5 and 0.75), fixed without looking at the data.",
+        "Smallest and largest value of each measurement in the whole pool, to scale it to 0..1.",
+    )
+    plan, release = _release(teller, _fit, X, cap=limit, worlds=worlds, drop=DROP, public=public)
+    teller.certificate(release.certificate)
+
+    model: KMeans = release.value
+    plain, private = _fit(X).labels_, model.predict(X)
+    rows = [
+        (name, *(f"{100 * share:.1f} %" for share in (np.mean(plain == truth), np.mean(private == truth), expected)))
+        for name, truth in (("flowers grouped with their species", data.target), ("same as unprotected", plain))
+        for expected in [_expected_agreement(plan, X, truth)]
+    ]
+    teller.table("Usefulness (custodian's view)", ("", "unprotected", "released", "expected"), rows)
+    teller.say("[dim]expected: mean over such releases. The released object is a KMeans; its predict() was used.[/dim]")
+
+    folders.publish("kmeans-model.pkl", pickle.dumps(model))
+    centimetres = (model.cluster_centers_ * (high - low) + low).tolist()
+    answer = {"measurements (cm)": list(data.feature_names), "centres": centimetres}
+    folders.publish("kmeans-released.json", json.dumps(answer, indent=1))
+    labels = "petal length of the centre (cm)", "petal width of the centre (cm)"
+    clouds = _petals(plan, model.cluster_centers_, low, high)
+    folders.keep("kmeans-worlds.png", plots.cloud(clouds, labels, "Cluster centres of the Iris data"))
+    _save(teller, folders, "kmeans", plan, limit)
+
+
+def exact_success(outputs: Floats, masks: npt.NDArray[np.bool_]) -> float:
+    """Membership success against the most exposed unit if a world's answer left without noise.
+
+    The attacker knows every world's answer: what is left to guess is which of the worlds with this very answer.
+    """
+    _, group = np.unique(outputs, axis=0, return_inverse=True)
+    inside = np.zeros((group.max() + 1, masks.shape[1]))
+    np.add.at(inside, group.ravel(), masks)
+    sizes = np.bincount(group.ravel())[:, None]
+    return float((np.maximum(inside, sizes - inside).sum(axis=0) / len(masks)).max())
+
+
+def _fit(rows: Floats) -> KMeans:
+    return KMeans(n_clusters=len(START), init=START, n_init=1).fit(rows)
+
+
+def _expected_agreement(plan: lc.Plan, X: Floats, truth: npt.NDArray[np.intp], trials: int = 400) -> float:
+    """Mean share of rows whose nearest centre is the true one, over simulated releases of this plan."""
+    rng = np.random.default_rng()
+    factor = plan.noise.factor
+    answers = plan.outputs[rng.integers(len(plan.outputs), size=trials)]
+    noisy = (answers + rng.standard_normal((trials, factor.shape[1])) @ factor.T).reshape(trials, *START.shape)
+    apart = ((X[None, :, None, :] - noisy[:, None]) ** 2).sum(axis=-1)
+    return float((apart.argmin(axis=-1) == truth).mean())
+
+
+def _petals(plan: lc.Plan, released: Floats, low: Floats, high: Floats) -> list[plots.Cloud]:
+    """One cloud for each centre, along petal length and width, in centimetres."""
+    covariance, pool = plan.noise.covariance(), plan.summary().answer
+    clouds = []
+    for cluster in range(len(START)):
+        axes = np.zeros((2, *START.shape))
+        axes[(0, 1), cluster, PETAL] = (high - low)[list(PETAL)]
+        flat, offset = axes.reshape(2, -1), low[list(PETAL)]
+        name = f"cluster {cluster + 1}"
+        clouds.append(plots.Cloud.seen(plan.outputs, covariance, released.ravel(), pool, flat, offset, name))
+    return clouds
+
+
+def _release(teller: Teller, fn: Callable[..., Any], X: Floats, **options: Any) -> tuple[lc.Plan, lc.Release]:
+    """Plan and release, telling every step."""
+    started = time.perf_counter()
+    with teller.console.status("Running the analysis in possible worlds ...") as status:
+
+        def watch(state: Progress) -> None:
+            worlds = f"Running the analysis in possible worlds: {state.done:,} of {state.total:,}"
+            least = "Searching the least noise that keeps the cap, and certifying it ..."
+            status.update(worlds if state.done < state.total else least)
+
+        plan = lc.plan(fn, X, progress=watch, **options)
+        release = plan.release()
+    ratio = np.median(plan.noise.output_deviations / plan.outputs.std(axis=0))
+    teller.step(
+        "worlds",
+        f"ran the analysis in {plan.worlds.m:,} possible worlds, each another random half of the pool of "
+        f"{plan.worlds.n}; one of them, in secret, gives the answer",
+    )
+    teller.step(
+        "noise",
+        f"the least that keeps the cap: about {ratio:.1f} times as much as the answers differ between worlds "
+        f"(root mean square over all {plan.outputs.shape[1]} numbers together: {plan.noise.std:.3g})",
+    )
+    teller.step("release", "the secret world and the noise were drawn, and one noisy answer left")
+    teller.step("time", f"{time.perf_counter() - started:.1f} s")
+    return plan, release
+
+
+def _save(teller: Teller, folders: Folders, name: str, plan: lc.Plan, limit: lc.caps.Cap) -> None:
+    """Certificate and leakage curve for everybody; attacker's success and expected errors for the custodian."""
+    certificate = plan.certificate
+    text = folders.publish(f"{name}-certificate.txt", f"{certificate}\n")
+    folders.publish(f"{name}-certificate.json", certificate.to_json())
+    folders.publish(f"{name}-leakage.png", plots.leakage_curve(certificate))
+    folders.keep(f"{name}-attacker.png", plots.attacker(certificate, plan.exposure, limit.limit))
+    folders.keep(f"{name}-summary.txt", f"{plots.CUSTODIAN}\n\n{plan.summary()}\n")
+    teller.say(f"The whole certificate, in plain words: [bold]{text}[/bold]")
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Where files go: what anybody may see, and what only the custodian may."""
+
+    public: Path
+    custodian: Path
+
+    @classmethod
+    def under(cls, out: Path) -> Folders:
+        made = cls(out / "public", out / "custodian")
+        try:
+            made.public.mkdir(parents=True, exist_ok=True)
+            made.custodian.mkdir(mode=0o700, exist_ok=True)
+            made.custodian.chmod(0o700)
+        except OSError as error:
+            raise InputError(f"cannot make the folders of the demo ({error.strerror}): choose another --out") from error
+        return made
+
+    def publish(self, name: str, content: str | bytes | Figure) -> Path:
+        path = self.public / name
+        path.write_bytes(_bytes(content))
+        return path
+
+    def keep(self, name: str, content: str | Figure) -> Path:
+        """Write a file that is never open to anybody but its owner, not even while it is written."""
+        path = self.custodian / name
+        path.unlink(missing_ok=True)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(_bytes(content))
+        return path
+
+
+def _bytes(content: str | bytes | Figure) -> bytes:
+    if isinstance(content, Figure):
+        picture = io.BytesIO()
+        content.savefig(picture, format="png", dpi=150)
+        return picture.getvalue()
+    return content.encode() if isinstance(content, str) else content
+
+
+@dataclass(frozen=True)
+class Teller:
+    """What the demo says on the terminal, indented under headings."""
+
+    console: Console
+
+    def heading(self, text: str) -> None:
+        self.console.print()
+        self.console.print(Rule(f"[bold]{text}[/bold]", align="left"))
+
+    def say(self, text: str) -> None:
+        self.console.print(Padding(text, (0, 2)))
+
+    def step(self, name: str, text: str) -> None:
+        grid = Table.grid(padding=(0, 2))
+        grid.add_column(width=7, style="bold cyan")
+        grid.add_column()
+        grid.add_row(name, text)
+        self.console.print(Padding(grid, (0, 2)))
+
+    def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        table = Table(
+            title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0)
+        )
+        for place, column in enumerate(columns):
+            table.add_column(column, justify="right" if place else "left", header_style="dim", no_wrap=True)
+        for row in rows:
+            table.add_row(*row)
+        self.console.print(Padding(table, (1, 2, 0, 2)))
+
+    def certificate(self, certificate: Certificate) -> None:
+        """The certificate in three lines."""
+        least = 1 / certificate.worlds
+        rows = [
+            ("guess whether a given person took part", percent(0.5), percent(certificate.membership_success)),
+            (
+                "recognise a participant, 1 % false alarms",
+                percent(0.01),
+                percent(certificate.true_positive_rate(0.01)),
+            ),
+            ("name the whole secret world", percent(least), percent(certificate.posterior(least))),
+        ]
+        self.table("Certificate: what the best attacker can do", ("", "before", "with it, at most"), rows)
+        self.say(f"[dim]All figures hold together with confidence {certificate.confidence:.7g}.[/dim]")

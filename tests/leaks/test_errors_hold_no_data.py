@@ -1,0 +1,310 @@
+"""Errors, warnings, logs and printed lines never quote the data (issue item 8).
+
+Every number in the pool has the same distinctive digits. Whatever goes wrong, they must not appear in the message,
+in the arguments of the exception, nor anywhere in the traceback as it is displayed (causes and contexts included).
+The twin at the end shows that the check sees a careless error.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import traceback
+import types
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator
+
+import leakcap as lc
+
+MARK = "777123"
+rng = np.random.default_rng(777)
+X = 777123.25 + np.round(rng.random((24, 2)), 2) / 10  # every value starts with the mark
+TABLE = pd.DataFrame(X, columns=["a", "b"]).assign(name=[f"p{MARK}x{i}" for i in range(24)])
+SMALL: dict[str, Any] = {"cap": lc.mutual_information(0.3), "worlds": 16, "draws": 256}
+
+
+def texts_of(error: BaseException) -> str:
+    """Everything an error shows, to people and to programs that log it."""
+    chain, seen = [error], []
+    while chain:
+        one = chain.pop()
+        if one is None or one in seen:
+            continue
+        seen.append(one)
+        chain += [one.__cause__, one.__context__]
+    parts = ["".join(traceback.format_exception(error))]
+    for one in seen:
+        parts += [str(one), repr(one), repr(one.args), *getattr(one, "__notes__", [])]
+        parts += [repr(value) for value in vars(one).values()]
+    return "\n".join(parts)
+
+
+def refused(call: Callable[[], Any], caplog: Any, capfd: Any) -> str:
+    """The error's message, after making sure that it is ours and that nothing anywhere quotes the data."""
+    with caplog.at_level(logging.DEBUG), warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        with pytest.raises(lc.LeakcapError) as caught:
+            call()
+    shown = capfd.readouterr()
+    said = [texts_of(caught.value), caplog.text, shown.out, shown.err, *(str(one.message) for one in heard)]
+    assert not any(MARK in text for text in said)
+    return str(caught.value)
+
+
+def raises_value_error(x: np.ndarray) -> Any:
+    raise ValueError(f"cannot handle {x[0, 0]}")
+
+
+def raises_from(x: np.ndarray) -> Any:
+    try:
+        raise KeyError(x[0, 0])
+    except KeyError as error:
+        raise RuntimeError(f"while reading {x}") from error
+
+
+def raises_during(x: np.ndarray) -> Any:
+    try:
+        raise KeyError(x[0, 0])
+    except KeyError:
+        return [][int(x[0, 0])]
+
+
+def raises_with_note(x: np.ndarray) -> Any:
+    error = ValueError("see note")
+    error.add_note(f"row {x[0]}")
+    raise error
+
+
+def raises_our_own(x: np.ndarray) -> Any:
+    raise lc.InputError(f"custodian's own check: {x[0, 0]}")
+
+
+def misuses_leakcap(x: np.ndarray) -> Any:
+    return lc.membership(float(x[0, 0]))  # our validators quote the number they are given
+
+
+def fails_in_some_worlds(x: np.ndarray) -> Any:
+    if int(x.sum() * 100) % 3 == 0:
+        raise ValueError(f"bad luck: {x}")
+    return x.mean()
+
+
+def exits(x: np.ndarray) -> Any:
+    raise SystemExit(f"cannot go on with {x[0, 0]}")
+
+
+class CustomError(Exception):
+    def __init__(self, x: np.ndarray) -> None:
+        super().__init__("custom")
+        self.rows = x
+
+    def __str__(self) -> str:
+        return str(self.rows)
+
+
+def raises_custom(x: np.ndarray) -> Any:
+    raise CustomError(x)
+
+
+RAISING = [
+    raises_value_error,
+    raises_from,
+    raises_during,
+    raises_with_note,
+    raises_our_own,
+    misuses_leakcap,
+    fails_in_some_worlds,
+    raises_custom,
+    exits,
+]
+
+
+@pytest.mark.parametrize("fn", RAISING)
+def test_a_function_that_raises_is_reported_by_its_kind_alone(fn: Any, caplog: Any, capfd: Any) -> None:
+    message = refused(lambda: lc.plan(fn, X, **SMALL), caplog, capfd)
+    assert "function raised" in message
+
+
+@pytest.mark.parametrize("backend", ["threads", "processes"])
+@pytest.mark.parametrize("fn", [raises_from, raises_our_own, fails_in_some_worlds], ids=lambda fn: fn.__name__)
+def test_workers_keep_the_text_to_themselves(backend: str, fn: Any, caplog: Any, capfd: Any) -> None:
+    carried = types.FunctionType(fn.__code__, globals(), fn.__name__)  # by value: workers do not import tests
+    carried.__module__ = "__main__"
+    refused(lambda: lc.plan(carried, X, backend=backend, workers=2, **SMALL), caplog, capfd)
+
+
+# Answers that cannot be released
+
+
+@dataclass
+class Answer:
+    text: Any
+
+
+class Model(BaseEstimator):
+    """An estimator with whatever attributes the test wants."""
+
+    def fit(self, **attributes: Any) -> Model:
+        for name, value in attributes.items():
+            setattr(self, name, value)
+        return self
+
+
+class Unprintable:
+    def __init__(self, x: np.ndarray) -> None:
+        self.x = x
+
+    def __repr__(self) -> str:
+        return f"Unprintable({self.x})"
+
+    __str__ = __repr__
+
+
+class NoArray(Unprintable):
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        raise ValueError(f"no array of {self.x}")
+
+
+ANSWERS: dict[str, Callable[[np.ndarray], Any]] = {
+    "text": lambda x: f"{x[0, 0]}",
+    "numpy text": lambda x: np.array([f"{x[0, 0]}!"]),
+    "text in a dict": lambda x: {"mean": x.mean(), "who": f"{x[0, 0]}"},
+    "text in a dataclass": lambda x: Answer(f"{x[0, 0]}"),
+    "keys that differ": lambda x: {float(x[0, 0]): 1.0},
+    "keys that differ, nested": lambda x: {"a": [{f"{x[0, 0]}": 1.0}]},
+    "labels that differ": lambda x: pd.Series([1.0], index=[x[0, 0]]),
+    "columns that differ": lambda x: pd.DataFrame([[1.0]], columns=[f"{x[0, 0]}"]),
+    "a table with text": lambda x: pd.DataFrame({"a": [f"{x[0, 0]}!"]}),
+    "an unknown object": Unprintable,
+    "an object that is no array": NoArray,
+    "objects in an array": lambda x: np.array([Unprintable(x)], dtype=object),
+    "a complex number": lambda x: complex(x[0, 0], 1),
+    "nothing": lambda x: None,
+    "not a number": lambda x: np.array([x[0, 0], np.nan]),
+    "infinite": lambda x: [x[0, 0], np.inf],
+    "a number beyond floats": lambda x: int(x[0, 0]) ** 100,
+    "an array of numbers beyond floats": lambda x: np.array([int(x[0, 0]) ** 100], dtype=object),
+    "shapes that differ": lambda x: x[x[:, 0] > 777123.3, 0],
+    "lengths that differ": lambda x: list(x[x[:, 0] > 777123.3, 0]),
+    "a date": lambda x: np.datetime64(int(x[0, 0]), "s"),
+    "a set": lambda x: {float(x[0, 0])},
+    "a generator": lambda x: (one for one in x),
+    "an estimator with text": lambda x: Model().fit(mean_=x.mean(), name_=f"{x[0, 0]}"),
+    "an estimator with rows": lambda x: Model().fit(mean_=x.mean(), rows_=x),
+    "an estimator with counts": lambda x: Model().fit(mean_=x.mean(), total_=int(x.sum())),
+    "an estimator with private parts": lambda x: Model().fit(mean_=x.mean(), _first=x[0, 0]),
+    "an estimator with an object": lambda x: Model().fit(mean_=x.mean(), thing_=Unprintable(x)),
+    "an estimator with a table": lambda x: Model().fit(mean_=x.mean(), lookup_={x[0, 0]: 1}),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_answer_that_cannot_be_released_is_not_quoted(name: str, caplog: Any, capfd: Any) -> None:
+    with np.errstate(all="ignore"):
+        refused(lambda: lc.plan(ANSWERS[name], X, **SMALL), caplog, capfd)
+
+
+# Input that cannot be used
+
+
+class Sealed:
+    """A record that refuses to travel to another process, and says too much about why."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+        self.lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"Sealed({self.value})"
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"cannot pickle {self!r}")
+
+
+def mean(x: Any) -> Any:
+    return np.asarray(x)[:, 0].mean()
+
+
+INPUTS: dict[str, Callable[[], Any]] = {
+    "lengths that differ": lambda: lc.plan(lambda x, y: 1.0, X, X[:-1, 0], **SMALL),
+    "an unknown unit column": lambda: lc.plan(mean, TABLE, unit="who", **SMALL),
+    "an unknown strata column": lambda: lc.plan(mean, TABLE, strata="who", **SMALL),
+    "a missing unit": lambda: lc.plan(mean, X, unit=np.r_[np.nan, X[1:, 0]], **SMALL),
+    "a missing unit among texts": lambda: lc.plan(mean, X, unit=[None, *TABLE["name"][1:]], **SMALL),
+    "a missing unit of pandas": lambda: lc.plan(mean, X, unit=[pd.NA, *TABLE["name"][1:]], **SMALL),
+    "units of another length": lambda: lc.plan(mean, X, unit=X[:-1, 0], **SMALL),
+    "ragged units": lambda: lc.plan(mean, X, unit=[[X[0, 0]]] + [[X[1, 0], 2]] * 23, **SMALL),
+    "tiny strata": lambda: lc.plan(mean, X, strata=TABLE["name"], **SMALL),
+    "strata that split a unit": lambda: lc.plan(mean, X, unit=[0, 0, *range(22)], strata=TABLE["name"], **SMALL),
+    "too few units": lambda: lc.plan(mean, X[:3], **SMALL),
+    "one value for data": lambda: lc.plan(mean, float(X[0, 0]), **SMALL),
+    "text for data": lambda: lc.plan(mean, f"{X[0, 0]}", **SMALL),
+    "a dict for data": lambda: lc.plan(mean, {"a": X}, **SMALL),
+    "worlds of wrong size": lambda: lc.plan(mean, X, cap=SMALL["cap"], worlds=np.ones((4, 3), dtype=bool)),
+    "a clip of wrong size": lambda: lc.plan(lambda x: x.mean(axis=0), X, clip=(X[0], X[:3, 0]), **SMALL),
+    "clip ends exchanged": lambda: lc.plan(lambda x: x.mean(axis=0), X, clip=(X[0] + 1, X[0]), **SMALL),
+    "weights of wrong size": lambda: lc.plan(lambda x: x.mean(axis=0), X, weights=X[:, 0], **SMALL),
+    "weights that are text": lambda: lc.plan(lambda x: x.mean(axis=0), X, weights=list(TABLE["name"][:2]), **SMALL),
+    "records that do not travel": lambda: lc.plan(
+        lambda x: float(len(x)), [Sealed(one) for one in X[:, 0]], backend="processes", workers=2, **SMALL
+    ),
+}
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_input_that_cannot_be_used_is_not_quoted(name: str, caplog: Any, capfd: Any) -> None:
+    refused(INPUTS[name], caplog, capfd)
+
+
+def test_records_without_a_fingerprint_are_not_quoted_when_released(capfd: Any) -> None:
+    """The check for repeated releases reads the data; where it cannot, it must stay silent about them."""
+    records = [Sealed(one) for one in X[:, 0]]
+    plan = lc.plan(lambda some: np.mean([one.value for one in some]), records, **SMALL)
+    said = ""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        try:
+            plan.release()
+        except Exception as error:
+            said = texts_of(error)
+    assert MARK not in said
+    assert not any(MARK in str(one.message) for one in heard)
+    assert MARK not in capfd.readouterr().err
+
+
+def test_a_repeated_release_is_not_described_by_its_data() -> None:
+    lc.plan(mean, X, **SMALL).release()
+    with pytest.warns(lc.RepeatedReleaseWarning) as heard:
+        lc.plan(mean, X, **SMALL).release()
+    assert not any(MARK in str(one.message) for one in heard)
+
+
+def test_custodian_views_without_numbers_do_not_quote_the_data() -> None:
+    """Short forms end up in logs by accident; only the summary and the arrays show numbers."""
+    plan = lc.plan(mean, X, **SMALL)
+    for view in (plan, plan.worlds, plan.noise, plan.certificate):
+        assert MARK not in repr(view)
+    assert MARK not in str(plan.certificate)
+    assert MARK not in plan.certificate.to_json()
+
+
+def test_the_check_sees_a_careless_error(caplog: Any, capfd: Any, monkeypatch: Any) -> None:
+    """The planted twin: one that lets the foreign exception through as the cause."""
+    from leakcap.simulate import run
+
+    def careless(fn: Any, pool: Any, rows: Any, drop: Any) -> Any:
+        try:
+            return fn(*pool.take(rows))
+        except ValueError as error:
+            raise lc.OutputError("the function raised ValueError") from error
+
+    monkeypatch.setattr(run, "one_answer", careless)
+    with pytest.raises(AssertionError):
+        refused(lambda: lc.plan(raises_value_error, X, **SMALL), caplog, capfd)
