@@ -257,6 +257,16 @@ def test_a_constant_column_gets_the_floor_it_was_promised() -> None:
     assert plan.noise.output_deviations[0] > 1e-3
 
 
+@pytest.mark.parametrize("constant", [1.0, 0.1, 1 / 3])
+def test_a_constant_output_does_not_change_the_noise_of_the_others(constant: float) -> None:
+    """0.1 in every world has a computed spread of 1e-17: no scale to compare other outputs with."""
+    options = SMALL | {"weights": None, "seed": 4}
+    alone = lc.plan(lambda x: x.mean(axis=0)[:2] * [1.0, 3.0], POOL, **options)
+    beside = lc.plan(lambda x: np.r_[x.mean(axis=0)[:2] * [1.0, 3.0], constant], POOL, **options)
+    assert np.allclose(beside.noise.output_deviations[:2], alone.noise.output_deviations, rtol=1e-6)
+    assert beside.noise.output_deviations[2] == 0
+
+
 def test_equal_outputs_everywhere_are_released_bit_for_bit() -> None:
     plan = lc.plan(lambda x: np.array([0.1, -2.5, 1 / 3]), POOL, seed=4, **SMALL)
     assert plan.noise.space.rank == 0

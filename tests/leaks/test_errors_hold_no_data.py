@@ -38,7 +38,7 @@ def texts_of(error: BaseException) -> str:
         if one is None or one in seen:
             continue
         seen.append(one)
-        chain += [one.__cause__, one.__context__]
+        chain += [one.__cause__, None if one.__suppress_context__ else one.__context__]
     parts = ["".join(traceback.format_exception(error))]
     for one in seen:
         parts += [str(one), repr(one), repr(one.args), *getattr(one, "__notes__", [])]
@@ -130,6 +130,16 @@ RAISING = [
 def test_a_function_that_raises_is_reported_by_its_kind_alone(fn: Any, caplog: Any, capfd: Any) -> None:
     message = refused(lambda: lc.plan(fn, X, **SMALL), caplog, capfd)
     assert "function raised" in message
+
+
+@pytest.mark.parametrize("fn", RAISING)
+def test_the_functions_own_exception_is_not_even_kept_out_of_sight(fn: Any) -> None:
+    """A suppressed context is still there for whoever looks."""
+    with pytest.raises(lc.LeakcapError) as caught:
+        lc.plan(fn, X, **SMALL)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    assert MARK not in str(caught.value)
 
 
 @pytest.mark.parametrize("backend", ["threads", "processes"])

@@ -79,8 +79,9 @@ def test_every_unit_is_in_exactly_its_share_of_the_worlds(
         for stratum in (0, 1):
             inside = masks[:, strata == stratum].sum(axis=1)
             members = int((strata == stratum).sum())
-            assert inside.min() >= math.floor(members * share)
-            assert inside.max() <= math.ceil(members * share)
+            spare = 0 if k == 2 else 1  # remainders of several strata are dealt out together
+            assert inside.min() >= math.floor(members * share) - spare
+            assert inside.max() <= math.ceil(members * share) + spare
 
 
 @patient

@@ -33,7 +33,7 @@ __all__ = ["Calibrated", "calibrate"]
 Floats = npt.NDArray[np.float64]
 BETAS = (0.5, 2.0, 8.0)  # shapes between the papers' rule (small) and isotropic (large)
 FEWEST, MOST = 2**13, 2**18
-CHEAP = 1e12  # flops of a pass that nobody minds: then the statistical margin is made smaller
+CHEAP = 1.2e11  # flops of a pass that nobody minds: then the statistical margin is made smaller
 TRIES = 12
 
 
@@ -295,7 +295,7 @@ def _refine(search: _Search, log_t: float, term: float, draws: int | None) -> tu
         return log_t, draws or FEWEST
     used = draws or _draws_needed(search, log_t, term, chosen)
     aim: Bound = partial(forecast, draws=used, log_term=term)
-    own = int(min(used, max(4096, 2**26 // search.worlds.m)))
+    own = int(min(used, max(4096, 2**25 // search.worlds.m)))
     return search.root(lambda at: search.gap(search.observe(at, own, chosen), aim), log_t, 0.005), used
 
 
@@ -305,7 +305,8 @@ def _draws_needed(search: _Search, log_t: float, term: float, chosen: npt.NDArra
     at_best = search.excess(seen, lambda mean: mean.estimate)
     room = min(cap.limit - prior(cap, seen.rate, seen.m) for cap in search.caps)
     allowed = min(1 / 12, 0.004 / room)
-    work = 2.0 * search.worlds.m * (search.worlds.n + len(search.shape))
+    # Per draw: products with units and directions, and exponentials, which cost like 600 flops each.
+    work = search.worlds.m * (2.0 * (search.worlds.n + len(search.shape)) + 600)
 
     def margin(used: int) -> float:
         return search.excess(seen, partial(forecast, draws=used, log_term=term, sigmas=0)) - at_best
