@@ -226,7 +226,10 @@ def task(wins: npt.ArrayLike | Callable[[npt.NDArray[np.bool_]], npt.ArrayLike],
 
 def as_wins(wins: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """A checked `(m, guesses)` table of winning probabilities."""
-    table = np.asarray(wins, dtype=np.float64)
+    try:
+        table = np.asarray(wins, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("wins must be a table of numbers, one row per world and one column per guess") from None
     if table.ndim != 2 or table.size == 0:
         raise InputError("wins must be a table with one row per world and one column per guess")
     if not np.isfinite(table).all() or table.min() < 0 or table.max() > 1:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import asdict, dataclass, fields
 from typing import Any, TypeVar
 
@@ -59,7 +60,7 @@ class Certificate:
     gamma_used: float
     attempt: int
     bounds: int
-    draws: dict[str, int]
+    draws: tuple[tuple[str, int], ...]
     integrated: bool
     sampler_distance: float
     grid_step: float
@@ -145,13 +146,16 @@ class Certificate:
             raise InputError("unknown kind of certificate")
         try:
             given["capped"] = tuple(CappedFigure(**one) for one in given["capped"])
-            for name in ("leakage_curve", "hockey_sticks", "known_memberships"):
+            for name in ("leakage_curve", "hockey_sticks", "known_memberships", "draws"):
                 given[name] = tuple((first, second) for first, second in given[name])
             for name in ("pool_public", "declared_public", "assumptions", "not_promised", "theorems"):
                 given[name] = tuple(given[name])
         except (TypeError, ValueError):
             raise InputError("this JSON text is no leakcap certificate: a list in it has another form") from None
-        return cls(**given)
+        found = cls(**given)
+        if not _is_plausible(found):
+            raise InputError("this JSON text is no leakcap certificate: an entry is not of its kind, or out of range")
+        return found
 
     def __str__(self) -> str:
         from leakcap.wording import page
@@ -169,3 +173,33 @@ def _probabilities(name: str, value: Any) -> npt.NDArray[np.float64]:
 def _like(asked: Any, found: npt.NDArray[np.float64]) -> Any:
     """A number for a number, an array for an array."""
     return found if isinstance(asked, np.ndarray) else float(found)
+
+
+def _is_plausible(cert: Certificate) -> bool:
+    """Whether every entry is of its kind and in its range. It says nothing about who wrote the text."""
+
+    def number(low: float, high: float, *values: Any) -> bool:
+        return all(type(x) in (int, float) and math.isfinite(x) and low <= x <= high for x in values)
+
+    def whole(*values: Any) -> bool:
+        return all(type(x) is int and x >= 0 for x in values)
+
+    def words(*values: Any) -> bool:
+        return all(isinstance(x, str) and len(x) > 1 for x in values)
+
+    lists = cert.pool_public, cert.declared_public, cert.assumptions, cert.not_promised, cert.theorems
+    figures = cert.membership_success, cert.name_a_member_success, cert.confidence, cert.gamma, cert.gamma_used
+    return (
+        number(0, 1, *figures, cert.sampler_distance, cert.grid_step)
+        and number(0, math.inf, cert.mutual_information)
+        and all(number(0, 1, *pair) for pair in (*cert.leakage_curve, *cert.hockey_sticks))
+        and all(whole(k) and number(0, 1, success) for k, success in cert.known_memberships)
+        and all(words(name) and whole(count) for name, count in cert.draws)
+        and whole(cert.worlds, cert.units, cert.outputs, cert.noised_directions, cert.attempt, cert.bounds)
+        and isinstance(cert.integrated, bool)
+        and words(cert.mode, cert.design, cert.leakcap_version, *(text for one in lists for text in one))
+        and isinstance(cert.rate, str)
+        and re.fullmatch(r"[1-9]\d*/[1-9]\d*", cert.rate) is not None
+        and all(words(one.cap, one.meaning) and number(0, math.inf, one.before, one.limit) for one in cert.capped)
+        and all(number(0, math.inf, one.certified) for one in cert.capped)
+    )

@@ -15,8 +15,9 @@ from scipy.special import ndtr, ndtri
 from leakcap import checks, modes
 from leakcap.caps import Cap, CapLike, as_caps
 from leakcap.certificate import Certificate
-from leakcap.errors import AlreadyReleased, InputError, LeakcapError, RepeatedReleaseWarning
+from leakcap.errors import AlreadyReleased, InputError, LeakcapError, OutputError, RepeatedReleaseWarning
 from leakcap.leakage.confidence import Attempts
+from leakcap.leakage.measures import needs
 from leakcap.noise import SHAPES, Noise, OperatingSystem, Randomness, Seeded, subspace
 from leakcap.simulate import Outputs, Pool, run_worlds
 from leakcap.simulate.progress import Watcher
@@ -258,6 +259,12 @@ def plan(
         raise InputError("checkpoints are not available yet; leave checkpoint=None")
     checks.choice(("exact", "confidence", "empirical"), mode=mode)
     checks.choice(SHAPES, shape=shape)
+    checks.nonnegative(floor=floor)
+    checks.count(at_least=2**26, memory=memory)
+    if draws is not None:
+        checks.count(at_least=256, draws=draws)
+    if isinstance(drop, str) or isinstance(public, str):
+        raise InputError("drop and public must be lists of names, such as drop=['labels_']")
     gamma = 1 - checks.fraction(confidence=confidence)
     randomness: Randomness = OperatingSystem() if seed is None else Seeded(checks.count(at_least=0, seed=seed))
     rng = randomness.generator()
@@ -267,6 +274,10 @@ def plan(
     groups = pool.column(strata) if isinstance(strata, str) else strata
     per_unit = None if groups is None else units.strata(groups)
     possible = _worlds(worlds, units.count, rate, per_unit, mode, rng)
+    if mode == "exact":
+        needs(caps, possible)  # refuse impossible caps before anything long starts
+    else:
+        modes.budget_for(caps, possible)
     dropped = frozenset(drop)
     simulation = run_worlds(fn, pool, units, possible, dropped, backend, workers, progress)
     limits = _limits(clip, simulation.table.shape[1])
@@ -277,12 +288,18 @@ def plan(
             table=np.clip(simulation.table, *limits),
             whole_pool=None if whole is None else np.clip(whole, *limits),
         )
+    if not np.isfinite(simulation.table).all():
+        raise OutputError(
+            "some numbers are NaN or infinite in some worlds. A failure that depends on who takes part is "
+            "an output too: map it to a fixed value inside your function (np.nan_to_num, a prior); infinite numbers "
+            "can be bounded with clip=(low, high)"
+        )
     settings = modes.Settings(
         shape,
-        checks.nonnegative(floor=floor),
+        float(floor),
         weights,
-        None if draws is None else checks.count(at_least=256, draws=draws),
-        checks.count(at_least=2**26, memory=memory),
+        draws,
+        memory,
         seed is not None,
         tuple(public),
         _in_words(simulation.node),
@@ -355,7 +372,9 @@ def _answer(
 ) -> Floats | None:
     """The answer in one more world, or None where it has not the agreed form."""
     try:
-        found, numbers = one_answer(fn, pool, units.rows_in(mask), drop)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a warning heard only in some worlds would tell about the secret one
+            found, numbers = one_answer(fn, pool, units.rows_in(mask), drop)
     except LeakcapError:
         return None
     if any(node.differences(found)) or not np.isfinite(numbers).all():
@@ -373,4 +392,7 @@ def _in_words(node: Node) -> tuple[str, ...]:
 def _fingerprint(data: tuple[Any, ...]) -> str:
     from joblib import hash as fingerprint
 
-    return str(fingerprint(data))
+    try:
+        return str(fingerprint(data))
+    except Exception:  # data that cannot be pickled; joblib's own error would quote them
+        return f"object {id(data[0])}"

@@ -137,7 +137,7 @@ def _method(cert: Certificate) -> str:
         return (
             f"Variances of {cert.worlds:,} independent worlds, bounded together with probability {cert.confidence:.7g}."
         )
-    drawn = ", ".join(f"{name} {count:,}" for name, count in sorted(cert.draws.items()))
+    drawn = ", ".join(f"{name} {count:,}" for name, count in cert.draws)
     if cert.integrated:
         return (
             "Summed over every possible released value, without sampling; only the figures for known "

@@ -32,6 +32,7 @@ from sklearn.preprocessing import StandardScaler
 
 import leakcap as lc
 from leakcap import modes
+from leakcap.modes import finite
 from leakcap.noise import Noise, Subspace
 from leakcap.release import LEVELS, _Token
 from leakcap.simulate import Node, Outputs, Pool
@@ -222,7 +223,7 @@ def noise_off_the_grid(noise: Noise, coordinates: np.ndarray, step: float, rando
 @pytest.mark.parametrize("leak", [own_output_plus_noise, noise_off_the_grid])
 @pytest.mark.parametrize("name", ["array", "dict", "frame", "nearly constants", "equal weights", "ridge"])
 def test_a_planted_leak_in_the_release_path_is_caught(name: str, leak: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(modes, "released_vector", leak)
+    monkeypatch.setattr(finite, "released_vector", leak)
     assert {"pickled release", "pickled value"} <= telling_artefacts(planned(name))
 
 
@@ -235,8 +236,8 @@ def test_a_planted_leak_in_dropped_directions_alone_is_caught(monkeypatch: Any) 
 
     plan = planned("nearly constants")
     assert np.ptp(plan.outputs[:, 0]) < 1e-15
-    released = modes.released_vector
-    monkeypatch.setattr(modes, "released_vector", leak)
+    released = finite.released_vector
+    monkeypatch.setattr(finite, "released_vector", leak)
     assert "pickled release" in telling_artefacts(plan)
 
 
@@ -285,7 +286,7 @@ def test_a_fresh_world_leaves_no_trace_beside_the_released_point() -> None:
 
         def normals(self, size: int) -> np.ndarray:
             assert size == space.rank
-            return (point + self.jitter) * modes.GRID - self.start
+            return (point + self.jitter) * finite.GRID - self.start
 
     rigged = [RiggedFresh(world, jitter) for world in range(3) for jitter in JITTERS]
     rigged += [RiggedFresh(world, 0.2) for world in range(3, 15)]

@@ -6,6 +6,7 @@ alike, so it cannot name the world (docs/proofs/rebuild.md). No `d x d` matrix i
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -34,6 +35,7 @@ class Subspace:
     directions: Floats | None  # (r, d)
     dual: Floats | None  # (m, r)
     outputs: Floats
+    flat: npt.NDArray[np.bool_]  # outputs that are constant up to rounding
 
     @property
     def rank(self) -> int:
@@ -52,7 +54,7 @@ class Subspace:
         assert self.dual is not None
         mix = self.dual @ coordinates
         # The centre's share of the mix is taken out once instead of centring a copy of all outputs.
-        return mix @ self.outputs - mix.sum() * self.centre
+        return np.where(self.flat, 0.0, mix @ self.outputs - mix.sum() * self.centre)
 
     def project(self, value: Floats) -> Floats:
         """Coordinates of one output vector (confidence mode)."""
@@ -62,7 +64,7 @@ class Subspace:
         if self.directions is not None:
             return self.directions @ scaled
         assert self.dual is not None
-        weighted = scaled * self.scale
+        weighted = np.where(self.flat, 0.0, scaled * self.scale)
         return self.dual.T @ (self.outputs @ weighted - self.centre @ weighted)
 
     def turned(self, turn: Floats | None) -> Subspace:
@@ -81,7 +83,8 @@ class Subspace:
         if self.directions is not None:
             return self.directions.T / self.scale[:, None]
         assert self.dual is not None
-        return self.outputs.T @ self.dual - np.outer(self.centre, self.dual.sum(axis=0))
+        basis = self.outputs.T @ self.dual - np.outer(self.centre, self.dual.sum(axis=0))
+        return np.where(self.flat[:, None], 0.0, basis)
 
 
 def subspace(outputs: Floats, weights: npt.ArrayLike | None = None, memory: int = MEMORY) -> Subspace:
@@ -89,19 +92,23 @@ def subspace(outputs: Floats, weights: npt.ArrayLike | None = None, memory: int 
     m, d = outputs.shape
     if np.abs(outputs).max() > 1e150:
         raise NumericalError("the outputs are too large to decompose; rescale them or bound them with clip=")
-    scale = _scale(weights, outputs)
     centre = outputs.mean(axis=0)
     low, high = outputs.min(axis=0), outputs.max(axis=0)
+    if 0 < (high - low).max() < 1e-140:
+        raise NumericalError("the outputs are too small to decompose; rescale them")
     constant = low == high
     centre[constant] = low[constant]
     # Low-order bits of a constant (three values of one mean over 1,024 worlds) are no output: flatten them.
     flat = high - low <= 2.0**-36 * np.maximum(np.abs(low), np.abs(high))
+    scale = _scale(weights, outputs, flat)
     scale_used = np.where(flat, 0.0, scale)
+    # Rounding of the outputs themselves: directions below it are noise of the arithmetic.
+    rounding = 4 * np.finfo(float).eps * math.sqrt(m * d) * float((np.abs(centre) * scale_used).max())
     if 4 * outputs.nbytes <= memory or d <= 4 * m:
         left, singular, directions = np.linalg.svd((outputs - centre) * scale_used, full_matrices=False)
-        kept = singular > (singular[0] if len(singular) else 0.0) * max(m, d) * np.finfo(float).eps
+        kept = singular > max(rounding, singular[0] * max(m, d) * np.finfo(float).eps)
         coordinates = left[:, kept] * singular[kept]
-        return Subspace(centre, scale, coordinates, np.ascontiguousarray(directions[kept]), None, outputs)
+        return Subspace(centre, scale, coordinates, np.ascontiguousarray(directions[kept]), None, outputs, flat)
     gram = np.zeros((m, m))
     block = max(1, memory // 4 // (8 * m))
     for start in range(0, d, block):
@@ -110,18 +117,16 @@ def subspace(outputs: Floats, weights: npt.ArrayLike | None = None, memory: int 
         gram += centred @ centred.T
     square, left = np.linalg.eigh(gram)
     # Squaring costs half the digits: directions below 1e-7 of the largest are left to the centre.
-    kept = square > max(square[-1], 0.0) * m * np.finfo(float).eps * 8
+    kept = square > max(rounding**2, square[-1] * m * np.finfo(float).eps * 8)
     singular = np.sqrt(square[kept][::-1])
     left = left[:, kept][:, ::-1]
-    if flat.any():  # a flat output must not come back through the combination of worlds
-        outputs = np.where(flat, centre, outputs)
-    return Subspace(centre, scale, left * singular, None, left / singular if len(singular) else left, outputs)
+    return Subspace(centre, scale, left * singular, None, left / singular, outputs, flat)
 
 
-def _scale(weights: npt.ArrayLike | None, outputs: Floats) -> Floats:
+def _scale(weights: npt.ArrayLike | None, outputs: Floats, flat: npt.NDArray[np.bool_]) -> Floats:
     d = outputs.shape[1]
     if weights is None or isinstance(weights, str):
-        spread = outputs.std(axis=0)
+        spread = np.where(flat, 0.0, outputs.std(axis=0))
         moving = spread[spread > 0]
         if weights is None:
             # Outputs on like scales count alike; otherwise units of measurement must not matter.
@@ -131,7 +136,10 @@ def _scale(weights: npt.ArrayLike | None, outputs: Floats) -> Floats:
         if weights == "relative":
             return np.asarray(1 / np.where(spread > 0, spread, 1.0))
         raise InputError("weights must be None, 'equal', 'relative', or a positive number for each output")
-    given = np.asarray(weights, dtype=np.float64)
+    try:
+        given = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"weights must hold one positive number for each of the {d} outputs") from None
     if given.size != d:
         raise InputError(f"weights must hold one positive number for each of the {d} outputs, not {given.size}")
     if not np.isfinite(given).all() or given.min() <= 0:

@@ -6,6 +6,7 @@ clone with covered attributes set, never an object that was fitted in some world
 
 from __future__ import annotations
 
+import copy
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,9 @@ import numpy as np
 
 from leakcap.simulate.structure import Array, Constant, Node, Number, Refused, Sequence, Vector, same
 
-__all__ = ["describe_estimator", "is_estimator"]
+__all__ = ["PARAMETER", "describe_estimator", "is_estimator"]
+
+PARAMETER = "is a parameter"  # not an attribute: drop= cannot leave it out
 
 
 def is_estimator(value: Any) -> bool:
@@ -79,7 +82,8 @@ def _parameter(value: Any, rows: int, drop: frozenset[str], leaves: list[Vector]
         return describe_estimator(value, rows, drop, leaves)
     if isinstance(value, (list, tuple)) and _holds_estimator(value):
         return Sequence(type(value), tuple(_parameter(one, rows, drop, leaves) for one in value))
-    return _constant(value)
+    node = _constant(value, f"{PARAMETER}: give the estimator the same in every world")
+    return Refused(f"{PARAMETER} of an unknown kind: use a plain value") if isinstance(node, Refused) else node
 
 
 def _attribute(name: str, value: Any, rows: int, drop: frozenset[str], leaves: list[Vector]) -> Node:
@@ -105,4 +109,5 @@ def _is_covered(value: Any) -> bool:
 
 def _constant(value: Any, why: str = "is no float") -> Node:
     # `same` knows the plain kinds; what it cannot compare with itself it cannot compare between worlds.
-    return Constant(value, why) if same(value, value) else Refused("is a compiled or unknown object")
+    # A copy, because an estimator that is fitted again changes its own arrays in place.
+    return Constant(copy.deepcopy(value), why) if same(value, value) else Refused("is a compiled or unknown object")

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from leakcap import checks
 from leakcap.errors import InputError, LeakcapError, OutputError
+from leakcap.simulate.models import PARAMETER
 from leakcap.simulate.progress import Forecast, Progress, Watcher, watching
 from leakcap.simulate.rows import Pool
 from leakcap.simulate.structure import Difference, Node, Vector, describe
@@ -42,7 +44,7 @@ def run_worlds(
 ) -> Outputs:
     """Every world's answer, all of one form, all numbers finite; or an error and nothing else."""
     task = _Task(fn, pool, units, worlds, frozenset(drop))
-    workers = workers or 1
+    workers = 1 if workers is None else checks.count(workers=workers)
     run = _executor(backend, workers)
     started = time.perf_counter()
     pair = [0, worlds.m // 2]
@@ -61,11 +63,7 @@ def run_worlds(
             table[chunk] = rows
             done += len(chunk)
             watch(Progress(done, worlds.m, time.perf_counter() - started, forecast))
-    if not np.isfinite(table).all():
-        raise OutputError(
-            "some numbers are NaN or infinite in some worlds. A failure that depends on who takes part is "
-            "an output too: map it to a fixed value inside your function (np.nan_to_num, a prior), or clip"
-        )
+    _try_rebuilding(node, table[0])
     (whole_pool,) = run(task.whole_pool, [node])
     return Outputs(table, node, whole_pool, forecast)
 
@@ -76,8 +74,6 @@ def one_answer(
     """The function's answer on some rows."""
     try:
         return describe(fn(*pool.take(rows)), len(rows), drop)
-    except LeakcapError:
-        raise
     except (Exception, SystemExit) as error:
         # The text of a foreign exception may quote the data, so only its type leaves.
         kind = type(error).__name__
@@ -92,7 +88,9 @@ def refuse(places: list[Difference]) -> None:
     if not places:
         return
     lines = [f"  {path or 'the answer'} {reason}" for path, reason in dict(places).items()]
-    attributes = sorted({path.rsplit(".", 1)[-1].split("[")[0] for path, _ in places if "." in path})
+    attributes = sorted(
+        {path.rsplit(".", 1)[-1].split("[")[0] for path, reason in places if "." in path and PARAMETER not in reason}
+    )
     way_out = f"\nLeave them out of the release with drop={attributes!r}." if attributes else ""
     raise OutputError("parts of the answer cannot be released:\n" + "\n".join(lines) + way_out)
 
@@ -113,9 +111,31 @@ def _executor(backend: str | None, workers: int) -> Run:
 
     def run(function: Callable[[Any], Any], items: list[Any]) -> Iterable[Any]:
         parallel = Parallel(n_jobs=workers, backend=engine, return_as="generator", max_nbytes="1M", mmap_mode="r")
-        return parallel(delayed(function)(item) for item in items)
+        try:
+            yield from parallel(delayed(function)(item) for item in items)
+            return
+        except LeakcapError:
+            raise
+        except Exception as error:
+            stopped = type(error).__name__
+        raise OutputError(
+            f"the workers stopped with {stopped} (its text is withheld: it may quote the data). Try backend='serial'; "
+            "data and function must be picklable for processes"
+        )
 
     return run
+
+
+def _try_rebuilding(node: Node, numbers: Vector) -> None:
+    """An answer that cannot be made again from its numbers must fail now, not when it is released."""
+    try:
+        node.build(numbers)
+        return
+    except Exception as error:
+        kind = type(error).__name__
+    raise OutputError(
+        f"the answer cannot be made again from its numbers ({kind}): return plain dicts, tuples or arrays"
+    )
 
 
 @dataclass(frozen=True, eq=False)

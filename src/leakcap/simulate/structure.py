@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -267,9 +268,15 @@ def same(a: Any, b: Any) -> bool:
         return bool(a == b or (np.isnan(a) and np.isnan(b)))
     if a is None or isinstance(a, (bool, int, str, bytes, np.generic)):
         return bool(a == b)
-    if isinstance(a, type) or (callable(a) and hasattr(a, "__qualname__")):
-        return (a.__module__, a.__qualname__) == (b.__module__, b.__qualname__) and "<" not in a.__qualname__
-    return False
+    return a is b and _is_importable(a)
+
+
+def _is_importable(value: Any) -> bool:
+    """A function or class that its module holds under its own name: it carries nothing of any world."""
+    found: Any = sys.modules.get(getattr(value, "__module__", None) or "")
+    for name in getattr(value, "__qualname__", "<none>").split("."):
+        found = getattr(found, name, None)
+    return found is value
 
 
 def describe(value: Any, rows: int, drop: frozenset[str] = frozenset()) -> tuple[Node, Vector]:
@@ -290,12 +297,15 @@ def _describe(value: Any, rows: int, drop: frozenset[str], leaves: list[Vector])
         return Number()
     if models.is_estimator(value):
         return models.describe_estimator(value, rows, drop, leaves)
+    if isinstance(value, type):
+        return Refused("is a class, which leakcap cannot cover")
     if hasattr(value, "to_numpy") and hasattr(value, "iloc"):
         numbers = _numbers(value.to_numpy())
         if numbers is None:
             return Refused("holds text or mixed columns; return numbers only")
         leaves.append(numbers.ravel())
-        return Table(type(value), (value.index, value.columns if value.ndim == 2 else value.name), numbers.shape)
+        labels = _own_labels(value.index), _own_labels(value.columns) if value.ndim == 2 else value.name
+        return Table(type(value), labels, numbers.shape)
     if isinstance(value, np.ndarray) or hasattr(value, "__array__"):
         array = np.asarray(value)
         numbers = _numbers(array)
@@ -305,6 +315,8 @@ def _describe(value: Any, rows: int, drop: frozenset[str], leaves: list[Vector])
         kept = array.dtype if array.dtype.kind == "f" and array.dtype != np.float16 else np.dtype(np.float64)
         return Array(numbers.shape, kept)
     if isinstance(value, dict):
+        if not all(same(key, key) for key in value):
+            return Refused("has keys that are no plain values; use text or numbers")
         return Mapping(tuple(value), tuple(inner(part) for part in value.values()))
     if isinstance(value, (list, tuple)):
         return Sequence(type(value), tuple(inner(part) for part in value))
@@ -315,6 +327,13 @@ def _describe(value: Any, rows: int, drop: frozenset[str], leaves: list[Vector])
         f"is a {type(value).__name__}, which leakcap cannot cover; return numbers, arrays, dicts, tuples, "
         "dataclasses, tables or a fitted scikit-learn estimator"
     )
+
+
+def _own_labels(index: Any) -> Any:
+    """Labels on their own: what a table does not show (unused levels, shared memory) stays behind."""
+    if hasattr(index, "remove_unused_levels"):
+        index = index.remove_unused_levels()
+    return index.copy(deep=True)
 
 
 def _numbers(array: npt.NDArray[Any]) -> Vector | None:

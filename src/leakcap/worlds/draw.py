@@ -84,7 +84,10 @@ def independent_worlds(
 
 def given_worlds(masks: npt.ArrayLike, n: int) -> Worlds:
     """Worlds chosen by the user, as an `(m, n)` bool array; every unit must be in equally many."""
-    table = np.asarray(masks)
+    try:
+        table = np.asarray(masks)
+    except ValueError:  # ragged
+        table = np.empty(0)
     if table.dtype != np.bool_ or table.ndim != 2 or table.shape[1] != n or len(table) < 2:
         raise InputError(f"worlds must be a number, or a bool array with a row per world and {n} columns (units)")
     counts = table.sum(axis=0)

@@ -47,15 +47,29 @@ class Units:
 
 def one_label_per_row(name: str, labels: npt.ArrayLike, rows: int) -> npt.NDArray[np.generic]:
     """Labels as a vector with one entry per row, none of them missing."""
-    given = np.asarray(labels)
+    try:
+        given = np.asarray(labels)
+    except ValueError:  # ragged
+        given = np.empty((0, 0))
     if given.ndim != 1 or len(given) != rows:
         raise InputError(f"{name} must hold one label per row: {rows} rows, labels of shape {given.shape}")
-    missing = given != given  # NaN, NaT; None is caught below  # noqa: PLR0124
     if given.dtype == object:
-        # np.unique cannot order mixed types, and text is a safe common ground for ids.
-        if any(one is None for one in given):
-            missing = np.ones(1, dtype=bool)
-        given = given.astype(str)
-    if np.any(missing):
+        missing = any(map(_is_missing, given))
+        given = np.array([_as_text(one) for one in given]) if not missing else given
+    else:
+        missing = bool((given != given).any())  # NaN and NaT  # noqa: PLR0124
+    if missing:
         raise InputError(f"{name} has missing labels: say whose rows these are, or leave them out")
     return given
+
+
+def _is_missing(label: object) -> bool:
+    try:
+        return label is None or not bool(label == label)  # NaN  # noqa: PLR0124
+    except TypeError:  # pandas.NA refuses to be compared
+        return True
+
+
+def _as_text(label: object) -> str:
+    """Labels of mixed kinds cannot be ordered; as text they can, and 1 and 1.0 are one person."""
+    return str(int(label) if isinstance(label, (float, np.floating)) and float(label).is_integer() else label)

@@ -1,0 +1,135 @@
+"""All subsets (`mode="confidence"`): the secret is a fresh random world, on which the function runs once more."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.caps import Cap
+from leakcap.certificate import Certificate
+from leakcap.errors import CapError
+from leakcap.leakage.certify import entropy_slack
+from leakcap.modes.information import budget_for, by_information
+from leakcap.modes.record import Draw, Rerun, Settings
+from leakcap.noise import (
+    GRID,
+    Noise,
+    Randomness,
+    Subspace,
+    information_ceiling,
+    released_vector,
+    sampler_distance,
+    shape_variances,
+    subspace,
+)
+from leakcap.proofs import proves
+from leakcap.worlds import Worlds
+
+__all__ = ["FreshWorld", "confidence"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class FreshWorld:
+    """The secret is a fresh random world; the function runs once more, on it.
+
+    Whatever happens there, a vector comes out: an answer of another form, an error or a NaN counts as the
+    centre, and coordinates are clipped. Both are part of the mechanism.
+    """
+
+    noise: Noise
+    low: Floats
+    high: Floats
+    rerun: Rerun
+    draw: Draw
+    exposure: Floats
+
+    def vector(self, randomness: Randomness) -> Floats:
+        answer = self.rerun(self.draw(randomness))
+        space = self.noise.space
+        coordinates = _coordinates(space, answer)
+        return released_vector(self.noise, np.clip(coordinates, self.low, self.high), GRID, randomness)
+
+
+def _coordinates(space: Subspace, answer: Floats | None) -> Floats:
+    """Coordinates of an answer; zeros where there is none, or where it overflows."""
+    if answer is None:
+        return np.zeros(space.rank)
+    with np.errstate(all="ignore"):
+        coordinates = space.project(answer)
+    return coordinates if np.isfinite(coordinates).all() else np.zeros(space.rank)
+
+
+@proves("confidence-mode")
+def confidence(
+    outputs: Floats,
+    worlds: Worlds,
+    caps: tuple[Cap, ...],
+    gamma: float,
+    settings: Settings,
+    rerun: Rerun,
+    draw: Draw,
+) -> tuple[FreshWorld, Certificate]:
+    """All subsets: variances are bounded from independent worlds, and caps act through the information alone.
+
+    Guarantee: with probability `1 - gamma` over the simulated worlds, the mutual information between the
+    fresh world and the release is at most the certified figure (Maurer-Pontil for each deviation, a union over
+    directions, Hadamard's inequality for the covariance).
+    """
+    pilots = max(8, len(outputs) // 4)
+    space = _leading(subspace(outputs[:pilots], settings.weights, settings.memory))
+    low, high = space.coordinates.min(axis=0), space.coordinates.max(axis=0)
+    rest = np.stack([np.clip(_coordinates(space, row), low, high) for row in outputs[pilots:]])
+    measured = len(rest)
+    margin = math.sqrt(2 * math.log(max(space.rank, 1) / gamma) / (measured - 1))
+    deviations = rest.std(axis=0, ddof=1) + (high - low) * margin
+    budget = budget_for(caps, worlds)
+    if space.rank:
+        # The sampler's distance d adds d log(number of worlds) + h(d) to the information: leave room for it.
+        reach = 1e3
+        distance = sampler_distance(space.rank, reach)
+        slack = entropy_slack(distance, 2**worlds.n)
+        if slack >= budget / 2:
+            raise CapError("this cap is too close to the prior for so many outputs; loosen it")
+        noise_deviations = np.sqrt(
+            shape_variances("logdet" if settings.shape == "best" else settings.shape, deviations**2, budget - slack)
+        )
+        noise_deviations = np.maximum(noise_deviations, settings.floor)
+        mi = information_ceiling(deviations**2, noise_deviations**2) + slack
+        if np.abs(np.maximum(-low, high) / noise_deviations).max() > reach:
+            raise CapError("this cap asks for almost no noise; choose a tighter one")
+    else:
+        distance, mi, noise_deviations = 0.0, 0.0, np.empty(0)
+    noise = Noise(space, noise_deviations, settings.floor)
+    certificate = by_information("confidence", caps, worlds, mi, measured, space, settings)
+    certificate = replace(
+        certificate,
+        confidence=1 - gamma,
+        gamma=gamma,
+        gamma_used=gamma,
+        attempt=1,
+        bounds=space.rank,
+        draws=(("pilot worlds", pilots), ("measured worlds", measured)),
+        sampler_distance=distance,
+        theorems=("confidence-mode", "log-det", "currency", "rebuild", "sampler", "uniform-halves"),
+    )
+    exposure = np.full(worlds.n, certificate.membership_success)
+    return FreshWorld(noise, low, high, rerun, draw, exposure), certificate
+
+
+def _leading(space: Subspace) -> Subspace:
+    """The directions that carry all but a thousandth of the (weighted) variance: each costs a margin."""
+    variances = space.variances
+    if not len(variances):
+        return space
+    kept = int(np.searchsorted(np.cumsum(variances), 0.999 * variances.sum())) + 1
+    return replace(
+        space,
+        coordinates=space.coordinates[:, :kept],
+        directions=None if space.directions is None else space.directions[:kept],
+        dual=None if space.dual is None else space.dual[:, :kept],
+    )
