@@ -71,6 +71,6 @@ def search_against_pass(space, worlds) -> None:
     search = total - sum(passes)
     print(
         f"calibration to 0.55: certified {done.findings.membership:.4f} in {len(passes)} attempt(s) of "
-        f"{np.mean(passes):.1f} s ({done.findings.effort.units:,} draws); search {search:.1f} s = "
+        f"{np.mean(passes):.1f} s ({done.findings.effort.stages[-1]:,} draws); search {search:.1f} s = "
         f"{search / np.mean(passes):.2f} passes"
     )

@@ -62,6 +62,7 @@ class Certificate:
     bounds: int
     draws: tuple[tuple[str, int], ...]
     integrated: bool
+    price_of_confidence: float  # how much more noise the margin for unseen worlds costs (confidence mode)
     sampler_distance: float
     grid_step: float
     pool_public: tuple[str, ...]
@@ -191,7 +192,7 @@ def _is_plausible(cert: Certificate) -> bool:
     figures = cert.membership_success, cert.name_a_member_success, cert.confidence, cert.gamma, cert.gamma_used
     return (
         number(0, 1, *figures, cert.sampler_distance, cert.grid_step)
-        and number(0, math.inf, cert.mutual_information)
+        and number(0, math.inf, cert.mutual_information, cert.price_of_confidence)
         and all(number(0, 1, *pair) for pair in (*cert.leakage_curve, *cert.hockey_sticks))
         and all(whole(k) and number(0, 1, success) for k, success in cert.known_memberships)
         and all(words(name) and whole(count) for name, count in cert.draws)

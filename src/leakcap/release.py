@@ -383,10 +383,10 @@ def _answer(
 
 
 def _in_words(node: Node) -> tuple[str, ...]:
-    names = sorted({path.rsplit(".", 1)[-1] for path in node.constants() if "." in path})
+    names = sorted({path.rsplit(".", 1)[-1] for path in node.constants() if "." in path and not path.endswith("]")})
     if not names:
         return ()
-    return ("Passed into the answer as equal in all worlds, parameters included: " + ", ".join(names) + ".",)
+    return ("Passed into the answer because it is equal in all worlds: " + ", ".join(names) + ".",)
 
 
 def _fingerprint(data: tuple[Any, ...]) -> str:

@@ -19,7 +19,8 @@ class Plane:
         self.m, self.n = self.masks.shape
         self.rate = self.masks[:, 0].mean()
         axes = [np.arange(z.min() - reach, z.max() + reach, step) for z in points.T]
-        parts = [np.exp(-0.5 * (y[:, None] - z) ** 2) * step / np.sqrt(2 * np.pi) for y, z in zip(axes, points.T)]
+        scale = step / np.sqrt(2 * np.pi)
+        parts = [scale * np.exp(-0.5 * (y[:, None] - z) ** 2) for y, z in zip(axes, points.T, strict=True)]
         # (releases, worlds): the mass of a small square around each release, in each world
         self.joint = (parts[0][:, None, :] * parts[1][None, :, :]).reshape(-1, self.m) / self.m
         self.joint = self.joint[self.joint.sum(axis=1) > 1e-14]

@@ -18,6 +18,7 @@ from leakcap.worlds import draw_worlds
 
 module = import_module("leakcap.leakage.certify")  # the package has a function of that name
 GAMMA = 0.05
+ONE_STAGE, TWO_STAGES, THREE_STAGES = (Effort(stages, 1024, 512) for stages in ((1024,), (256, 4096), (256, 512, 1024)))
 
 
 def game(rate=1 / 2, m=24, n=9, r=2, seed=0):
@@ -41,7 +42,7 @@ def every_cap(worlds):
     ]
 
 
-def run(worlds, points, caps, distance=0.0, step=None, effort=Effort(1024, 1024, 1024, 512), seed=1):
+def run(worlds, points, caps, distance=0.0, step=None, effort=ONE_STAGE, seed=1):
     wanted, concrete = needs(caps, worlds)
     child = np.random.SeedSequence(seed)
     ceiling = math.log(worlds.m)
@@ -75,12 +76,12 @@ def statements(monkeypatch, effort, cap=None):
     return made, found.bounds, terms
 
 
-@pytest.mark.parametrize("effort", [Effort(1024, 1024, 1024, 512), Effort(4096, 256, 1024, 512)])
+@pytest.mark.parametrize("effort", [ONE_STAGE, TWO_STAGES, THREE_STAGES])
 def test_every_statement_is_counted(monkeypatch, effort):
     made, counted, terms = statements(monkeypatch, effort)
     worlds, _ = game()
     wanted, _ = needs(every_cap(worlds), worlds)
-    stages = 1 if effort.screening == effort.units else 2
+    stages = len(effort.stages)
     per_unit = stages * (1 + len(thresholds(0.5))) + len(known_sizes(24, 9))
     priors = {*module.default_priors(24), *wanted.priors}
     assert len(wanted.priors) == 2  # 1/24 is on the grid, 0.123 is not
@@ -104,13 +105,13 @@ def test_every_statement_is_counted(monkeypatch, effort):
 )
 def test_a_planted_count_that_forgets_statements_is_caught(monkeypatch, forgotten):
     monkeypatch.setattr(module, "count_bounds", forgotten)
-    made, counted, _ = statements(monkeypatch, Effort(1024, 1024, 1024, 512))
+    made, counted, _ = statements(monkeypatch, ONE_STAGE)
     assert made > counted
 
 
 def test_a_planted_second_stage_that_is_not_counted_is_caught(monkeypatch):
     """With a cap that everybody exceeds, the second stage looks at all units again."""
-    effort, cap = Effort(4096, 256, 1024, 512), lc.membership(0.501)
+    effort, cap = TWO_STAGES, lc.membership(0.501)
     made, counted, _ = statements(monkeypatch, effort, cap)
     assert made == counted
     monkeypatch.setattr(module, "count_bounds", lambda m, n, s, wanted, stages: count_bounds(m, n, s, wanted, 1))
@@ -120,8 +121,8 @@ def test_a_planted_second_stage_that_is_not_counted_is_caught(monkeypatch):
 
 def test_the_second_stage_keeps_whichever_bound_is_lower():
     worlds, points = game(m=64, n=12)
-    rough = run(worlds, points, [lc.membership(0.55)], effort=Effort(512, 512, 512, 256))
-    both = run(worlds, points, [lc.membership(0.55)], effort=Effort(2**15, 512, 512, 256))
+    rough = run(worlds, points, [lc.membership(0.55)], effort=Effort((512,), 512, 256))
+    both = run(worlds, points, [lc.membership(0.55)], effort=Effort((512, 2**15), 512, 256))
     assert (both.exposure <= rough.exposure + 0.02).all()  # a second stage costs a slightly larger union
     assert both.exposure.max() < rough.exposure.max()
 

@@ -24,7 +24,7 @@ GAMES = [(1 / 2, 24, 9), (1 / 3, 24, 9), (2 / 3, 24, 9), (1 / 8, 32, 16)]
 
 
 class Game:
-    """Outputs on a line with one that stands out, noised and rounded to a grid; laws by scipy's distribution function."""
+    """Outputs on a line with one that stands out, noised and rounded to a grid; laws by scipy."""
 
     def __init__(self, rate, m, n, spread=1.5, seed=2):
         rng = np.random.default_rng(seed)
@@ -162,7 +162,7 @@ def channel(rate, inside, outside):
 laws = st.lists(st.floats(0, 1), min_size=4, max_size=4).filter(lambda p: sum(p) > 1e-3)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, derandomize=True)
 @given(st.floats(0.005, 0.995), laws, laws)
 @example(0.5, [1, 0, 0, 0], [0, 1, 0, 0])
 @example(0.02, [1, 0, 0, 0], [0, 1, 0, 0])

@@ -17,10 +17,10 @@ MP.dps = 50
 def exact_posterior(seen, points):
     """Bayes' rule for standard normal noise, to fifty digits, for the doubles as they are."""
     table = []
+    worlds = points.tolist()
     for y in seen.tolist():
-        likelihood = [
-            MP.exp(-MP.fsum((MP.mpf(a) - MP.mpf(b)) ** 2 for a, b in zip(y, z, strict=True)) / 2) for z in points.tolist()
-        ]
+        squares = [MP.fsum((MP.mpf(a) - MP.mpf(b)) ** 2 for a, b in zip(y, z, strict=True)) for z in worlds]
+        likelihood = [MP.exp(-one / 2) for one in squares]
         total = MP.fsum(likelihood)
         table.append([one / total for one in likelihood])
     return table

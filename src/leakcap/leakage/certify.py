@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from leakcap import convert
-from leakcap.caps import Cap
+from leakcap.caps import Cap, Membership
 from leakcap.leakage.collusion import known_sizes, observe_known
 from leakcap.leakage.confidence import Bound, Floats, Mean, log_term, upper
 from leakcap.leakage.measures import Needs, Observed, balanced_by_information, measure, thresholds
@@ -34,18 +34,18 @@ FLOPS = 4e12  # what one stage of a pass may cost before units are screened
 class Effort:
     """How many independent releases are drawn for what; fixed before the first one is."""
 
-    units: int
-    screening: int  # a first stage for all units, when the full number for all would cost too much
+    stages: tuple[int, ...]  # for all units, then for those not yet below the cap, and so on
     worlds: int
     known: int
 
     @classmethod
     def of(cls, draws: int, m: int, n: int, worlds_capped: bool) -> Effort:
         affordable = int(FLOPS / (2 * m * n))
-        screening = draws if draws <= affordable else max(2048, affordable)
+        stages = [min(draws, max(4096, affordable))]
+        while stages[-1] < draws:
+            stages.append(min(4 * stages[-1], draws))
         return cls(
-            draws,
-            min(draws, screening),
+            tuple(stages),
             int(min(draws, max(4096, (2**28 if worlds_capped else 2**24) // m))),
             int(np.clip(FLOPS / 16 / (2 * m * n), 1024, 4096)),
         )
@@ -114,21 +114,22 @@ def certify(
     m, n = worlds.m, worlds.n
     cuts = thresholds(worlds.rate)
     mi_ceiling += entropy_slack(distance, m)
-    stages = 1 if step or effort.screening >= effort.units else 2
-    bounds = count_bounds(m, n, len(cuts), wanted, stages)
+    stages = effort.stages[:1] if step else effort.stages
+    bounds = count_bounds(m, n, len(cuts), wanted, len(stages))
     bound: Bound = partial(upper, log_term=log_term(gamma, bounds))
     first, second, third, fourth = seed.spawn(4)
 
     def source(draws: int, child: np.random.SeedSequence) -> Source:
         return Cells(points[:, 0], step) if step else Sampled(points, draws, child)
 
-    units = observe_units(source(effort.screening, first), worlds, cuts, None, memory)
-    if stages == 2:
-        limit = min([cap.limit for cap in caps if cap.limit > 0.5] or [1.0])
+    units = observe_units(source(stages[0], first), worlds, cuts, None, memory)
+    limit = min([cap.success for cap in caps if isinstance(cap, Membership)] or [1.0])
+    for draws, child in zip(stages[1:], second.spawn(len(stages) - 1), strict=True):
         near = np.flatnonzero(bound(units.balanced.blurred(distance)) > limit)
-        if len(near):
-            closer = observe_units(Sampled(points, effort.units, second), worlds, cuts, near, memory)
-            units = _merge(units, closer, near, bound)
+        if not len(near):
+            break
+        closer = observe_units(Sampled(points, draws, child), worlds, cuts, near, memory)
+        units = _merge(units, closer, near, bound)
     units = replace(
         units,
         balanced=units.balanced.blurred(distance),
@@ -159,7 +160,7 @@ def certify(
         integrated=bool(step),
         gamma=gamma,
         bounds=bounds,
-        effort=effort,
+        effort=replace(effort, stages=(), worlds=0) if step else effort,
     )
 
 

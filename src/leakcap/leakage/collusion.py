@@ -24,7 +24,8 @@ __all__ = ["known_sizes", "observe_known"]
 def known_sizes(m: int, n: int) -> tuple[int, ...]:
     """Numbers of known memberships worth reporting: up to log2 m, where nothing is left to hide."""
     last = int(np.log2(m))
-    return tuple(k for k in sorted({1, 2, 3, 5, 8, last}) if k <= min(last, n - 1))
+    few = m * n > 2**28  # each size is one more product with all units
+    return tuple(k for k in sorted({1, 3, last} if few else {1, 2, 3, 5, 8, last}) if k <= min(last, n - 1))
 
 
 @proves("collusion")

@@ -88,12 +88,12 @@ def exact(
         attempt=attempt,
         bounds=found.bounds,
         draws=(
-            ("units", found.effort.units),
-            ("screening", found.effort.screening),
+            *((f"units, stage {i}", draws) for i, draws in enumerate(found.effort.stages, start=1)),
             ("worlds", found.effort.worlds),
             ("known", found.effort.known),
         ),
         integrated=found.integrated,
+        price_of_confidence=1.0,
         sampler_distance=distance,
         grid_step=step,
         pool_public=POOL_PUBLIC + settings.constants,
@@ -137,7 +137,7 @@ def _nothing_leaks(worlds: Worlds, caps: tuple[Cap, ...]) -> Findings:
         integrated=True,
         gamma=0.0,
         bounds=0,
-        effort=Effort(0, 0, 0, 0),
+        effort=Effort((), 0, 0),
     )
 
 

@@ -86,7 +86,8 @@ def confidence(
     rest = np.stack([np.clip(_coordinates(space, row), low, high) for row in outputs[pilots:]])
     measured = len(rest)
     margin = math.sqrt(2 * math.log(max(space.rank, 1) / gamma) / (measured - 1))
-    deviations = rest.std(axis=0, ddof=1) + (high - low) * margin
+    seen = rest.std(axis=0, ddof=1)
+    deviations = seen + (high - low) * margin
     budget = budget_for(caps, worlds)
     if space.rank:
         # The sampler's distance d adds d log(number of worlds) + h(d) to the information: leave room for it.
@@ -95,15 +96,16 @@ def confidence(
         slack = entropy_slack(distance, 2**worlds.n)
         if slack >= budget / 2:
             raise CapError("this cap is too close to the prior for so many outputs; loosen it")
-        noise_deviations = np.sqrt(
-            shape_variances("logdet" if settings.shape == "best" else settings.shape, deviations**2, budget - slack)
-        )
-        noise_deviations = np.maximum(noise_deviations, settings.floor)
+        shape = "logdet" if settings.shape == "best" else settings.shape
+        variances = shape_variances(shape, deviations**2, budget - slack)
+        # What the margin for unseen worlds costs: noise with it over noise for the variances as they were seen.
+        price = math.sqrt(variances.sum() / shape_variances(shape, np.maximum(seen, 1e-150) ** 2, budget - slack).sum())
+        noise_deviations = np.maximum(np.sqrt(variances), settings.floor)
         mi = information_ceiling(deviations**2, noise_deviations**2) + slack
         if np.abs(np.maximum(-low, high) / noise_deviations).max() > reach:
             raise CapError("this cap asks for almost no noise; choose a tighter one")
     else:
-        distance, mi, noise_deviations = 0.0, 0.0, np.empty(0)
+        distance, mi, price, noise_deviations = 0.0, 0.0, 1.0, np.empty(0)
     noise = Noise(space, noise_deviations, settings.floor)
     certificate = by_information("confidence", caps, worlds, mi, measured, space, settings)
     certificate = replace(
@@ -114,6 +116,7 @@ def confidence(
         attempt=1,
         bounds=space.rank,
         draws=(("pilot worlds", pilots), ("measured worlds", measured)),
+        price_of_confidence=price,
         sampler_distance=distance,
         theorems=("confidence-mode", "log-det", "currency", "rebuild", "sampler", "uniform-halves"),
     )

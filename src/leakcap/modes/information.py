@@ -76,6 +76,7 @@ def by_information(
         bounds=0,
         draws=(("worlds", m),),
         integrated=False,
+        price_of_confidence=1.0,
         sampler_distance=0.0,
         grid_step=GRID,
         pool_public=POOL_PUBLIC + settings.constants,

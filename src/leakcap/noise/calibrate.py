@@ -195,7 +195,7 @@ def calibrate(
 
     candidates = _candidates(shape, coordinates, variances, worlds, concrete, wanted)
     search, log_t = _best([search_for(turn, noise) for turn, noise in candidates])
-    bounds = count_bounds(worlds.m, worlds.n, len(RATIOS), wanted, stages=2)
+    bounds = count_bounds(worlds.m, worlds.n, len(RATIOS), wanted, stages=3)  # about: it only aims the search
     term = log_term(attempts.share(attempts.made + 1), bounds)
     log_t, used = _refine(search, log_t, term, draws)
     for _ in range(TRIES):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +42,14 @@ class Model(Node):
             if self.kind is not other.kind or mine != theirs:
                 return "has different attributes in different worlds"
         return super().differs(other)
+
+    def constants(self, path: str = "") -> Iterator[str]:
+        """Fitted attributes, and parameters that could hold data; plain settings are code."""
+        for name, node in self.parameters:
+            if not isinstance(node, Constant) or isinstance(node.value, (np.ndarray, list, tuple, dict)):
+                yield from node.constants(f"{path}.{name}")
+        for name, node in self.attributes:
+            yield from node.constants(f"{path}.{name}")
 
     def build(self, numbers: Vector) -> Any:
         from sklearn.base import clone
