@@ -133,9 +133,11 @@ def _method(cert: Certificate) -> str:
     split = (
         f"(attempt {cert.attempt}, share {cert.gamma_used:.3g} of gamma {cert.gamma:.3g}, {cert.bounds:,} statements)"
     )
-    if cert.kind == "confidence":
+    if cert.mode == "confidence":
         return (
-            f"Variances of {cert.worlds:,} independent worlds, bounded together with probability {cert.confidence:.7g}."
+            f"Variances of {cert.worlds:,} independent worlds, bounded together with probability {cert.confidence:.7g}. "
+            f"Being sure about worlds that were not seen makes the noise {cert.price_of_confidence:.2g} times as large; "
+            "more worlds make it cheaper."
         )
     drawn = ", ".join(f"{name} {count:,}" for name, count in cert.draws)
     if cert.integrated:
