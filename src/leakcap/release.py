@@ -157,7 +157,14 @@ class Plan:
         pool = self._simulation.whole_pool
         if pool is None:
             return ()
-        return tuple((level, _width(self.outputs - pool, self.noise.output_deviations, level)) for level in LEVELS)
+        noise = self.noise.output_deviations
+        widths = np.empty((len(LEVELS), len(pool)))
+        for start in range(0, len(pool), 2**16):  # outputs may be many: no second copy of them all
+            part = slice(start, start + 2**16)
+            offsets = self.outputs[:, part] - pool[part]
+            for level, width in zip(LEVELS, widths, strict=True):
+                width[part] = _width(offsets, noise[part], level)
+        return tuple(zip(LEVELS, widths, strict=True))
 
     def __reduce__(self) -> Any:
         raise LeakcapError("a plan is custodian-side and is not pickled; pickle the release or save its certificate")

@@ -135,9 +135,9 @@ def _method(cert: Certificate) -> str:
     )
     if cert.mode == "confidence":
         return (
-            f"Variances of {cert.worlds:,} independent worlds, bounded together with probability {cert.confidence:.7g}. "
-            f"Being sure about worlds that were not seen makes the noise {cert.price_of_confidence:.2g} times as large; "
-            "more worlds make it cheaper."
+            f"Variances of {cert.worlds:,} independent worlds, bounded together with probability "
+            f"{cert.confidence:.7g}. Being sure about worlds that were not seen makes the noise "
+            f"{cert.price_of_confidence:.2g} times as large; more worlds make it cheaper."
         )
     drawn = ", ".join(f"{name} {count:,}" for name, count in cert.draws)
     if cert.integrated:

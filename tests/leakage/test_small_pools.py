@@ -91,8 +91,7 @@ def test_three_outputs_agree_with_brute_force_within_its_error():
     close(naming.certified, lambda p: (p @ inside).max(axis=1), 0.01)
     close(world.certified, lambda p: p.max(axis=1), 0.01)
     for prior, bound in cert.leakage_curve:
-        k, part = divmod(prior * 252, 1)
-        k = int(round(k + part)) if abs(part - 1) < 1e-9 else int(k)
+        k = int(prior * 252 + 1e-9)
         part = prior * 252 - k
 
         def top(p, k=k, part=part):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from importlib import import_module
 
 import numpy as np
@@ -129,27 +130,19 @@ def test_certified_figures_are_not_monotone():
 def calls(monkeypatch):
     """Every call of the certifying pass: its arguments by name, and what it found."""
     record = []
-    names = (
-        "points",
-        "worlds",
-        "caps",
-        "wanted",
-        "gamma",
-        "effort",
-        "seed",
-        "mi_ceiling",
-        "distance",
-        "step",
-        "memory",
-    )
 
-    def spy(*given):
-        found = certify(*given)
-        record.append((dict(zip(names, given, strict=True)), found))
+    def spy(*given, **named):
+        found = certify(*given, **named)
+        record.append((inspect.signature(certify).bind(*given, **named).arguments, found))
         return found
 
     monkeypatch.setattr(module, "certify", spy)
     return record
+
+
+def calibrated(worlds, outputs, caps, attempts, seed, draws=None):
+    variances, rng = (outputs**2).mean(axis=0), np.random.default_rng(seed)
+    return module.calibrate(outputs, variances, worlds, caps, attempts, rng, draws=draws)
 
 
 def plane_points(points):
@@ -199,9 +192,7 @@ def test_what_is_returned_was_certified_at_the_noise_that_is_used(name, calls):
 def test_a_planted_noise_five_per_cent_too_small_is_caught():
     """Certified without sampling error, so that five per cent show: an attacker beats the certified figure."""
     worlds, outputs = game(r=1, m=32, n=8)
-    done = module.calibrate(
-        outputs, (outputs**2).mean(axis=0), worlds, [lc.membership(0.66)], Attempts(0.1), np.random.default_rng(2)
-    )
+    done = calibrated(worlds, outputs, [lc.membership(0.66)], Attempts(0.1), 2)
     assert done.findings.integrated
     points = plane_points(done.coordinates / done.deviations)
     assert Plane(points, worlds.masks(), step=0.05).membership().max() <= done.findings.membership + 1e-4
@@ -227,15 +218,7 @@ def test_a_failed_attempt_raises_the_noise_and_draws_afresh(calls, monkeypatch):
     monkeypatch.setattr(module, "forecast", lambda mean, draws, log_term, sigmas=0: mean.estimate)
     worlds, outputs = game(m=32, n=8)
     attempts = Attempts(0.1)
-    done = module.calibrate(
-        outputs,
-        (outputs**2).mean(axis=0),
-        worlds,
-        [lc.membership(0.66)],
-        attempts,
-        np.random.default_rng(2),
-        draws=2048,
-    )
+    done = calibrated(worlds, outputs, [lc.membership(0.66)], attempts, 2, 2048)
     assert done.attempt > 1
     limits = [found.values[0] for _, found in calls]
     assert all(value > 0.66 for value in limits[:-1])
@@ -245,7 +228,5 @@ def test_a_failed_attempt_raises_the_noise_and_draws_afresh(calls, monkeypatch):
     seeds = {one["seed"].entropy for one, _ in calls}
     assert len(seeds) == len(calls)
     # Recaps go on where the account stands.
-    module.calibrate(
-        outputs, (outputs**2).mean(axis=0), worlds, [lc.membership(0.7)], attempts, np.random.default_rng(3), draws=2048
-    )
+    calibrated(worlds, outputs, [lc.membership(0.7)], attempts, 3, 2048)
     assert [one["gamma"] for one, _ in calls] == [0.1 / (j * (j + 1)) for j in range(1, len(calls) + 1)]

@@ -69,7 +69,7 @@ BITS = 16
 
 
 def coarse_normals(monkeypatch):
-    """All numbers that the sampler makes when only the first 16 of its 64 bits are free, the rest being in the middle."""
+    """All numbers that the sampler makes when the first 16 of its 64 bits are free and the rest lies in the middle."""
     words = (np.arange(2**BITS, dtype=np.uint64) << np.uint64(64 - BITS)) | np.uint64(2 ** (63 - BITS))
     monkeypatch.setattr(entropy.os, "urandom", lambda size: words[: size // 8].tobytes())
     return OperatingSystem().normals(2**BITS)
