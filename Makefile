@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 export MPLBACKEND := Agg
+export NO_MKDOCS_2_WARNING := 1
 
 .PHONY: demo test test-all bench lint docs clean
 

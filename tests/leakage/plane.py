@@ -59,10 +59,11 @@ class Plane:
         total, sets = np.zeros(self.n), np.zeros(self.n)
         for told in itertools.combinations(range(self.n), k):
             others = np.setdiff1d(np.arange(self.n), told)
-            answers, group = np.unique(self.masks[:, told], axis=0, return_inverse=True)
-            for each in range(len(answers)):
-                alike = group.ravel() == each
-                lean = self.joint[:, alike] @ (self.masks[alike][:, others] - self.rate)
-                total[others] += np.abs(lean).sum(axis=0)
+            # Worlds with equal answers stay possible together: one group of columns for each answer.
+            _, group = np.unique(self.masks[:, told], axis=0, return_inverse=True)
+            lean = np.zeros((self.m, group.max() + 1, len(others)))
+            lean[np.arange(self.m), group.ravel()] = self.masks[:, others] - self.rate
+            found = np.abs(self.joint @ lean.reshape(self.m, -1)).sum(axis=0)
+            total[others] += found.reshape(-1, len(others)).sum(axis=0)
             sets[others] += 1
         return 0.5 + total / sets / (4 * self.rate * (1 - self.rate))

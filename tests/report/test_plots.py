@@ -17,6 +17,7 @@ from leakcap.report import plots
 
 CERTIFICATE = Certificate(
     kind="exact",
+    mode="exact",
     capped=(CappedFigure("Membership", "took part: at most 55.0%", 0.5, 0.55, 0.548),),
     membership_success=0.548,
     mutual_information=0.2,
@@ -35,8 +36,9 @@ CERTIFICATE = Certificate(
     gamma_used=5e-7,
     attempt=1,
     bounds=10,
-    draws={"worlds": 16384},
+    draws=(("worlds", 16384),),
     integrated=False,
+    price_of_confidence=1.0,
     sampler_distance=1e-12,
     grid_step=1e-9,
     pool_public=(),

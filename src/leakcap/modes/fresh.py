@@ -99,7 +99,9 @@ def confidence(
         shape = "logdet" if settings.shape == "best" else settings.shape
         variances = shape_variances(shape, deviations**2, budget - slack)
         # What the margin for unseen worlds costs: noise with it over noise for the variances as they were seen.
-        price = math.sqrt(variances.sum() / shape_variances(shape, np.maximum(seen, 1e-150) ** 2, budget - slack).sum())
+        price = math.sqrt(
+            variances.sum() / shape_variances(shape, np.maximum(seen, 1e-6 * deviations) ** 2, budget - slack).sum()
+        )
         noise_deviations = np.maximum(np.sqrt(variances), settings.floor)
         mi = information_ceiling(deviations**2, noise_deviations**2) + slack
         if np.abs(np.maximum(-low, high) / noise_deviations).max() > reach:
