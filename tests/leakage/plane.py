@@ -9,6 +9,9 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+from threadpoolctl import threadpool_limits
+
+one_thread = threadpool_limits.wrap(limits=1)  # tall, thin products are much slower with several
 
 
 class Plane:
@@ -25,6 +28,7 @@ class Plane:
         self.joint = (parts[0][:, None, :] * parts[1][None, :, :]).reshape(-1, self.m) / self.m
         self.joint = self.joint[self.joint.sum(axis=1) > 1e-14]
 
+    @one_thread
     def deviations(self):
         """E|q_u - q| for every unit."""
         return np.abs(self.joint @ (self.masks - self.rate)).sum(axis=0)
@@ -32,12 +36,14 @@ class Plane:
     def membership(self):
         return 0.5 + self.deviations() / (4 * self.rate * (1 - self.rate))
 
+    @one_thread
     def sticks(self, thresholds):
         """`(thresholds, units)`: E(q_u - t)_+."""
         inside = self.joint @ self.masks.astype(float)
         total = self.joint.sum(axis=1)[:, None]
         return np.array([np.maximum(inside - t * total, 0).sum(axis=0) for t in thresholds])
 
+    @one_thread
     def naming(self):
         return (self.joint @ self.masks.astype(float)).max(axis=1).sum()
 
@@ -51,9 +57,11 @@ class Plane:
         safe = np.maximum(self.joint, 1e-300)
         return float((self.joint * (np.log(self.m) + np.log(safe / total))).sum())
 
+    @one_thread
     def task(self, wins):
         return (self.joint @ wins).max(axis=1).sum()
 
+    @one_thread
     def known(self, k):
         """Balanced success against each unit by an attacker told the memberships of `k` others, chosen at random."""
         total, sets = np.zeros(self.n), np.zeros(self.n)

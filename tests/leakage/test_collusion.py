@@ -76,6 +76,24 @@ def test_sets_that_are_told_are_uniform_and_without_repeats(k, n):
     assert np.abs(counts - expected).max() <= SIGMAS * np.sqrt(expected)
 
 
+def test_worlds_are_drawn_freely_although_the_source_deals_them_in_turn(monkeypatch):
+    """Sixteen draws in turn would visit all sixteen worlds; sixteen free draws do so once in a million times."""
+    worlds, points = game(*GAMES["halves"])
+    seen, original = [], Sampled.view
+
+    def spy(self, block):
+        view = original(self, block)
+        seen.append(len(set(view.world.tolist())))
+        return view
+
+    monkeypatch.setattr(Sampled, "view", spy)
+    source = Sampled(points, 16, np.random.SeedSequence(0))
+    observe_known(source, worlds, 2)
+    assert seen[-1] < 16
+    source.view(0)
+    assert seen[-1] == 16
+
+
 @pytest.mark.parametrize("name", GAMES)
 def test_the_exact_figures_grow_with_what_is_told(name):
     worlds, points = game(*GAMES[name])

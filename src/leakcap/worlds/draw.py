@@ -58,7 +58,7 @@ def draw_worlds(
     if m % parts:
         raise InputError(f"worlds must be a multiple of {parts} at rate {share}: use {m + parts - m % parts}")
     if parts == 2:
-        first = _halves(n, m // 2, rng) if strata is None else _stratified(strata, m // 2, 2, rng)[:, 0]
+        first = _halves(n, m // 2, rng) if strata is None else _stratified_halves(strata, m // 2, rng)
         packed = np.concatenate([first, _complement(first, n)])
     else:
         one = np.zeros(n, dtype=np.intp) if strata is None else strata
@@ -112,14 +112,16 @@ def _complement(packed: Bits, n: int) -> Bits:
 
 
 @proves("uniform-halves")
-def _halves(n: int, m: int, rng: RandomBits) -> Bits:
-    """`m` exactly uniform subsets of size `n/2` (odd `n`: one of the two nearest sizes, by a fair coin)."""
+def _halves(n: int, m: int, rng: RandomBits, larger: npt.NDArray[np.int64] | None = None) -> Bits:
+    """`m` exactly uniform subsets of size `n/2`; of odd `n`, the larger half where `larger` is 1 (else a fair coin)."""
     width = -(-n // 8)
     packed = rng.integers(0, 256, size=(m, width), dtype=np.uint8)
     if n % 8:
         packed[:, -1] &= np.uint8(0xFF << (8 - n % 8) & 0xFF)
     sizes = np.bitwise_count(packed).sum(axis=1, dtype=np.int64)
-    targets = n // 2 + (rng.integers(0, 2, size=m) if n % 2 else np.zeros(m, dtype=np.int64))
+    if larger is None:
+        larger = rng.integers(0, 2, size=m)
+    targets = n // 2 + (larger if n % 2 else np.zeros(m, dtype=np.int64))
     for row, size, target in zip(packed, sizes, targets, strict=True):
         if size != target:
             moved = _some_units(row, n, bool(size > target), abs(int(size - target)), rng)
@@ -137,6 +139,27 @@ def _some_units(row: Bits, n: int, inside: bool, k: int, rng: RandomBits) -> npt
         _, first = np.unique(both, return_index=True)  # keep the first time each unit was hit: order is uniform
         found = both[np.sort(first)]
     return found[:k]
+
+
+@proves("uniform-halves")
+def _stratified_halves(strata: npt.NDArray[np.intp], m: int, rng: RandomBits) -> Bits:
+    """`m` uniform subsets that hold half of every stratum; of the odd strata, a random half give the larger half."""
+    n = len(strata)
+    sizes = np.bincount(strata)
+    units = np.split(np.argsort(strata, kind="stable"), np.cumsum(sizes)[:-1])
+    odd = np.flatnonzero(sizes % 2)
+    larger = np.zeros((m, len(sizes)), dtype=np.int64)
+    for gets in larger:
+        # An odd number of odd strata leaves one over: a fair coin says which way.
+        gets[rng.permutation(odd)[: (len(odd) + int(rng.integers(0, 2, size=1)[0])) // 2]] = 1
+    halves = [_halves(int(size), m, rng, larger[:, s]) for s, size in enumerate(sizes)]
+    packed = np.empty((m, -(-n // 8)), dtype=np.uint8)
+    mask = np.empty(n, dtype=np.uint8)
+    for w, row in enumerate(packed):
+        for half, members in zip(halves, units, strict=True):
+            mask[members] = np.unpackbits(half[w], count=len(members))
+        row[:] = np.packbits(mask)
+    return packed
 
 
 @proves("uniform-halves")
