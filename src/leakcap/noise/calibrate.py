@@ -300,11 +300,11 @@ def _refine(search: _Search, log_t: float, term: float, draws: int | None) -> tu
 
 
 def _draws_needed(search: _Search, log_t: float, term: float, chosen: npt.NDArray[np.intp] | None) -> int:
-    """Draws at which bound and estimate differ by a twelfth of the room or 0.4 percentage points; by less if cheap."""
+    """Draws at which bound and estimate differ by a twelfth of the room or 0.3 percentage points; by less if cheap."""
     seen = search.observe(log_t, 2048, chosen)
     at_best = search.excess(seen, lambda mean: mean.estimate)
     room = min(cap.limit - prior(cap, seen.rate, seen.m) for cap in search.caps)
-    allowed = min(1 / 12, 0.004 / room)
+    allowed = min(1 / 12, 0.003 / room)
     # Per draw: products with units and directions, and exponentials, which cost like 600 flops each.
     work = search.worlds.m * (2.0 * (search.worlds.n + len(search.shape)) + 600)
 
