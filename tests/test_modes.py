@@ -184,7 +184,7 @@ def test_the_released_value_has_the_law_that_was_integrated():
     def draw(randomness):
         return independent_worlds(N, 1, randomness.bits()).mask(0)
 
-    caps = (lc.mutual_information(0.5),)
+    caps = (lc.mutual_information(2.0),)
     mechanism, _ = confidence(outputs, worlds, caps, 0.1, SETTINGS, rerun, draw)
     randomness = Seeded(4)
     space, (deviation,) = mechanism.noise.space, mechanism.noise.deviations
@@ -197,6 +197,11 @@ def test_the_released_value_has_the_law_that_was_integrated():
 
     coordinates = released_coordinates(mechanism, answers)
     assert agrees(coordinates, deviation)
+    # One half in fifty has an answer that the clip cuts off by far: none of them shows.
+    wild = released_coordinates(mechanism, answers, clipped=False)
+    most = max(-mechanism.low[0], mechanism.high[0]) + 6 * deviation
+    assert (np.abs(wild) > most).mean() > 0.005
+    assert np.abs(found).max() < most
     assert not agrees(coordinates + 0.2 * deviation, deviation)  # planted: off centre
     assert not agrees(coordinates, 1.3 * deviation)  # planted: another scale
 

@@ -42,10 +42,10 @@ def every_cap(worlds):
     ]
 
 
-def run(worlds, points, caps, distance=0.0, step=None, effort=ONE_STAGE, seed=1):
+def run(worlds, points, caps, distance=0.0, step=None, effort=ONE_STAGE, seed=1, ceiling=None):
     wanted, concrete = needs(caps, worlds)
     child = np.random.SeedSequence(seed)
-    ceiling = math.log(worlds.m)
+    ceiling = math.log(worlds.m) if ceiling is None else ceiling
     return certify(points, worlds, concrete, wanted, GAMMA, effort, child, ceiling, distance, step, 2**28)
 
 
@@ -202,6 +202,21 @@ def test_the_samplers_distance_is_added_to_every_figure(rate):
     for (_, before), (_, after) in zip(plain.known, moved.known, strict=True):
         assert after >= min(1.0, before + d - 1e-12)
     assert moved.mutual_information >= min(math.log(worlds.m), plain.mutual_information) + entropy_slack(d, 24) - 1e-9
+
+
+def test_the_samplers_distance_is_added_to_the_bound_without_sampling():
+    """Where the log-det bound decides, it must carry the slack into everything that is computed from it."""
+    worlds, points = game()
+    d, ceiling = 1e-3, 0.01
+    found = run(worlds, points, every_cap(worlds), distance=d, ceiling=ceiling)
+    moved = ceiling + entropy_slack(d, worlds.m)
+    assert moved > 1.5 * ceiling
+    assert found.mutual_information == pytest.approx(moved, rel=1e-9)
+    assert found.values[6] == pytest.approx(moved, rel=1e-9)
+    assert found.membership == found.values[0] == pytest.approx(lc.convert.posterior(moved, 0.5), rel=1e-9)
+    assert found.naming == pytest.approx(lc.convert.posterior(moved, 0.5), rel=1e-9)
+    for prior, success in found.curve:
+        assert success == pytest.approx(lc.convert.posterior(moved, prior), rel=1e-9)
 
 
 def test_a_planted_pass_that_ignores_the_distance_is_caught(monkeypatch):

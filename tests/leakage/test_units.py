@@ -83,6 +83,40 @@ def test_unit_sums_stay_within_their_stated_rounding(kind, rate, m, n):
     assert check_sums(Given(posteriors(kind, m, rng)), worlds) <= 1
 
 
+def against_one_unit(worlds, draws):
+    """Posteriors whose distances from the grid all point one way for the first unit: rounding adds up, not out."""
+    half = worlds.m // 2
+    signs = 2.0 * worlds.masks()[:half, 0] - 1
+    lean = (2 * np.arange(half) % 64 + 0.49 * signs) * 2.0**-25
+    return np.tile(np.concatenate([1 / worlds.m + lean, 1 / worlds.m - lean]), (draws, 1))
+
+
+def test_rounding_to_the_grid_is_counted_where_it_adds_up():
+    worlds = draw_worlds(6, 4096, np.random.default_rng(0))
+    source = Given(against_one_unit(worlds, 640))
+    assert check_sums(source, worlds) <= 1
+    # The planted fault: a rounding that leaves out what the grid changes.
+    fixed = source.slip + 2.0**-18 + 2.0**-24
+    assert check_sums(source, worlds, rounding=fixed) > 1
+
+
+def test_variances_are_raised_above_their_rounding():
+    """Values that hardly differ: what single precision loses in sums of squares could swallow their variance."""
+    lowered = 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        worlds = draw_worlds(12, 64, rng)
+        table = np.exp(2 * rng.standard_normal(64)) * np.exp(1e-4 * rng.standard_normal((640, 64)))
+        source = Given(table / table.sum(axis=1, keepdims=True))
+        found = observe_units(source, worlds, thresholds(0.5)).balanced
+        on_grid = evidence(source.view(0), True, exact=False).table.astype(np.float64)
+        values = np.abs(on_grid @ (2.0 * worlds.masks()[:32] - 1))
+        true = values.var(axis=0, ddof=1)
+        assert (found.variance >= true).all()
+        lowered += (found.variance - 2.0**-16 * (values**2).sum(axis=0) / 639 < true).any()
+    assert lowered > 0  # without the raise, planted, some would lie below
+
+
 def test_more_units_than_a_tile_and_some_chosen_ones():
     rng = np.random.default_rng(0)
     worlds = draw_worlds(1500, 32, rng)

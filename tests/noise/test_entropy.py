@@ -118,8 +118,8 @@ def test_the_distance_is_the_formula_of_the_page():
     for r, reach, step in ((1, 3.0, 2.0**-6), (4, 10.0, 2.0**-10), (100, 1e3, 2.0**-10)):
         error = 16 * 2.0**-52 * REACH + 2.0**-52 * (reach + REACH)
         expected = r * (2 * error * (1 / step + 1) + 2 * (REACH + 1) / step * 2.0**-63 + 2.0**-52)
-        assert sampler_distance(r, reach, step) == pytest.approx(expected, rel=1e-12)
-    assert sampler_distance(4, 10.0, 2.0**-10) == pytest.approx(3e-10, rel=0.2)
+        assert sampler_distance(r, reach, step) == pytest.approx(expected, rel=1e-12, abs=0)
+    assert sampler_distance(4, 10.0, 2.0**-10) == pytest.approx(3e-10, rel=0.2, abs=0)
     # Outputs further apart lose more digits in the sum; finer grids have more edges.
     assert sampler_distance(1, 1e6) > 100 * sampler_distance(1, 1.0)
     assert sampler_distance(1, 1.0, 2.0**-10) > 8 * sampler_distance(1, 1.0, 2.0**-6)

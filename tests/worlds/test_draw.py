@@ -243,6 +243,8 @@ def test_independent_worlds_are_independent(name):
     strata = None if strata is None else np.array(strata)
     found = codes(independent_worlds(n, 16_000, np.random.default_rng(19), rate, strata).packed, n)
     assert neighbours_independent(found, law)
+    # Nor is the second half of the list made from the first.
+    assert neighbours_independent(found.reshape(2, -1).T.ravel(), law)
 
 
 @pytest.mark.parametrize("name", DESIGNS)

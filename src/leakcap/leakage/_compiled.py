@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numba import njit
 
 __all__ = ["add_panel", "difference_on_grid", "exponentials", "normalise"]
+
+
+def compiled(fastmath: set[str]) -> Callable[[Any], Any]:
+    """numba's njit without the interpreter's lock, cached on disk where some folder can be written to."""
+
+    def compile_one(function: Any) -> Any:
+        try:
+            return njit(nogil=True, cache=True, fastmath=fastmath)(function)
+        except RuntimeError:  # no folder to keep the machine code in: compile again in every process
+            return njit(nogil=True, fastmath=fastmath)(function)
+
+    return compile_one
+
 
 LOG2_E = np.float32(1.4426950408889634)
 LN_2 = np.float32(0.6931471805599453)
@@ -13,7 +29,7 @@ ROUNDER = np.float32(1.5 * 2**23)
 LEAST = np.float32(-87.0)
 
 
-@njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
+@compiled({"contract", "nsz"})
 def exponentials(logits, tops, result):  # type: ignore[no-untyped-def]
     """exp(logit - top) of each row in f32, for tops no smaller than the logits; a relative error of (|x| + 8) 2^-24.
 
@@ -43,7 +59,7 @@ def exponentials(logits, tops, result):  # type: ignore[no-untyped-def]
             result[j, w] = part[w] * scale[w]
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
+@compiled({"reassoc", "contract", "nsz"})
 def normalise(rows):  # type: ignore[no-untyped-def]
     """Divide each f32 row by its sum (f32 sums of 64, then f64)."""
     releases, m = rows.shape
@@ -59,7 +75,7 @@ def normalise(rows):  # type: ignore[no-untyped-def]
             rows[j, w] *= inverse
 
 
-@njit(nogil=True, cache=True)
+@compiled(set())
 def difference_on_grid(posterior, paired, grid, table):  # type: ignore[no-untyped-def]
     """Half the difference of paired worlds (or the posterior itself) on a grid; the largest sum lost, and kept."""
     releases, width = table.shape
@@ -82,7 +98,7 @@ def difference_on_grid(posterior, paired, grid, table):  # type: ignore[no-untyp
     return most_lost, most_kept
 
 
-@njit(nogil=True, cache=True, fastmath={"contract", "nsz"})
+@compiled({"contract", "nsz"})
 def add_panel(deviation, weight, cuts, total, squares, stick_total, stick_squares, best):  # type: ignore[no-untyped-def]
     """Add |a|, a^2 and (a - cut)_+ of a panel of releases x units to running sums; keep each release's largest a."""
     releases, units = deviation.shape
