@@ -260,6 +260,38 @@ def plan(
 
     Nothing is released. `fn` receives the rows of one world, sliced alike from every data argument, and returns
     a number, an array, a dict, tuple, dataclass or table of them, or a fitted scikit-learn estimator.
+
+    Args:
+        cap: one cap, or a list that must hold together.
+        worlds: how many, or an `(m, n)` bool array in which every unit takes part equally often.
+        rate: share of the pool in a world: 1/2, 1/k or (k-1)/k.
+        unit: whose row it is, an array or the name of a column (which `fn` then does not see); worlds are drawn over
+            units.
+        strata: groups that every world holds in proportion, an array or the name of a column.
+        seed: makes it a simulation, which is no release.
+        clip: `(low, high)` for the outputs, numbers or one for each; part of the mechanism.
+        weights: how much noise in each output matters: None (outputs on like scales count alike, otherwise relative to
+            their spread between worlds), "equal", "relative", or a number for each.
+        mode: "exact" (the secret is one of the worlds), "confidence" (a fresh one), "empirical" (no guarantee).
+        confidence: that all certified figures hold together, over the certifying draws.
+        draws: releases to certify with; None chooses as many as keep the statistical margin small.
+        public: names of what you declare public; listed in the certificate.
+        drop: attributes of an estimator to leave out of the release.
+        backend: "serial", "threads" or "processes"; with `workers` alone, processes.
+        progress: True for a bar on standard error, or a function that is given `Progress` records.
+        shape: of the noise: "best", "logdet", "linear" (the papers' rule) or "isotropic".
+        floor: least noise deviation, also in directions that carry nothing, in weighted outputs.
+        memory: bytes that the leakage computation may use, 2 GiB by default; outputs of all worlds come on top.
+
+    Guarantee: `plan(...).certificate` says what holds, against whom, under which assumptions, with what confidence.
+
+    Examples:
+        >>> import numpy as np
+        >>> import leakcap as lc
+        >>> heights = np.random.default_rng(0).normal(170, 10, size=200)
+        >>> made = lc.plan(lambda x: x.mean(), heights, cap=lc.membership(0.6), worlds=64, seed=1)
+        >>> made.certificate.membership_success <= 0.6
+        True
     """
     caps = as_caps(cap)
     if checkpoint is not None:
