@@ -164,8 +164,8 @@ def many(monkeypatch):
 
 @pytest.mark.parametrize("stages", [(2**13,), (512, 2048, 2**13)])
 def test_all_figures_of_a_pass_hold_together_for_many_units(many, stages):
-    failed, _ = pass_failures(*many, 0.05, 60, Effort(stages, 2**13, 256))
-    assert not too_many(failed, 60, 0.05)
+    failed, _ = pass_failures(*many, 0.05, 50, Effort(stages, 2**12, 256))
+    assert not too_many(failed, 50, 0.05)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def calibration_failures(family, monkeypatch, gamma, runs, draws, less=1.0):
     return failed, tried / runs
 
 
-@pytest.mark.parametrize("runs", [40, pytest.param(600, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [30, pytest.param(600, marks=pytest.mark.slow)])
 def test_calibration_with_retries_and_recaps_fails_no_more_often_than_gamma(family, monkeypatch, runs):
     failed, tries = calibration_failures(family, monkeypatch, 0.1, runs, 1024)
     assert tries > 3, "retries should happen"

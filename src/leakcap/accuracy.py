@@ -1,0 +1,74 @@
+"""How far a released answer is from the answer on the whole pool: expected errors and error bars."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr, ndtri
+
+from leakcap.certificate import Certificate
+
+__all__ = ["LEVELS", "Summary", "half_width"]
+
+Floats = npt.NDArray[np.float64]
+LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """Expected errors per output, against the answer on the whole pool; custodian side."""
+
+    names: tuple[str, ...]
+    answer: Floats
+    halving: Floats
+    noise: Floats
+    certificate: Certificate
+    forecast: str
+
+    @property
+    def error(self) -> Floats:
+        """Root-mean-square error of each output."""
+        return np.sqrt(self.halving**2 + self.noise**2)
+
+    @property
+    def noise_share(self) -> Floats:
+        """The part of the squared error that is due to noise."""
+        total = np.maximum(self.error**2, np.finfo(float).tiny)
+        return self.noise**2 / total
+
+    def __str__(self) -> str:
+        lines = [f"{'output':<32}{'whole pool':>14}{'error':>12}{'halving':>12}{'noise':>12}"]
+        for i in range(min(len(self.answer), 20)):
+            lines.append(
+                f"{self.names[i][:31]:<32}{self.answer[i]:>14.5g}{self.error[i]:>12.3g}"
+                f"{self.halving[i]:>12.3g}{self.noise[i]:>12.3g}"
+            )
+        if len(self.answer) > 20:
+            lines.append(f"... and {len(self.answer) - 20:,} more outputs")
+        lines.append(f"simulation: {self.forecast}")
+        return "\n".join(lines)
+
+
+def half_width(offsets: Floats, noise: Floats, level: float) -> Floats:
+    """Half-width that covers the whole-pool answer with probability `level`, rounded up to two digits."""
+    m, d = offsets.shape
+    if m * d <= 2**22:
+        low = np.zeros(d)
+        high = np.abs(offsets).max(axis=0) + noise * ndtri(0.5 + level / 2) + 1e-300
+        spread = np.where(noise > 0, noise, 1e-300)
+        for _ in range(40):
+            middle = (low + high) / 2
+            inside = (ndtr((middle - offsets) / spread) - ndtr((-middle - offsets) / spread)).mean(axis=0)
+            low, high = np.where(inside < level, middle, low), np.where(inside < level, high, middle)
+        return _round_up(high)
+    # Many outputs: each error gets half of what may go wrong.
+    apart = np.quantile(np.abs(offsets), 0.5 + level / 2, axis=0, method="higher")
+    return _round_up(apart + noise * ndtri(1 - (1 - level) / 4))
+
+
+def _round_up(width: Floats) -> Floats:
+    positive = np.maximum(width, 1e-290)
+    unit = 10.0 ** (np.floor(np.log10(positive)) - 1)
+    return np.where(width > 1e-290, np.ceil(positive / unit) * unit, 0.0)
