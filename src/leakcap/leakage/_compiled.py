@@ -79,14 +79,14 @@ def normalise(rows):  # type: ignore[no-untyped-def]
 def difference_on_grid(posterior, paired, grid, table):  # type: ignore[no-untyped-def]
     """Half the difference of paired worlds (or the posterior itself) on a grid; the largest sum lost, and kept."""
     releases, width = table.shape
-    most_lost = np.float32(0)
-    most_kept = np.float32(0)
+    most_lost = np.float64(0)
+    most_kept = np.float64(0)
     half = np.float32(0.5)
     up = np.float32(grid)
     down = np.float32(1.0 / grid)
     for j in range(releases):
-        lost = np.float32(0)
-        kept = np.float32(0)
+        lost = np.float64(0)
+        kept = np.float64(0)
         for w in range(width):
             a = (posterior[j, w] - posterior[j, w + width]) * half if paired else posterior[j, w]
             b = np.rint(a * up) * down

@@ -108,7 +108,12 @@ def check_limit(cap: Cap, rate: float, m: int) -> None:
             f"{type(cap).__name__} is capped at {cap.limit:.6g}, but an attacker without the release already "
             f"reaches {floor:.6g}: choose a cap above that"
         )
-    if cap.limit >= (math.log(m) if isinstance(cap, MutualInformation) else 1.0):
+    most = 1.0
+    if isinstance(cap, MutualInformation):
+        most = math.log(m)
+    elif isinstance(cap, Precision):
+        most = min(1.0, rate / cap.claims)  # claims that frequent cannot be right more often than that
+    if cap.limit >= most:
         raise CapError(f"{type(cap).__name__} capped at {cap.limit:.6g} promises nothing: choose a smaller cap")
 
 
