@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse as sp
 
 import leakcap as lc
-from leakcap.release import _released_before, _Token
+from leakcap.releases import _released_before, Token
 
 rng = np.random.default_rng(88)
 X = rng.normal(size=(24, 2))
@@ -31,15 +31,15 @@ def mean(x: Any) -> Any:
 @pytest.fixture(autouse=True)
 def _nothing_leaves(tmp_path: Path, monkeypatch: Any) -> Iterator[None]:
     """Around every test: no file appears, no right to release is spent, no data count as released."""
-    spent: list[_Token] = []
-    real = _Token.spend
+    spent: list[Token] = []
+    real = Token.spend
 
-    def watched(token: _Token, seeded: bool) -> None:
+    def watched(token: Token, seeded: bool) -> None:
         spent.append(token)
         real(token, seeded)
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(_Token, "spend", watched)
+    monkeypatch.setattr(Token, "spend", watched)
     before = set(_released_before)
     yield
     assert not list(tmp_path.iterdir())
@@ -347,7 +347,6 @@ OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "little memory": ({"memory": 1000}, "memory must be"),
     "one string for public": ({"public": "columns"}, "public"),
     "one string for drop": ({"drop": "labels_"}, "drop"),
-    "a checkpoint, not yet kept": ({"checkpoint": "state"}, "checkpoint"),
 }
 
 
@@ -396,10 +395,10 @@ def test_unknown_options_are_refused_by_name() -> None:
 
 def test_intervals_of_no_known_level_are_refused() -> None:
     plan = lc.plan(mean, X, seed=1, **SMALL)
-    release = lc.Release(np.zeros(2), plan.certificate, np.zeros(2), plan._widths())
+    release = lc.Release(np.zeros(2), plan.certificate, (), np.zeros(2), plan._widths())
     for level in (0.0, 1.0, -1.0, 0.999, float("nan"), "0.9"):
         refused(lc.InputError, "", lambda level=level: release.interval(level))
-    bare = lc.Release(np.zeros(2), plan.certificate, np.zeros(2), ())
+    bare = lc.Release(np.zeros(2), plan.certificate, (), np.zeros(2), ())
     refused(lc.InputError, "whole pool", bare.interval)
 
 

@@ -21,7 +21,7 @@ from scipy.stats import binom, chi2, norm
 
 import leakcap as lc
 from leakcap.noise import OperatingSystem, Seeded
-from leakcap.release import LEVELS
+from leakcap.releases import LEVELS
 
 rng = np.random.default_rng(31)
 X = rng.normal(size=(30, 3)) * np.array([1.0, 10.0, 0.1]) + np.array([0.0, 100.0, -3.0])
@@ -668,7 +668,8 @@ def loaded_after(code: str) -> set[str]:
 
 
 def test_import_leakcap_pulls_in_nothing_heavy() -> None:
-    loaded = loaded_after("import leakcap")
+    assert not loaded_after("import leakcap") & {"numpy", "scipy", *HEAVY}
+    loaded = loaded_after("import leakcap; leakcap.plan, leakcap.release, leakcap.convert, leakcap.stats")
     assert {"leakcap", "numpy", "scipy"} <= loaded
     assert not loaded & set(HEAVY)
     assert loaded_after("import leakcap, joblib") & set(HEAVY), "the check sees what is loaded"

@@ -1,29 +1,35 @@
 """Release any computation on private data, and cap what any adversary can learn from it."""
 
-from leakcap import convert
-from leakcap.caps import (
-    any_inference,
-    identification,
-    membership,
-    mip,
-    mutual_information,
-    name_a_member,
-    precision,
-    task,
-    true_positive_rate,
-)
-from leakcap.certificate import Certificate
-from leakcap.errors import (
-    AlreadyReleased,
-    CapError,
-    InputError,
-    LeakcapError,
-    NumericalError,
-    OutputError,
-    RepeatedReleaseWarning,
-)
-from leakcap.release import Plan, Release, plan, release
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from leakcap.version import __version__
+
+if TYPE_CHECKING:
+    from leakcap import convert, stats
+    from leakcap.caps import (
+        any_inference,
+        identification,
+        membership,
+        mip,
+        mutual_information,
+        name_a_member,
+        precision,
+        task,
+        true_positive_rate,
+    )
+    from leakcap.certificate import Certificate
+    from leakcap.errors import (
+        AlreadyReleased,
+        CapError,
+        InputError,
+        LeakcapError,
+        NumericalError,
+        OutputError,
+        RepeatedReleaseWarning,
+    )
+    from leakcap.planning import plan, release
+    from leakcap.releases import Plan, Release
 
 __all__ = [
     "AlreadyReleased",
@@ -47,6 +53,33 @@ __all__ = [
     "plan",
     "precision",
     "release",
+    "stats",
     "task",
     "true_positive_rate",
 ]
+
+# Loaded on first use: `leakcap --help` should not wait for numpy and scipy.
+_HOMES = {
+    "caps": "any_inference identification membership mip mutual_information name_a_member precision task "
+    "true_positive_rate",
+    "certificate": "Certificate",
+    "errors": "AlreadyReleased CapError InputError LeakcapError NumericalError OutputError RepeatedReleaseWarning",
+    "planning": "plan release",
+    "releases": "Plan Release",
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
+_MODULES = {"caps", "convert", "datasets", "errors", "stats"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"leakcap.{name}")
+    if name not in _HOME:
+        raise AttributeError(f"module 'leakcap' has no attribute {name!r}")
+    found = getattr(import_module(f"leakcap.{_HOME[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -163,6 +163,11 @@ class Certificate:
 
         return page(self)
 
+    def _repr_html_(self) -> str:
+        from leakcap.report.page import fragment
+
+        return fragment(self)
+
 
 def _probabilities(name: str, value: Any) -> npt.NDArray[np.float64]:
     given = np.asarray(value, dtype=np.float64)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from leakcap.certificate import Certificate
 
-__all__ = ["page", "percent"]
+__all__ = ["collusion", "method", "page", "percent", "rows", "title", "unnoised"]
 
 WIDTH = 96
 
@@ -27,25 +27,26 @@ def page(cert: Certificate) -> str:
 
 
 def _lines(cert: Certificate) -> Iterator[str]:
-    yield _title(cert)
+    yield title(cert)
     yield ""
     yield from _section("The game", _game(cert))
     yield from _section("The attacker", _attacker(cert))
     yield from _heading(_row("What the attacker can do", "before", "after, at most"))
     yield from _table(cert)
     yield ""
-    yield from _section("Attackers who already know some participants", _collusion(cert))
-    yield from _section("What leaves without noise", _unnoised(cert))
+    yield from _section("Attackers who already know some participants", collusion(cert))
+    yield from _section("What leaves without noise", unnoised(cert))
     yield from _list("Known about the whole pool (says nothing about who took part)", cert.pool_public)
     if cert.declared_public:
         yield from _list("Declared public by the custodian", cert.declared_public)
     yield from _list("Not promised", cert.not_promised)
     yield from _list("Assumed", cert.assumptions)
-    yield from _section("How it was certified", _method(cert))
+    yield from _section("How it was certified", method(cert))
     yield f"Proofs: {', '.join(cert.theorems)} (docs/proofs). leakcap {cert.leakcap_version}."
 
 
-def _title(cert: Certificate) -> str:
+def title(cert: Certificate) -> str:
+    """The first line: what kind of certificate it is, or that it is none."""
     titles = {
         "simulation": "SIMULATION, NOT A RELEASE: it was seeded, and whoever knows the seed can undo the noise.",
         "empirical": "EMPIRICAL FIGURES, NOT A GUARANTEE: the stopping rule has no confidence. For comparison only.",
@@ -70,22 +71,22 @@ def _attacker(cert: Certificate) -> str:
     )
 
 
-def _table(cert: Certificate) -> Iterator[str]:
-    yield _indented("guess whether a given person took part", percent(0.5), percent(cert.membership_success))
+def rows(cert: Certificate) -> Iterator[tuple[str, float, float]]:
+    """What an attacker may try, its chance without the release, and the bound on its chance with it."""
+    yield "guess whether a given person took part", 0.5, cert.membership_success
     for fpr in (0.01, 0.001):
-        yield _indented(
-            f"recognise a participant, {fpr:.1%} false alarms", percent(fpr), percent(cert.true_positive_rate(fpr))
-        )
-    yield _indented(
-        "name one participant of their choice", percent(cert.sampling_rate), percent(cert.name_a_member_success)
-    )
+        yield f"recognise a participant, {fpr:.1%} false alarms", fpr, cert.true_positive_rate(fpr)
+    yield "name one participant of their choice", cert.sampling_rate, cert.name_a_member_success
     for prior in (0.5, 0.01):
-        yield _indented(
-            f"anything else that has a {prior:.0%} chance before", percent(prior), percent(cert.posterior(prior))
-        )
+        yield f"anything else that has a {prior:.0%} chance before", prior, cert.posterior(prior)
     if cert.mode == "exact":
         least = 1 / cert.worlds
-        yield _indented("name the whole secret world", percent(least), percent(cert.posterior(least)))
+        yield "name the whole secret world", least, cert.posterior(least)
+
+
+def _table(cert: Certificate) -> Iterator[str]:
+    for what, before, after in rows(cert):
+        yield _indented(what, percent(before), percent(after))
     yield _indented("information about the secret world, in nats", "0", f"{cert.mutual_information:.4f}")
     for one in cert.capped:
         kept = "kept" if one.certified <= one.limit else "NOT KEPT"
@@ -100,7 +101,8 @@ def _indented(what: str, before: str, after: str) -> str:
     return _row("  " + what, before, after)
 
 
-def _collusion(cert: Certificate) -> str:
+def collusion(cert: Certificate) -> str:
+    """What is certified against attackers who know some participants."""
     if cert.mode == "empirical":
         return "Nothing is said about them."
     if cert.mode == "confidence":
@@ -112,7 +114,8 @@ def _collusion(cert: Certificate) -> str:
     )
 
 
-def _unnoised(cert: Certificate) -> str:
+def unnoised(cert: Certificate) -> str:
+    """Which part of the answer is equal in all worlds."""
     if cert.unnoised_directions == 0:
         return f"Nothing: all {cert.outputs:,} output directions carry noise."
     if cert.noised_directions == 0:
@@ -126,7 +129,8 @@ def _unnoised(cert: Certificate) -> str:
     )
 
 
-def _method(cert: Certificate) -> str:
+def method(cert: Certificate) -> str:
+    """How the figures were found, and how sure they are."""
     if cert.mode == "empirical":
         return "Worlds were added until no variance moved by more than 1e-6; nothing bounds what was not seen."
     share = f"All figures hold together with probability {cert.confidence:.7g} or more over the certifying draws"

@@ -34,7 +34,7 @@ import leakcap as lc
 from leakcap import modes
 from leakcap.modes import finite
 from leakcap.noise import Noise, Subspace
-from leakcap.release import LEVELS, _Token
+from leakcap.releases import LEVELS, Token
 from leakcap.simulate import Node, Outputs, Pool
 from leakcap.worlds import Units, Worlds
 
@@ -113,10 +113,10 @@ def planned(name: str) -> lc.Plan:
     return lc.plan(remembering, *case.data, **(SMALL | dict(case.options)))
 
 
-def new_token() -> _Token:
+def new_token() -> Token:
     """The right to release once more, as if the data were new."""
     number = f"{__name__} {next(NUMBERS)}"
-    return _Token(lambda: number)
+    return Token(lambda: number)
 
 
 class Rigged:
@@ -388,7 +388,7 @@ def test_the_certificate_is_complete_before_the_release_and_unchanged_by_it(name
 # References
 
 
-CUSTODIAN = (lc.Plan, Worlds, Outputs, Noise, Subspace, Node, Pool, Units, _Token, Rigged)
+CUSTODIAN = (lc.Plan, Worlds, Outputs, Noise, Subspace, Node, Pool, Units, Token, Rigged)
 CUSTODIAN += (modes.OneOfTheWorlds, modes.FreshWorld, modes.StoppingRule, modes.Settings, np.random.Generator)
 
 
@@ -551,4 +551,4 @@ def test_a_release_survives_pickling_with_its_public_side_only(name: str) -> Non
     again = pickle.loads(pickle.dumps(release))
     assert again.certificate == release.certificate
     assert repr(again) == repr(release)
-    assert set(vars(again)) == {"value", "certificate", "_vector", "_widths"}
+    assert set(vars(again)) == {"value", "certificate", "names", "_vector", "_widths"}

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 import leakcap as lc
 from leakcap.simulate import Forecast, Pool, Progress, run_worlds
+from leakcap.simulate.progress import STAGES
 from leakcap.worlds import Units, Worlds, draw_worlds
 
 rng = np.random.default_rng(21)
@@ -130,7 +131,7 @@ def test_a_function_may_change_its_rows_without_changing_the_pool() -> None:
 @pytest.mark.parametrize("options", [{}, {"backend": "threads", "workers": 2}], ids=["serial", "threads"])
 def test_a_watcher_sees_the_forecast_first_and_then_steady_progress(options: dict[str, Any]) -> None:
     seen: list[Progress] = []
-    found, _ = run(lambda x: x.mean(axis=0), X, m=64, progress=seen.append, **options)
+    found, _ = run(lambda x: x.mean(axis=0), X, m=64, watch=seen.append, **options)
     done = [state.done for state in seen]
     assert done == sorted(done)
     assert done[0] == 2
@@ -175,12 +176,20 @@ def test_a_watcher_that_raises_stops_the_run() -> None:
         raise StopHere
 
     with pytest.raises(StopHere):
-        run(lambda x: x.mean(), X, progress=stop)
+        run(lambda x: x.mean(), X, watch=stop)
 
 
 def test_the_bar_writes_to_standard_error_only(capfd: Any) -> None:
-    run(lambda x: x.mean(), X, progress=True)
-    assert capfd.readouterr().out == ""
+    lc.plan(lambda x: x.mean(), X, cap=lc.mutual_information(0.3), worlds=16, draws=256, progress=True)
+    shown = capfd.readouterr()
+    assert shown.out == ""
+
+
+def test_a_watcher_sees_every_stage_of_a_plan() -> None:
+    seen: list[Progress] = []
+    lc.plan(lambda x: x.mean(axis=0), X, cap=lc.membership(0.7), worlds=16, draws=256, progress=seen.append)
+    assert list(dict.fromkeys(state.stage for state in seen)) == list(STAGES)
+    assert seen[-1].done == seen[-1].total == 100
 
 
 # What goes in

@@ -1,21 +1,29 @@
-"""The `leakcap` command: thin skins over the library. Heavy imports happen inside the commands."""
+"""The `leakcap` command: thin skins over the library. Heavy imports happen inside the commands.
+
+Exit codes: 0 done; 1 a check failed; 2 a wrong command or wrong input; 3 this cannot be released as asked; 4 released
+already; 70 a defect of leakcap; 130 stopped by the user.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
-from leakcap.errors import LeakcapError
+from leakcap.errors import AlreadyReleased, LeakcapError, NumericalError, OutputError
 from leakcap.version import __version__
 
 __all__ = ["app", "main"]
 
 # Typer's own tracebacks can show local variables, and those hold the data.
-app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, for programs.")]
 
 
 def _version(wanted: bool) -> None:
@@ -40,15 +48,153 @@ def demo_command(
     worlds: Annotated[int, typer.Option(help="Possible worlds to simulate.")] = 1024,
 ) -> None:
     """Private means and private K-Means on data that scikit-learn ships, with pictures and certificates."""
-    from leakcap.cli.demo import run
+    with _ending():
+        from leakcap.cli.demo import run
 
-    run(out, cap, worlds)
+        run(out, cap, worlds)
+
+
+@app.command("release")
+def release_command(
+    data: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", show_default=False)],
+    fn: Annotated[
+        str,
+        typer.Option(help="mean, median, quantile, covariance, histogram, or module:function.", show_default=False),
+    ],
+    cap: Annotated[
+        list[str],
+        typer.Option(help="What to cap, for example membership=0.55. Repeat it for several.", show_default=False),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for what is written: public/ and custodian/.", show_default=False)],
+    columns: Annotated[list[str] | None, typer.Option(help="Columns to use: age,height.", show_default=False)] = None,
+    unit: Annotated[
+        str | None, typer.Option(help="Column that says whose row it is, such as a patient number.")
+    ] = None,
+    strata: Annotated[
+        list[str] | None, typer.Option(help="Columns whose groups every world holds in proportion.")
+    ] = None,
+    q: Annotated[list[float] | None, typer.Option("--q", help="Which quantiles, for --fn quantile.")] = None,
+    bins: Annotated[list[str] | None, typer.Option(help="Bins of a histogram: 0,18,65,120 or 0:100:10.")] = None,
+    levels: Annotated[list[str] | None, typer.Option(help="Categories of a column: sex=female,male.")] = None,
+    missing: Annotated[str, typer.Option(help="Rows with missing values: refuse or drop.")] = "refuse",
+    worlds: Annotated[int, typer.Option(help="Possible worlds to simulate.")] = 1024,
+    rate: Annotated[str, typer.Option(help="Share of the pool in a world: 1/2, 1/k or (k-1)/k.")] = "1/2",
+    mode: Annotated[str, typer.Option(help="exact, confidence or empirical.")] = "exact",
+    confidence: Annotated[float, typer.Option(help="That all certified figures hold together.")] = 1 - 1e-6,
+    draws: Annotated[int | None, typer.Option(help="Releases to certify with; chosen if left out.")] = None,
+    clip: Annotated[str | None, typer.Option(help="Bounds of the outputs: LOW,HIGH.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="Attributes of an estimator to leave out.")] = None,
+    public: Annotated[list[str] | None, typer.Option(help="A fact you declare public, for the certificate.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes; all cores where it pays, if left out.")] = None,
+    preview: Annotated[bool, typer.Option("--preview", help="Show expected errors and release nothing.")] = False,
+    forget: Annotated[bool, typer.Option("--forget", help="Remove the plan after the release.")] = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Release a statistic or a model of a file, with a certificate. Run it again to resume.
+
+    Caps: membership=SUCCESS, mip=ETA, name=SUCCESS, precision=CLAIMS:AT_MOST, identification=SUCCESS,
+    any=PRIOR:SUCCESS, mi=NATS, tpr=FPR:AT_MOST.
+    """
+    with _ending("The same command goes on from here."):
+        from leakcap.cli.release import Order, run
+
+        order = Order(
+            data=data,
+            fn=fn,
+            caps=tuple(cap),
+            out=out,
+            columns=tuple(columns or ()),
+            unit=unit,
+            strata=tuple(strata or ()),
+            q=tuple(q or ()),
+            bins=tuple(bins or ()),
+            levels=tuple(levels or ()),
+            missing=missing,
+            worlds=worlds,
+            rate=rate,
+            mode=mode,
+            confidence=confidence,
+            draws=draws,
+            clip=clip,
+            drop=tuple(drop or ()),
+            public=tuple(public or ()),
+            workers=workers,
+            preview=preview,
+            forget=forget,
+        )
+        run(order, quiet, json)
+
+
+@app.command("explain")
+def explain_command(
+    given: Annotated[
+        list[str],
+        typer.Argument(
+            help="One of mi=, eps=, eta=, success=; with eps also delta= and n=; prior=.", show_default=False
+        ),
+    ],
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Turn privacy figures into each other: mi=0.05, eps=1 delta=1e-6, success=0.55 prior=0.5."""
+    with _ending():
+        from leakcap.cli.explain import run
+
+        run(given, json, quiet)
+
+
+@app.command("check")
+def check_command(
+    certificate: Annotated[Path, typer.Argument(help="A certificate.json.", show_default=False)],
+    custodian: Annotated[Path, typer.Option(help="The custodian's folder of the same release.", show_default=False)],
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Recompute a certificate from the stored plan, and try it on fresh draws. Exit code 1 if it does not hold."""
+    with _ending():
+        from leakcap.cli.check import run
+
+        if not run(certificate, custodian, quiet, json):
+            raise SystemExit(1)
+
+
+@contextmanager
+def _ending(after_stop: str = "") -> Iterator[None]:
+    """What leakcap raises on purpose is told in its own words; other errors without their text: it may quote data."""
+    try:
+        yield
+        return
+    except AlreadyReleased as error:
+        code, words = 4, str(error)
+    except (OutputError, NumericalError) as error:
+        code, words = 3, str(error)
+    except LeakcapError as error:
+        code, words = 2, str(error)
+    except KeyboardInterrupt:
+        code, words = 130, f"stopped. {after_stop}".rstrip()
+    except Exception as error:
+        code, words = 70, _defect(error)
+    _fail(words, code)
+
+
+def _defect(error: BaseException) -> str:
+    place, trace = "", error.__traceback__
+    while trace is not None:
+        if "leakcap" in trace.tb_frame.f_code.co_filename:
+            place = f" in {Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno}"
+        trace = trace.tb_next
+    return (
+        f"{type(error).__name__}{place}: a defect of leakcap, please report it. The text of the error is withheld: it "
+        "may quote the data"
+    )
+
+
+def _fail(words: str, code: int) -> NoReturn:
+    print(f"leakcap: {words}", file=sys.stderr)
+    raise SystemExit(code)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command. Whatever leakcap raises on purpose is told in its own words, and the exit code is 2."""
-    try:
-        app(args=arguments, prog_name="leakcap")
-    except LeakcapError as error:
-        print(f"leakcap: {error}", file=sys.stderr)
-        raise SystemExit(2) from None
+    """Run a command."""
+    app(args=arguments, prog_name="leakcap")

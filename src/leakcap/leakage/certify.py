@@ -7,7 +7,8 @@ outputs, never on the secret world.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -21,7 +22,7 @@ from leakcap.leakage.confidence import Bound, Floats, Mean, log_term, upper
 from leakcap.leakage.measures import Needs, Observed, balanced_by_information, measure, thresholds
 from leakcap.leakage.posterior import Cells, Sampled, Source
 from leakcap.leakage.tasks import WorldMeans, default_priors, observe_worlds
-from leakcap.leakage.units import UnitMeans, observe_units
+from leakcap.leakage.units import Tick, UnitMeans, observe_units
 from leakcap.worlds import Worlds
 
 __all__ = ["COARSEST", "Effort", "Findings", "certify", "count_bounds", "entropy_slack", "grid_step"]
@@ -105,11 +106,13 @@ def certify(
     distance: float,
     step: float | None,
     memory: int,
+    share_done: Callable[[float], None] = lambda _: None,
 ) -> Findings:
     """Certify whitened outputs (`points`, noise of unit variance in every direction) once.
 
     Guarantee: with probability at least `1 - gamma` over the draws, every figure bounds the best attacker's
-    in the finite game, for releases whose law is within `distance` (total variation) of the ideal one.
+    in the finite game, for releases whose law is within `distance` (total variation) of the ideal one. `share_done`
+    is told from time to time how much of the pass is behind.
     """
     m, n = worlds.m, worlds.n
     cuts = thresholds(worlds.rate)
@@ -122,7 +125,8 @@ def certify(
     def source(draws: int, child: np.random.SeedSequence) -> Source:
         return Cells(points[:, 0], step) if step else Sampled(points, draws, child)
 
-    units = observe_units(source(stages[0], first), worlds, cuts, None, memory)
+    tick = _meter(n, source(stages[0], first), effort, len(known_sizes(m, n)), share_done)
+    units = observe_units(source(stages[0], first), worlds, cuts, None, memory, tick)
     limit = min([cap.success for cap in caps if isinstance(cap, Membership)] or [1.0])
     for draws, child in zip(stages[1:], second.spawn(len(stages) - 1), strict=True):
         near = np.flatnonzero(bound(units.balanced.blurred(distance)) > limit)
@@ -143,8 +147,9 @@ def certify(
     mi = min(mi_ceiling, float(bound(seen_worlds.information)[0]))
     known = []
     for k, child in zip(known_sizes(m, n), fourth.spawn(len(known_sizes(m, n))), strict=True):
-        success = observe_known(Sampled(points, effort.known, child), worlds, k).blurred(distance)
+        success = observe_known(Sampled(points, effort.known, child), worlds, k, tick).blurred(distance)
         known.append((k, min(1.0, float(bound(success).max()))))
+    share_done(1.0)
     return Findings(
         exposure=exposure,
         membership=float(exposure.max()),
@@ -162,6 +167,20 @@ def certify(
         bounds=bounds,
         effort=replace(effort, stages=(), worlds=0) if step else effort,
     )
+
+
+def _meter(n: int, source: Source, effort: Effort, sizes: int, share_done: Callable[[float], None]) -> Tick:
+    """Adds up what was done of the passes over all units; the screened ones after the first are short."""
+    total = n * (source.blocks * source.rows + sizes * effort.known)
+    done, lock = 0, threading.Lock()
+
+    def tick(pairs: int) -> None:
+        nonlocal done
+        with lock:
+            done += pairs
+            share_done(min(done / total, 1.0))
+
+    return tick
 
 
 def _merge(units: UnitMeans, closer: UnitMeans, near: np.ndarray, bound: Bound) -> UnitMeans:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from leakcap.leakage.confidence import Mean
 from leakcap.leakage.posterior import Sampled, View
-from leakcap.leakage.units import TILE, evidence, one_blas_thread, threads, unit_columns
+from leakcap.leakage.units import TILE, Tick, evidence, one_blas_thread, threads, unit_columns
 from leakcap.proofs import proves
 from leakcap.worlds import Worlds
 
@@ -29,7 +29,7 @@ def known_sizes(m: int, n: int) -> tuple[int, ...]:
 
 
 @proves("collusion")
-def observe_known(source: Sampled, worlds: Worlds, k: int) -> Mean:
+def observe_known(source: Sampled, worlds: Worlds, k: int, tick: Tick = lambda _: None) -> Mean:
     """Balanced success against every unit, by an attacker told `k` other units' memberships at random.
 
     Each draw tells one random set of `k` units for all targets; a target in the set is skipped in that draw.
@@ -81,6 +81,7 @@ def observe_known(source: Sampled, worlds: Worlds, k: int) -> Mean:
             off[draw, told[draw, column] - tile.start] = 0.0
             total[tile] = off.sum(axis=0, dtype=np.float64)
             squares[tile] = np.einsum("ku,ku->u", off, off, dtype=np.float64)
+            tick(off.size)
 
         list(pool.map(tile_sums, range(0, n, TILE)))
     deviation = Mean.from_sums(total, squares, counted, max(rate, 1 - rate), rounding)

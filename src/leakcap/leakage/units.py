@@ -8,11 +8,11 @@ any order; a compiled loop reduces each tile while it is in cache.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,9 @@ from leakcap.leakage.confidence import Floats, Mean
 from leakcap.leakage.posterior import Source, View
 from leakcap.worlds import Worlds
 
-__all__ = ["UnitMeans", "evidence", "observe_units", "threads", "unit_columns"]
+__all__ = ["Tick", "UnitMeans", "evidence", "observe_units", "threads", "unit_columns"]
+
+Tick: TypeAlias = Callable[[int], None]  # told how many more pairs of a release and a unit were looked at
 
 TILE = 1024  # units per product
 PANEL = 512  # releases per product
@@ -50,6 +52,7 @@ def observe_units(
     thresholds: Floats,
     chosen: npt.NDArray[np.intp] | None = None,
     memory: int = MEMORY,
+    tick: Tick = lambda _: None,
 ) -> UnitMeans:
     """Means over releases for all units, or for the `chosen` ones."""
     n = worlds.n if chosen is None else len(chosen)
@@ -70,7 +73,7 @@ def observe_units(
             tiles = [slice(a, min(a + TILE, n)) for a in range(0, n, TILE)]
             groups = [tiles[i :: threads()] for i in range(threads())]
             jobs = [
-                pool.submit(_reduce, group, rows, weight, worlds, thresholds - worlds.rate, chosen, sums, best)
+                pool.submit(_reduce, group, rows, weight, worlds, thresholds - worlds.rate, chosen, sums, best, tick)
                 for group, best in zip(groups, top, strict=True)
             ]
             for job in jobs:
@@ -127,6 +130,7 @@ def _reduce(
     chosen: npt.NDArray[np.intp] | None,
     sums: _Sums,
     best: Floats,
+    tick: Tick,
 ) -> None:
     from leakcap.leakage._compiled import add_panel
 
@@ -151,6 +155,7 @@ def _reduce(
                 sums.stick_squares[:, tile],
                 best[part],
             )
+        tick(len(rows) * columns.shape[1])
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -44,6 +45,7 @@ def exact(
     attempts: Attempts,
     rng: np.random.Generator,
     settings: Settings,
+    share_done: Callable[[float], None] = lambda _: None,
 ) -> tuple[OneOfTheWorlds, Certificate]:
     """The finite game: everything about the attacker is computed, nothing about the data is estimated."""
     if space.rank == 0:
@@ -61,6 +63,7 @@ def exact(
             settings.floor,
             settings.draws,
             settings.memory,
+            share_done,
         )
         deviations, step, distance, attempt = done.deviations, done.step, done.distance, done.attempt
         found = done.findings

@@ -176,8 +176,11 @@ def calibrate(
     floor: float = 0.0,
     draws: int | None = None,
     memory: int = 2 * 2**30,
+    share_done: Callable[[float], None] = lambda _: None,
 ) -> Calibrated:
     """Noise for principal coordinates that keeps all caps, verified on fresh draws.
+
+    `share_done` is told how much of the certifying pass is behind; before, while noise is searched, nothing.
 
     Guarantee: the returned findings were certified with probability `1 - gamma` over all attempts and recaps
     that share `attempts`.
@@ -215,6 +218,7 @@ def calibrate(
             distance,
             step,
             memory,
+            share_done,
         )
         missed = max(
             (value - cap.limit) / (cap.limit - prior(cap, worlds.rate, worlds.m))

@@ -36,10 +36,6 @@ class Randomness(Protocol):
         """A generator for a secret world that is not among the simulated ones."""
         ...
 
-    def generator(self) -> np.random.Generator:
-        """A generator for what the attacker may know: simulated worlds, certification draws."""
-        ...
-
 
 class OperatingSystem:
     """Release randomness. It takes no seed and keeps no state."""
@@ -56,9 +52,6 @@ class OperatingSystem:
 
     def bits(self) -> RandomBits:
         return _SystemBits()
-
-    def generator(self) -> np.random.Generator:
-        return np.random.default_rng()
 
 
 class _SystemBits:
@@ -97,9 +90,6 @@ class Seeded:
 
     def bits(self) -> RandomBits:
         return self._rng
-
-    def generator(self) -> np.random.Generator:
-        return self._rng.spawn(1)[0]
 
 
 @proves("sampler")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,11 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from leakcap import convert
-from leakcap.certificate import Certificate
 from leakcap.errors import InputError
 from leakcap.wording import percent
+
+if TYPE_CHECKING:
+    from leakcap.certificate import Certificate
 
 __all__ = ["CUSTODIAN", "Cloud", "at_a_glance", "attacker", "cloud", "leakage_curve"]
 
@@ -75,7 +77,7 @@ def leakage_curve(certificate: Certificate) -> Figure:
     low = 1e-3
     points = np.array([pair for pair in certificate.leakage_curve if pair[0] >= low]).reshape(-1, 2)
     chances = np.sort(np.concatenate([np.geomspace(low, 1, 121), points[:, 0]]))
-    certified = np.array([certificate.posterior(float(p)) for p in chances])
+    certified = certificate.posterior(chances)
     looser = np.asarray(convert.posterior(certificate.mutual_information, chances))
     bound = f"any guess, with the release at most ({_standing(certificate)})"
     ax.fill_between(chances, chances, certified, color=SKY, alpha=0.22, lw=0)
@@ -216,7 +218,7 @@ def _draw_exposure(ax: Axes, exposure: Floats, cap: float) -> None:
 def _draw_roc(ax: Axes, certificate: Certificate) -> None:
     low = 1e-4
     alarms = np.geomspace(low, 1, 121)
-    found = np.array([certificate.true_positive_rate(float(fpr)) for fpr in alarms])
+    found = certificate.true_positive_rate(alarms)
     ax.fill_between(alarms, alarms, found, color=SKY, alpha=0.22, lw=0)
     ax.plot(alarms, found, color=BLUE, lw=2.4, label=f"best attacker, at most ({_standing(certificate)})")
     ax.plot(alarms, alarms, color=INK, lw=1.2, ls=":", label="blind guessing")

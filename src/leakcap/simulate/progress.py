@@ -1,4 +1,4 @@
-"""How far a simulation is, and how long it will take. Plain records; showing them is the caller's business."""
+"""How far a plan is, and how long it will take. Plain records; showing them is the caller's business."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
 
-__all__ = ["Forecast", "Progress", "Watcher", "watching"]
+__all__ = ["STAGES", "Forecast", "Progress", "Watcher", "ignore", "watching"]
+
+STAGES = ("worlds", "noise", "certificate")  # run the function everywhere, search the noise, certify it
 
 
 @dataclass(frozen=True)
@@ -33,21 +35,28 @@ class Forecast:
 
 @dataclass(frozen=True)
 class Progress:
-    """`done` of `total` worlds have run."""
+    """`done` of `total` steps of a stage; `total` is 0 where nobody knows. `resumed` worlds were done before."""
 
     done: int
     total: int
     seconds: float
     forecast: Forecast
+    resumed: int = 0
+    stage: str = "worlds"
 
     @property
     def seconds_left(self) -> float:
-        if not self.done:
-            return self.forecast.seconds
-        return self.seconds / self.done * (self.total - self.done)
+        if self.done <= self.resumed:
+            left = self.total - self.done
+            return self.forecast.seconds * left / max(self.total, 1) if self.stage == "worlds" else float("inf")
+        return self.seconds / (self.done - self.resumed) * (self.total - self.done)
 
 
 Watcher: TypeAlias = Callable[[Progress], None]
+
+
+def ignore(_: Progress) -> None:
+    """Watch nothing."""
 
 
 @contextmanager
@@ -56,13 +65,17 @@ def watching(progress: bool | Watcher | None) -> Iterator[Watcher]:
     if callable(progress):
         yield progress
     elif not progress:
-        yield lambda _: None
+        yield ignore
     else:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as RichBar
 
-        columns = TextColumn("worlds"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+        columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
         with RichBar(*columns, console=Console(file=sys.stderr), transient=True) as bar:
             task = bar.add_task("worlds", total=None)
-            yield lambda state: bar.update(task, completed=state.done, total=state.total)
+
+            def show(state: Progress) -> None:
+                bar.update(task, description=state.stage, completed=state.done, total=state.total or None)
+
+            yield show

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,13 +14,15 @@ import numpy.typing as npt
 
 from leakcap import checks
 from leakcap.errors import InputError, LeakcapError, OutputError
+from leakcap.simulate.checkpoint import Checkpoint
 from leakcap.simulate.models import PARAMETER
-from leakcap.simulate.progress import Forecast, Progress, Watcher, watching
+from leakcap.simulate.progress import Forecast, Progress, Watcher, ignore
 from leakcap.simulate.rows import Pool
 from leakcap.simulate.structure import Difference, Node, Vector, describe
 from leakcap.worlds import Units, Worlds
 
-__all__ = ["Outputs", "one_answer", "run_worlds"]
+SHORT = 2.0  # seconds of work for which no processes are started unless asked for
+__all__ = ["Outputs", "one_answer", "run_worlds", "stored_outputs"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,32 +43,73 @@ def run_worlds(
     drop: Iterable[str] = (),
     backend: str | None = None,
     workers: int | None = None,
-    progress: bool | Watcher | None = None,
+    watch: Watcher = ignore,
+    checkpoint: Checkpoint | None = None,
 ) -> Outputs:
-    """Every world's answer, all of one form, all numbers finite; or an error and nothing else."""
-    task = _Task(fn, pool, units, worlds, frozenset(drop))
+    """Every world's answer, all of one form, all numbers finite; or an error and nothing else.
+
+    With a checkpoint, worlds whose answers it holds are not run.
+    """
     workers = 1 if workers is None else checks.count(workers=workers)
+    task = _Task(fn, pool, units, worlds, frozenset(drop), checkpoint, os.getpid())
     run = _executor(backend, workers)
-    started = time.perf_counter()
+    first = checkpoint.kept("form") if checkpoint else None
     pair = [0, worlds.m // 2]
-    ((node, numbers, seconds),) = run(task.first, [pair])
-    table = np.empty((worlds.m, node.size()))
-    table[pair] = numbers
+    if first is None:
+        (first,) = (run if backend else map)(task.first, [pair])
+        if checkpoint:
+            checkpoint.keep("form", first)
+    node, seconds = first[0], first[2]
+    table, done = _known(worlds, first, checkpoint)
+    if backend is None and worlds.m * seconds < SHORT:
+        run, workers = map, 1  # done before processes have started
     forecast = Forecast(worlds.m, workers, seconds, table.nbytes)
-    todo = np.setdiff1d(np.arange(worlds.m), pair)
+    todo = np.flatnonzero(~done)
+    resumed = worlds.m - len(todo)
     # About half a second of work per task keeps the overhead small and the progress smooth.
     size = int(np.clip(0.5 / max(seconds, 1e-6), 1, max(1, len(todo) // (4 * workers))))
     chunks = [todo[i : i + size] for i in range(0, len(todo), size)]
-    done = len(pair)
-    with watching(progress) as watch:
-        watch(Progress(done, worlds.m, time.perf_counter() - started, forecast))
-        for chunk, rows in zip(chunks, run(partial(task.rest, node), chunks), strict=True):
-            table[chunk] = rows
-            done += len(chunk)
-            watch(Progress(done, worlds.m, time.perf_counter() - started, forecast))
+    started = time.perf_counter()
+
+    def tell() -> None:
+        watch(Progress(int(done.sum()), worlds.m, time.perf_counter() - started, forecast, resumed))
+
+    tell()
+    for chunk, rows in zip(chunks, run(partial(task.rest, node), chunks), strict=True):
+        table[chunk], done[chunk] = rows, True
+        tell()
     _try_rebuilding(node, table[0])
-    (whole_pool,) = run(task.whole_pool, [node])
-    return Outputs(table, node, whole_pool, forecast)
+    whole = checkpoint.kept("whole pool") if checkpoint else None
+    if whole is None:
+        whole = tuple(run(task.whole_pool, [node]))
+        if checkpoint:
+            checkpoint.keep("whole pool", whole)
+    return Outputs(table, node, whole[0], forecast)
+
+
+def stored_outputs(worlds: Worlds, checkpoint: Checkpoint) -> Outputs:
+    """What a finished run has stored."""
+    first, whole = checkpoint.kept("form"), checkpoint.kept("whole pool")
+    if first is None or whole is None:
+        raise InputError("this run has not finished: resume it with the call or the command that began it")
+    table, done = _known(worlds, first, checkpoint)
+    if not done.all():
+        raise InputError("this run has not finished: resume it with the call or the command that began it")
+    return Outputs(table, first[0], whole[0], Forecast(worlds.m, 1, first[2], table.nbytes))
+
+
+def _known(
+    worlds: Worlds, first: tuple[Node, npt.NDArray[np.float64], float], checkpoint: Checkpoint | None
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """The answers that there are, and which they are."""
+    node, numbers, _ = first
+    table = np.empty((worlds.m, node.size()))
+    done = np.zeros(worlds.m, dtype=np.bool_)
+    pair = [0, worlds.m // 2]
+    table[pair], done[pair] = numbers, True
+    for some, rows in checkpoint.rows() if checkpoint else ():
+        table[some], done[some] = rows, True
+    return table, done
 
 
 def one_answer(
@@ -147,6 +191,8 @@ class _Task:
     units: Units
     worlds: Worlds
     drop: frozenset[str]
+    checkpoint: Checkpoint | None
+    custodian: int  # the process that began the run
 
     def answer(self, world: int) -> tuple[Node, Vector]:
         return one_answer(self.fn, self.pool, self.units.rows_in(self.worlds.mask(world)), self.drop)
@@ -166,10 +212,18 @@ class _Task:
     def rest(self, node: Node, chosen: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
         rows = np.empty((len(chosen), node.size()))
         for row, world in zip(rows, chosen, strict=True):
+            self.stop_if_orphaned()
             found, numbers = self.answer(int(world))
             refuse(list(node.differences(found)))
             row[:] = numbers
+        if self.checkpoint:
+            self.checkpoint.keep_rows(chosen, rows)
         return rows
+
+    def stop_if_orphaned(self) -> None:
+        """A worker whose run was killed stops: the run that resumes it does the rest."""
+        if os.getpid() != self.custodian and os.getppid() != self.custodian:
+            os._exit(1)
 
     def whole_pool(self, node: Node) -> Vector | None:
         """The answer on the whole pool, to tell the error of a release; None if there is none of that form."""

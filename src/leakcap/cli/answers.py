@@ -1,0 +1,119 @@
+"""A release as files: the answer as JSON and CSV, the certificate as JSON and as a page, the custodian's report."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import pickle
+import re
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.caps import Cap, Membership
+from leakcap.errors import InputError
+from leakcap.releases import Plan, Release
+from leakcap.report.page import Answer, Custody, custodian_page, public_page
+from leakcap.simulate.models import is_estimator
+
+__all__ = ["custodian_files", "public_files", "table_of"]
+
+Floats = npt.NDArray[np.float64]
+LEVEL = 0.95
+DENSE = 512  # outputs up to which the noise between pairs of outputs is drawn
+
+
+def table_of(release: Release, title: str, names: tuple[str, ...] | None) -> Answer:
+    """The released numbers with names and error bars, rounded to digits that mean something."""
+    values = release.outputs
+    labels = names or tuple(map(_readable, release.names)) or tuple(f"output {i + 1}" for i in range(len(values)))
+    try:
+        low, high = release.interval(LEVEL)
+    except InputError:
+        return Answer(title, labels, values, None, None, LEVEL)
+    width = (high - low) / 2
+    value = _rounded(values, width)
+    return Answer(title, labels, value, _rounded(value - width, width), _rounded(value + width, width), LEVEL)
+
+
+def public_files(release: Release, answer: Answer) -> dict[str, str | bytes]:
+    """What may be published; made from the release alone."""
+    rows = _rows(answer)
+    files: dict[str, str | bytes] = {
+        "answer.json": json.dumps(
+            {
+                "question": answer.title,
+                "answer": rows,
+                "interval": f"holds the answer on the whole pool with probability {answer.level:g} or more, each",
+                "certificate": "certificate.json",
+            },
+            indent=1,
+            ensure_ascii=False,
+        ),
+        "answer.csv": _csv(list(rows[0]), [list(row.values()) for row in rows]),
+        "certificate.json": release.certificate.to_json(),
+        "certificate.html": public_page(release.certificate, answer),
+    }
+    if is_estimator(release.value):
+        files["model.pkl"] = pickle.dumps(release.value)
+    return files
+
+
+def custodian_files(plan: Plan, answer: Answer, caps: list[Cap], people: npt.NDArray[Any] | None) -> dict[str, str]:
+    """What only the custodian may see; `people` are the labels of the units, in the order of the exposure."""
+    summary = plan.summary()
+    outputs = plan.outputs.shape[1]
+    custody = Custody(
+        exposure=plan.exposure,
+        outputs=plan.outputs,
+        noise_deviations=plan.noise.output_deviations,
+        noise_covariance=plan.noise.covariance() if outputs <= DENSE else None,
+        whole_pool=summary.answer,
+        halving=summary.halving,
+        noise=summary.noise,
+        forecast=summary.forecast,
+        cap=min((cap.success for cap in caps if isinstance(cap, Membership)), default=None),
+    )
+    order = np.argsort(-plan.exposure, kind="stable")
+    labels = np.arange(1, len(order) + 1) if people is None else people
+    exposure = zip(labels[order].tolist(), plan.exposure[order].tolist(), strict=True)
+    return {
+        "report.html": custodian_page(plan.certificate, answer, custody),
+        "exposure.csv": _csv(["row" if people is None else "unit", "success_at_most"], exposure),
+    }
+
+
+def _rows(answer: Answer) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = [
+        {"output": name, "released": value} for name, value in zip(answer.names, answer.values.tolist(), strict=True)
+    ]
+    if answer.low is not None and answer.high is not None:
+        for row, low, high in zip(rows, answer.low.tolist(), answer.high.tolist(), strict=True):
+            row[f"low_{100 * answer.level:g}"] = low
+            row[f"high_{100 * answer.level:g}"] = high
+    return rows
+
+
+def _csv(head: list[str], rows: Any) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _rounded(values: Floats, width: Floats) -> Floats:
+    """To a thousandth of the error bar: more digits would say nothing."""
+    unit = 10.0 ** np.floor(np.log10(np.maximum(width, 1e-290)) - 3)
+    inverse = np.rint(1 / unit)  # powers of ten above one are exact, tenths are not: divide by them instead
+    fine = np.where(unit < 1, np.rint(values * inverse) / np.maximum(inverse, 1), np.rint(values / unit) * unit)
+    return np.where(width > 0, fine, values)
+
+
+def _readable(label: str) -> str:
+    """`['age']['mean']` as `age, mean`; indices stay as they are."""
+    parts = re.findall(r"\['((?:[^'\\]|\\.)*)'\]|(\[[^\]]*\])|\.([A-Za-z_]\w*)|(.+)", label)
+    words = [next(part for part in found if part) for found in parts if any(found)]
+    return ", ".join(words).replace(", [", "[") or label

@@ -1,0 +1,176 @@
+"""All that a plan is, apart from the function and the data: it can be stored, and gives the same plan again."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap import checks, modes
+from leakcap.caps import Cap
+from leakcap.certificate import Certificate
+from leakcap.errors import InputError, OutputError
+from leakcap.leakage.confidence import Attempts
+from leakcap.leakage.measures import needs
+from leakcap.modes.record import Draw, Rerun
+from leakcap.noise import OperatingSystem, Randomness, Seeded, subspace
+from leakcap.noise.calibrate import TRIES
+from leakcap.releases import Plan, Token
+from leakcap.simulate import Node, Outputs, Progress
+from leakcap.simulate.checkpoint import Checkpoint
+from leakcap.simulate.identity import fingerprint
+from leakcap.simulate.progress import Watcher
+from leakcap.worlds import Worlds, draw_worlds, given_worlds, independent_worlds
+
+__all__ = ["Frame", "stream"]
+
+Floats = npt.NDArray[np.float64]
+
+
+def stream(entropy: int, number: int) -> np.random.Generator:
+    """One of many generators for what the attacker may know: simulated worlds (0), certifying draws (1 and up)."""
+    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(number,)))
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """What is asked of a pool of `units`, and how it is to be certified."""
+
+    caps: tuple[Cap, ...]
+    units: int
+    worlds: int | npt.NDArray[np.bool_]
+    rate: float
+    strata: npt.NDArray[np.intp] | None  # a number for each unit
+    mode: str
+    gamma: float
+    clip: Any
+    settings: modes.Settings
+    seed: int | None
+
+    def possible(self, entropy: int) -> Worlds:
+        """The worlds; the same for the same entropy."""
+        if isinstance(self.worlds, int):
+            checks.count(at_least=2 if self.mode == "exact" else 64, worlds=self.worlds)
+            make = draw_worlds if self.mode == "exact" else independent_worlds
+            return make(self.units, self.worlds, stream(entropy, 0), self.rate, self.strata)
+        if self.mode != "exact" or self.strata is not None or self.rate != 0.5:
+            raise InputError("worlds given as an array need mode='exact', and neither rate nor strata")
+        return given_worlds(self.worlds, self.units)
+
+    def refuse_impossible_caps(self, worlds: Worlds) -> None:
+        """Before anything long starts."""
+        if self.mode == "exact":
+            needs(self.caps, worlds)
+        else:
+            modes.budget_for(self.caps, worlds)
+
+    def limits(self, d: int) -> tuple[Floats, Floats] | None:
+        """What every output is clipped to."""
+        if self.clip is None:
+            return None
+        try:
+            low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64).ravel(), (d,)) for end in self.clip)
+        except (TypeError, ValueError):
+            raise InputError(f"clip must be (low, high): numbers, or one for each of the {d} outputs") from None
+        if not (np.isfinite(low).all() and np.isfinite(high).all() and (low <= high).all()):
+            raise InputError("clip must be finite, with low at or below high")
+        return low, high
+
+    def certified(
+        self,
+        simulation: Outputs,
+        worlds: Worlds,
+        entropy: int,
+        token: Token,
+        checkpoint: Checkpoint | None,
+        rerun: Rerun,
+        draw: Draw,
+        watch: Watcher,
+    ) -> Plan:
+        """The plan for these outputs."""
+        simulation = _clipped(simulation, self.limits(simulation.table.shape[1]))
+        if not np.isfinite(simulation.table).all():
+            raise OutputError(
+                "some numbers are NaN or infinite in some worlds. A failure that depends on who takes part is "
+                "an output too: map it to a fixed value inside your function (np.nan_to_num, a prior); infinite "
+                "numbers can be bounded with clip=(low, high)"
+            )
+        settings = replace(self.settings, constants=_in_words(simulation.node))
+        again = self._certifier(simulation, worlds, settings, entropy, checkpoint, rerun, draw, watch)
+        mechanism, certificate = again(self.caps)
+        randomness: Randomness = OperatingSystem() if self.seed is None else Seeded(self.seed)
+        return Plan(simulation, worlds, mechanism, certificate, again, randomness, token, checkpoint)
+
+    def _certifier(
+        self,
+        simulation: Outputs,
+        worlds: Worlds,
+        settings: modes.Settings,
+        entropy: int,
+        checkpoint: Checkpoint | None,
+        rerun: Rerun,
+        draw: Draw,
+        watch: Watcher,
+    ) -> Callable[[tuple[Cap, ...]], tuple[modes.Mechanism, Certificate]]:
+        """From caps to noise and certificate, as often as the plan is recapped."""
+        table = simulation.table
+        if self.mode == "confidence":
+            return lambda caps: modes.confidence(table, worlds, caps, self.gamma, settings, rerun, draw)
+        if self.mode == "empirical":
+            return lambda caps: modes.empirical(table, worlds, caps, settings, rerun, draw)
+        space = subspace(table, settings.weights, settings.memory)
+        attempts = Attempts(self.gamma)
+
+        def again(caps: tuple[Cap, ...]) -> tuple[modes.Mechanism, Certificate]:
+            tried = attempts
+            if checkpoint:
+                # Across processes every list of caps has attempts of its own, so that resuming draws the same draws.
+                with checkpoint.alone():
+                    tried = Attempts(self.gamma, TRIES * checkpoint.place(fingerprint(caps)))
+            told = _Stages(watch, simulation)
+            told(0.0)
+            return modes.exact(space, worlds, caps, tried, stream(entropy, 1 + tried.made), settings, told)
+
+        return again
+
+
+class _Stages:
+    """Tells how far the search and the certificate are."""
+
+    def __init__(self, watch: Watcher, simulation: Outputs) -> None:
+        self._watch, self._forecast, self._started = watch, simulation.forecast, time.perf_counter()
+
+    def __call__(self, share: float) -> None:
+        seconds = time.perf_counter() - self._started
+        if not share:
+            self._watch(Progress(0, 0, seconds, self._forecast, stage="noise"))
+        else:
+            self._watch(Progress(int(100 * share), 100, seconds, self._forecast, stage="certificate"))
+
+
+def digest(worlds: Worlds) -> str:
+    """Tells whether worlds that were drawn again are the same."""
+    return hashlib.sha256(np.ascontiguousarray(worlds.packed).view(np.uint8).data).hexdigest()
+
+
+def _clipped(simulation: Outputs, limits: tuple[Floats, Floats] | None) -> Outputs:
+    if limits is None:
+        return simulation
+    whole = simulation.whole_pool
+    return replace(
+        simulation,
+        table=np.clip(simulation.table, *limits),
+        whole_pool=None if whole is None else np.clip(whole, *limits),
+    )
+
+
+def _in_words(node: Node) -> tuple[str, ...]:
+    names = sorted({path.rsplit(".", 1)[-1] for path in node.constants() if "." in path and not path.endswith("]")})
+    if not names:
+        return ()
+    return ("Passed into the answer because it is equal in all worlds: " + ", ".join(names) + ".",)

@@ -1,0 +1,201 @@
+"""From any function to a certified plan: run it in every world, find the least noise, certify it."""
+
+from __future__ import annotations
+
+import secrets
+import warnings
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap import checks, modes
+from leakcap.caps import CapLike, as_caps
+from leakcap.errors import InputError, LeakcapError
+from leakcap.frame import Frame, digest
+from leakcap.noise import SHAPES, Randomness
+from leakcap.releases import Plan, Release, Token
+from leakcap.simulate import Pool, run_worlds
+from leakcap.simulate.checkpoint import Checkpoint
+from leakcap.simulate.identity import fingerprint
+from leakcap.simulate.progress import Watcher, watching
+from leakcap.simulate.run import one_answer, stored_outputs
+from leakcap.worlds import Units, independent_worlds
+
+__all__ = ["plan", "release", "stored_plan"]
+
+Floats = npt.NDArray[np.float64]
+Masks = npt.NDArray[np.bool_]
+
+
+def plan(
+    fn: Callable[..., Any],
+    *data: Any,
+    cap: CapLike,
+    worlds: int | npt.ArrayLike = 1024,
+    rate: float = 0.5,
+    unit: npt.ArrayLike | str | None = None,
+    strata: npt.ArrayLike | str | None = None,
+    seed: int | None = None,
+    clip: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+    weights: npt.ArrayLike | str | None = None,
+    mode: str = "exact",
+    confidence: float = 1 - 1e-6,
+    draws: int | None = None,
+    public: Iterable[str] = (),
+    drop: Iterable[str] = (),
+    backend: str | None = None,
+    workers: int | None = None,
+    progress: bool | Watcher | None = None,
+    checkpoint: str | Path | None = None,
+    shape: str = "best",
+    floor: float = 0.0,
+    memory: int = 2 * 2**30,
+) -> Plan:
+    """Simulate `fn` in many possible worlds, find the least noise that keeps `cap`, and certify it.
+
+    Nothing is released. `fn` receives the rows of one world, sliced alike from every data argument, and returns
+    a number, an array, a dict, tuple, dataclass or table of them, or a fitted scikit-learn estimator.
+
+    Args:
+        cap: one cap, or a list that must hold together.
+        worlds: how many, or an `(m, n)` bool array in which every unit takes part equally often.
+        rate: share of the pool in a world: 1/2, 1/k or (k-1)/k.
+        unit: whose row it is, an array or the name of a column (which `fn` then does not see); worlds are drawn over
+            units.
+        strata: groups that every world holds in proportion, an array or the name of a column.
+        seed: makes it a simulation, which is no release.
+        clip: `(low, high)` for the outputs, numbers or one for each; part of the mechanism.
+        weights: how much noise in each output matters: None (outputs on like scales count alike, otherwise relative to
+            their spread between worlds), "equal", "relative", or a number for each.
+        mode: "exact" (the secret is one of the worlds), "confidence" (a fresh one), "empirical" (no guarantee).
+        confidence: that all certified figures hold together, over the certifying draws.
+        draws: releases to certify with; None chooses as many as keep the statistical margin small.
+        public: names of what you declare public; listed in the certificate.
+        drop: attributes of an estimator to leave out of the release.
+        backend: "serial", "threads" or "processes"; with `workers` alone, processes.
+        progress: True for a bar on standard error, or a function that is given `Progress` records.
+        checkpoint: a folder of the custodian's in which the run is kept, so that it can be resumed after any end:
+            the same call goes on where it stopped. `Plan.forget` removes it.
+        shape: of the noise: "best", "logdet", "linear" (the papers' rule) or "isotropic".
+        floor: least noise deviation, also in directions that carry nothing, in weighted outputs.
+        memory: bytes that the leakage computation may use, 2 GiB by default; outputs of all worlds come on top.
+
+    Guarantee: `plan(...).certificate` says what holds, against whom, under which assumptions, with what confidence.
+
+    Examples:
+        >>> import numpy as np
+        >>> import leakcap as lc
+        >>> heights = np.random.default_rng(0).normal(170, 10, size=200)
+        >>> made = lc.plan(lambda x: x.mean(), heights, cap=lc.membership(0.6), worlds=64, seed=1)
+        >>> made.certificate.membership_success <= 0.6
+        True
+    """
+    caps = as_caps(cap)
+    checks.choice(("exact", "confidence", "empirical"), mode=mode)
+    checks.choice(SHAPES, shape=shape)
+    checks.nonnegative(floor=floor)
+    checks.count(at_least=2**26, memory=memory)
+    if draws is not None:
+        checks.count(at_least=256, draws=draws)
+    if isinstance(drop, str) or isinstance(public, str):
+        raise InputError("drop and public must be lists of names, such as drop=['labels_']")
+    gamma = 1 - checks.fraction(confidence=confidence)
+    if seed is not None:
+        checks.count(at_least=0, seed=seed)
+    pool = Pool(data)
+    whose = pool.pop_column(unit) if isinstance(unit, str) else unit
+    units = Units.of(pool.rows, whose)
+    groups = pool.column(strata) if isinstance(strata, str) else strata
+    per_unit = None if groups is None else units.strata(groups)
+    settings = modes.Settings(shape, float(floor), weights, draws, memory, seed is not None, tuple(public), ())
+    frame = Frame(caps, units.count, _as_worlds(worlds), rate, per_unit, mode, gamma, clip, settings, seed)
+    dropped = frozenset(drop)
+    stored = _opened(checkpoint, fn, (data, whose), frame, dropped)
+    entropy = stored.entropy if stored else secrets.randbits(128) if seed is None else seed
+    possible = frame.possible(entropy)
+    frame.refuse_impossible_caps(possible)
+    with watching(progress) as watch:
+        with stored.alone() if stored else nullcontext():
+            if stored:
+                stored.keep("frame", (frame, digest(possible)))
+            simulation = run_worlds(fn, pool, units, possible, dropped, backend, workers, watch, stored)
+        limits = frame.limits(simulation.table.shape[1])
+
+        def rerun(mask: Masks) -> Floats | None:
+            """The answer in one more world, or None where it has not the agreed form."""
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # a warning heard only in some worlds would tell about this one
+                    found, numbers = one_answer(fn, pool, units.rows_in(mask), dropped)
+            except LeakcapError:
+                return None
+            if any(simulation.node.differences(found)) or not np.isfinite(numbers).all():
+                return None
+            return np.clip(numbers, *limits) if limits else numbers
+
+        def draw(source: Randomness) -> Masks:
+            return independent_worlds(units.count, 1, source.bits(), rate, per_unit).mask(0)
+
+        token = Token(lambda: _print_of(data))
+        return frame.certified(simulation, possible, entropy, token, stored, rerun, draw, watch)
+
+
+def release(fn: Callable[..., Any], *data: Any, cap: CapLike, **options: Any) -> Release:
+    """`plan(...)` and `.release()` in one step."""
+    return plan(fn, *data, cap=cap, **options)._release()
+
+
+def stored_plan(checkpoint: str | Path, progress: bool | Watcher | None = None) -> Plan:
+    """The plan in a checkpoint whose worlds have all run, without the data and without the function.
+
+    It is certified again on the same draws, so its certificate is the same to the last digit.
+    """
+    stored = Checkpoint.stored(Path(checkpoint))
+    frame, known = stored.kept("frame") or (None, "")
+    if frame is None:
+        raise InputError(f"{checkpoint} holds no plan")
+    possible = frame.possible(stored.entropy)
+    if digest(possible) != known:
+        raise InputError("the worlds of this plan cannot be drawn again: use the versions of numpy and leakcap it has")
+    simulation = stored_outputs(possible, stored)
+    token = Token(lambda: f"checkpoint {stored.entropy}")
+    with watching(progress) as watch:
+        return frame.certified(simulation, possible, stored.entropy, token, stored, _no_data, _no_data, watch)
+
+
+def _no_data(_: Any) -> Any:
+    raise InputError("this mode runs the function once more to release: call plan() with the data and this checkpoint")
+
+
+def _opened(
+    folder: str | Path | None, fn: Callable[..., Any], data: Any, frame: Frame, drop: frozenset[str]
+) -> Checkpoint | None:
+    """The checkpoint in a folder, if it is of this very run."""
+    if folder is None:
+        return None
+    identity = {
+        "the data": fingerprint(data),
+        "the function": fingerprint(fn),
+        "the settings": fingerprint(replace(frame, caps=()), sorted(drop)),
+    }
+    return Checkpoint.open(Path(folder), identity, frame.seed)
+
+
+def _as_worlds(worlds: Any) -> int | Masks:
+    if isinstance(worlds, str):
+        raise InputError("worlds must be a number or an (m, n) bool array")
+    if isinstance(worlds, (int, np.integer)) and not isinstance(worlds, bool):
+        return int(worlds)
+    return worlds  # type: ignore[no-any-return]  # checked where worlds are made
+
+
+def _print_of(data: tuple[Any, ...]) -> str:
+    try:
+        return fingerprint(*data)
+    except InputError:  # data that cannot be pickled
+        return f"object {id(data[0])}"

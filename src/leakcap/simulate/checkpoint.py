@@ -1,0 +1,153 @@
+"""A run that survives being killed: what was done lies in a custodian folder, and is never done again.
+
+Worlds are drawn from a stored seed, so they come back; every finished batch of answers is a file of its own, put in
+place whole by the worker that made it; the released value is stored before anybody sees it, so a resumed run hands
+out that value and no other.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.errors import InputError
+from leakcap.vault import Vault
+
+__all__ = ["Checkpoint"]
+
+Floats = npt.NDArray[np.float64]
+
+
+class Checkpoint:
+    """What has been done of one plan."""
+
+    def __init__(self, vault: Vault, entropy: int) -> None:
+        self._vault = vault
+        self.entropy = entropy
+
+    @classmethod
+    def open(cls, folder: Path, identity: Mapping[str, str], entropy: int | None = None) -> Checkpoint:
+        """The run in a folder, or a new one; an InputError if the folder holds a run of something else.
+
+        `identity` maps what a run depends on, in words, to a fingerprint. `entropy` seeds a simulation; without it
+        the operating system does.
+        """
+        vault = Vault.open(Path(folder))
+        stored = vault.read("start")
+        if stored is None:
+            seed = secrets.randbits(128) if entropy is None else entropy
+            try:
+                vault.write("start", json.dumps({"entropy": seed, "identity": dict(identity)}).encode(), exclusive=True)
+            except FileExistsError:
+                raise InputError("another run has just begun in this checkpoint folder; wait for it") from None
+            return cls(vault, seed)
+        start = json.loads(stored)
+        other = sorted(what for what, mark in start["identity"].items() if identity.get(what) != mark)
+        if other:
+            raise InputError(
+                f"the checkpoint {folder} belongs to another run: {', '.join(other)} differ. Use the settings it was "
+                "begun with, or another folder"
+            )
+        return cls(vault, start["entropy"])
+
+    @classmethod
+    def stored(cls, folder: Path) -> Checkpoint:
+        """The run in a folder, whatever it is of."""
+        vault = Vault.open(folder) if folder.is_dir() else None
+        start = vault.read("start") if vault else None
+        if vault is None or start is None:
+            raise InputError(f"{folder} holds no checkpoint")
+        return cls(vault, json.loads(start)["entropy"])
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keeps other processes out; the lock falls with the process that holds it, however it ends."""
+        import fcntl
+
+        lock = os.open(self._vault.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InputError(
+                    "another process is working on this checkpoint; wait for it or use another folder"
+                ) from None
+            self._vault.sweep()
+            yield
+        finally:
+            os.close(lock)
+
+    def place(self, question: str) -> int:
+        """The number of a list of caps among all that were ever asked of this simulation."""
+        asked: list[str] = json.loads(self._vault.read("caps") or b"[]")
+        if question not in asked:
+            asked.append(question)
+            self._vault.write("caps", json.dumps(asked).encode())
+        return asked.index(question)
+
+    def keep(self, name: str, thing: Any) -> None:
+        """Store what every world shares: the form of the answer, the answer on the whole pool."""
+        try:
+            content = pickle.dumps(thing)
+        except Exception as error:
+            kind = type(error).__name__
+        else:
+            self._vault.write(name, content)
+            return
+        raise InputError(
+            f"the form of the answer cannot be stored ({kind}): define its classes and functions in a module, or "
+            "leave checkpoint out"
+        )
+
+    def kept(self, name: str) -> Any:
+        """What `keep` stored, or None. Pickles are read from files that only their owner could have written."""
+        content = self._vault.read(name)
+        return None if content is None else pickle.loads(content)
+
+    def keep_rows(self, worlds: npt.NDArray[np.intp], rows: Floats) -> None:
+        """Store the answers of some worlds; called where they were computed."""
+        self._vault.write(f"worlds-{int(worlds[0]):07d}", _arrays(worlds=worlds, rows=rows))
+
+    def rows(self) -> Iterator[tuple[npt.NDArray[np.intp], Floats]]:
+        """All answers there are."""
+        for name in self._vault.names("worlds-"):
+            found = _unpacked(self._vault.read(name))
+            yield found["worlds"], found["rows"]
+
+    def commit(self, **released: Any) -> dict[str, Any]:
+        """Store what is about to be released, unless something was: then that is what is released."""
+        with suppress(FileExistsError):
+            self._vault.write("release", _arrays(**released), exclusive=True)
+        stored = self.committed()
+        assert stored is not None
+        return stored
+
+    def committed(self) -> dict[str, Any] | None:
+        """What was released from this checkpoint, or None."""
+        content = self._vault.read("release")
+        return None if content is None else _unpacked(content)
+
+    def forget(self) -> None:
+        """Remove the folder and all that is in it."""
+        self._vault.forget()
+
+
+def _arrays(**arrays: Any) -> bytes:
+    content = io.BytesIO()
+    np.savez(content, allow_pickle=False, **arrays)
+    return content.getvalue()
+
+
+def _unpacked(content: bytes | None) -> dict[str, Any]:
+    with np.load(io.BytesIO(content or b""), allow_pickle=False) as found:
+        return {name: found[name] for name in found.files}

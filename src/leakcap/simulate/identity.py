@@ -1,0 +1,61 @@
+"""Fingerprints that tell whether a stored run and this one ask the same of the same data."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from leakcap.errors import InputError
+
+__all__ = ["fingerprint"]
+
+
+def fingerprint(*things: Any) -> str:
+    """Equal for equal data, settings and code, in every process; custodian side, because data can be guessed by it."""
+    digest = hashlib.sha256()
+    for part in things:
+        for piece in _pieces(part):
+            digest.update(piece.encode() + b"\0")
+    return digest.hexdigest()
+
+
+def _pieces(thing: Any) -> Iterator[str]:
+    if isinstance(thing, functools.partial):
+        yield "partial"
+        yield from _pieces(thing.func)
+        yield _contents((thing.args, sorted(thing.keywords.items())))
+    elif isinstance(thing, types.MethodType):
+        yield from _pieces(thing.__func__)
+        yield _contents(thing.__self__)
+    elif isinstance(thing, types.FunctionType):
+        yield f"{thing.__module__}.{thing.__qualname__}"
+        yield from _code(thing.__code__)
+        yield _contents((thing.__defaults__, thing.__kwdefaults__))
+    elif callable(thing):
+        yield f"{type(thing).__module__}.{type(thing).__qualname__}.{getattr(thing, '__qualname__', '')}"
+    else:
+        yield _contents(thing)
+
+
+def _code(code: types.CodeType) -> Iterator[str]:
+    """What a function does: not where it stands in its file."""
+    yield code.co_code.hex()
+    yield " ".join(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _code(constant)
+        elif isinstance(constant, (str, bytes, int, float, complex, bool, tuple, type(None))):
+            yield repr(constant)
+
+
+def _contents(value: Any) -> str:
+    from joblib import hash as contents
+
+    try:
+        return str(contents(value))
+    except Exception:  # joblib's own error would quote the data
+        kind = type(value).__name__
+    raise InputError(f"a checkpoint needs data and settings that can be pickled, and a {kind} cannot")

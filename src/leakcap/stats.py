@@ -1,0 +1,178 @@
+"""Plain statistics to release: functions of the rows of one world.
+
+Rows are an array or a table of numbers: one column (one dimension) or several (two). The answer has the same shape
+whatever rows are in the world, and for finite rows it is finite: a world without rows gets the fixed value 0.
+Missing values are not skipped: they make the answer NaN, which `plan` refuses.
+
+Shares rather than counts: a world holds a part of the pool, and counts would shrink with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.errors import InputError
+
+__all__ = ["categories", "covariance", "histogram", "mean", "median", "quantile"]
+
+Floats = npt.NDArray[np.float64]
+
+
+def mean(rows: npt.ArrayLike) -> Floats:
+    """The mean of every column.
+
+    >>> mean([[1, 10], [3, 30]])
+    array([ 2., 20.])
+    """
+    table = _numbers(rows)
+    return np.asarray(table.mean(axis=0)) if len(table) else np.zeros(table.shape[1:])
+
+
+def median(rows: npt.ArrayLike) -> Floats:
+    """The median of every column; between two middle values, their mean.
+
+    >>> median([[1, 10], [2, 50], [30, 30]])
+    array([ 2., 30.])
+    """
+    table = _numbers(rows)
+    return np.asarray(np.median(table, axis=0)) if len(table) else np.zeros(table.shape[1:])
+
+
+def quantile(rows: npt.ArrayLike, q: float | Sequence[float] = 0.5) -> Floats:
+    """Quantiles of every column, linear between neighbouring values: `(columns,)`, or `(len(q), columns)` for several.
+
+    >>> quantile([0, 1, 2, 3, 4], [0.25, 0.5])
+    array([1., 2.])
+    """
+    table, levels = _numbers(rows), np.asarray(q, dtype=np.float64)
+    if levels.ndim > 1 or levels.size == 0 or not ((levels >= 0) & (levels <= 1)).all():
+        raise InputError("q must be a number from 0 to 1, or a list of them")
+    if not len(table):
+        return np.zeros(levels.shape + table.shape[1:])
+    return np.asarray(np.quantile(table, levels, axis=0))
+
+
+def covariance(rows: npt.ArrayLike) -> Floats:
+    """Variances and covariances of the columns, `(columns, columns)`; of one dimension, the variance.
+
+    Divided by the number of rows less one: then the half of a pool has the pool's own value on average. Fewer than
+    two rows have no covariance and get 0.
+
+    >>> covariance([[1, 2], [3, 6]])
+    array([[2., 4.],
+           [4., 8.]])
+    """
+    table = _numbers(rows)
+    if len(table) < 2:
+        return np.zeros(table.shape[1:] * 2)
+    apart = table - table.mean(axis=0)
+    return np.asarray(apart.T @ apart / (len(table) - 1))
+
+
+def histogram(rows: npt.ArrayLike, edges: Sequence[float] | Floats) -> Floats:
+    """Share of the rows in each bin, for every column: `(columns, bins)`, or `(bins,)` of one dimension.
+
+    A bin reaches from its lower edge to just below the next. Values outside the outermost edges count in the first or
+    the last bin, so nothing is lost and the shares add to 1. The edges must not come from the data: the smallest
+    and the largest value are single people's.
+
+    >>> histogram([17, 18, 40, 64, 90], edges=[0, 18, 65, 80])
+    array([0.2, 0.6, 0.2])
+    """
+    table, ends = _numbers(rows), _edges(edges)
+    bins = len(ends) - 1
+    place = np.clip(np.searchsorted(ends, table, side="right") - 1, 0, bins - 1)
+    shares = _shares(place, np.ones(table.shape, dtype=bool), bins)
+    shares[np.isnan(table).any(axis=0)] = np.nan  # a missing value is in no bin
+    return shares
+
+
+def categories(rows: npt.ArrayLike, levels: Sequence[Any]) -> Floats:
+    """Share of the rows at each level, for every column: `(columns, levels)`, or `(levels,)` of one dimension.
+
+    Rows may hold text. A row at none of the levels counts in none, so the shares add to at most 1.
+
+    >>> categories(["car", "bike", "car", "horse"], levels=["bike", "car"])
+    array([0.25, 0.5 ])
+    """
+    wanted = list(levels)
+    if not wanted or len(set(wanted)) < len(wanted):
+        raise InputError("levels must be a list of different values, at least one")
+    table = np.asarray(rows)
+    if table.ndim not in (1, 2):
+        raise InputError("rows must have one dimension or two: rows, or rows and columns")
+    if table.dtype.kind in "biuf":
+        return _number_levels(table.astype(np.float64, copy=False), wanted)
+    if not len(table):
+        return np.zeros((*table.shape[1:], len(wanted)))
+    return np.stack([_equal(table, level).mean(axis=0) for level in wanted], axis=-1)
+
+
+def _number_levels(table: Floats, levels: list[Any]) -> Floats:
+    if any(isinstance(level, str) for level in levels):
+        raise InputError("the rows hold numbers, so the levels must be numbers too")
+    values = np.asarray(levels, dtype=np.float64)
+    order = np.argsort(values)
+    place = order[np.minimum(np.searchsorted(values, table, sorter=order), len(values) - 1)]
+    shares = _shares(place, values[place] == table, len(values))
+    shares[np.isnan(table).any(axis=0)] = np.nan
+    return shares
+
+
+def _equal(table: npt.NDArray[Any], level: Any) -> npt.NDArray[np.bool_]:
+    if table.dtype != object:
+        return np.asarray(table == level)
+    same = np.frompyfunc(lambda cell: cell is level or (cell == level) is True, 1, 1)  # pandas.NA has no truth
+    return np.asarray(same(table), dtype=bool)
+
+
+def _shares(place: npt.NDArray[np.intp], counted: npt.NDArray[np.bool_], bins: int) -> Floats:
+    """Share of rows at each place, for every column; `counted` says which cells have a place at all."""
+    rows = max(len(place), 1)
+    if place.ndim == 1:
+        return np.bincount(place[counted], minlength=bins) / rows
+    columns = place.shape[1]
+    flat = (place + bins * np.arange(columns))[counted]
+    return np.bincount(flat, minlength=bins * columns).reshape(columns, bins) / rows
+
+
+def _edges(edges: npt.ArrayLike) -> Floats:
+    try:
+        ends = np.asarray(edges, dtype=np.float64)
+    except (TypeError, ValueError):
+        ends = np.empty(0)
+    if ends.ndim != 1 or len(ends) < 2 or not (np.diff(ends) > 0).all():
+        raise InputError("edges must be at least two numbers, each above the one before")
+    return ends
+
+
+def _numbers(rows: Any) -> Floats:
+    """Rows as float64, with one dimension or two."""
+    if isinstance(rows, np.ndarray) and rows.dtype == np.float64 and rows.ndim in (1, 2):
+        return rows
+    table = _as_floats(rows)
+    if table is None:
+        raise InputError("rows must be numbers: an array or table with one dimension or two, without text or dates")
+    return table
+
+
+def _as_floats(rows: Any) -> Floats | None:
+    # A failed conversion quotes the cell that it failed on, so its error must not even be the context of ours.
+    try:
+        if hasattr(rows, "iloc"):  # pandas: its missing values are NaN here
+            kinds = [kind.kind for kind in np.atleast_1d(np.asarray(rows.dtypes, dtype=object))]
+            table = rows.to_numpy(dtype=np.float64, na_value=np.nan) if _real(kinds) else None
+        else:
+            given = np.asarray(rows)
+            table = given.astype(np.float64) if _real([given.dtype.kind]) else None
+    except (TypeError, ValueError):
+        return None
+    return table if table is not None and table.ndim in (1, 2) else None
+
+
+def _real(kinds: Sequence[str]) -> bool:
+    return all(kind in "biufO" for kind in kinds)
