@@ -161,7 +161,9 @@ def _from_membership(success: Fraction, prior: Fraction, given: str) -> Iterator
 
 def _from_success(success: Fraction, prior: Fraction) -> Iterator[Row]:
     """From the success at some guess of another prior than 1/2."""
-    told = f"A guess that is right {percent(prior)} of the time without the release is right at most {percent(success)} with it."
+    told = (
+        f"A guess that is right {percent(prior)} of the time without the release succeeds at most {percent(success)}."
+    )
     yield Row("given", f"success, prior {percent(prior)}", float(success), f"≤ {percent(success)}", told)
     nats = _number(convert.mutual_information(_below(success), _above(prior)))
     yield _enough(nats)

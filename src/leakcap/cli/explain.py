@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json as jsonlib
+import re
 import textwrap
 from collections.abc import Sequence
 from fractions import Fraction
@@ -65,11 +66,13 @@ def _pair(word: str) -> tuple[str, Fraction]:
     name, equals, text = word.partition("=")
     key = ALIASES.get(name.strip().lower(), name.strip().lower())
     if key not in KEYS or not equals:
-        close = difflib.get_close_matches(key, KEYS, n=1)
-        hint = f" (did you mean {close[0]}=...?)" if close else ""
+        close = difflib.get_close_matches(key, (*KEYS, *ALIASES), n=1, cutoff=0.5)
+        hint = f" (did you mean {ALIASES.get(close[0], close[0])}=...?)" if close else ""
         raise InputError(f"cannot read {word!r}{hint}: write one of {', '.join(KEYS)} with a value, such as mi=0.05")
     digits = text.strip()
     try:
+        if re.search(r"e[-+]?\d{4}", digits, re.IGNORECASE):  # Fraction would write out all its zeros
+            raise ValueError
         value = Fraction(digits.removesuffix("%").strip()) / (100 if digits.endswith("%") else 1)
     except (ValueError, ZeroDivisionError):
         raise InputError(f"{key} must be a number, such as {key}=0.05, {key}=5%, {key}=1/20 or {key}=5e-2") from None
@@ -114,7 +117,7 @@ def show(found: Sequence[Row], console: Console) -> None:
 def _wrapped(sentence: str, width: int) -> str:
     """Lines that keep a number and its per cent sign together, which rich does not."""
     joined = sentence.replace(" %", "\N{NO-BREAK SPACE}%")
-    return textwrap.fill(joined, width).replace("\N{NO-BREAK SPACE}", " ")
+    return textwrap.fill(joined, width, break_on_hyphens=False).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def _record(given: dict[str, Fraction], found: Sequence[Row]) -> dict[str, object]:

@@ -14,7 +14,7 @@ from leakcap.report.markup import bullets, paragraph, section, table, text
 from leakcap.report.numbers import bound, neat, of_hundred
 from leakcap.report.pictures import leakage_picture, roc_picture
 from leakcap.report.records import Answer
-from leakcap.report.words import at_most, attacker, headline, in_short, part, what_was_done
+from leakcap.report.words import UNBROKEN, at_most, attacker, headline, in_short, part, what_was_done
 
 if TYPE_CHECKING:
     from leakcap.certificate import CappedFigure, Certificate
@@ -49,7 +49,7 @@ def heading(cert: Certificate, answer: Answer | None, tag: str = "h1") -> str:
     title = "Certificate of a private release" if answer is None else answer.title
     return (
         f'<header><p class="kicker">{text(kind)}</p><{tag}>{text(title)}</{tag}>'
-        f'<p class="lead">{text(headline(cert)).replace(" %", chr(160) + "%")}</p></header>'
+        f'<p class="lead">{text(headline(cert))}</p></header>'
     )
 
 
@@ -147,7 +147,7 @@ def attack_table(cert: Certificate) -> str:
 
 def _spaced(words: str) -> str:
     """Per cent signs as on the rest of the page."""
-    return re.sub(r"(\d)%", "\\1\u00a0%", words)
+    return re.sub(r"(\d)%", f"\\1{UNBROKEN}%", words)
 
 
 def _nats(cert: Certificate) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from leakcap.simulate.rows import Pool
 from leakcap.simulate.structure import Difference, Node, Vector, describe
 from leakcap.worlds import Units, Worlds
 
+SAVED = 0.05  # seconds of work after which answers are stored; a world that takes longer is stored at once
 SHORT = 2.0  # seconds of work for which no processes are started unless asked for
 __all__ = ["Outputs", "one_answer", "run_worlds", "stored_outputs"]
 
@@ -51,7 +53,7 @@ def run_worlds(
     With a checkpoint, worlds whose answers it holds are not run.
     """
     workers = 1 if workers is None else checks.count(workers=workers)
-    task = _Task(fn, pool, units, worlds, frozenset(drop), checkpoint, os.getpid())
+    task = _Task(fn, pool, units, worlds, frozenset(drop), checkpoint)
     run = _executor(backend, workers)
     first = checkpoint.kept("form") if checkpoint else None
     pair = [0, worlds.m // 2]
@@ -151,10 +153,13 @@ def _executor(backend: str | None, workers: int) -> Run:
         return map
     from joblib import Parallel, delayed
 
-    engine = {"threads": "threading", "processes": "loky"}[kind]
+    engine: dict[str, Any] = {"backend": "threading"}
+    if kind == "processes":
+        watched = {"initializer": _end_with, "initargs": (os.getpid(),)}
+        engine = {"backend": "loky", "max_nbytes": "1M", "mmap_mode": "r", **watched}
 
     def run(function: Callable[[Any], Any], items: list[Any]) -> Iterable[Any]:
-        parallel = Parallel(n_jobs=workers, backend=engine, return_as="generator", max_nbytes="1M", mmap_mode="r")
+        parallel = Parallel(n_jobs=workers, return_as="generator", **engine)
         try:
             yield from parallel(delayed(function)(item) for item in items)
             return
@@ -168,6 +173,17 @@ def _executor(backend: str | None, workers: int) -> Run:
         )
 
     return run
+
+
+def _end_with(custodian: int) -> None:
+    """In a worker: end soon after the process that began the run, which may have been killed."""
+
+    def watch() -> None:
+        while os.getppid() == custodian:
+            time.sleep(0.2)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _try_rebuilding(node: Node, numbers: Vector) -> None:
@@ -192,7 +208,6 @@ class _Task:
     worlds: Worlds
     drop: frozenset[str]
     checkpoint: Checkpoint | None
-    custodian: int  # the process that began the run
 
     def answer(self, world: int) -> tuple[Node, Vector]:
         return one_answer(self.fn, self.pool, self.units.rows_in(self.worlds.mask(world)), self.drop)
@@ -211,19 +226,15 @@ class _Task:
 
     def rest(self, node: Node, chosen: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
         rows = np.empty((len(chosen), node.size()))
-        for row, world in zip(rows, chosen, strict=True):
-            self.stop_if_orphaned()
+        kept, saved = 0, time.perf_counter()
+        for i, world in enumerate(chosen):
             found, numbers = self.answer(int(world))
             refuse(list(node.differences(found)))
-            row[:] = numbers
-        if self.checkpoint:
-            self.checkpoint.keep_rows(chosen, rows)
+            rows[i] = numbers
+            if self.checkpoint and (i + 1 == len(chosen) or time.perf_counter() - saved > SAVED):
+                self.checkpoint.keep_rows(chosen[kept : i + 1], rows[kept : i + 1])
+                kept, saved = i + 1, time.perf_counter()
         return rows
-
-    def stop_if_orphaned(self) -> None:
-        """A worker whose run was killed stops: the run that resumes it does the rest."""
-        if os.getpid() != self.custodian and os.getppid() != self.custodian:
-            os._exit(1)
 
     def whole_pool(self, node: Node) -> Vector | None:
         """The answer on the whole pool, to tell the error of a release; None if there is none of that form."""

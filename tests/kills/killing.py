@@ -1,0 +1,75 @@
+"""Start a command, kill it without warning at a chosen moment, and look at what it left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from leakcap.simulate.checkpoint import Checkpoint
+
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When to kill: a time after something has appeared in the run's folder."""
+
+    sign: str  # a glob below the folder; "" for the start
+    seconds: float
+
+    def wait(self, folder: Path, process: subprocess.Popen[bytes]) -> None:
+        while self.sign and process.poll() is None and not any(folder.glob(self.sign)):
+            time.sleep(0.001)
+        end = time.monotonic() + self.seconds
+        while process.poll() is None and time.monotonic() < end:
+            time.sleep(0.0005)
+
+
+def moments(rng: np.random.Generator, signs: dict[str, float]) -> Moment:
+    """A random one: some sign, and up to so many seconds later."""
+    sign = list(signs)[rng.integers(len(signs))]
+    return Moment(sign, float(rng.uniform(0, signs[sign])))
+
+
+def run(command: list[str], folder: Path, moment: Moment | None = None) -> bool:
+    """Run a command in `folder`'s parent; whether it came to its end before the moment did."""
+    process = subprocess.Popen(
+        command,
+        cwd=folder.parent,
+        env=os.environ | {"PYTHONPATH": str(HERE), "KILLS_LOG": str(folder.parent / "log")},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    if moment is None:
+        _, errors = process.communicate(timeout=300)
+        assert process.returncode == 0, errors.decode()
+        return True
+    moment.wait(folder, process)
+    process.send_signal(signal.SIGKILL)
+    _, errors = process.communicate(timeout=60)  # workers hold the pipe: it closes when the last has gone
+    assert process.returncode in (0, -signal.SIGKILL), errors.decode()
+    return process.returncode == 0
+
+
+def log(folder: Path) -> list[int]:
+    """Every world that was run to its end, in order."""
+    path = folder.parent / "log"
+    return [int(line) for line in path.read_text().split()] if path.exists() else []
+
+
+def stored_worlds(plan: Path, name: Callable[[int], int]) -> set[int]:
+    """The signatures of the worlds whose answers are stored."""
+    if not (plan / "start").exists():
+        return set()
+    return {name(int(world)) for worlds, _ in Checkpoint.stored(plan).rows() for world in worlds}
+
+
+PYTHON = sys.executable
