@@ -60,7 +60,7 @@ class Membership(Cap):
         return self.success
 
     def describe(self) -> str:
-        return f"guess whether a person named in advance took part: at most {self.success:.1%}"
+        return f"guess whether a person named in advance took part: at most {100 * self.success:.6g} %"
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class NameAMember(Cap):
         return self.success
 
     def describe(self) -> str:
-        return f"name any one person who took part: right at most {self.success:.1%} of the time"
+        return f"name any one person who took part: right at most {100 * self.success:.6g} % of the time"
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ class Precision(Cap):
 
     def describe(self) -> str:
         return (
-            f"claim that a given person took part, in at least {self.claims:.2%} of releases: "
-            f"right at most {self.at_most:.1%} of the time"
+            f"claim that a given person took part, in at least {100 * self.claims:.6g} % of releases: "
+            f"right at most {100 * self.at_most:.6g} % of the time"
         )
 
 
@@ -100,7 +100,7 @@ class Identification(Cap):
         return self.success
 
     def describe(self) -> str:
-        return f"name the secret world (everybody's participation at once): at most {self.success:.1%}"
+        return f"name the secret world (everybody's participation at once): at most {100 * self.success:.6g} %"
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,8 @@ class AnyInference(Cap):
         return self.success
 
     def describe(self) -> str:
-        return f"any guess that succeeds {self.prior:.2%} of the time without the release: at most {self.success:.1%}"
+        chance = f"{100 * self.prior:.6g} %"
+        return f"any guess that succeeds {chance} of the time without the release: at most {100 * self.success:.6g} %"
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,8 @@ class TruePositiveRate(Cap):
         return self.at_most
 
     def describe(self) -> str:
-        return f"recognise a participant while accusing {self.fpr:.2%} of the others: at most {self.at_most:.2%}"
+        alarms = f"{100 * self.fpr:.6g} %"
+        return f"recognise a participant while accusing {alarms} of the others: at most {100 * self.at_most:.6g} %"
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +153,7 @@ class Task(Cap):
         return self.success
 
     def describe(self) -> str:
-        return f"the custodian's own task: at most {self.success:.1%}"
+        return f"the custodian's own task: at most {100 * self.success:.6g} %"
 
 
 CapLike: TypeAlias = Cap | Iterable[Cap]

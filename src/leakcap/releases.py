@@ -158,17 +158,20 @@ class Plan:
             stored = self._checkpoint.commit(
                 vector=vector, widths=np.array([width for _, width in widths]), certificate=self.certificate.to_json()
             )
-        if str(stored["certificate"]) != self.certificate.to_json():
+        certificate = Certificate.from_json(str(stored["certificate"]))
+        if certificate.capped != self.certificate.capped:
             raise AlreadyReleased(
-                "this checkpoint was released already, under another certificate: resume it with the caps and settings "
-                "of that release to see it again"
+                "this checkpoint was released already, under other caps: resume it with the caps of that release to see "
+                "it again"
             )
-        return self._released(stored["vector"], tuple(zip(LEVELS, stored["widths"], strict=False)))
+        return self._released(stored["vector"], tuple(zip(LEVELS, stored["widths"], strict=False)), certificate)
 
-    def _released(self, vector: Floats, widths: tuple[tuple[float, Floats], ...]) -> Release:
+    def _released(
+        self, vector: Floats, widths: tuple[tuple[float, Floats], ...], certificate: Certificate | None = None
+    ) -> Release:
         node = self._simulation.node
         names = tuple(node.labels()) if node.size() <= NAMED else ()
-        return Release(rebuild(node, vector), self.certificate, names, vector, widths)
+        return Release(rebuild(node, vector), certificate or self.certificate, names, vector, widths)
 
     @property
     def released_certificate(self) -> Certificate | None:

@@ -21,6 +21,10 @@ def percent(success: float, digits: int = 2) -> str:
     return f"{min(math.ceil(success * 100 * scale - 1e-9) / scale, 100):.{digits}f} %"
 
 
+def _up(bound: float, digits: int) -> float:
+    return math.ceil(bound * 10**digits - 1e-9) / 10**digits
+
+
 def page(cert: Certificate) -> str:
     """The certificate as text."""
     return "\n".join(_lines(cert))
@@ -75,10 +79,10 @@ def rows(cert: Certificate) -> Iterator[tuple[str, float, float]]:
     """What an attacker may try, its chance without the release, and the bound on its chance with it."""
     yield "guess whether a given person took part", 0.5, cert.membership_success
     for fpr in (0.01, 0.001):
-        yield f"recognise a participant, {fpr:.1%} false alarms", fpr, cert.true_positive_rate(fpr)
+        yield f"recognise a participant, {100 * fpr:g} % false alarms", fpr, cert.true_positive_rate(fpr)
     yield "name one participant of their choice", cert.sampling_rate, cert.name_a_member_success
     for prior in (0.5, 0.01):
-        yield f"anything else that has a {prior:.0%} chance before", prior, cert.posterior(prior)
+        yield f"any question about who took part, {100 * prior:g} % before", prior, cert.posterior(prior)
     if cert.mode == "exact":
         least = 1 / cert.worlds
         yield "name the whole secret world", least, cert.posterior(least)
@@ -86,11 +90,11 @@ def rows(cert: Certificate) -> Iterator[tuple[str, float, float]]:
 
 def _table(cert: Certificate) -> Iterator[str]:
     for what, before, after in rows(cert):
-        yield _indented(what, percent(before), percent(after))
-    yield _indented("information about the secret world, in nats", "0", f"{cert.mutual_information:.4f}")
+        yield _indented(what, f"{math.floor(before * 1e4 + 1e-9) / 100:.2f} %", percent(after))
+    yield _indented("information about the secret world, in nats", "0", f"{_up(cert.mutual_information, 4):.4f}")
     for one in cert.capped:
         kept = "kept" if one.certified <= one.limit else "NOT KEPT"
-        yield f"  Cap {kept}: {one.meaning} (certified {one.certified:.5f}, limit {one.limit:g})"
+        yield f"  Cap {kept}: {one.meaning} (certified {_up(one.certified, 5):.5f}, limit {one.limit:g})"
 
 
 def _row(what: str, before: str, after: str) -> str:
@@ -105,11 +109,16 @@ def collusion(cert: Certificate) -> str:
     """What is certified against attackers who know some participants."""
     if cert.mode == "empirical":
         return "Nothing is said about them."
+    if cert.noised_directions == 0:
+        return "The answer is the same in every possible world: it adds nothing to what they know."
     if cert.mode == "confidence":
-        return f"Told 10 memberships at random, they guess another with at most {percent(cert.given(10))} success."
+        success = cert.given(10)
+        if success == 1:
+            return "No figure is certified against them."
+        return f"Told 10 memberships at random, they guess another with at most {percent(success)} success."
     told = "; ".join(f"{k} known: {percent(cert.given(k))}" for k, _ in cert.known_memberships)
     return (
-        f"{told}. The certificate ends at about {cert.colluders} known participants (log2 of {cert.worlds:,} "
+        f"{told}. The certificate ends at about {cert.colluders} known memberships (log2 of {cert.worlds:,} "
         "worlds): tell nobody, participants included, who took part."
     )
 
@@ -124,8 +133,8 @@ def unnoised(cert: Certificate) -> str:
             "tells nothing about which one was used. It is an exact statistic of the pool."
         )
     return (
-        f"{cert.unnoised_directions:,} of {cert.outputs:,} output directions are the same in every possible world "
-        "and leave exactly as they are: they tell nothing about who took part, but are exact statistics of the pool."
+        f"{cert.unnoised_directions:,} of {cert.outputs:,} output directions leave without noise, as their mean over "
+        "worlds, whichever world was used: they tell nothing about who took part, but are statistics of the pool."
     )
 
 
@@ -143,7 +152,7 @@ def method(cert: Certificate) -> str:
             f"{cert.confidence:.7g}. Being sure about worlds that were not seen makes the noise "
             f"{cert.price_of_confidence:.2g} times as large; more worlds make it cheaper."
         )
-    drawn = ", ".join(f"{name} {count:,}" for name, count in cert.draws)
+    drawn = ", ".join(f"{name}: {count:,}" for name, count in cert.draws)
     if cert.integrated:
         return (
             "Summed over every possible released value, without sampling; only the figures for known "

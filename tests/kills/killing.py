@@ -41,10 +41,11 @@ def moments(rng: np.random.Generator, signs: dict[str, float]) -> Moment:
 
 def run(command: list[str], folder: Path, moment: Moment | None = None) -> bool:
     """Run a command in `folder`'s parent; whether it came to its end before the moment did."""
+    path = [HERE, *filter(None, [os.environ.get("PYTHONPATH")])]
     process = subprocess.Popen(
         command,
         cwd=folder.parent,
-        env=os.environ | {"PYTHONPATH": str(HERE), "KILLS_LOG": str(folder.parent / "log")},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, path)), "KILLS_LOG": str(folder.parent / "log")},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )

@@ -22,6 +22,7 @@ __all__ = ["Finding", "findings", "run"]
 
 WORST = 64  # people against whom the attacker is tried, the most exposed by the plan
 DRAWS = 2**14
+WORDS = ("pool_public", "assumptions", "not_promised", "theorems", "leakcap_version")
 DOUBT = 1e-6  # probability of a false alarm
 
 
@@ -61,6 +62,9 @@ def findings(given: Certificate, plan: Plan) -> Iterator[Finding]:
     """What can be checked about a certificate, one after the other."""
     wrong = [name for name, value in asdict(plan.certificate).items() if asdict(given)[name] != value]
     told = "it is what the stored plan gives, to the last digit"
+    if given.leakcap_version != plan.certificate.leakcap_version:
+        wrong = [name for name in wrong if name not in WORDS]
+        told = f"its figures are what the stored plan gives; leakcap {given.leakcap_version} chose the words"
     yield Finding(
         not wrong, told if not wrong else f"it differs from what the stored plan gives in: {', '.join(wrong)}"
     )
@@ -82,7 +86,7 @@ def _caps(given: Certificate) -> Iterator[Finding]:
 
 
 def _on_fresh_draws(given: Certificate, plan: Plan) -> Finding:
-    """The best attacker at work, on releases that nobody has seen: their success may not lie above the certified one."""
+    """The best attacker at work, on releases that nobody has seen."""
     worst = np.argsort(-plan.exposure)[:WORST]
     points = plan.noise.space.coordinates / plan.noise.deviations
     seen = observe_units(Sampled(points, DRAWS, np.random.SeedSequence()), plan.worlds, np.empty(0), worst).balanced

@@ -131,8 +131,8 @@ def refuse_second(out: Path) -> None:
     """A finished release is never made again in its place."""
     if (out / "public").exists():
         raise AlreadyReleased(
-            f"{out} holds a finished release: nothing was done. Keep that answer. A second release of the same data, in "
-            "another folder, would have a secret of its own, and neither certificate covers both"
+            f"{out} holds a finished release: nothing was done. Keep that answer. A second release of the same data, "
+            "in another folder, would have a secret of its own, and neither certificate covers both"
         )
 
 
@@ -141,12 +141,8 @@ def _tell(made: Plan, answer: Answer, folders: Folders, terminal: Terminal, seco
     shown = 20
     low, high = answer.low, answer.high
     rows = [
-        (
-            answer.names[i],
-            f"{answer.values[i]:.6g}",
-            "" if low is None or high is None else f"{low[i]:.6g} to {high[i]:.6g}",
-        )
-        for i in range(min(len(answer.names), shown))
+        (name, f"{answer.values[i]:.6g}", "" if low is None or high is None else f"{low[i]:.6g} to {high[i]:.6g}")
+        for i, name in enumerate(answer.names[:shown])
     ]
     terminal.table(("released", "answer", f"{100 * answer.level:g} % interval"), rows)
     if len(answer.names) > shown:
@@ -164,9 +160,8 @@ def _tell(made: Plan, answer: Answer, folders: Folders, terminal: Terminal, seco
         kept = "kept" if one.certified <= one.limit else "NOT KEPT"
         terminal.say(f"Cap {kept}: {one.meaning}")
     terminal.heading(f"Written in {seconds_in_words(seconds)}")
-    terminal.say(
-        f"[bold]{escape(str(folders.public))}[/bold]: may be published. answer.csv, answer.json, certificate.html, certificate.json"
-    )
+    published = ", ".join(sorted(path.name for path in folders.public.iterdir()))
+    terminal.say(f"[bold]{escape(str(folders.public))}[/bold]: may be published. {published}")
     kept = "report.html, exposure.csv" + ("" if forgotten else ", plan")
     terminal.say(f"[bold]{escape(str(folders.custodian))}[/bold]: for you alone. {kept}")
     terminal.result(

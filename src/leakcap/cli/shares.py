@@ -103,7 +103,7 @@ class Wishes:
         text = column.astype(object).astype(str).str.strip()
         given = self.levels.get(name)
         levels = given or _found(text, name)
-        cells = pandas.Categorical(text, categories=list(levels)).codes.astype(np.float64)  # -1: at none of them
+        cells = pandas.Index(levels).get_indexer(text).astype(np.float64)  # -1: at none of them
         shape = Shape(
             tuple(f"{name} = {_printable(one)}" for one in levels), levels=tuple(map(float, range(len(levels))))
         )

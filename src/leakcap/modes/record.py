@@ -60,7 +60,7 @@ NOT_PROMISED = (
     "Conclusions about people from what the answer truly says about the whole pool.",
     "Several releases together: this certificate stands alone. A second release of the same data, with a fresh "
     "secret, is covered by neither.",
-    "Attackers who learn participants' names elsewhere, beyond the numbers given above.",
+    "Attackers who learn participants' names elsewhere, beyond the numbers certified for them.",
     "Timing, memory use and whatever the custodian tells besides the released value.",
 )
 ASSUMPTIONS = (
