@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse as sp
 
 import leakcap as lc
-from leakcap.releases import _released_before, Token
+from leakcap.releases import Token, _released_before
 
 rng = np.random.default_rng(88)
 X = rng.normal(size=(24, 2))

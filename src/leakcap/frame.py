@@ -15,6 +15,7 @@ from leakcap import checks, modes
 from leakcap.caps import Cap
 from leakcap.certificate import Certificate
 from leakcap.errors import InputError, OutputError
+from leakcap.leakage.certify import seconds_to_certify
 from leakcap.leakage.confidence import Attempts
 from leakcap.leakage.measures import needs
 from leakcap.modes.record import Draw, Rerun
@@ -30,6 +31,7 @@ from leakcap.worlds import Worlds, draw_worlds, given_worlds, independent_worlds
 __all__ = ["Frame", "stream"]
 
 Floats = npt.NDArray[np.float64]
+WORTH_A_FORECAST = 2**22  # units times worlds; below, a certificate takes seconds
 
 
 def stream(entropy: int, number: int) -> np.random.Generator:
@@ -68,6 +70,12 @@ class Frame:
             needs(self.caps, worlds)
         else:
             modes.budget_for(self.caps, worlds)
+
+    def seconds_to_certify(self, worlds: Worlds) -> float:
+        """A forecast, where it is worth its own time."""
+        if self.mode != "exact" or worlds.n * worlds.m < WORTH_A_FORECAST:
+            return 0.0
+        return seconds_to_certify(worlds, self.settings.draws, self.settings.memory)
 
     def limits(self, d: int) -> tuple[Floats, Floats] | None:
         """What every output is clipped to."""

@@ -120,10 +120,11 @@ def plan(
     possible = frame.possible(entropy)
     frame.refuse_impossible_caps(possible)
     with watching(progress) as watch:
+        later = frame.seconds_to_certify(possible) if progress else 0.0
         with stored.alone() if stored else nullcontext():
             if stored:
                 stored.keep("frame", (frame, digest(possible)))
-            simulation = run_worlds(fn, pool, units, possible, dropped, backend, workers, watch, stored)
+            simulation = run_worlds(fn, pool, units, possible, dropped, backend, workers, watch, stored, later)
         limits = frame.limits(simulation.table.shape[1])
 
         def rerun(mask: Masks) -> Floats | None:

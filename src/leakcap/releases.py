@@ -61,6 +61,13 @@ class Release:
     def __repr__(self) -> str:
         return f"Release(kind={self.certificate.kind!r}, value={self.value!r})"
 
+    def _repr_html_(self) -> str:
+        from leakcap.report.page import Answer, fragment
+
+        names = self.names or tuple(f"output {i + 1}" for i in range(len(self._vector)))
+        low, high = self.interval() if self._widths else (None, None)
+        return fragment(self.certificate, Answer("Released answer", names, self._vector, low, high))
+
 
 class Token:
     """The right to release once, shared by a plan and all its recaps."""
@@ -161,8 +168,8 @@ class Plan:
         certificate = Certificate.from_json(str(stored["certificate"]))
         if certificate.capped != self.certificate.capped:
             raise AlreadyReleased(
-                "this checkpoint was released already, under other caps: resume it with the caps of that release to see "
-                "it again"
+                "this checkpoint was released already, under other caps: resume it with the caps of that release to "
+                "see it again"
             )
         return self._released(stored["vector"], tuple(zip(LEVELS, stored["widths"], strict=False)), certificate)
 
@@ -212,6 +219,11 @@ class Plan:
 
     def __reduce__(self) -> Any:
         raise LeakcapError("a plan is custodian-side and is not pickled; pickle the release or save its certificate")
+
+    def _repr_html_(self) -> str:
+        from leakcap.report.page import plan_fragment
+
+        return plan_fragment(self.certificate, self.summary())
 
     def __repr__(self) -> str:
         kind, m, d = self.certificate.kind, self.worlds.m, self.outputs.shape[1]

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import pickle
-import re
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ DENSE = 512  # outputs up to which the noise between pairs of outputs is drawn
 def table_of(release: Release, title: str, names: tuple[str, ...] | None) -> Answer:
     """The released numbers with names and error bars, rounded to digits that mean something."""
     values = release.outputs
-    labels = names or tuple(map(_readable, release.names)) or tuple(f"output {i + 1}" for i in range(len(values)))
+    labels = names or release.names or tuple(f"output {i + 1}" for i in range(len(values)))
     try:
         low, high = release.interval(LEVEL)
     except InputError:
@@ -110,10 +109,3 @@ def _rounded(values: Floats, width: Floats) -> Floats:
     inverse = np.rint(1 / unit)  # powers of ten above one are exact, tenths are not: divide by them instead
     fine = np.where(unit < 1, np.rint(values * inverse) / np.maximum(inverse, 1), np.rint(values / unit) * unit)
     return np.where(width > 0, fine, values)
-
-
-def _readable(label: str) -> str:
-    """`['age']['mean']` as `age, mean`; indices stay as they are."""
-    parts = re.findall(r"\['((?:[^'\\]|\\.)*)'\]|(\[[^\]]*\])|\.([A-Za-z_]\w*)|(.+)", label)
-    words = [next(part for part in found if part) for found in parts if any(found)]
-    return ", ".join(words).replace(", [", "[") or label

@@ -186,10 +186,16 @@ def _built_in(fn: str, left: Any, kinds: dict[str, str], wishes: Wishes | None, 
         title = f"quantiles ({', '.join(map(_percent, q))}) of {listed(seen)}"
         return Question(fn=partial(stats.quantile, q=q), data=data, names=names, title=title)
     if fn == "covariance":
-        names = tuple(f"{a}, variance" if a == b else f"{a} × {b}" for a in seen for b in seen)  # noqa: RUF001
-        return Question(fn=stats.covariance, data=data, names=names, title=f"covariance of {listed(seen)}")
+        pairs = [(a, b) for i, a in enumerate(seen) for b in seen[i:]]
+        names = tuple(f"{a}, variance" if a == b else f"{a} × {b}" for a, b in pairs)  # noqa: RUF001
+        return Question(fn=_covariances, data=data, names=names, title=f"covariance of {listed(seen)}")
     plain = {"mean": stats.mean, "median": stats.median}[fn]
     return Question(fn=plain, data=data, names=tuple(seen), title=f"{fn} of {listed(seen)}")
+
+
+def _covariances(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Each pair of columns once."""
+    return stats.covariance(rows)[np.triu_indices(rows.shape[1])]
 
 
 def _side_by_side(columns: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:

@@ -134,8 +134,10 @@ def forecast_in_words(state: Progress) -> str:
     told = (
         f"forecast: {forecast.worlds:,} worlds of {seconds_in_words(forecast.seconds_per_world)} on "
         f"{forecast.workers} worker{'s' if forecast.workers > 1 else ''}, about "
-        f"{seconds_in_words(state.seconds_left)}, then noise and certificate"
+        f"{seconds_in_words(state.seconds_left)}; then noise and certificate"
     )
+    if forecast.certificate_seconds:
+        told += f", about {seconds_in_words(forecast.certificate_seconds)}"
     if state.resumed > 2:
         return f"resuming: {state.resumed:,} of {state.total:,} worlds are done; {told}"
     return told

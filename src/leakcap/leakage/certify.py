@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -25,7 +26,16 @@ from leakcap.leakage.tasks import WorldMeans, default_priors, observe_worlds
 from leakcap.leakage.units import Tick, UnitMeans, observe_units
 from leakcap.worlds import Worlds
 
-__all__ = ["COARSEST", "Effort", "Findings", "certify", "count_bounds", "entropy_slack", "grid_step"]
+__all__ = [
+    "COARSEST",
+    "Effort",
+    "Findings",
+    "certify",
+    "count_bounds",
+    "entropy_slack",
+    "grid_step",
+    "seconds_to_certify",
+]
 
 FINEST, COARSEST = 2.0**-10, 2.0**-6  # steps of the release grid, in noise deviations
 FLOPS = 4e12  # what one stage of a pass may cost before units are screened
@@ -167,6 +177,23 @@ def certify(
         bounds=bounds,
         effort=replace(effort, stages=(), worlds=0) if step else effort,
     )
+
+
+def seconds_to_certify(worlds: Worlds, draws: int | None, memory: int) -> float:
+    """About how long the search and one pass will take, from a small pass that is timed."""
+    m, n = worlds.m, worlds.n
+    points = np.random.default_rng(0).standard_normal((m, 2))
+    one = 0.0
+    for draws_now, units in ((16, 16), (1024, min(n, 8192))):  # the first one compiles
+        started = time.perf_counter()
+        source, some = Sampled(points, draws_now, np.random.SeedSequence(0)), np.arange(min(n, units))
+        observe_units(source, worlds, thresholds(worlds.rate), some, memory)
+        one = 0.75 * (time.perf_counter() - started) / (draws_now * len(some))  # long passes are faster
+    effort = Effort.of(draws or 2**14, m, n, False)
+    # The search looks at some thousand units for some shapes and scales, and once at all of them; attackers who know
+    # participants cost half as much again.
+    search = 20 * 1024 * min(n, 4096) + 1024 * n
+    return one * (search + n * (effort.stages[0] + 1.5 * effort.known * len(known_sizes(m, n))))
 
 
 def _meter(n: int, source: Source, effort: Effort, sizes: int, share_done: Callable[[float], None]) -> Tick:

@@ -16,9 +16,10 @@ from leakcap.report.pictures import captioned
 from leakcap.report.records import Answer, Custody
 
 if TYPE_CHECKING:
+    from leakcap.accuracy import Summary
     from leakcap.certificate import Certificate
 
-__all__ = ["custodian_sections"]
+__all__ = ["custodian_sections", "expected_errors"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -58,6 +59,17 @@ def custodian_sections(cert: Certificate, answer: Answer, custody: Custody) -> s
             section("Who is exposed, and what the noise hides", f'<div class="pictures">{pictures}</div>'),
         )
     )
+
+
+def expected_errors(summary: Summary) -> str:
+    """The answer on the whole pool and the error to expect in a release of it."""
+    rows = []
+    for i, name in enumerate(summary.names[:MOST]):
+        places = decimals_for(float(summary.error[i]))
+        numbers = summary.answer[i], summary.error[i], summary.halving[i], summary.noise[i]
+        rows.append((shortened(name), *(data(float(x), shown(float(x), places)) for x in numbers)))
+    heads = ("output", "whole pool", "expected error", "of using a part", "of noise")
+    return table(heads, rows, "answers") + paragraph(f"Simulation: {summary.forecast}.", "small")
 
 
 def _rows(answer: Answer, custody: Custody) -> Iterator[tuple[str, ...]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leakcap.report.custody import custodian_sections
+from leakcap.report.custody import custodian_sections, expected_errors
 from leakcap.report.markup import text
 from leakcap.report.records import Answer, Custody
 from leakcap.report.sections import (
@@ -23,9 +23,10 @@ from leakcap.report.sections import (
 from leakcap.report.style import KEPT_STYLE, STYLE
 
 if TYPE_CHECKING:
+    from leakcap.accuracy import Summary
     from leakcap.certificate import Certificate
 
-__all__ = ["Answer", "Custody", "custodian_page", "fragment", "public_page"]
+__all__ = ["Answer", "Custody", "custodian_page", "fragment", "plan_fragment", "public_page"]
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _BANNER = (
@@ -68,6 +69,19 @@ def fragment(certificate: Certificate, answer: Answer | None = None) -> str:
         "</div>",
     )
     return "\n".join(part for part in parts if part)
+
+
+def plan_fragment(certificate: Certificate, summary: Summary) -> str:
+    """The custodian's part of a notebook: what the answer will be worth, before anything is released."""
+    parts = (
+        f'<div class="leakcap fragment"><style>{STYLE}</style>',
+        _BANNER + warning(certificate),
+        "<h2>Planned, not released</h2>",
+        expected_errors(summary),
+        f"<h2>What the attacker will be able to do</h2>{attack_table(certificate)}",
+        "</div>",
+    )
+    return "\n".join(parts)
 
 
 def _public(certificate: Certificate, answer: Answer | None, tag: str = "h1") -> str:

@@ -15,12 +15,13 @@ STAGES = ("worlds", "noise", "certificate")  # run the function everywhere, sear
 
 @dataclass(frozen=True)
 class Forecast:
-    """What the whole simulation will cost, from one timed world."""
+    """What a plan will cost: the simulation, from one timed world, and noise and certificate after it."""
 
     worlds: int
     workers: int
     seconds_per_world: float
     output_bytes: int
+    certificate_seconds: float = 0.0
 
     @property
     def seconds(self) -> float:

@@ -47,6 +47,7 @@ def run_worlds(
     workers: int | None = None,
     watch: Watcher = ignore,
     checkpoint: Checkpoint | None = None,
+    certificate_seconds: float = 0.0,
 ) -> Outputs:
     """Every world's answer, all of one form, all numbers finite; or an error and nothing else.
 
@@ -65,7 +66,7 @@ def run_worlds(
     table, done = _known(worlds, first, checkpoint)
     if backend is None and worlds.m * seconds < SHORT:
         run, workers = map, 1  # done before processes have started
-    forecast = Forecast(worlds.m, workers, seconds, table.nbytes)
+    forecast = Forecast(worlds.m, workers, seconds, table.nbytes, certificate_seconds)
     todo = np.flatnonzero(~done)
     resumed = worlds.m - len(todo)
     # About half a second of work per task keeps the overhead small and the progress smooth.

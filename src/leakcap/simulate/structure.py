@@ -73,9 +73,9 @@ class Node:
         return built
 
     def labels(self, path: str = "") -> Iterator[str]:
-        """A name for each number, in order."""
+        """A name for each number, in order, for people to read."""
         for name, child in self.children():
-            yield from child.labels(path + name)
+            yield from child.labels(_below(path, name[1:]) if name.startswith(".") else path + name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +165,7 @@ class Mapping(Node):
 
     def labels(self, path: str = "") -> Iterator[str]:
         for key, node in zip(self.keys, self.nodes, strict=True):
-            yield from node.labels(f"{path}[{key!r}]")
+            yield from node.labels(_below(path, key))
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,9 +239,13 @@ class Table(Node):
     def labels(self, path: str = "") -> Iterator[str]:
         for row in self.labels_[0]:
             if len(self.shape) == 1:
-                yield f"{path}[{row!r}]"
+                yield _below(path, row)
             else:
-                yield from (f"{path}[{row!r}, {column!r}]" for column in self.labels_[1])
+                yield from (_below(_below(path, row), column) for column in self.labels_[1])
+
+
+def _below(path: str, name: Any) -> str:
+    return f"{path}, {name}" if path else str(name)
 
 
 def same(a: Any, b: Any) -> bool:

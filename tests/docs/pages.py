@@ -1,0 +1,193 @@
+"""Pages whose code runs: blocks in order, and what they print against what the page shows.
+
+* A `python` block is executed, in one namespace for the whole page. In a `console` block every line that begins with
+  `$ ` is run; a line that ends with a backslash goes on in the next. Both run in the same empty folder.
+* A `text` block right after such a block shows its output: numbers, times, rules and spacing may differ, words may not,
+  and `...` stands for anything. `{.text .exact}` is compared to the letter, line by line.
+* `title="exit status 4"` says how the last command of a console block ends; its output then includes standard error.
+* A python block with `title="name.py"` is written to that file instead, for commands that use it.
+* `title="..., not run here"` is for code of other libraries.
+
+Run as a program it checks the page on standard input in the current folder, in a process of its own: releases of
+one page are no business of another, nor of other tests.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Block", "agree", "blocks", "faults"]
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = {
+    "leakcap": [sys.executable, "-m", "leakcap"],
+    "python": [sys.executable],
+    "cat": ["cat"],
+    "head": ["head"],
+    "ls": ["ls"],
+}
+FENCE = re.compile(r"^(?P<fence>`{3,}) *(?P<info>[^\n]*)\n(?P<body>.*?)^(?P=fence) *$", re.MULTILINE | re.DOTALL)
+NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\d[\d,]*(\.\d+)?([eE][-+]?\d+)?")
+TIME = re.compile(r"# (ms|s|min|hours)\b")
+MINUTES = 5
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block, and the text right after it, if that is its output."""
+
+    kind: str
+    info: str
+    body: str
+    line: int
+    shown: Block | None = None
+
+    @property
+    def runs(self) -> bool:
+        return self.kind in ("python", "console") and "not run here" not in self.info
+
+    @property
+    def exact(self) -> bool:
+        return ".exact" in self.info
+
+    @property
+    def status(self) -> int:
+        found = re.search(r'title="exit status (\d+)"', self.info)
+        return int(found[1]) if found else 0
+
+    @property
+    def file(self) -> str | None:
+        found = re.search(r'title="(\w+\.py)"', self.info)
+        return found[1] if found else None
+
+    def commands(self) -> list[str]:
+        """What stands after a prompt."""
+        lines = re.sub(r"\\\n\s*", "", self.body).splitlines()
+        return [line[2:] for line in lines if line.startswith("$ ")]
+
+
+def blocks(text: str) -> list[Block]:
+    """The fenced blocks of a page; a `text` block with nothing but white space before it belongs to its predecessor."""
+    found: list[Block] = []
+    end = 0
+    for match in FENCE.finditer(text):
+        info = match["info"].strip()
+        kind = re.match(r"\{?\.?(\w*)", info)[1]
+        block = Block(kind, info, match["body"], text.count("\n", 0, match.start()) + 1)
+        if kind == "text" and found and found[-1].runs and not text[end : match.start()].strip():
+            before = found.pop()
+            block = Block(before.kind, before.info, before.body, before.line, block)
+        found.append(block)
+        end = match.end()
+    return found
+
+
+def agree(shown: str, printed: str, exact: bool = False) -> bool:
+    """Whether an output has the form that a page shows."""
+    form = _lines if exact else _form
+    pattern = ".*".join(map(re.escape, form(shown).split("...")))
+    return re.fullmatch(pattern, form(printed), re.DOTALL) is not None
+
+
+def _lines(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
+
+
+def _form(text: str) -> str:
+    masked = TIME.sub("# s", NUMBER.sub("#", re.sub("─+", "─", text)))
+    return re.sub(r"\[ | \]", lambda found: found[0].strip(), " ".join(masked.split()))
+
+
+def faults(text: str, folder: Path) -> list[str]:
+    """What is wrong with a page, after running it in an empty folder below this one."""
+    home, here = folder / "home", folder / "page"
+    home.mkdir()
+    here.mkdir()
+    environment = os.environ | {
+        "HOME": str(home),
+        "XDG_CONFIG_HOME": str(home),
+        "COLUMNS": "80",
+        "NO_COLOR": "1",
+        "MPLBACKEND": "Agg",
+        "OMP_NUM_THREADS": "1",  # many small fits: threads would only wait for each other
+    }
+    environment.pop("LEAKCAP_KEY", None)
+    done = subprocess.run(
+        [sys.executable, __file__],
+        input=text,
+        cwd=here,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60 * MINUTES,
+        check=False,
+    )
+    if done.returncode:
+        return [f"the page ended the process with status {done.returncode}: {done.stderr}"]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _faults(text: str) -> Iterator[str]:
+    namespace = {"__name__": "__main__"}
+    for block in blocks(text):
+        if block.kind not in ("python", "console", "text"):
+            yield f"line {block.line}: {block.info!r} is no kind of block that is checked"
+        if not block.runs:
+            continue
+        wrong, printed = _python(block, namespace) if block.kind == "python" else _console(block)
+        if wrong:
+            yield f"line {block.line}: {wrong}"
+            return  # what follows may need it
+        if block.shown and not agree(block.shown.body, printed, block.shown.exact):
+            yield f"line {block.shown.line}: the page shows\n{block.shown.body}\nand this was printed:\n{printed}"
+
+
+def _python(block: Block, namespace: dict[str, object]) -> tuple[str, str]:
+    if block.file:
+        Path(block.file).write_text(block.body)
+        return "", ""
+    printed = io.StringIO()
+    try:
+        code = compile("\n" * block.line + block.body, "page", "exec")
+        with contextlib.redirect_stdout(printed):
+            exec(code, namespace)
+    except (Exception, SystemExit):
+        return traceback.format_exc(), ""
+    return "", printed.getvalue()
+
+
+def _console(block: Block) -> tuple[str, str]:
+    commands = block.commands()
+    if not commands:
+        return "no line begins with '$ '", ""
+    printed = ""
+    for place, command in enumerate(commands):
+        program, *arguments = shlex.split(command, comments=True)
+        if program == "make":  # runs the tests, among others: that it is there must do
+            if not re.search(rf"^{arguments[0]}:", (ROOT / "Makefile").read_text(), re.MULTILINE):
+                return f"the Makefile has no target {arguments[0]}", ""
+            continue
+        if program not in PROGRAMS:
+            return f"{program} is none of {', '.join(PROGRAMS)}", ""
+        done = subprocess.run([*PROGRAMS[program], *arguments], capture_output=True, text=True, check=False)
+        expected = block.status if place == len(commands) - 1 else 0
+        if done.returncode != expected:
+            return f"{command!r} ended with status {done.returncode}, not {expected}: {done.stderr}", ""
+        printed += done.stdout + (done.stderr if expected else "")
+    return "", printed
+
+
+if __name__ == "__main__":
+    sys.path[0] = ""  # modules are found in the page's folder, as in a session of one's own
+    print(json.dumps(list(_faults(sys.stdin.read()))))
