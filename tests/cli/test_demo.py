@@ -12,28 +12,16 @@ import pytest
 
 import leakcap as lc
 from leakcap.cli import main
-from leakcap.cli.demo import Folders, exact_success
+from leakcap.cli.demo import exact_success
+from leakcap.cli.folders import Folders
 
 PUBLIC = {
-    "means-released.json",
-    "means-certificate.txt",
-    "means-certificate.json",
-    "means-leakage.png",
-    "kmeans-released.json",
-    "kmeans-model.pkl",
-    "kmeans-certificate.txt",
-    "kmeans-certificate.json",
-    "kmeans-leakage.png",
-}
-CUSTODIAN = {
-    "means-worlds.png",
-    "means-attacker.png",
-    "means-at-a-glance.png",
-    "means-summary.txt",
-    "kmeans-worlds.png",
-    "kmeans-attacker.png",
-    "kmeans-summary.txt",
-}
+    f"{name}-{kind}"
+    for name in ("means", "kmeans")
+    for kind in ("answer.csv", "answer.json", "certificate.html", "certificate.json")
+} | {"kmeans-centres.json", "kmeans-model.pkl"}
+CUSTODIAN = {f"{name}-{kind}" for name in ("means", "kmeans") for kind in ("report.html", "exposure.csv", "worlds.png")}
+CUSTODIAN |= {"means-at-a-glance.png"}
 
 
 def leakcap(*arguments, folder=None):
@@ -74,7 +62,8 @@ def test_custodian_files_open_for_their_owner_alone(demo):
     _, out = demo
     assert mode(out / "custodian") == 0o700
     assert {mode(path) for path in (out / "custodian").iterdir()} == {0o600}
-    assert all(path.read_text().startswith("CUSTODIAN ONLY") for path in (out / "custodian").glob("*.txt"))
+    assert all("CUSTODIAN ONLY" in path.read_text() for path in (out / "custodian").glob("*.html"))
+    assert not [path for path in (out / "public").glob("*.html") if "CUSTODIAN" in path.read_text()]
 
 
 @pytest.mark.parametrize(("name", "outputs"), [("means", 4), ("kmeans", 12)])
@@ -86,19 +75,18 @@ def test_published_certificate_is_whole_and_keeps_the_cap(demo, name, outputs):
     assert certificate.kind == "exact"
     assert certificate.outputs == certificate.noised_directions == outputs
     assert 0.5 < certificate.membership_success <= 0.6
-    assert (out / "public" / f"{name}-certificate.txt").read_text() == f"{certificate}\n"
 
 
 def test_public_answers_hold_released_values_and_error_bars_only(demo):
     _, out = demo
-    means = json.loads((out / "public" / "means-released.json").read_text())
+    means = json.loads((out / "public" / "means-answer.json").read_text())["answer"]
     assert len(means) == 4
-    for one in means.values():
-        assert set(one) == {"released", "95 % interval"}
-        low, high = one["95 % interval"]
-        assert low < one["released"] < high
-        assert (low + high) / 2 == pytest.approx(one["released"])  # centred on the release, not on the pool
-    kmeans = json.loads((out / "public" / "kmeans-released.json").read_text())
+    for one in means:
+        assert set(one) == {"output", "released", "low_95", "high_95"}
+        assert one["low_95"] < one["released"] < one["high_95"]
+        middle = (one["low_95"] + one["high_95"]) / 2  # centred on the release, not on the pool
+        assert middle == pytest.approx(one["released"], rel=1e-3)
+    kmeans = json.loads((out / "public" / "kmeans-centres.json").read_text())
     assert set(kmeans) == {"measurements (cm)", "centres"}
     assert np.shape(kmeans["centres"]) == (3, 4)
 

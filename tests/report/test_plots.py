@@ -10,7 +10,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.patches import Ellipse
 from matplotlib.text import Text
 
-from leakcap import convert
 from leakcap.certificate import CappedFigure, Certificate
 from leakcap.errors import InputError
 from leakcap.report import plots
@@ -70,37 +69,6 @@ def custodian(figure):
     return plots.CUSTODIAN in figure.get_suptitle()
 
 
-def test_leakage_curve_draws_the_certificate_between_the_prior_and_the_looser_bound():
-    (ax,) = drawn(plots.leakage_curve(CERTIFICATE)).axes
-    lines = labelled(ax)
-    chances, certified = lines["any guess, with the release at most (certified)"].get_data()
-    assert certified == pytest.approx([CERTIFICATE.posterior(p) for p in chances], abs=0)
-    _, looser = lines["same, from the information alone (looser)"].get_data()
-    assert looser == pytest.approx(convert.posterior(0.2, chances), abs=0)
-    before, without = lines["without the release"].get_data()
-    assert (before == without).all()
-    assert (without <= certified).all()
-    assert (certified <= looser + 1e-12).all()
-    assert ax.get_xscale() == "log"
-
-
-def test_leakage_curve_is_public_and_says_so_by_silence():
-    assert not custodian(plots.leakage_curve(CERTIFICATE))
-
-
-@pytest.mark.parametrize("kind", ["simulation", "empirical"])
-def test_what_is_no_guarantee_is_not_called_certified(kind):
-    figures = [plots.leakage_curve(replace(CERTIFICATE, kind=kind))]
-    figures.append(plots.attacker(replace(CERTIFICATE, kind=kind), np.full(5, 0.52), 0.55))
-    texts = [label for figure in figures for ax in figure.axes for label in labelled(ax)]
-    assert not any("certified" in text for text in texts)
-    assert sum(f"{kind}, no guarantee" in text for text in texts) == 2
-
-
-def test_a_certificate_without_curve_points_is_drawn_too():
-    drawn(plots.leakage_curve(replace(CERTIFICATE, leakage_curve=())))
-
-
 def test_cloud_shows_every_world_the_release_and_the_whole_pool():
     one = a_cloud(name="cluster 1")
     figure = drawn(plots.cloud([one, a_cloud()], LABELS, "Centres"))
@@ -145,21 +113,6 @@ def test_axes_that_do_not_fit_the_outputs_are_refused():
         plots.Cloud.seen(np.zeros((3, 5)), np.eye(5), np.zeros(5), np.zeros(5), np.eye(4)[:2])
 
 
-def test_attacker_is_sorted_under_the_cap_and_kept_by_the_custodian():
-    exposure = np.random.default_rng(3).uniform(0.5, 0.548, size=40)
-    figure = drawn(plots.attacker(CERTIFICATE, exposure, cap=0.55))
-    left, right = figure.axes
-    assert custodian(figure)
-    _, heights = labelled(left)["best attacker against this person, at most"].get_data()
-    assert (heights == np.sort(exposure)[::-1]).all()
-    assert {"the cap: 55 %", "a coin flip: 50 %"} <= {text.get_text() for text in left.texts}
-    flat = {line.get_ydata()[0] for line in left.get_lines() if len(set(line.get_ydata())) == 1}
-    assert flat == {0.55, 0.5}
-    alarms, found = labelled(right)["best attacker, at most (certified)"].get_data()
-    assert found == pytest.approx([CERTIFICATE.true_positive_rate(fpr) for fpr in alarms], abs=0)
-    assert (right.get_xscale(), right.get_yscale()) == ("log", "log")
-
-
 def test_at_a_glance_compares_coin_flip_release_and_exact_answer():
     figure = drawn(plots.at_a_glance([a_cloud()], LABELS, CERTIFICATE, exact_success=1.0))
     assert custodian(figure)
@@ -174,9 +127,7 @@ def test_texts_do_not_overlap_at_a_tight_and_a_loose_cap(success, nats, curve):
         CERTIFICATE, membership_success=success, mutual_information=nats, leakage_curve=curve, hockey_sticks=()
     )
     figures = [
-        plots.leakage_curve(certificate),
         plots.cloud([a_cloud()], LABELS, "Means of the data"),
-        plots.attacker(certificate, np.linspace(0.5, success, 40), success + 0.002),
         plots.at_a_glance([a_cloud()], LABELS, certificate, 1.0),
     ]
     for figure in figures:

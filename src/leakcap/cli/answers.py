@@ -21,6 +21,14 @@ __all__ = ["custodian_files", "public_files", "table_of"]
 
 Floats = npt.NDArray[np.float64]
 LEVEL = 0.95
+README = (
+    "CUSTODIAN ONLY: do not publish, share or log what lies in this folder.\n\n"
+    "report.html   what the answer costs and hides: expected errors, the cloud of worlds, exposure of single people\n"
+    "exposure.csv  success of the best attacker against each person, at most\n"
+    "plan/         worlds, answers in each of them and the released value, to resume and to check; sealed if the\n"
+    "              vault extra is installed. Remove it when no check will be needed any more.\n\n"
+    "What may be published lies in ../public.\n"
+)
 DENSE = 512  # outputs up to which the noise between pairs of outputs is drawn
 
 
@@ -79,6 +87,7 @@ def custodian_files(plan: Plan, answer: Answer, caps: list[Cap], people: npt.NDA
     labels = np.arange(1, len(order) + 1) if people is None else people
     exposure = zip(labels[order].tolist(), plan.exposure[order].tolist(), strict=True)
     return {
+        "README.txt": README,
         "report.html": custodian_page(plan.certificate, answer, custody),
         "exposure.csv": _csv(["row" if people is None else "unit", "success_at_most"], exposure),
     }

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import pickle
+import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +27,10 @@ from sklearn.datasets import load_breast_cancer, load_iris
 
 import leakcap as lc
 from leakcap.certificate import Certificate
-from leakcap.errors import InputError
+from leakcap.cli.answers import custodian_files, public_files, table_of
+from leakcap.cli.folders import Folders
 from leakcap.report import plots
+from leakcap.report.page import Answer
 from leakcap.simulate.progress import Progress
 from leakcap.wording import percent
 
@@ -49,7 +50,7 @@ PETAL = (2, 3)
 def run(out: Path, cap: float, worlds: int) -> None:
     """Both releases, told in plain words."""
     limit = lc.membership(cap)
-    folders = Folders.under(out)
+    files = Files(Folders.under(out))
     started = time.perf_counter()
     teller = Teller(Console(highlight=False))
     promise = (
@@ -58,18 +59,20 @@ def run(out: Path, cap: float, worlds: int) -> None:
         "code and compute without limit. A coin flip has 50 %."
     )
     teller.console.print(Panel(promise, title="leakcap demo", title_align="left"))
-    private_means(teller, folders, limit, worlds)
-    private_kmeans(teller, folders, limit, worlds)
+    private_means(teller, files, limit, worlds)
+    private_kmeans(teller, files, limit, worlds)
+    files.close()
+    folders = files.folders
     teller.heading(f"Done in {time.perf_counter() - started:.0f} s")
-    teller.say(f"[bold]{folders.public}[/bold]: may be published. Answers, certificates, leakage curves.")
+    teller.say(f"[bold]{folders.public}[/bold]: may be published. Answers, certificates as records and pages.")
     teller.say(
-        f"[bold]{folders.custodian}[/bold]: for you alone (folder 0700, files 0600). Pictures of the worlds and of "
-        "single people's exposure, expected errors."
+        f"[bold]{folders.custodian}[/bold]: for you alone (folder 0700, files 0600). Reports with the worlds and "
+        "single people's exposure, pictures."
     )
     teller.say("Each certificate stands alone: on real data, releasing again calls for a session with a ledger.")
 
 
-def private_means(teller: Teller, folders: Folders, limit: lc.caps.Cap, worlds: int) -> None:
+def private_means(teller: Teller, files: Files, limit: lc.caps.Cap, worlds: int) -> None:
     """The means of four measurements of breast tumours."""
     data = load_breast_cancer()
     X: Floats = data.data[:, [list(data.feature_names).index(name) for name in FEATURES]]
@@ -96,20 +99,16 @@ def private_means(teller: Teller, folders: Folders, limit: lc.caps.Cap, worlds: 
         "sampling: how far a mean of so many patients is from the truth even without privacy.[/dim]"
     )
 
-    low, high = release.interval(0.95)
-    rows = zip(FEATURES, release.value.tolist(), low.tolist(), high.tolist(), strict=True)
-    answer = {name: {"released": value, "95 % interval": [start, end]} for name, value, start, end in rows}
-    folders.publish("means-released.json", json.dumps(answer, indent=1))
     axes = np.eye(len(FEATURES))[:2]
     cloud = plots.Cloud.seen(plan.outputs, plan.noise.covariance(), release.value, summary.answer, axes)
     labels = f"{FEATURES[0]}, averaged over patients", f"{FEATURES[1]}, averaged over patients"
-    folders.keep("means-worlds.png", plots.cloud([cloud], labels, "Means of the breast cancer data"))
+    files.keep("means-worlds.png", plots.cloud([cloud], labels, "Means of the breast cancer data"))
     exact = exact_success(plan.outputs, plan.worlds.masks())
-    folders.keep("means-at-a-glance.png", plots.at_a_glance([cloud], labels, plan.certificate, exact))
-    _save(teller, folders, "means", plan, limit)
+    files.keep("means-at-a-glance.png", plots.at_a_glance([cloud], labels, plan.certificate, exact))
+    _save(files, "means", plan, release, table_of(release, "Means of the breast cancer data", FEATURES), limit)
 
 
-def private_kmeans(teller: Teller, folders: Folders, limit: lc.caps.Cap, worlds: int) -> None:
+def private_kmeans(teller: Teller, files: Files, limit: lc.caps.Cap, worlds: int) -> None:
     """Three clusters of Iris flowers, as a KMeans that predicts."""
     data = load_iris()
     low, high = data.data.min(axis=0), data.data.max(axis=0)
@@ -133,14 +132,14 @@ def private_kmeans(teller: Teller, folders: Folders, limit: lc.caps.Cap, worlds:
     teller.table("Usefulness (custodian's view)", ("", "unprotected", "released", "expected"), rows)
     teller.say("[dim]expected: mean over such releases. The released object is a KMeans; its predict() was used.[/dim]")
 
-    folders.publish("kmeans-model.pkl", pickle.dumps(model))
     centimetres = (model.cluster_centers_ * (high - low) + low).tolist()
     answer = {"measurements (cm)": list(data.feature_names), "centres": centimetres}
-    folders.publish("kmeans-released.json", json.dumps(answer, indent=1))
+    files.publish("kmeans-centres.json", json.dumps(answer, indent=1))
     labels = "petal length of the centre (cm)", "petal width of the centre (cm)"
     clouds = _petals(plan, model.cluster_centers_, low, high)
-    folders.keep("kmeans-worlds.png", plots.cloud(clouds, labels, "Cluster centres of the Iris data"))
-    _save(teller, folders, "kmeans", plan, limit)
+    files.keep("kmeans-worlds.png", plots.cloud(clouds, labels, "Cluster centres of the Iris data"))
+    names = tuple(f"cluster {k + 1}, {name} (0..1)" for k in range(len(START)) for name in data.feature_names)
+    _save(files, "kmeans", plan, release, table_of(release, "Cluster centres of the Iris data", names), limit)
 
 
 def exact_success(outputs: Floats, masks: npt.NDArray[np.bool_]) -> float:
@@ -210,55 +209,37 @@ def _release(teller: Teller, fn: Callable[..., Any], X: Floats, **options: Any) 
     return plan, release
 
 
-def _save(teller: Teller, folders: Folders, name: str, plan: lc.Plan, limit: lc.caps.Cap) -> None:
-    """Certificate and leakage curve for everybody; attacker's success and expected errors for the custodian."""
-    certificate = plan.certificate
-    text = folders.publish(f"{name}-certificate.txt", f"{certificate}\n")
-    folders.publish(f"{name}-certificate.json", certificate.to_json())
-    folders.publish(f"{name}-leakage.png", plots.leakage_curve(certificate))
-    folders.keep(f"{name}-attacker.png", plots.attacker(certificate, plan.exposure, limit.limit))
-    folders.keep(f"{name}-summary.txt", f"{plots.CUSTODIAN}\n\n{plan.summary()}\n")
-    teller.say(f"The whole certificate, in plain words: [bold]{text}[/bold]")
+def _save(files: Files, name: str, plan: lc.Plan, release: lc.Release, answer: Answer, limit: lc.caps.Cap) -> None:
+    """Certificate as record and page for everybody; for the custodian the report with worlds and exposure."""
+    for kind, content in public_files(release, answer).items():
+        files.publish(f"{name}-{kind}", content)
+    kept = custodian_files(plan, answer, [limit], None)
+    for kind in ("report.html", "exposure.csv"):
+        files.keep(f"{name}-{kind}", kept[kind])
 
 
 @dataclass(frozen=True)
-class Folders:
-    """Where files go: what anybody may see, and what only the custodian may."""
+class Files:
+    """What the demo writes: custodian's files at once, public ones together at the end."""
 
-    public: Path
-    custodian: Path
+    folders: Folders
+    published: dict[str, str | bytes] = field(default_factory=dict)
 
-    @classmethod
-    def under(cls, out: Path) -> Folders:
-        made = cls(out / "public", out / "custodian")
-        try:
-            made.public.mkdir(parents=True, exist_ok=True)
-            made.custodian.mkdir(mode=0o700, exist_ok=True)
-            made.custodian.chmod(0o700)
-        except OSError as error:
-            raise InputError(f"cannot make the folders of the demo ({error.strerror}): choose another --out") from error
-        return made
+    def publish(self, name: str, content: str | bytes) -> None:
+        self.published[name] = content
 
-    def publish(self, name: str, content: str | bytes | Figure) -> Path:
-        path = self.public / name
-        path.write_bytes(_bytes(content))
-        return path
+    def keep(self, name: str, content: str | Figure) -> None:
+        self.folders.keep(name, _png(content) if isinstance(content, Figure) else content)
 
-    def keep(self, name: str, content: str | Figure) -> Path:
-        """Write a file that is never open to anybody but its owner, not even while it is written."""
-        path = self.custodian / name
-        path.unlink(missing_ok=True)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(_bytes(content))
-        return path
+    def close(self) -> None:
+        shutil.rmtree(self.folders.public, ignore_errors=True)  # of an earlier demo
+        self.folders.publish(self.published)
 
 
-def _bytes(content: str | bytes | Figure) -> bytes:
-    if isinstance(content, Figure):
-        picture = io.BytesIO()
-        content.savefig(picture, format="png", dpi=150)
-        return picture.getvalue()
-    return content.encode() if isinstance(content, str) else content
+def _png(figure: Figure) -> bytes:
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=150)
+    return picture.getvalue()
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,6 @@ from leakcap.vault import private_folder, write_private
 
 __all__ = ["Folders"]
 
-README = (
-    "CUSTODIAN ONLY: do not publish, share or log what lies in this folder.\n\n"
-    "report.html   what the answer costs and hides: expected errors, the cloud of worlds, exposure of single people\n"
-    "exposure.csv  success of the best attacker against each person, at most\n"
-    "plan/         worlds, answers in each of them and the released value, to resume and to check; sealed if the\n"
-    "              vault extra is installed. Remove it when no check will be needed any more.\n\n"
-    "What may be published lies in ../public.\n"
-)
-
 
 @dataclass(frozen=True)
 class Folders:
@@ -41,7 +32,6 @@ class Folders:
             reason = error.strerror
         else:
             private_folder(made.custodian)
-            made.keep("README.txt", README)
             return made
         raise InputError(f"cannot make the folder {out} ({reason}): choose another --out")
 

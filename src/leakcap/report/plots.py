@@ -16,16 +16,15 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Ellipse
 from matplotlib.patheffects import withStroke
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter
 
-from leakcap import convert
 from leakcap.errors import InputError
 from leakcap.wording import percent
 
 if TYPE_CHECKING:
     from leakcap.certificate import Certificate
 
-__all__ = ["CUSTODIAN", "Cloud", "at_a_glance", "attacker", "cloud", "leakage_curve"]
+__all__ = ["CUSTODIAN", "Cloud", "at_a_glance", "cloud"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -71,59 +70,12 @@ class Cloud:
         )
 
 
-def leakage_curve(certificate: Certificate) -> Figure:
-    """What any attacker can do with the release, at every chance they had before; public side."""
-    figure, (ax,) = _figure(1, (7.6, 5.4))
-    low = 1e-3
-    points = np.array([pair for pair in certificate.leakage_curve if pair[0] >= low]).reshape(-1, 2)
-    chances = np.sort(np.concatenate([np.geomspace(low, 1, 121), points[:, 0]]))
-    certified = certificate.posterior(chances)
-    looser = np.asarray(convert.posterior(certificate.mutual_information, chances))
-    bound = f"any guess, with the release at most ({_standing(certificate)})"
-    ax.fill_between(chances, chances, certified, color=SKY, alpha=0.22, lw=0)
-    ax.plot(chances, certified, color=BLUE, lw=2, zorder=3, label=bound)
-    ax.plot(points[:, 0], points[:, 1], "o", ms=4.5, color=BLUE, mec="white", mew=0.8, zorder=3)
-    ax.plot(chances, looser, color=FAINT, lw=1.4, ls=(0, (4, 2)), label="same, from the information alone (looser)")
-    ax.plot(chances, chances, color=INK, lw=1.2, ls=":", label="without the release")
-    success = certificate.membership_success
-    ax.plot(
-        [0.5], [success], "D", ms=8, color=VERMILION, mec="white", zorder=4, label="“did this one person take part?”"
-    )
-    ax.annotate(
-        f"50 % → {percent(success)}",
-        (0.5, success),
-        (0.62, 0.12),
-        ha="center",
-        color=VERMILION,
-        arrowprops={"arrowstyle": "-", "color": VERMILION, "lw": 1, "shrinkB": 6},
-    )
-    _log_percent(ax, low)
-    ax.set_xlabel("chance of a right guess without the release")
-    ax.set_ylabel("chance with the release")
-    _title(
-        ax,
-        "What the release can tell, whatever is asked",
-        "Any guess about who took part, by the best possible attacker",
-    )
-    _legend(ax, loc="lower right")
-    return figure
-
-
 def cloud(clouds: Sequence[Cloud], labels: tuple[str, str], title: str) -> Figure:
     """The released answer against the answers of all worlds; custodian side."""
     figure, (ax,) = _figure(1, (7.6, 5.6))
     _custodian(figure, "shows the answer in every possible world")
     _draw_clouds(ax, clouds, labels)
     _title(ax, title, "Which of the dots was noised to give the released answer? The noise hides it.")
-    return figure
-
-
-def attacker(certificate: Certificate, exposure: Floats, cap: float) -> Figure:
-    """The best attacker against every unit, and their ROC against the most exposed one; custodian side."""
-    figure, (left, right) = _figure(2, (11.4, 4.9))
-    _custodian(figure, "shows how exposed single people are")
-    _draw_exposure(left, exposure, cap)
-    _draw_roc(right, certificate)
     return figure
 
 
@@ -193,46 +145,6 @@ def _half_height(one: Cloud) -> float:
     return float(np.sqrt(one.noise[1, 1] * -2 * np.log(1 - COVERED)))
 
 
-def _draw_exposure(ax: Axes, exposure: Floats, cap: float) -> None:
-    ordered = np.sort(exposure)[::-1]
-    place = np.arange(1, len(ordered) + 1)
-    ax.fill_between(place, 0.5, ordered, step="mid", color=SKY, alpha=0.35, lw=0)
-    ax.step(place, ordered, where="mid", color=BLUE, lw=1.8, label="best attacker against this person, at most")
-    ax.axhline(cap, color=VERMILION, lw=1.8)
-    ax.axhline(0.5, color=INK, lw=1.2, ls=":")
-    height = cap - 0.5
-    ax.set_ylim(0.5 - 0.12 * height, cap + 0.22 * height)
-    ax.set_xlim(1, max(len(ordered), 2))
-    right = ax.get_xlim()[1]
-    ax.annotate(
-        f"the cap: {100 * cap:g} %", (right, cap), (-2, 5), textcoords="offset points", ha="right", color=VERMILION
-    )
-    ax.annotate("a coin flip: 50 %", (right, 0.5), (-2, -13), textcoords="offset points", ha="right", color=INK)
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{100 * y:g} %"))
-    ax.set_xlabel("people in the pool, the most exposed first")
-    ax.set_ylabel("success at “did this person take part?”")
-    _frame(ax)
-    _title(ax, "The best attacker against the cap", "Against every single person in the pool")
-
-
-def _draw_roc(ax: Axes, certificate: Certificate) -> None:
-    low = 1e-4
-    alarms = np.geomspace(low, 1, 121)
-    found = certificate.true_positive_rate(alarms)
-    ax.fill_between(alarms, alarms, found, color=SKY, alpha=0.22, lw=0)
-    ax.plot(alarms, found, color=BLUE, lw=2.4, label=f"best attacker, at most ({_standing(certificate)})")
-    ax.plot(alarms, alarms, color=INK, lw=1.2, ls=":", label="blind guessing")
-    for fpr in (0.001, 0.01):
-        share = certificate.true_positive_rate(fpr)
-        ax.plot([fpr], [share], "o", ms=6, color=BLUE, mec="white")
-        ax.annotate(percent(share), (fpr, share), (-4, 8), textcoords="offset points", ha="right", color=BLUE)
-    _log_percent(ax, low)
-    ax.set_xlabel("others wrongly accused (false positive rate)")
-    ax.set_ylabel("participants recognised (true positive rate)")
-    _title(ax, "Recognising people, against false alarms", "The most exposed person; both axes logarithmic")
-    _legend(ax, loc="lower right")
-
-
 def _draw_before_and_after(ax: Axes, certificate: Certificate, exact_success: float) -> None:
     bars = (
         ("a coin flip,\nno release", 0.5, "50 %", "#9AA5B1"),
@@ -276,14 +188,6 @@ def _frame(ax: Axes) -> None:
         axis.labelpad = 7
 
 
-def _log_percent(ax: Axes, low: float) -> None:
-    ax.set(xscale="log", yscale="log", xlim=(low, 1.15), ylim=(low, 1.15))
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:g} %"))
-        axis.set_minor_formatter(NullFormatter())
-    _frame(ax)
-
-
 def _title(ax: Axes, title: str, subtitle: str) -> None:
     ax.set_title(title, loc="left", size=13, weight="bold", color=INK, pad=25)
     ax.annotate(subtitle, (0, 1), (0, 9), xycoords="axes fraction", textcoords="offset points", color=FAINT, size=10)
@@ -296,10 +200,6 @@ def _custodian(figure: Figure, why: str) -> None:
 def _legend(ax: Axes, **options: Any) -> None:
     box = ax.legend(fontsize=9, labelcolor=INK, framealpha=0.92, edgecolor="none", **options)
     box.set_zorder(10)
-
-
-def _standing(certificate: Certificate) -> str:
-    return "certified" if certificate.is_guarantee else f"{certificate.kind}, no guarantee"
 
 
 def _rgb(colour: str) -> tuple[float, float, float]:
