@@ -8,8 +8,9 @@
 * A python block with `title="name.py"` is written to that file instead, for commands that use it.
 * `title="..., not run here"` is for code of other libraries.
 
-Run as a program it checks the page on standard input in the current folder, in a process of its own: releases of
-one page are no business of another, nor of other tests.
+Pages run in processes of their own: releases of one page are no business of another, nor of other tests. After a
+change of words, `python -m tests.docs.pages docs/guides/faq.md` puts what is printed now where a page shows something
+else.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-__all__ = ["Block", "agree", "blocks", "faults"]
+__all__ = ["Block", "agree", "blocks", "faults", "renewed"]
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = {
@@ -101,7 +103,7 @@ def agree(shown: str, printed: str, exact: bool = False) -> bool:
 
 
 def _lines(text: str) -> str:
-    return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
+    return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n")
 
 
 def _form(text: str) -> str:
@@ -109,7 +111,16 @@ def _form(text: str) -> str:
     return re.sub(r"\[ | \]", lambda found: found[0].strip(), " ".join(masked.split()))
 
 
-def faults(text: str, folder: Path) -> list[str]:
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong at a line; where it is an output, what should stand there."""
+
+    line: int
+    words: str
+    printed: str | None = None
+
+
+def faults(text: str, folder: Path) -> list[Fault]:
     """What is wrong with a page, after running it in an empty folder below this one."""
     home, here = folder / "home", folder / "page"
     home.mkdir()
@@ -134,23 +145,36 @@ def faults(text: str, folder: Path) -> list[str]:
         check=False,
     )
     if done.returncode:
-        return [f"the page ended the process with status {done.returncode}: {done.stderr}"]
-    return json.loads(done.stdout.splitlines()[-1])
+        return [Fault(0, f"the page ended the process with status {done.returncode}: {done.stderr}")]
+    return [Fault(**one) for one in json.loads(done.stdout.splitlines()[-1])]
 
 
-def _faults(text: str) -> Iterator[str]:
+def renewed(text: str, folder: Path) -> str:
+    """The page with outputs as they are printed now, where they differ from what it shows."""
+    lines = text.splitlines(keepends=True)
+    shown = {block.shown.line: block.shown for block in blocks(text) if block.shown}
+    for fault in reversed(faults(text, folder)):
+        if fault.printed is None:
+            raise SystemExit(f"line {fault.line}: {fault.words}")
+        start = fault.line
+        lines[start : start + shown[fault.line].body.count("\n")] = [_lines(fault.printed) + "\n"]
+    return "".join(lines)
+
+
+def _faults(text: str) -> Iterator[Fault]:
     namespace = {"__name__": "__main__"}
     for block in blocks(text):
         if block.kind not in ("python", "console", "text"):
-            yield f"line {block.line}: {block.info!r} is no kind of block that is checked"
+            yield Fault(block.line, f"{block.info!r} is no kind of block that is checked")
         if not block.runs:
             continue
         wrong, printed = _python(block, namespace) if block.kind == "python" else _console(block)
         if wrong:
-            yield f"line {block.line}: {wrong}"
+            yield Fault(block.line, wrong)
             return  # what follows may need it
         if block.shown and not agree(block.shown.body, printed, block.shown.exact):
-            yield f"line {block.shown.line}: the page shows\n{block.shown.body}\nand this was printed:\n{printed}"
+            words = f"the page shows\n{block.shown.body}\nand this was printed:\n{printed}"
+            yield Fault(block.shown.line, words, printed)
 
 
 def _python(block: Block, namespace: dict[str, object]) -> tuple[str, str]:
@@ -188,6 +212,16 @@ def _console(block: Block) -> tuple[str, str]:
     return "", printed
 
 
+def _renew(names: list[str]) -> None:
+    for name in names:
+        path = Path(name)
+        with tempfile.TemporaryDirectory() as folder:
+            path.write_text(renewed(path.read_text(), Path(folder)))
+
+
 if __name__ == "__main__":
-    sys.path[0] = ""  # modules are found in the page's folder, as in a session of one's own
-    print(json.dumps(list(_faults(sys.stdin.read()))))
+    if sys.argv[1:]:
+        _renew(sys.argv[1:])
+    else:
+        sys.path[0] = ""  # modules are found in the page's folder, as in a session of one's own
+        print(json.dumps([asdict(fault) for fault in _faults(sys.stdin.read())]))

@@ -47,7 +47,10 @@ def demo_command(
     cap: Annotated[float, typer.Option(help="Most success at guessing whether a person took part.")] = 0.55,
     worlds: Annotated[int, typer.Option(help="Possible worlds to simulate.")] = 1024,
 ) -> None:
-    """Private means and private K-Means on data that scikit-learn ships, with pictures and certificates."""
+    """Two private releases, start to end, on bundled data.
+
+    Means and a K-Means on data that scikit-learn ships, with pages, pictures and certificates.
+    """
     with _ending():
         from leakcap.cli.demo import run
 
@@ -56,42 +59,72 @@ def demo_command(
 
 @app.command("release")
 def release_command(
-    data: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", show_default=False)],
+    data: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="DATA", show_default=False)],
     fn: Annotated[
         str,
-        typer.Option(help="mean, median, quantile, covariance, histogram, or module:function.", show_default=False),
+        typer.Option(
+            help="mean, median, quantile, covariance, histogram, or module:function.",
+            show_default=False,
+            metavar="NAME",
+        ),
     ],
     cap: Annotated[
         list[str],
-        typer.Option(help="What to cap, for example membership=0.55. Repeat it for several.", show_default=False),
+        typer.Option(
+            help="What to cap, for example membership=0.55. Repeat it for several.", show_default=False, metavar="CAP"
+        ),
     ],
-    out: Annotated[Path, typer.Option(help="Folder for what is written: public/ and custodian/.", show_default=False)],
-    columns: Annotated[list[str] | None, typer.Option(help="Columns to use: age,height.", show_default=False)] = None,
+    out: Annotated[
+        Path,
+        typer.Option(help="Folder for what is written: public/ and custodian/.", show_default=False, metavar="FOLDER"),
+    ],
+    columns: Annotated[
+        list[str] | None, typer.Option(help="Columns to use: age,height.", show_default=False, metavar="NAMES")
+    ] = None,
     unit: Annotated[
-        str | None, typer.Option(help="Column that says whose row it is, such as a patient number.")
+        str | None, typer.Option(help="Column that says whose row it is, such as a patient number.", metavar="NAME")
     ] = None,
     strata: Annotated[
-        list[str] | None, typer.Option(help="Columns whose groups every world holds in proportion.")
+        list[str] | None, typer.Option(help="Columns whose groups every world holds in proportion.", metavar="NAMES")
     ] = None,
-    q: Annotated[list[float] | None, typer.Option("--q", help="Which quantiles, for --fn quantile.")] = None,
-    bins: Annotated[list[str] | None, typer.Option(help="Bins of a histogram: 0,18,65,120 or 0:100:10.")] = None,
-    levels: Annotated[list[str] | None, typer.Option(help="Categories of a column: sex=female,male.")] = None,
-    missing: Annotated[str, typer.Option(help="Rows with missing values: refuse or drop.")] = "refuse",
-    worlds: Annotated[int, typer.Option(help="Possible worlds to simulate.")] = 1024,
-    rate: Annotated[str, typer.Option(help="Share of the pool in a world: 1/2, 1/k or (k-1)/k.")] = "1/2",
-    mode: Annotated[str, typer.Option(help="exact, confidence or empirical.")] = "exact",
-    confidence: Annotated[float, typer.Option(help="That all certified figures hold together.")] = 1 - 1e-6,
-    draws: Annotated[int | None, typer.Option(help="Releases to certify with; chosen if left out.")] = None,
-    clip: Annotated[str | None, typer.Option(help="Bounds of the outputs: LOW,HIGH.")] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="Attributes of an estimator to leave out.")] = None,
-    public: Annotated[list[str] | None, typer.Option(help="A fact you declare public, for the certificate.")] = None,
-    workers: Annotated[int | None, typer.Option(help="Processes; all cores where it pays, if left out.")] = None,
+    q: Annotated[
+        list[float] | None, typer.Option("--q", help="Which quantiles, for --fn quantile.", metavar="SHARE")
+    ] = None,
+    bins: Annotated[
+        list[str] | None, typer.Option(help="Bins of a histogram: 0,18,65,120 or 0:100:10.", metavar="ENDS")
+    ] = None,
+    levels: Annotated[
+        list[str] | None, typer.Option(help="Categories of a column: sex=female,male.", metavar="NAMES")
+    ] = None,
+    missing: Annotated[str, typer.Option(help="Rows with missing values: refuse or drop.", metavar="WHAT")] = "refuse",
+    worlds: Annotated[int, typer.Option(help="Possible worlds to simulate.", metavar="NUMBER")] = 1024,
+    rate: Annotated[
+        str, typer.Option(help="Share of the pool in a world: 1/2, 1/k or (k-1)/k.", metavar="SHARE")
+    ] = "1/2",
+    mode: Annotated[str, typer.Option(help="exact, confidence or empirical.", metavar="NAME")] = "exact",
+    confidence: Annotated[float, typer.Option(help="That all certified figures hold together.", metavar="SHARE")] = 1
+    - 1e-6,
+    draws: Annotated[
+        int | None, typer.Option(help="Releases to certify with; chosen if left out.", metavar="NUMBER")
+    ] = None,
+    clip: Annotated[str | None, typer.Option(help="Bounds of the outputs: LOW,HIGH.", metavar="LOW,HIGH")] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Attributes of an estimator to leave out.", metavar="NAME")
+    ] = None,
+    public: Annotated[
+        list[str] | None, typer.Option(help="A fact you declare public, for the certificate.", metavar="WORDS")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes; all cores where it pays, if left out.", metavar="NUMBER")
+    ] = None,
     preview: Annotated[bool, typer.Option("--preview", help="Show expected errors and release nothing.")] = False,
     forget: Annotated[bool, typer.Option("--forget", help="Remove the plan after the release.")] = False,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Release a statistic or a model of a file, with a certificate. Run it again to resume.
+    """Release a statistic or a model of a file, certified.
+
+    Run the same command again to resume a run that was stopped or killed.
 
     Caps: membership=SUCCESS, mip=ETA, name=SUCCESS, precision=CLAIMS:AT_MOST, identification=SUCCESS,
     any=PRIOR:SUCCESS, mi=NATS, tpr=FPR:AT_MOST.
@@ -131,13 +164,18 @@ def explain_command(
     given: Annotated[
         list[str],
         typer.Argument(
-            help="One of mi=, eps=, eta=, success=; with eps also delta= and n=; prior=.", show_default=False
+            help="One of mi=, eps=, eta=, success=; with eps also delta= and n=; prior=.",
+            metavar="KEY=NUMBER",
+            show_default=False,
         ),
     ],
-    quiet: Quiet = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Bare lines without sentences.")] = False,
     json: Json = False,
 ) -> None:
-    """Turn privacy figures into each other: mi=0.05, eps=1 delta=1e-6, success=0.55 prior=0.5."""
+    """Turn privacy figures into each other.
+
+    For example: mi=0.05; eps=1 delta=1e-6; success=0.55 prior=0.5.
+    """
     with _ending():
         from leakcap.cli.explain import run
 
@@ -146,12 +184,16 @@ def explain_command(
 
 @app.command("check")
 def check_command(
-    certificate: Annotated[Path, typer.Argument(help="A certificate.json.", show_default=False)],
+    certificate: Annotated[Path, typer.Argument(help="A certificate.json.", metavar="CERT", show_default=False)],
     custodian: Annotated[Path, typer.Option(help="The custodian's folder of the same release.", show_default=False)],
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Recompute a certificate from the stored plan, and try it on fresh draws. Exit code 1 if it does not hold."""
+    """Recompute a certificate and say whether it holds.
+
+    From the plan that the custodian keeps; and the best attacker is tried on fresh draws. Exit code 1 if it does not
+    hold.
+    """
     with _ending():
         from leakcap.cli.check import run
 

@@ -18,10 +18,13 @@ from leakcap.errors import AlreadyReleased, InputError
 from leakcap.leakage.units import threads as cores
 from leakcap.planning import plan
 from leakcap.releases import Plan
+from leakcap.report.numbers import decimals_for, neat, outward, shown
 from leakcap.report.page import Answer
 from leakcap.wording import percent
 
 __all__ = ["Order", "run"]
+
+SHOWN = 20  # outputs on the terminal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,15 +141,10 @@ def refuse_second(out: Path) -> None:
 
 def _tell(made: Plan, answer: Answer, folders: Folders, terminal: Terminal, seconds: float, forgotten: bool) -> None:
     certificate = made.certificate
-    shown = 20
-    low, high = answer.low, answer.high
-    rows = [
-        (name, f"{answer.values[i]:.6g}", "" if low is None or high is None else f"{low[i]:.6g} to {high[i]:.6g}")
-        for i, name in enumerate(answer.names[:shown])
-    ]
-    terminal.table(("released", "answer", f"{100 * answer.level:g} % interval"), rows)
-    if len(answer.names) > shown:
-        terminal.say(f"... and {len(answer.names) - shown:,} more in answer.csv")
+    terminal.say("")
+    terminal.table(("released", "answer", f"{100 * answer.level:g} % interval"), _rows(answer))
+    if len(answer.names) > SHOWN:
+        terminal.say(f"... and {len(answer.names) - SHOWN:,} more in answer.csv")
     terminal.heading("What the best attacker can do with it")
     terminal.table(
         ("", "before", "after, at most"),
@@ -177,21 +175,32 @@ def _tell(made: Plan, answer: Answer, folders: Folders, terminal: Terminal, seco
     )
 
 
+def _rows(answer: Answer) -> list[tuple[str, str, str]]:
+    if answer.low is None or answer.high is None:
+        return [(name, neat(float(answer.values[i]), 6), "") for i, name in enumerate(answer.names[:SHOWN])]
+    rows = []
+    for i, name in enumerate(answer.names[:SHOWN]):
+        value, low, high = float(answer.values[i]), float(answer.low[i]), float(answer.high[i])
+        places = decimals_for((high - low) / 2)
+        if low == high:
+            rows.append((name, neat(value, 6), "exact"))
+        else:
+            rows.append((name, shown(value, places), " to ".join(outward(low, high, places))))
+    return rows
+
+
 def _tell_costs(made: Plan, question: Question, terminal: Terminal) -> None:
     """What the answer will be worth, before anything leaves."""
     summary = made.summary()
     names = question.names or summary.names
     rows = [
-        (
-            names[i],
-            f"{summary.answer[i]:.5g}",
-            *(f"{x[i]:.3g}" for x in (summary.error, summary.halving, summary.noise)),
-        )
-        for i in range(min(len(summary.answer), 20))
+        (name, *(neat(float(x[i])) for x in (summary.answer, summary.error, summary.halving, summary.noise)))
+        for i, name in enumerate(names[:SHOWN])
     ]
+    terminal.say("")
     terminal.table(("expected errors (for you alone)", "whole pool", "error", "halving", "noise"), rows)
-    if len(summary.answer) > 20:
-        terminal.say(f"... and {len(summary.answer) - 20:,} more")
+    if len(summary.answer) > SHOWN:
+        terminal.say(f"... and {len(summary.answer) - SHOWN:,} more")
     terminal.say("Nothing was released. The same command without --preview releases, and runs no world again.")
     errors = {name: float(error) for name, error in zip(names, summary.error, strict=False)}
     terminal.result({"preview": True, "expected_errors": errors})

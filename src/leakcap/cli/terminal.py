@@ -145,7 +145,7 @@ def forecast_in_words(state: Progress) -> str:
 
 def seconds_in_words(seconds: float) -> str:
     if seconds < 0.95:
-        return f"{max(1000 * seconds, 0.1):.2g} ms"
+        return f"{1000 * seconds:.0f} ms" if seconds > 0.0095 else f"{max(1000 * seconds, 0.1):.1g} ms"
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = seconds / 60
