@@ -40,7 +40,7 @@ PROGRAMS = {
     "ls": ["ls"],
 }
 FENCE = re.compile(r"^(?P<fence>`{3,}) *(?P<info>[^\n]*)\n(?P<body>.*?)^(?P=fence) *$", re.MULTILINE | re.DOTALL)
-NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\d[\d,]*(\.\d+)?([eE][-+]?\d+)?")
+NUMBER = re.compile(r"(?<![A-Za-z_])[-+\u2212]?\d[\d,]*(\.\d+)?([eE][-+]?\d+)?")
 TIME = re.compile(r"# (ms|s|min|hours)\b")
 MINUTES = 5
 

@@ -6,6 +6,7 @@ already; 70 a defect of leakcap; 130 stopped by the user.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -210,7 +211,7 @@ def _ending(after_stop: str = "") -> Iterator[None]:
     except AlreadyReleased as error:
         code, words = 4, str(error)
     except (OutputError, NumericalError) as error:
-        code, words = 3, str(error)
+        code, words = 3, _as_options(str(error))
     except LeakcapError as error:
         code, words = 2, str(error)
     except KeyboardInterrupt:
@@ -218,6 +219,12 @@ def _ending(after_stop: str = "") -> Iterator[None]:
     except Exception as error:
         code, words = 70, _defect(error)
     _fail(words, code)
+
+
+def _as_options(words: str) -> str:
+    """What the library says of its arguments, as options of the command line."""
+    words = re.sub(r"drop=\[([^\]]*)\]", lambda found: "--drop " + re.sub(r"['\s]", "", found[1]), words)
+    return words.replace("clip=(low, high)", "--clip LOW,HIGH").replace("draws=", "--draws")
 
 
 def _defect(error: BaseException) -> str:

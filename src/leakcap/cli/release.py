@@ -89,7 +89,7 @@ def run(order: Order, quiet: bool = False, json: bool = False) -> None:
             confidence=order.confidence,
             draws=order.draws,
             public=(*question.public, *order.public),
-            drop=order.drop,
+            drop=_split(order.drop),
             workers=order.workers or cores(),
             progress=watch,
             checkpoint=folders.plan,

@@ -44,21 +44,26 @@ class Checkpoint:
         """
         vault = Vault.open(Path(folder))
         stored = vault.read("start")
-        if stored is None:
-            seed = secrets.randbits(128) if entropy is None else entropy
-            try:
-                vault.write("start", json.dumps({"entropy": seed, "identity": dict(identity)}).encode(), exclusive=True)
-            except FileExistsError:
-                raise InputError("another run has just begun in this checkpoint folder; wait for it") from None
-            return cls(vault, seed)
-        start = json.loads(stored)
-        other = sorted(what for what, mark in start["identity"].items() if identity.get(what) != mark)
-        if other:
-            raise InputError(
-                f"the checkpoint {folder} belongs to another run: {', '.join(other)} differ. Use the settings it was "
-                "begun with, or another folder"
-            )
-        return cls(vault, start["entropy"])
+        start = json.loads(stored) if stored else None
+        if start is not None:
+            other = sorted(what for what, mark in start["identity"].items() if identity.get(what) != mark)
+            if not other:
+                return cls(vault, start["entropy"])
+            if vault.read("release") is not None:
+                raise InputError(f"{folder} holds another release: {', '.join(other)} differ. Use another folder")
+            if vault.read("form") is not None:
+                raise InputError(
+                    f"{folder} holds a run that has begun otherwise: {', '.join(other)} differ. Go on as it was begun, "
+                    "use another folder, or remove this one: nothing was released from it"
+                )
+        # A new run; or one that ended before anything was learnt from it, and is begun again otherwise.
+        seed = secrets.randbits(128) if entropy is None else entropy
+        try:
+            record = json.dumps({"entropy": seed, "identity": dict(identity)}).encode()
+            vault.write("start", record, exclusive=start is None)
+        except FileExistsError:
+            raise InputError("another run has just begun in this checkpoint folder; wait for it") from None
+        return cls(vault, seed)
 
     @classmethod
     def stored(cls, folder: Path) -> Checkpoint:

@@ -1,4 +1,8 @@
-"""Fingerprints that tell whether a stored run and this one ask the same of the same data."""
+"""Fingerprints that tell whether a stored run and this one ask the same of the same data.
+
+A function counts as the same if its code, its defaults and what it has captured are; global variables that it reads
+are not looked at.
+"""
 
 from __future__ import annotations
 
@@ -17,27 +21,41 @@ def fingerprint(*things: Any) -> str:
     """Equal for equal data, settings and code, in every process; custodian side, because data can be guessed by it."""
     digest = hashlib.sha256()
     for part in things:
-        for piece in _pieces(part):
+        for piece in _pieces(part, ()):
             digest.update(piece.encode() + b"\0")
     return digest.hexdigest()
 
 
-def _pieces(thing: Any) -> Iterator[str]:
-    if isinstance(thing, functools.partial):
+def _pieces(thing: Any, inside: tuple[Any, ...]) -> Iterator[str]:
+    """`inside` are the functions that hold this one: a function may have captured itself."""
+    if any(thing is outer for outer in inside):
+        yield "itself"
+    elif isinstance(thing, functools.partial):
         yield "partial"
-        yield from _pieces(thing.func)
+        yield from _pieces(thing.func, (*inside, thing))
         yield _contents((thing.args, sorted(thing.keywords.items())))
     elif isinstance(thing, types.MethodType):
-        yield from _pieces(thing.__func__)
+        yield from _pieces(thing.__func__, (*inside, thing))
         yield _contents(thing.__self__)
     elif isinstance(thing, types.FunctionType):
         yield f"{thing.__module__}.{thing.__qualname__}"
         yield from _code(thing.__code__)
         yield _contents((thing.__defaults__, thing.__kwdefaults__))
+        for cell in thing.__closure__ or ():
+            yield from _pieces(_captured(cell), (*inside, thing))
     elif callable(thing):
         yield f"{type(thing).__module__}.{type(thing).__qualname__}.{getattr(thing, '__qualname__', '')}"
+        if not isinstance(thing, (type, types.BuiltinFunctionType)):
+            yield _contents(thing)
     else:
         yield _contents(thing)
+
+
+def _captured(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not assigned yet
+        return None
 
 
 def _code(code: types.CodeType) -> Iterator[str]:
@@ -47,7 +65,9 @@ def _code(code: types.CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from _code(constant)
-        elif isinstance(constant, (str, bytes, int, float, complex, bool, tuple, type(None))):
+        elif isinstance(constant, frozenset):
+            yield repr(sorted(map(repr, constant)))
+        else:
             yield repr(constant)
 
 
