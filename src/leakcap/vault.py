@@ -49,11 +49,17 @@ def write_private(path: Path, content: bytes, exclusive: bool = False) -> None:
             os.link(written, path)  # unlike a rename, it never replaces
         else:
             os.replace(written, path)
-            return
+        _settle(path.parent)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        reason = error.strerror
+    else:
+        return
     finally:
-        with suppress(FileNotFoundError):
+        with suppress(OSError):
             os.unlink(written)
-    _settle(path.parent)
+    raise InputError(f"cannot write {path} ({reason}): make room, or choose a folder on a local disk of your own")
 
 
 def read_private(path: Path) -> bytes:

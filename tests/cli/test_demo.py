@@ -152,7 +152,7 @@ def test_exact_answers_give_everybody_away():
 
 
 def test_the_command_starts_without_loading_what_it_does_not_need():
-    heavy = "matplotlib", "sklearn", "pandas", "numba", "torch", "joblib"
+    heavy = "numpy", "scipy", "matplotlib", "sklearn", "pandas", "numba", "torch", "joblib"
     code = f"import sys, leakcap.cli; print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
     assert done.stdout.strip() == "[]"
