@@ -141,7 +141,7 @@ class Frame:
                 with checkpoint.alone():
                     tried = Attempts(self.gamma, TRIES * checkpoint.place(fingerprint(caps)))
             told = _Stages(watch, simulation)
-            told(0.0)
+            told.searching()
             return modes.exact(space, worlds, caps, tried, stream(entropy, 1 + tried.made), settings, told)
 
         return again
@@ -151,14 +151,19 @@ class _Stages:
     """Tells how far the search and the certificate are."""
 
     def __init__(self, watch: Watcher, simulation: Outputs) -> None:
-        self._watch, self._forecast, self._started = watch, simulation.forecast, time.perf_counter()
+        self._watch, self._forecast = watch, simulation.forecast
+        self._behind, self._since = 0.0, 0.0
+
+    def searching(self) -> None:
+        self._watch(Progress(0, 0, 0.0, self._forecast, stage="noise"))
 
     def __call__(self, share: float) -> None:
-        seconds = time.perf_counter() - self._started
-        if not share:
-            self._watch(Progress(0, 0, seconds, self._forecast, stage="noise"))
-        else:
-            self._watch(Progress(int(100 * share), 100, seconds, self._forecast, stage="certificate"))
+        """A share of the certifying pass is done; a smaller one than before means that a new attempt has begun."""
+        now = time.perf_counter()
+        if share < self._behind or not self._since:
+            self._since = now
+        self._behind = share
+        self._watch(Progress(int(100 * share), 100, now - self._since, self._forecast, stage="certificate"))
 
 
 def digest(worlds: Worlds) -> str:
