@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,7 @@ def plan(
         checks.count(at_least=256, draws=draws)
     if isinstance(drop, str) or isinstance(public, str):
         raise InputError("drop and public must be lists of names, such as drop=['labels_']")
-    gamma = 1 - checks.fraction(confidence=confidence)
+    gamma = float(1 - Fraction(repr(checks.fraction(confidence=confidence))))  # 1 - 0.999999 is more than 1e-6
     if seed is not None:
         checks.count(at_least=0, seed=seed)
     pool = Pool(data)

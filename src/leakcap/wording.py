@@ -42,7 +42,7 @@ def _lines(cert: Certificate) -> Iterator[str]:
     yield from _section("What leaves without noise", unnoised(cert))
     yield from _list("Known about the whole pool (says nothing about who took part)", cert.pool_public)
     if cert.declared_public:
-        yield from _list("Declared public by the custodian", cert.declared_public)
+        yield from _list("Declared by the custodian, not checked", cert.declared_public)
     yield from _list("Not promised", cert.not_promised)
     yield from _list("Assumed", cert.assumptions)
     yield from _section("How it was certified", method(cert))
@@ -79,13 +79,13 @@ def rows(cert: Certificate) -> Iterator[tuple[str, float, float]]:
     """What an attacker may try, its chance without the release, and the bound on its chance with it."""
     yield "guess whether a given person took part", 0.5, cert.membership_success
     for fpr in (0.01, 0.001):
-        yield f"recognise a participant, {100 * fpr:g} % false alarms", fpr, cert.true_positive_rate(fpr)
+        yield f"recognise participants, accusing {100 * fpr:g} % of others", fpr, cert.true_positive_rate(fpr)
     yield "name one participant of their choice", cert.sampling_rate, cert.name_a_member_success
     for prior in (0.5, 0.01):
         yield f"any question about who took part, {100 * prior:g} % before", prior, cert.posterior(prior)
     if cert.mode == "exact":
         least = 1 / cert.worlds
-        yield "name the whole secret world", least, cert.posterior(least)
+        yield "tell of everybody at once whether they took part", least, cert.posterior(least)
 
 
 def _table(cert: Certificate) -> Iterator[str]:

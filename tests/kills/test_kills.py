@@ -19,7 +19,7 @@ from leakcap.simulate.checkpoint import Checkpoint
 from . import jobs
 from .killing import PYTHON, Moment, log, moments, run, stored_worlds
 
-PUBLIC = {"answer.csv", "answer.json", "certificate.html", "certificate.json"}
+PUBLIC = {"README.txt", "answer.csv", "answer.json", "certificate.html", "certificate.json"}
 # Anywhere from the start of Python to the last file: signs in the folder, and seconds after them.
 IN_A_PLAN = {"": 6.0, "start": 1.0, "form": 0.5, "worlds-*": 3.0, "whole pool": 0.5, "caps": 1.0, "release": 0.05}
 IN_A_RELEASE = {f"custodian/plan/{sign}" if sign else "": wait for sign, wait in IN_A_PLAN.items()} | {

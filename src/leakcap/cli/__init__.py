@@ -118,6 +118,10 @@ def release_command(
     workers: Annotated[
         int | None, typer.Option(help="Processes; all cores where it pays, if left out.", metavar="NUMBER")
     ] = None,
+    title: Annotated[str, typer.Option(help="Title of the public page.", metavar="WORDS", show_default=False)] = "",
+    issuer: Annotated[
+        str, typer.Option(help="Who publishes it, for the public page.", metavar="WORDS", show_default=False)
+    ] = "",
     preview: Annotated[bool, typer.Option("--preview", help="Show expected errors and release nothing.")] = False,
     forget: Annotated[bool, typer.Option("--forget", help="Remove the plan after the release.")] = False,
     quiet: Quiet = False,
@@ -154,6 +158,8 @@ def release_command(
             drop=tuple(drop or ()),
             public=tuple(public or ()),
             workers=workers,
+            title=title,
+            issuer=issuer,
             preview=preview,
             forget=forget,
         )

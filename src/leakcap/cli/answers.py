@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import pickle
@@ -29,38 +30,48 @@ README = (
     "              vault extra is installed. Remove it when no check will be needed any more.\n\n"
     "What may be published lies in ../public.\n"
 )
+PUBLIC_README = (
+    "Open certificate.html: what was released, and what anybody can learn from it at most.\n"
+    "The numbers are in answer.csv. answer.json and certificate.json are for programs.\n"
+)
 DENSE = 512  # outputs up to which the noise between pairs of outputs is drawn
 
 
-def table_of(release: Release, title: str, names: tuple[str, ...] | None) -> Answer:
+def table_of(release: Release, title: str, names: tuple[str, ...] | None, issuer: str = "") -> Answer:
     """The released numbers with names and error bars, rounded to digits that mean something."""
     values = release.outputs
     labels = names or release.names or tuple(f"output {i + 1}" for i in range(len(values)))
     try:
         low, high = release.interval(LEVEL)
     except InputError:
-        return Answer(title, labels, values, None, None, LEVEL)
+        return Answer(title, labels, values, None, None, LEVEL, issuer)
     width = (high - low) / 2
     value = _rounded(values, width)
-    return Answer(title, labels, value, _rounded(value - width, width), _rounded(value + width, width), LEVEL)
+    low, high = _rounded(value - width, width), _rounded(value + width, width)
+    return Answer(title, labels, value, low, high, LEVEL, issuer)
 
 
 def public_files(release: Release, answer: Answer) -> dict[str, str | bytes]:
     """What may be published; made from the release alone."""
     rows = _rows(answer)
+    certificate = release.certificate.to_json()
     files: dict[str, str | bytes] = {
+        "README.txt": PUBLIC_README,
         "answer.json": json.dumps(
             {
                 "question": answer.title,
                 "answer": rows,
+                "note": "Computed on a secret random part of the data, and noised: certificate.html explains it.",
                 "interval": f"holds the answer on the whole pool with probability {answer.level:g} or more, each",
+                "issuer": answer.issuer,
                 "certificate": "certificate.json",
+                "certificate_sha256": hashlib.sha256(certificate.encode()).hexdigest(),
             },
             indent=1,
             ensure_ascii=False,
         ),
         "answer.csv": _csv(list(rows[0]), [list(row.values()) for row in rows]),
-        "certificate.json": release.certificate.to_json(),
+        "certificate.json": certificate,
         "certificate.html": public_page(release.certificate, answer),
     }
     if is_estimator(release.value):

@@ -212,7 +212,8 @@ def _release(teller: Teller, fn: Callable[..., Any], X: Floats, **options: Any) 
 def _save(files: Files, name: str, plan: lc.Plan, release: lc.Release, answer: Answer, limit: lc.caps.Cap) -> None:
     """Certificate as record and page for everybody; for the custodian the report with worlds and exposure."""
     for kind, content in public_files(release, answer).items():
-        files.publish(f"{name}-{kind}", content)
+        if kind != "README.txt":
+            files.publish(f"{name}-{kind}", content)
     kept = custodian_files(plan, answer, [limit], None)
     for kind in ("report.html", "exposure.csv"):
         files.keep(f"{name}-{kind}", kept[kind])

@@ -51,6 +51,8 @@ class Order:
     drop: tuple[str, ...] = ()
     public: tuple[str, ...] = ()
     workers: int | None = None
+    title: str = ""
+    issuer: str = ""
     preview: bool = False
     forget: bool = False
 
@@ -98,7 +100,7 @@ def run(order: Order, quiet: bool = False, json: bool = False) -> None:
         _tell_costs(made, question, terminal)
         return
     released = made.release()
-    answer = table_of(released, question.title, question.names)
+    answer = table_of(released, order.title or question.title, question.names, order.issuer)
     people = None if question.unit is None else np.unique(question.unit)
     for name, text in custodian_files(made, answer, caps, people).items():
         folders.keep(name, text)
@@ -150,8 +152,8 @@ def _tell(made: Plan, answer: Answer, folders: Folders, terminal: Terminal, seco
         ("", "before", "after, at most"),
         [
             ("guess whether a given person took part", "50 %", percent(certificate.membership_success)),
-            ("recognise a participant at 1 % false alarms", "1 %", percent(certificate.true_positive_rate(0.01))),
-            ("guess anything that had a 1 % chance", "1 %", percent(certificate.posterior(0.01))),
+            ("recognise participants, accusing 1 % of others", "1 %", percent(certificate.true_positive_rate(0.01))),
+            ("any question about who took part, 1 % before", "1 %", percent(certificate.posterior(0.01))),
         ],
     )
     for one in certificate.capped:

@@ -52,16 +52,17 @@ class Mechanism(Protocol):
 POOL_PUBLIC = (
     "Published: the figures on this page, the error bars, the number of units, the form of the answer (shape, keys, "
     "labels) and the grid on which it leaves.",
-    "Not published, but the promise does not rest on hiding it: the mean answer over worlds, and the shape and scale "
-    "of the noise.",
+    "Need not be hidden, because the promise holds against attackers who know it: the mean answer over worlds, and the "
+    "shape and scale of the noise.",
 )
 NOT_PROMISED = (
-    "Whether a person's data are in the pool at all: the promise is about who of the pool was used.",
-    "Conclusions about people from what the answer truly says about the whole pool.",
-    "Several releases together: this certificate stands alone. A second release of the same data, with a fresh "
-    "secret, is covered by neither.",
-    "Attackers who learn participants' names elsewhere, beyond the numbers certified for them.",
-    "Timing, memory use and whatever the custodian tells besides the released value.",
+    "It is not hidden that a person's data are in the pool: the promise is about who of the pool was used.",
+    "What the answer says about people in general may be applied to anybody: that is what it is published for.",
+    "A second answer from the same data is not covered: each certificate stands alone, and two releases together can "
+    "tell more than either of them says.",
+    "Attackers who learn from elsewhere who took part do better: the figures for attackers who know participants say "
+    "how much.",
+    "Nothing else that the custodian lets out is covered: timing, memory use, remarks.",
 )
 ASSUMPTIONS = (
     "Nobody but the custodian learns the secret world or the noise; both come from the operating system.",

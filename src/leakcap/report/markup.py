@@ -23,6 +23,8 @@ def shortened(name: str) -> str:
 
 
 def paragraph(words: str, kind: str = "") -> str:
+    if not words:
+        return ""
     return f'<p class="{kind}">{text(words)}</p>' if kind else f"<p>{text(words)}</p>"
 
 

@@ -27,6 +27,7 @@ class Answer:
     low: Floats | None
     high: Floats | None
     level: float = 0.95
+    issuer: str = ""
 
     def __post_init__(self) -> None:
         if (self.low is None) != (self.high is None):

@@ -14,7 +14,7 @@ from leakcap.report.markup import bullets, paragraph, section, table, text
 from leakcap.report.numbers import bound, neat, of_hundred
 from leakcap.report.pictures import leakage_picture, roc_picture
 from leakcap.report.records import Answer
-from leakcap.report.words import UNBROKEN, at_most, attacker, headline, in_short, part, what_was_done
+from leakcap.report.words import UNBROKEN, at_most, attacker, headline, if_they_know, in_short, part, what_was_done
 
 if TYPE_CHECKING:
     from leakcap.certificate import CappedFigure, Certificate
@@ -45,7 +45,7 @@ def warning(cert: Certificate) -> str:
 
 def heading(cert: Certificate, answer: Answer | None, tag: str = "h1") -> str:
     """The title, and the whole promise in one sentence."""
-    kind = f"leakcap certificate · {cert.kind}"
+    kind = "leakcap certificate" + (f" · issued by {answer.issuer}" if answer and answer.issuer else "")
     title = "Certificate of a private release" if answer is None else answer.title
     return (
         f'<header><p class="kicker">{text(kind)}</p><{tag}>{text(title)}</{tag}>'
@@ -60,7 +60,8 @@ def first_screen(cert: Certificate) -> str:
             '<div class="screen">',
             '<div class="told">',
             f'<div class="card"><h2>The game: what was done</h2>{paragraph(what_was_done(cert))}</div>',
-            f'<div class="card"><h2>The attacker: who is meant</h2>{paragraph(attacker(cert))}</div>',
+            f'<div class="card"><h2>The attacker: who is meant</h2>{paragraph(attacker(cert))}'
+            f"{paragraph(if_they_know(cert))}</div>",
             "</div>",
             compared(cert),
             not_promised(cert),
@@ -104,8 +105,8 @@ def answer_section(answer: Answer) -> str:
     words = "What was released, and all that was."
     if answer.low is not None:
         words += (
-            f" The interval holds the answer on the whole pool with {100 * answer.level:g} % probability: it allows "
-            "for the noise and for the part of the pool that was not used."
+            f" Each interval holds the answer on the whole pool with {100 * answer.level:g} % probability or more: it "
+            "allows for the noise and for the part of the pool that was not used. Its ends are rounded outwards."
         )
     return section(
         "The answer",
@@ -125,7 +126,9 @@ def details(cert: Certificate) -> str:
             section("Attackers who already know some participants", *_collusion(cert)),
             section("What leaves without noise", paragraph(wording.unnoised(cert))),
             section("Known about the whole pool", *_listed(cert.pool_public, "It says nothing about who took part.")),
-            section("Declared public by the custodian", bullets(cert.declared_public)) if cert.declared_public else "",
+            section("Declared by the custodian, not checked", bullets(cert.declared_public))
+            if cert.declared_public
+            else "",
             section("Not promised, in full", bullets(cert.not_promised), anchor="not-promised"),
             section("Assumed", bullets(cert.assumptions)),
             section("How it was certified", *_method(cert)),
@@ -142,7 +145,11 @@ def attack_table(cert: Certificate) -> str:
     rows.append(
         ("Information about the secret, in nats (1 nat is 1.44 yes-or-no answers)", "0", f"<b>{_nats(cert)}</b>")
     )
-    return table(("What the best attacker may try", "before", f"after, {at_most(cert)}"), rows, "attacks")
+    return table(("What the best attacker may try", "before", f"after, {at_most(cert)}"), rows, "attacks") + paragraph(
+        "“Any question” is a ceiling for the most favourable question that anybody could invent, also about many "
+        "people together. About one person named in advance, the first line counts.",
+        "small",
+    )
 
 
 def _spaced(words: str) -> str:
@@ -163,7 +170,7 @@ def _cap(one: CappedFigure) -> str:
     if one.cap == "MutualInformation":
         found, limit = f"{math.ceil(one.certified * 1e5 - 1e-9) / 1e5:.5f}", f"{one.limit:g}"
     else:
-        found, limit = wording.percent(one.certified, 3), f"{100 * one.limit:g} %"
+        found, limit = bound(one.certified), f"{100 * one.limit:g} %"
     start = "<li><b>Cap kept:</b>" if kept else '<li class="broken"><b>CAP NOT KEPT:</b>'
     return f"{start} {text(_spaced(one.meaning))} (certified {found}, limit {limit})</li>"
 

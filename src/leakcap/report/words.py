@@ -9,7 +9,7 @@ from leakcap.report.numbers import bound
 if TYPE_CHECKING:
     from leakcap.certificate import Certificate
 
-__all__ = ["UNBROKEN", "at_most", "attacker", "headline", "in_short", "part", "what_was_done"]
+__all__ = ["UNBROKEN", "at_most", "attacker", "headline", "if_they_know", "in_short", "part", "what_was_done"]
 
 UNBROKEN = "\u00a0"  # a space at which no line ends
 CLOSED = 100  # characters of a line that is meant to be short
@@ -30,12 +30,12 @@ def what_was_done(cert: Certificate) -> str:
     share = "" if cert.rate == "1/2" else f" ({cert.rate} of the pool)"
     if cert.mode != "exact":
         return (
-            f"{pool}The answer was computed on a secret random {part(cert)}{share} of it alone. The people in it "
-            f"“took part”. {noise}"
+            f"{pool}The answer was computed on a secret random {part(cert)}{share} of it alone. Being drawn into it is "
+            f"what “took part” means here. {noise}"
         )
     return (
         f"{pool}Of {cert.worlds:,} {part(cert, plural=True)}{share} drawn beforehand, one was picked in secret, and "
-        f"the answer was computed on the people in it alone. They “took part”. {noise}"
+        f"the answer was computed on the people in it alone. Being in it is what “took part” means here. {noise}"
     )
 
 
@@ -62,10 +62,31 @@ def headline(cert: Certificate) -> str:
         words = "This release tells nobody who took part: every guess stays as good as a coin flip."
     else:
         words = (
-            f"Whoever reads this release guesses whether a given person took part with at most {success} success. "
-            "A coin has 50 %."
+            f"Asked whether one person named in advance took part, whoever reads this release is right at most "
+            f"{success} of the time, a coin 50 %. {verdict(cert)}"
         )
     return words.replace(" %", f"{UNBROKEN}%")
+
+
+def verdict(cert: Certificate) -> str:
+    """The limits that were set, and whether they are kept."""
+    if not all(one.certified <= one.limit for one in cert.capped):
+        return "A limit that was set is NOT kept."
+    limits = [one.limit for one in cert.capped if one.cap == "Membership"]
+    if len(cert.capped) == len(limits) == 1:
+        return f"The limit set for it, {100 * limits[0]:g} %, is kept."
+    return "All limits that were set are kept."
+
+
+def if_they_know(cert: Certificate) -> str:
+    """What the attacker gains from knowing participants; empty where nothing is certified about it."""
+    told = [(k, cert.given(k)) for k, _ in cert.known_memberships]
+    certified = [(k, success) for k, success in told if success < 1]
+    if cert.mode != "exact" or cert.noised_directions == 0 or not certified:
+        return ""
+    chosen = [certified[0], *([certified[len(certified) // 2]] if len(certified) > 2 else []), certified[-1]]
+    words = ", ".join(f"{bound(success)} with {k}" for k, success in dict(chosen).items())
+    return f"If they know participants already, they do better: {words}, at most. So nobody may learn who took part."
 
 
 def at_most(cert: Certificate) -> str:
