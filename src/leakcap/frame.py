@@ -20,7 +20,7 @@ from leakcap.leakage.confidence import Attempts
 from leakcap.leakage.measures import needs
 from leakcap.modes.record import Draw, Rerun
 from leakcap.noise import OperatingSystem, Randomness, Seeded, subspace
-from leakcap.noise.calibrate import TRIES
+from leakcap.noise.calibrate import TRIES, Calibrated
 from leakcap.releases import Plan, Token
 from leakcap.simulate import Node, Outputs, Progress
 from leakcap.simulate.checkpoint import Checkpoint
@@ -99,8 +99,9 @@ class Frame:
         rerun: Rerun,
         draw: Draw,
         watch: Watcher,
+        recompute: bool = False,
     ) -> Plan:
-        """The plan for these outputs."""
+        """The plan for these outputs; `recompute` trusts no noise and no figure that the checkpoint has stored."""
         simulation = _clipped(simulation, self.limits(simulation.table.shape[1]))
         if not np.isfinite(simulation.table).all():
             raise OutputError(
@@ -109,7 +110,7 @@ class Frame:
                 "numbers can be bounded with clip=(low, high)"
             )
         settings = replace(self.settings, constants=_in_words(simulation.node))
-        again = self._certifier(simulation, worlds, settings, entropy, checkpoint, rerun, draw, watch)
+        again = self._certifier(simulation, worlds, settings, entropy, checkpoint, rerun, draw, watch, recompute)
         mechanism, certificate = again(self.caps)
         randomness: Randomness = OperatingSystem() if self.seed is None else Seeded(self.seed)
         return Plan(simulation, worlds, mechanism, certificate, again, randomness, token, checkpoint)
@@ -124,6 +125,7 @@ class Frame:
         rerun: Rerun,
         draw: Draw,
         watch: Watcher,
+        recompute: bool,
     ) -> Callable[[tuple[Cap, ...]], tuple[modes.Mechanism, Certificate]]:
         """From caps to noise and certificate, as often as the plan is recapped."""
         table = simulation.table
@@ -135,16 +137,40 @@ class Frame:
         attempts = Attempts(self.gamma)
 
         def again(caps: tuple[Cap, ...]) -> tuple[modes.Mechanism, Certificate]:
-            tried = attempts
+            tried, remember = attempts, _anew
             if checkpoint:
                 # Across processes every list of caps has attempts of its own, so that resuming draws the same draws.
                 with checkpoint.alone():
-                    tried = Attempts(self.gamma, TRIES * checkpoint.place(fingerprint(caps)))
+                    place = checkpoint.place(fingerprint(caps))
+                tried = Attempts(self.gamma, TRIES * place)
+                if not recompute:
+                    remember = _Memory(checkpoint, f"noise-{place}", fingerprint(space.coordinates))
             told = _Stages(watch, simulation)
             told.searching()
-            return modes.exact(space, worlds, caps, tried, stream(entropy, 1 + tried.made), settings, told)
+            rng = stream(entropy, 1 + tried.made)
+            return modes.exact(space, worlds, caps, tried, rng, settings, told, remember)
 
         return again
+
+
+def _anew(compute: Callable[[], Calibrated]) -> Calibrated:
+    return compute()
+
+
+@dataclass(frozen=True)
+class _Memory:
+    """Keeps a calibration in the checkpoint; it counts only for the very coordinates that it was made for."""
+
+    checkpoint: Checkpoint
+    name: str
+    coordinates: str
+
+    def __call__(self, compute: Callable[[], Calibrated]) -> Calibrated:
+        coordinates, found = self.checkpoint.kept(self.name) or ("", None)
+        if found is None or coordinates != self.coordinates:
+            found = compute()
+            self.checkpoint.keep(self.name, (self.coordinates, found))
+        return found
 
 
 class _Stages:

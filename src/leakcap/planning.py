@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import warnings
-from collections.abc import Callable, Iterable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -24,7 +25,7 @@ from leakcap.simulate import Pool, run_worlds
 from leakcap.simulate.checkpoint import Checkpoint
 from leakcap.simulate.identity import fingerprint
 from leakcap.simulate.progress import Watcher, watching
-from leakcap.simulate.run import one_answer, stored_outputs
+from leakcap.simulate.run import one_answer, stored_outputs, threads_for
 from leakcap.worlds import Units, independent_worlds
 
 __all__ = ["plan", "release", "stored_plan"]
@@ -131,7 +132,7 @@ def plan(
         def rerun(mask: Masks) -> Floats | None:
             """The answer in one more world, or None where it has not the agreed form."""
             try:
-                with warnings.catch_warnings():
+                with warnings.catch_warnings(), threads_for(workers in (None, 1)), _silence():
                     warnings.simplefilter("ignore")  # a warning heard only in some worlds would tell about this one
                     found, numbers = one_answer(fn, pool, units.rows_in(mask), dropped)
             except LeakcapError:
@@ -167,7 +168,7 @@ def stored_plan(checkpoint: str | Path, progress: bool | Watcher | None = None) 
     simulation = stored_outputs(possible, stored)
     token = Token(lambda: f"checkpoint {stored.entropy}")
     with watching(progress) as watch:
-        return frame.certified(simulation, possible, stored.entropy, token, stored, _no_data, _no_data, watch)
+        return frame.certified(simulation, possible, stored.entropy, token, stored, _no_data, _no_data, watch, True)
 
 
 def _no_data(_: Any) -> Any:
@@ -186,6 +187,13 @@ def _opened(
         "the settings": fingerprint(replace(frame, caps=()), sorted(drop)),
     }
     return Checkpoint.open(Path(folder), identity, frame.seed)
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """What a function prints about the secret world is not for any log."""
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
+        yield
 
 
 def _as_worlds(worlds: Any) -> int | Masks:

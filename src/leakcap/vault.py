@@ -90,6 +90,8 @@ class Vault:
     @classmethod
     def open(cls, folder: Path) -> Vault:
         """The vault in a folder, a new one if there is none."""
+        if os.name != "posix":
+            raise InputError("custodian files need an owner and a mode: use Linux, macOS, or WSL on Windows")
         private_folder(folder)
         header = folder / HEADER
         if not header.exists():

@@ -46,7 +46,8 @@ def _lines(cert: Certificate) -> Iterator[str]:
     yield from _list("Not promised", cert.not_promised)
     yield from _list("Assumed", cert.assumptions)
     yield from _section("How it was certified", method(cert))
-    yield f"Proofs: {', '.join(cert.theorems)} (docs/proofs). leakcap {cert.leakcap_version}."
+    proofs = f"Proofs: {', '.join(cert.theorems)} (docs/proofs). leakcap {cert.leakcap_version}."
+    yield from textwrap.wrap(proofs, WIDTH)
 
 
 def title(cert: Certificate) -> str:
@@ -94,7 +95,8 @@ def _table(cert: Certificate) -> Iterator[str]:
     yield _indented("information about the secret world, in nats", "0", f"{_up(cert.mutual_information, 4):.4f}")
     for one in cert.capped:
         kept = "kept" if one.certified <= one.limit else "NOT KEPT"
-        yield f"  Cap {kept}: {one.meaning} (certified {_up(one.certified, 5):.5f}, limit {one.limit:g})"
+        line = f"Cap {kept}: {one.meaning} (certified {_up(one.certified, 5):.5f}, limit {one.limit:g})"
+        yield from textwrap.wrap(line, WIDTH, initial_indent="  ", subsequent_indent="    ")
 
 
 def _row(what: str, before: str, after: str) -> str:

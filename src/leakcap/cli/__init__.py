@@ -98,7 +98,9 @@ def release_command(
         list[str] | None, typer.Option(help="Categories of a column: sex=female,male.", metavar="NAMES")
     ] = None,
     missing: Annotated[str, typer.Option(help="Rows with missing values: refuse or drop.", metavar="WHAT")] = "refuse",
-    worlds: Annotated[int, typer.Option(help="Possible worlds to simulate.", metavar="NUMBER")] = 1024,
+    worlds: Annotated[
+        int | None, typer.Option(help="Possible worlds to simulate: 1,024, or what divides evenly.", metavar="NUMBER")
+    ] = None,
     rate: Annotated[
         str, typer.Option(help="Share of the pool in a world: 1/2, 1/k or (k-1)/k.", metavar="SHARE")
     ] = "1/2",

@@ -21,6 +21,7 @@ from leakcap.releases import Plan
 from leakcap.report.numbers import decimals_for, neat, outward, shown
 from leakcap.report.page import Answer
 from leakcap.wording import percent
+from leakcap.worlds.draw import as_share
 
 __all__ = ["Order", "run"]
 
@@ -42,7 +43,7 @@ class Order:
     bins: tuple[str, ...] = ()
     levels: tuple[str, ...] = ()
     missing: str = "refuse"
-    worlds: int = 1024
+    worlds: int | None = None
     rate: str = "1/2"
     mode: str = "exact"
     confidence: float = 1 - 1e-6
@@ -82,7 +83,7 @@ def run(order: Order, quiet: bool = False, json: bool = False) -> None:
             question.fn,
             question.data,
             cap=caps,
-            worlds=order.worlds,
+            worlds=order.worlds or -(-1024 // as_share(rate).denominator) * as_share(rate).denominator,
             rate=rate,
             unit=question.unit,
             strata=question.strata,
@@ -156,6 +157,8 @@ def _tell(made: Plan, answer: Answer, folders: Folders, terminal: Terminal, seco
             ("any question about who took part, 1 % before", "1 %", percent(certificate.posterior(0.01))),
         ],
     )
+    if certificate.posterior(0.01) > 0.2:
+        terminal.say("Caps on one person say little about questions that concern many at once: see the last line.")
     for one in certificate.capped:
         kept = "kept" if one.certified <= one.limit else "NOT KEPT"
         terminal.say(f"Cap {kept}: {one.meaning}")

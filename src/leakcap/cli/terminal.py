@@ -48,7 +48,7 @@ class Terminal:
 
     def say(self, text: str) -> None:
         if self.talks:
-            self.out.print(Padding(text, (0, 2)))
+            self.out.print(Padding(text.replace(" %", "\u00a0%"), (0, 2)))
 
     def note(self, text: str) -> None:
         """Something for the person at the terminal, not part of the result."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from leakcap.leakage.confidence import Attempts
 from leakcap.leakage.measures import needs, prior, thresholds
 from leakcap.modes.record import ASSUMPTIONS, NOT_PROMISED, POOL_PUBLIC, Settings, capped_figures
 from leakcap.noise import GRID, Noise, Randomness, Subspace, calibrate, released_vector
+from leakcap.noise.calibrate import Calibrated
 from leakcap.version import __version__
 from leakcap.worlds import Worlds
 
@@ -46,24 +48,31 @@ def exact(
     rng: np.random.Generator,
     settings: Settings,
     share_done: Callable[[float], None] = lambda _: None,
+    remember: Callable[[Callable[[], Calibrated]], Calibrated] = lambda compute: compute(),
 ) -> tuple[OneOfTheWorlds, Certificate]:
-    """The finite game: everything about the attacker is computed, nothing about the data is estimated."""
+    """The finite game: everything about the attacker is computed, nothing about the data is estimated.
+
+    `remember` may know the outcome of the calibration from before.
+    """
     if space.rank == 0:
         deviations, step, distance, attempt = np.empty(0), GRID, 0.0, 0
         found = _nothing_leaks(worlds, caps)
     else:
-        done = calibrate(
-            space.coordinates,
-            space.variances,
-            worlds,
-            caps,
-            attempts,
-            rng,
-            settings.shape,
-            settings.floor,
-            settings.draws,
-            settings.memory,
-            share_done,
+        done = remember(
+            partial(
+                calibrate,
+                space.coordinates,
+                space.variances,
+                worlds,
+                caps,
+                attempts,
+                rng,
+                settings.shape,
+                settings.floor,
+                settings.draws,
+                settings.memory,
+                share_done,
+            )
         )
         deviations, step, distance, attempt = done.deviations, done.step, done.distance, done.attempt
         found = done.findings

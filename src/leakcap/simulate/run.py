@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -24,7 +25,7 @@ from leakcap.worlds import Units, Worlds
 
 SAVED = 0.05  # seconds of work after which answers are stored; a world that takes longer is stored at once
 SHORT = 2.0  # seconds of work for which no processes are started unless asked for
-__all__ = ["Outputs", "one_answer", "run_worlds", "stored_outputs"]
+__all__ = ["Outputs", "one_answer", "run_worlds", "stored_outputs", "threads_for"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +55,7 @@ def run_worlds(
     With a checkpoint, worlds whose answers it holds are not run.
     """
     workers = 1 if workers is None else checks.count(workers=workers)
-    task = _Task(fn, pool, units, worlds, frozenset(drop), checkpoint)
+    task = _Task(fn, pool, units, worlds, frozenset(drop), checkpoint, alone=workers == 1)
     run = _executor(backend, workers)
     first = checkpoint.kept("form") if checkpoint else None
     pair = [0, worlds.m // 2]
@@ -115,6 +116,18 @@ def _known(
     return table, done
 
 
+def threads_for(alone: bool) -> AbstractContextManager[Any]:
+    """Threads inside numerical libraries: all for one worker, one each for several.
+
+    Models keep the number of threads they were fitted with; it must be the same in every world.
+    """
+    if alone:
+        return nullcontext()
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(1)  # type: ignore[no-any-return]
+
+
 def one_answer(
     fn: Callable[..., Any], pool: Pool, rows: npt.NDArray[np.intp], drop: frozenset[str]
 ) -> tuple[Node, Vector]:
@@ -138,7 +151,11 @@ def refuse(places: list[Difference]) -> None:
     attributes = sorted(
         {path.rsplit(".", 1)[-1].split("[")[0] for path, reason in places if "." in path and PARAMETER not in reason}
     )
-    way_out = f"\nLeave them out of the release with drop={attributes!r}." if attributes else ""
+    way_out = (
+        f"\nIf the answer works without them, leave them out of the release with drop={attributes!r}."
+        if attributes
+        else ""
+    )
     raise OutputError("parts of the answer cannot be released:\n" + "\n".join(lines) + way_out)
 
 
@@ -209,16 +226,18 @@ class _Task:
     worlds: Worlds
     drop: frozenset[str]
     checkpoint: Checkpoint | None
+    alone: bool  # one worker may use all cores; several get one each, in whichever process a world is run
 
     def answer(self, world: int) -> tuple[Node, Vector]:
         return one_answer(self.fn, self.pool, self.units.rows_in(self.worlds.mask(world)), self.drop)
 
     def first(self, pair: list[int]) -> tuple[Node, npt.NDArray[np.float64], float]:
         """A world and its complement: the form of the answer, and the time of one world."""
-        started = time.perf_counter()
-        node, numbers = self.answer(pair[0])
-        seconds = time.perf_counter() - started
-        other, others = self.answer(pair[1])
+        with threads_for(self.alone):
+            started = time.perf_counter()
+            node, numbers = self.answer(pair[0])
+            seconds = time.perf_counter() - started
+            other, others = self.answer(pair[1])
         seconds = min(seconds, time.perf_counter() - started - seconds)  # the first call also warms up
         refuse([*node.refusals(), *node.differences(other)])
         if not node.size():
@@ -226,6 +245,10 @@ class _Task:
         return node, np.stack([numbers, others]), seconds
 
     def rest(self, node: Node, chosen: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
+        with threads_for(self.alone):
+            return self._rest(node, chosen)
+
+    def _rest(self, node: Node, chosen: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
         rows = np.empty((len(chosen), node.size()))
         kept, saved = 0, time.perf_counter()
         for i, world in enumerate(chosen):

@@ -181,6 +181,11 @@ class Sequence(Node):
             return "has different lengths in different worlds; return a fixed number of parts in a canonical order"
         return super().differs(other)
 
+    def labels(self, path: str = "") -> Iterator[str]:
+        for place, node in enumerate(self.nodes):
+            name, inner = _named(node)
+            yield from inner.labels(f"{path}[{place}]" if name is None else _below(path, name))
+
     def build(self, numbers: Vector) -> Any:
         built = self.build_children(numbers)
         return self.kind(*built) if hasattr(self.kind, "_fields") else self.kind(built)
@@ -244,6 +249,15 @@ class Table(Node):
                 yield from (_below(_below(path, row), column) for column in self.labels_[1])
 
 
+def _named(node: Node) -> tuple[str | None, Node]:
+    """A pair of a name and something goes by its name: the steps of a pipeline."""
+    if isinstance(node, Sequence) and len(node.nodes) == 2:
+        first, second = node.nodes
+        if isinstance(first, Constant) and isinstance(first.value, str):
+            return first.value, second
+    return None, node
+
+
 def _below(path: str, name: Any) -> str:
     return f"{path}, {name}" if path else str(name)
 
@@ -270,7 +284,7 @@ def same(a: Any, b: Any) -> bool:
         return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
     if isinstance(a, (float, np.floating)):
         return bool(a == b or (np.isnan(a) and np.isnan(b)))
-    if a is None or isinstance(a, (bool, int, str, bytes, np.generic)):
+    if a is None or isinstance(a, (bool, int, str, bytes, np.generic, np.dtype)):
         return bool(a == b)
     return a is b and _is_importable(a)
 
