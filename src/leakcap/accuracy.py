@@ -39,10 +39,12 @@ class Summary:
         return self.noise**2 / total
 
     def __str__(self) -> str:
-        lines = [f"{'output':<32}{'whole pool':>14}{'error':>12}{'halving':>12}{'noise':>12}"]
-        for i in range(min(len(self.answer), 20)):
+        names = [name[:47] for name in self.names[:20]]
+        width = max(32, *(len(name) + 1 for name in names))
+        lines = [f"{'output':<{width}}{'whole pool':>14}{'error':>12}{'halving':>12}{'noise':>12}"]
+        for i, name in enumerate(names):
             lines.append(
-                f"{self.names[i][:31]:<32}{self.answer[i]:>14.5g}{self.error[i]:>12.3g}"
+                f"{name:<{width}}{self.answer[i]:>14.5g}{self.error[i]:>12.3g}"
                 f"{self.halving[i]:>12.3g}{self.noise[i]:>12.3g}"
             )
         if len(self.answer) > 20:

@@ -75,7 +75,10 @@ class Node:
     def labels(self, path: str = "") -> Iterator[str]:
         """A name for each number, in order, for people to read."""
         for name, child in self.children():
-            yield from child.labels(_below(path, name[1:]) if name.startswith(".") else path + name)
+            if isinstance(child, Sequence) and child.nodes and all(_named(node)[0] for node in child.nodes):
+                yield from child.labels(path)  # the steps of a pipeline have names of their own
+            else:
+                yield from child.labels(_below(path, name[1:]) if name.startswith(".") else path + name)
 
 
 @dataclass(frozen=True, eq=False)
