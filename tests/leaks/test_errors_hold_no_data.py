@@ -268,6 +268,23 @@ INPUTS: dict[str, Callable[[], Any]] = {
 }
 
 
+class Fragile:
+    """A record that travels, and breaks on arrival, saying too much."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def __reduce__(self) -> Any:
+        return float, (f"no number: {self.value}",)
+
+
+def test_records_that_break_on_their_way_to_a_worker_are_not_quoted(caplog: Any, capfd: Any) -> None:
+    """The error is raised while a worker unpacks its task, outside of the function."""
+    records = [Fragile(one) for one in X[:, 0]]
+    call = lambda: lc.plan(len, records, backend="processes", workers=2, **SMALL)  # noqa: E731
+    assert "workers stopped" in refused(call, caplog, capfd)
+
+
 @pytest.mark.parametrize("name", INPUTS)
 def test_input_that_cannot_be_used_is_not_quoted(name: str, caplog: Any, capfd: Any) -> None:
     refused(INPUTS[name], caplog, capfd)
