@@ -26,6 +26,7 @@ from leakcap.simulate import Node, Outputs, Progress
 from leakcap.simulate.checkpoint import Checkpoint
 from leakcap.simulate.identity import fingerprint
 from leakcap.simulate.progress import Watcher
+from leakcap.version import __version__
 from leakcap.worlds import Worlds, draw_worlds, given_worlds, independent_worlds
 
 __all__ = ["Frame", "stream"]
@@ -140,11 +141,11 @@ class Frame:
             tried, remember = attempts, _anew
             if checkpoint:
                 # Across processes every list of caps has attempts of its own, so that resuming draws the same draws.
-                with checkpoint.alone():
+                with checkpoint.alone(patience=10):
                     place = checkpoint.place(fingerprint(caps))
                 tried = Attempts(self.gamma, TRIES * place)
                 if not recompute:
-                    remember = _Memory(checkpoint, f"noise-{place}", fingerprint(space.coordinates))
+                    remember = _Memory(checkpoint, f"noise-{place}", fingerprint(space.coordinates, __version__))
             told = _Stages(watch, simulation)
             told.searching()
             rng = stream(entropy, 1 + tried.made)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -26,6 +24,7 @@ from leakcap.simulate.checkpoint import Checkpoint
 from leakcap.simulate.identity import fingerprint
 from leakcap.simulate.progress import Watcher, watching
 from leakcap.simulate.run import one_answer, stored_outputs, threads_for
+from leakcap.simulate.silence import silenced
 from leakcap.worlds import Units, independent_worlds
 
 __all__ = ["plan", "release", "stored_plan"]
@@ -117,23 +116,25 @@ def plan(
     settings = modes.Settings(shape, float(floor), weights, draws, memory, seed is not None, tuple(public), ())
     frame = Frame(caps, units.count, _as_worlds(worlds), rate, per_unit, mode, gamma, clip, settings, seed)
     dropped = frozenset(drop)
-    stored = _opened(checkpoint, fn, (data, whose), frame, dropped)
-    entropy = stored.entropy if stored else secrets.randbits(128) if seed is None else seed
-    possible = frame.possible(entropy)
-    frame.refuse_impossible_caps(possible)
+    stored = None if checkpoint is None else Checkpoint.open(Path(checkpoint))
     with watching(progress) as watch:
-        later = frame.seconds_to_certify(possible) if progress else 0.0
         with stored.alone() if stored else nullcontext():
             if stored:
+                stored.begin(_identity(fn, (data, whose), frame, dropped), seed)
+            entropy = stored.entropy if stored else secrets.randbits(128) if seed is None else seed
+            possible = frame.possible(entropy)
+            frame.refuse_impossible_caps(possible)
+            if stored and stored.committed() is None:
                 stored.keep("frame", (frame, digest(possible)))
+            later = frame.seconds_to_certify(possible) if progress else 0.0
             simulation = run_worlds(fn, pool, units, possible, dropped, backend, workers, watch, stored, later)
         limits = frame.limits(simulation.table.shape[1])
 
         def rerun(mask: Masks) -> Floats | None:
             """The answer in one more world, or None where it has not the agreed form."""
             try:
-                with warnings.catch_warnings(), threads_for(workers in (None, 1)), _silence():
-                    warnings.simplefilter("ignore")  # a warning heard only in some worlds would tell about this one
+                # A word or a warning that is heard only now would tell about the secret world.
+                with threads_for(workers in (None, 1)), silenced():
                     found, numbers = one_answer(fn, pool, units.rows_in(mask), dropped)
             except LeakcapError:
                 return None
@@ -175,25 +176,13 @@ def _no_data(_: Any) -> Any:
     raise InputError("this mode runs the function once more to release: call plan() with the data and this checkpoint")
 
 
-def _opened(
-    folder: str | Path | None, fn: Callable[..., Any], data: Any, frame: Frame, drop: frozenset[str]
-) -> Checkpoint | None:
-    """The checkpoint in a folder, if it is of this very run."""
-    if folder is None:
-        return None
-    identity = {
+def _identity(fn: Callable[..., Any], data: Any, frame: Frame, drop: frozenset[str]) -> dict[str, str]:
+    """What makes a run this run and no other."""
+    return {
         "the data": fingerprint(data),
         "the function": fingerprint(fn),
         "the settings": fingerprint(replace(frame, caps=()), sorted(drop)),
     }
-    return Checkpoint.open(Path(folder), identity, frame.seed)
-
-
-@contextmanager
-def _silence() -> Iterator[None]:
-    """What a function prints about the secret world is not for any log."""
-    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
-        yield
 
 
 def _as_worlds(worlds: Any) -> int | Masks:

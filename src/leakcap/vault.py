@@ -22,11 +22,12 @@ __all__ = ["Vault", "private_folder", "read_private", "write_private"]
 
 HEADER = "vault.json"
 NOTE = "CUSTODIAN ONLY. What lies here tells who may have taken part: do not publish, share or log it."
+PART = ".part"  # ends the name of a file that is being written
 PLAIN, SEALED = b"leakcap plain 1\n", b"leakcap sealed 1"
 
 
 def private_folder(path: Path) -> Path:
-    """A folder that only its owner may enter; made if need be."""
+    """A folder of ours that only its owner may enter; made, or closed to others, if need be."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.chmod(0o700)
@@ -39,7 +40,7 @@ def private_folder(path: Path) -> Path:
 
 def write_private(path: Path, content: bytes, exclusive: bool = False) -> None:
     """Put a file of mode 0600 in place, whole, even if the machine stops; FileExistsError if `exclusive` and there."""
-    written = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
+    written = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}{PART}")
     try:
         with os.fdopen(os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(content)
@@ -89,21 +90,34 @@ class Vault:
 
     @classmethod
     def open(cls, folder: Path) -> Vault:
-        """The vault in a folder, a new one if there is none."""
+        """The vault in a folder, a new one if the folder is new or empty."""
         if os.name != "posix":
             raise InputError("custodian files need an owner and a mode: use Linux, macOS, or WSL on Windows")
-        private_folder(folder)
         header = folder / HEADER
         if not header.exists():
+            if folder.is_dir() and any(not path.name.endswith(PART) for path in folder.iterdir()):
+                raise InputError(f"{folder} holds other files: choose a new or an empty folder")
+            private_folder(folder)
             salt = secrets.token_hex(32) if _can_seal() else None
             text = json.dumps({"note": NOTE, "format": 1, "salt": salt}, indent=1)
             with suppress(FileExistsError):  # another process was first: its header counts
                 write_private(header, text.encode(), exclusive=True)
+        return cls.existing(folder)
+
+    @classmethod
+    def existing(cls, folder: Path) -> Vault:
+        """The vault in a folder that has one; nothing is changed."""
+        header = folder / HEADER
         try:
-            salt = json.loads(read_private(header))["salt"]
+            stored = read_private(header)
+        except (FileNotFoundError, NotADirectoryError):
+            raise InputError(f"{folder} holds no checkpoint") from None
+        try:
+            salt = json.loads(stored)["salt"]
+            drawn = None if salt is None else bytes.fromhex(salt)
         except (ValueError, KeyError, TypeError):
-            raise InputError(f"{header} is damaged: remove the folder and start again") from None
-        return cls(folder, None if salt is None else _derived_key(bytes.fromhex(salt)))
+            raise InputError(f"{header} is damaged: bring it back from a copy, or start again elsewhere") from None
+        return cls(folder, None if drawn is None else _derived_key(drawn))
 
     def write(self, name: str, content: bytes, exclusive: bool = False) -> None:
         write_private(self.folder / name, self._closed(name, content), exclusive)
@@ -123,15 +137,16 @@ class Vault:
 
     def sweep(self) -> None:
         """Remove what processes that were killed left half-written."""
-        for path in self.folder.glob(".*.part"):
-            path.unlink(missing_ok=True)
+        for path in self.folder.glob(f".*{PART}"):
+            if not _is_alive(path.name.split(".")[-3:-2]):
+                path.unlink(missing_ok=True)
 
     def forget(self) -> None:
-        """Remove everything: the salt first, without which sealed files are lost even where a disk keeps copies."""
+        """Remove all that leakcap has put here, the salt first: without it sealed files cannot be opened any more."""
         with suppress(FileNotFoundError):
             (self.folder / HEADER).unlink()
         for path in self.folder.glob("*"):
-            if path.is_file():
+            if _is_ours(path):
                 path.unlink(missing_ok=True)
         with suppress(OSError):  # somebody else's files stay, and so does the folder
             self.folder.rmdir()
@@ -155,12 +170,32 @@ class Vault:
 
         start = len(SEALED)
         try:
-            if stored[:start] != SEALED:
+            if stored[:start] != SEALED or len(stored) < start + 12 + 16:
                 raise InvalidTag
             return AESGCM(self.key).decrypt(stored[start:][:12], stored[start + 12 :], name.encode())
         except InvalidTag:
             pass
         raise InputError(f"{path} does not open with this key: it was damaged, exchanged, or sealed with another key")
+
+
+def _is_ours(path: Path) -> bool:
+    if path.name in ("lock", HEADER) or path.name.endswith(PART):
+        return True
+    if not path.is_file() or path.is_symlink():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(PLAIN)) in (PLAIN, SEALED)
+
+
+def _is_alive(process: list[str]) -> bool:
+    """Whether a process of this machine runs; its number is in the name of the file it writes."""
+    try:
+        os.kill(int(process[0]), 0)
+    except (ValueError, IndexError, ProcessLookupError):
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _can_seal() -> bool:
@@ -186,10 +221,14 @@ def _own_key() -> bytes:
     path = _key_file()
     try:
         if not path.exists():
-            private_folder(path.parent)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with suppress(FileExistsError):
                 write_private(path, secrets.token_hex(32).encode(), exclusive=True)
+        if stat.S_IMODE(path.stat().st_mode) & 0o077:
+            raise InputError(f"others may read the key {path}: chmod 600 it, or make a new one and start again")
         key = bytes.fromhex(read_private(path).decode())
+    except InputError:
+        raise
     except (OSError, ValueError):
         key = b""
     if len(key) != 32:

@@ -41,10 +41,6 @@ SEEDED: dict[str, Any] = SMALL | {"seed": 7}
 CALLS: list[int] = []
 
 
-def told(why: str) -> Any:
-    return pytest.mark.xfail(strict=True, reason=why)
-
-
 @pytest.fixture(autouse=True)
 def _own_place(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setenv("LEAKCAP_KEY", str(tmp_path / "keys" / "key"))
@@ -276,9 +272,6 @@ def begun_meanwhile(x: Any) -> Any:
     return counted(x)
 
 
-@told(
-    "checkpoint.Checkpoint.open rewrites 'start' outside of the lock: answers of one run are then taken for another's"
-)
 def test_a_run_that_begins_while_another_is_in_its_first_world_never_takes_its_answers(folder: Path) -> None:
     """The second is told to wait. When it comes again, the first one's answers are those of other worlds and data."""
 
@@ -357,7 +350,6 @@ def test_released_under_one_cap_a_checkpoint_is_not_released_under_another(folde
     assert (lc.plan(counted, X, checkpoint=folder, **SMALL).release().value == value).all()
 
 
-@told("planning.plan writes 'frame' anew for other caps, also after the release: check then looks at the wrong plan")
 def test_the_stored_plan_of_a_release_is_that_of_its_caps_whatever_was_asked_later(folder: Path) -> None:
     released = lc.plan(counted, X, checkpoint=folder, **SMALL).release()
     lc.plan(counted, X, checkpoint=folder, **(SMALL | {"cap": lc.mutual_information(0.1)}))  # asked, never released
@@ -438,7 +430,6 @@ def test_a_release_that_could_not_be_stored_is_not_seen(folder: Path, monkeypatc
     assert lc.release(counted, X, checkpoint=folder, **SMALL).value.shape == (2,)
 
 
-@told("checkpoint.alone sweeps parts of living processes: a release that is being stored fails when another run starts")
 def test_a_run_that_starts_does_not_sweep_away_the_release_another_is_storing(folder: Path, monkeypatch: Any) -> None:
     plan = lc.plan(counted, X, checkpoint=folder, **SMALL)
     link = os.link
@@ -542,9 +533,7 @@ FUNCTIONS: dict[str, Any] = {
     "a closure": lambda: scaling(3.0),
     "a decorated function": lambda: wrapped(counted),
     "numpy's": lambda: np.mean,
-    "a closure with a module in it": pytest.param(
-        knows_a_module, marks=told("identity._pieces: a module imported in the function around it cannot be pickled")
-    ),
+    "a closure with a module in it": knows_a_module,
 }
 
 
@@ -608,7 +597,6 @@ def test_a_function_is_the_same_wherever_it_stands_in_its_file() -> None:
     assert fingerprint(one) == fingerprint(other)
 
 
-@told("identity: functions that the function calls are not looked at; worlds of two versions are mixed silently")
 def test_a_changed_helper_is_another_function() -> None:
     one, other = (written(f"def help(x): return x + {k}\ndef fn(x): return help(x)") for k in (1, 2))
     assert fingerprint(one) != fingerprint(other)
@@ -765,7 +753,6 @@ def test_what_a_killed_process_left_half_written_is_swept(finished: dict[str, by
     assert not part.exists()
 
 
-@told("checkpoint.kept: a plan that another version of leakcap has stored is a bare AttributeError or TypeError")
 def test_a_plan_stored_by_another_version_is_a_clear_error(folder: Path) -> None:
     lc.plan(counted, X, checkpoint=folder, **SEEDED)
     stored = Checkpoint.stored(folder)

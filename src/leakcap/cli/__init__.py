@@ -64,7 +64,7 @@ def release_command(
     fn: Annotated[
         str,
         typer.Option(
-            help="mean, median, quantile, covariance, histogram, or module:function.",
+            help="mean, median, quantile, covariance, histogram, or module:function (whose prints are not shown).",
             show_default=False,
             metavar="NAME",
         ),
@@ -224,7 +224,9 @@ def _ending(after_stop: str = "") -> Iterator[None]:
         code, words = 2, str(error)
     except KeyboardInterrupt:
         code, words = 130, f"stopped. {after_stop}".rstrip()
-    except Exception as error:
+    except SystemExit:
+        raise
+    except BaseException as error:
         code, words = 70, _defect(error)
     _fail(words, code)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from leakcap.certificate import Certificate
-from leakcap.cli.terminal import Terminal
+from leakcap.cli.terminal import Terminal, plain
 from leakcap.errors import InputError
 from leakcap.leakage import observe_units
 from leakcap.leakage.posterior import Sampled
@@ -46,7 +46,7 @@ def run(certificate: Path, custodian: Path, quiet: bool = False, json: bool = Fa
     found = list(findings(given, plan))
     holds = all(one.holds for one in found)
     for one in found:
-        terminal.say(f"{'[green]yes[/green]' if one.holds else '[bold red]NO[/bold red] '} {one.words}")
+        terminal.say(f"{'[green]yes[/green]' if one.holds else '[bold red]NO[/bold red] '} {plain(one.words)}")
     if not holds:
         verdict = "The certificate does not hold. Do not rely on it, and do not publish it."
     elif not given.is_guarantee:
@@ -62,13 +62,13 @@ def findings(given: Certificate, plan: Plan) -> Iterator[Finding]:
     """What can be checked about a certificate, one after the other."""
     wrong = [name for name, value in asdict(plan.certificate).items() if asdict(given)[name] != value]
     told = "it is what the stored plan gives, to the last digit"
-    if given.leakcap_version != plan.certificate.leakcap_version:
+    released = plan.released_certificate
+    if given.leakcap_version != plan.certificate.leakcap_version and released == given:
         wrong = [name for name in wrong if name not in WORDS]
         told = f"its figures are what the stored plan gives; leakcap {given.leakcap_version} chose the words"
     yield Finding(
         not wrong, told if not wrong else f"it differs from what the stored plan gives in: {', '.join(wrong)}"
     )
-    released = plan.released_certificate
     if released is None:
         yield Finding(True, "nothing was released from this plan yet")
     else:

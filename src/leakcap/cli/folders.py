@@ -10,7 +10,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from leakcap.errors import InputError
+from leakcap.errors import AlreadyReleased, InputError
 from leakcap.vault import private_folder, write_private
 
 __all__ = ["Folders"]
@@ -52,8 +52,16 @@ class Folders:
         shutil.rmtree(beside, ignore_errors=True)
         beside.mkdir(mode=0o755)
         for name, content in files.items():
-            (beside / name).write_bytes(content.encode() if isinstance(content, str) else content)
-        os.rename(beside, self.public)
+            with os.fdopen(os.open(beside / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb") as file:
+                file.write(content.encode() if isinstance(content, str) else content)
+                file.flush()
+                os.fsync(file.fileno())
+        try:
+            os.rename(beside, self.public)
+            return
+        except OSError:  # it is there, and not empty
+            shutil.rmtree(beside, ignore_errors=True)
+        raise AlreadyReleased(f"{self.public} was written by another run just now: keep what it holds")
 
     def sweep(self) -> None:
         """Remove what a run that was killed left half-written."""

@@ -7,12 +7,25 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from leakcap.errors import InputError
+from leakcap.simulate.silence import hushed
 
-__all__ = ["load"]
+__all__ = ["Silent", "load"]
+
+
+@dataclass(frozen=True)
+class Silent:
+    """A function whose prints and warnings are not heard: they may quote the data, and end in some log."""
+
+    __wrapped__: Callable[..., Any]
+
+    def __call__(self, *rows: Any) -> Any:
+        with hushed():
+            return self.__wrapped__(*rows)
 
 
 def load(name: str) -> Callable[..., Any]:

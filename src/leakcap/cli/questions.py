@@ -15,7 +15,7 @@ import numpy.typing as npt
 from leakcap import checks, stats
 from leakcap.cli.columns import numbers, refuse_unusable
 from leakcap.cli.files import TableFile, listed, open_table
-from leakcap.cli.functions import load
+from leakcap.cli.functions import Silent, load
 from leakcap.cli.people import strata_of, units_of
 from leakcap.cli.shares import Wishes, side_by_side
 from leakcap.errors import InputError
@@ -89,7 +89,7 @@ def ask(
         public.append(f"Rows with a missing value in {listed(list(table.columns))} were left out.")
         notes.append(f"{(~keep).sum():,} of {len(keep):,} rows with missing values were left out")
     if own:
-        answer = Question(fn=own, data=left[seen], names=None, title=fn)
+        answer = Question(fn=Silent(own), data=left[seen], names=None, title=fn)
     else:
         answer = _built_in(fn, left, kinds, wishes, tuple(map(float, q)))
     return replace(answer, unit=people, strata=group, public=(*public, *answer.public), notes=(*notes, *answer.notes))

@@ -93,13 +93,14 @@ def run(order: Order, quiet: bool = False, json: bool = False) -> None:
             draws=order.draws,
             public=(*question.public, *order.public),
             drop=_split(order.drop),
-            workers=order.workers or cores(),
+            workers=cores() if order.workers is None else order.workers,
             progress=watch,
             checkpoint=folders.plan,
         )
     if order.preview:
         _tell_costs(made, question, terminal)
         return
+    seconds = time.monotonic() - started  # before the release: how long that takes is nobody's business
     released = made.release()
     answer = table_of(released, order.title or question.title, question.names, order.issuer)
     people = None if question.unit is None else np.unique(question.unit)
@@ -108,7 +109,7 @@ def run(order: Order, quiet: bool = False, json: bool = False) -> None:
     folders.publish(public_files(released, answer))
     if order.forget:
         made.forget()
-    _tell(made, answer, folders, terminal, time.monotonic() - started, order.forget)
+    _tell(made, answer, folders, terminal, seconds, order.forget)
 
 
 def _split(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -162,7 +163,7 @@ def _tell(made: Plan, answer: Answer, folders: Folders, terminal: Terminal, seco
     for one in certificate.capped:
         kept = "kept" if one.certified <= one.limit else "NOT KEPT"
         terminal.say(f"Cap {kept}: {one.meaning}")
-    terminal.heading(f"Written in {seconds_in_words(seconds)}")
+    terminal.heading(f"Planned in {seconds_in_words(seconds)}, released and written")
     published = ", ".join(sorted(path.name for path in folders.public.iterdir()))
     terminal.say(f"[bold]{escape(str(folders.public))}[/bold]: may be published. {published}")
     kept = "report.html, exposure.csv" + ("" if forgotten else ", plan")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.padding import Padding
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
@@ -19,7 +20,7 @@ from rich.text import Text
 
 from leakcap.simulate.progress import Progress, Watcher
 
-__all__ = ["Terminal", "seconds_in_words"]
+__all__ = ["Terminal", "plain", "seconds_in_words"]
 
 STAGES = {
     "worlds": "running the function in possible worlds",
@@ -141,6 +142,11 @@ def forecast_in_words(state: Progress) -> str:
     if state.resumed > 2:
         return f"resuming: {state.resumed:,} of {state.total:,} worlds are done; {told}"
     return told
+
+
+def plain(words: str) -> str:
+    """Foreign words for `say`: neither markup nor control characters."""
+    return escape("".join(one if one.isprintable() else " " for one in words))
 
 
 def seconds_in_words(seconds: float) -> str:

@@ -12,6 +12,7 @@ import json
 import os
 import pickle
 import secrets
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -31,24 +32,29 @@ Floats = npt.NDArray[np.float64]
 class Checkpoint:
     """What has been done of one plan."""
 
-    def __init__(self, vault: Vault, entropy: int) -> None:
+    def __init__(self, vault: Vault, entropy: int = -1) -> None:
         self._vault = vault
         self.entropy = entropy
 
     @classmethod
-    def open(cls, folder: Path, identity: Mapping[str, str], entropy: int | None = None) -> Checkpoint:
-        """The run in a folder, or a new one; an InputError if the folder holds a run of something else.
+    def open(cls, folder: Path) -> Checkpoint:
+        """The checkpoint in a folder, or a new one."""
+        return cls(Vault.open(folder))
 
-        `identity` maps what a run depends on, in words, to a fingerprint. `entropy` seeds a simulation; without it
-        the operating system does.
+    def begin(self, identity: Mapping[str, str], entropy: int | None = None) -> None:
+        """Take up the run in this folder, or begin one; an InputError if it holds a run of something else.
+
+        Called while nobody else is at work here. `identity` maps what a run depends on, in words, to a fingerprint.
+        `entropy` seeds a simulation; without it the operating system does.
         """
-        vault = Vault.open(Path(folder))
+        vault, folder = self._vault, self._vault.folder
         stored = vault.read("start")
         start = json.loads(stored) if stored else None
         if start is not None:
             other = sorted(what for what, mark in start["identity"].items() if identity.get(what) != mark)
             if not other:
-                return cls(vault, start["entropy"])
+                self.entropy = start["entropy"]
+                return
             if vault.read("release") is not None:
                 raise InputError(f"{folder} holds another release: {', '.join(other)} differ. Use another folder")
             if vault.read("form") is not None:
@@ -57,36 +63,35 @@ class Checkpoint:
                     "use another folder, or remove this one: nothing was released from it"
                 )
         # A new run; or one that ended before anything was learnt from it, and is begun again otherwise.
-        seed = secrets.randbits(128) if entropy is None else entropy
-        try:
-            record = json.dumps({"entropy": seed, "identity": dict(identity)}).encode()
-            vault.write("start", record, exclusive=start is None)
-        except FileExistsError:
-            raise InputError("another run has just begun in this checkpoint folder; wait for it") from None
-        return cls(vault, seed)
+        self.entropy = secrets.randbits(128) if entropy is None else entropy
+        vault.write("start", json.dumps({"entropy": self.entropy, "identity": dict(identity)}).encode())
 
     @classmethod
     def stored(cls, folder: Path) -> Checkpoint:
         """The run in a folder, whatever it is of."""
-        vault = Vault.open(folder) if folder.is_dir() else None
-        start = vault.read("start") if vault else None
-        if vault is None or start is None:
+        vault = Vault.existing(folder)
+        start = vault.read("start")
+        if start is None:
             raise InputError(f"{folder} holds no checkpoint")
         return cls(vault, json.loads(start)["entropy"])
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def alone(self, patience: float = 0.0) -> Iterator[None]:
         """Keeps other processes out; the lock falls with the process that holds it, however it ends."""
         import fcntl
 
         lock = os.open(self._vault.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        end = time.monotonic() + patience
         try:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise InputError(
-                    "another process is working on this checkpoint; wait for it or use another folder"
-                ) from None
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    waited = time.monotonic() > end
+                if waited:
+                    raise InputError("another process is working on this checkpoint; wait for it or use another folder")
+                time.sleep(0.02)
             self._vault.sweep()
             yield
         finally:
@@ -117,7 +122,16 @@ class Checkpoint:
     def kept(self, name: str) -> Any:
         """What `keep` stored, or None. Pickles are read from files that only their owner could have written."""
         content = self._vault.read(name)
-        return None if content is None else pickle.loads(content)
+        if content is None:
+            return None
+        try:
+            return pickle.loads(content)
+        except Exception as error:  # classes that have moved or changed
+            kind = type(error).__name__
+        raise InputError(
+            f"{name} in {self._vault.folder} cannot be read by this version of leakcap ({kind}): use the version that "
+            "began the run"
+        )
 
     def keep_rows(self, worlds: npt.NDArray[np.intp], rows: Floats) -> None:
         """Store the answers of some worlds; called where they were computed."""

@@ -1,7 +1,7 @@
 """Fingerprints that tell whether a stored run and this one ask the same of the same data.
 
-A function counts as the same if its code, its defaults and what it has captured are; global variables that it reads
-are not looked at.
+A function counts as the same if its code, its defaults and what it has captured are, and those of the functions of its
+own module that it calls. Other modules, and global variables other than plain values, are not looked at.
 """
 
 from __future__ import annotations
@@ -38,11 +38,12 @@ def _pieces(thing: Any, inside: tuple[Any, ...]) -> Iterator[str]:
         yield from _pieces(thing.__func__, (*inside, thing))
         yield _contents(thing.__self__)
     elif isinstance(thing, types.FunctionType):
-        yield f"{thing.__module__}.{thing.__qualname__}"
-        yield from _code(thing.__code__)
-        yield _contents((thing.__defaults__, thing.__kwdefaults__))
-        for cell in thing.__closure__ or ():
-            yield from _pieces(_captured(cell), (*inside, thing))
+        yield from _function(thing, (*inside, thing))
+    elif isinstance(thing, types.ModuleType):
+        yield thing.__name__
+    elif hasattr(thing, "__wrapped__"):
+        yield f"{type(thing).__module__}.{type(thing).__qualname__}"
+        yield from _pieces(thing.__wrapped__, (*inside, thing))
     elif callable(thing):
         yield f"{type(thing).__module__}.{type(thing).__qualname__}.{getattr(thing, '__qualname__', '')}"
         if not isinstance(thing, (type, types.BuiltinFunctionType)):
@@ -51,11 +52,33 @@ def _pieces(thing: Any, inside: tuple[Any, ...]) -> Iterator[str]:
         yield _contents(thing)
 
 
+def _function(function: types.FunctionType, inside: tuple[Any, ...]) -> Iterator[str]:
+    yield f"{function.__module__}.{function.__qualname__}"
+    yield from _code(function.__code__)
+    yield _contents((function.__defaults__, function.__kwdefaults__))
+    for cell in function.__closure__ or ():
+        yield from _pieces(_captured(cell), inside)
+    for name in _names(function.__code__):
+        used = function.__globals__.get(name)
+        if isinstance(used, types.FunctionType) and used.__globals__ is function.__globals__:
+            yield from _pieces(used, inside)
+        elif isinstance(used, (bool, int, float, str, bytes)) and not name.startswith("__"):
+            yield f"{name} = {used!r}"
+
+
 def _captured(cell: Any) -> Any:
     try:
         return cell.cell_contents
     except ValueError:  # not assigned yet
         return None
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    """The global names that a function and those defined in it use."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
 
 
 def _code(code: types.CodeType) -> Iterator[str]:

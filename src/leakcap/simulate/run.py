@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -134,7 +136,9 @@ def one_answer(
     """The function's answer on some rows."""
     try:
         return describe(fn(*pool.take(rows)), len(rows), drop)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # some compiled libraries panic with one
         # The text of a foreign exception may quote the data, so only its type leaves.
         kind = type(error).__name__
     raise OutputError(
@@ -177,20 +181,31 @@ def _executor(backend: str | None, workers: int) -> Run:
         engine = {"backend": "loky", "max_nbytes": "1M", "mmap_mode": "r", **watched}
 
     def run(function: Callable[[Any], Any], items: list[Any]) -> Iterable[Any]:
-        parallel = Parallel(n_jobs=workers, return_as="generator", **engine)
+        # The data travel in files that nobody else may open, not even while they are written.
+        folder = tempfile.mkdtemp(prefix="leakcap-", dir=_shared_memory()) if kind == "processes" else None
+        parallel = Parallel(n_jobs=workers, return_as="generator", temp_folder=folder, **engine)
         try:
             yield from parallel(delayed(function)(item) for item in items)
             return
-        except LeakcapError:
+        except (LeakcapError, KeyboardInterrupt, GeneratorExit):
             raise
-        except Exception as error:
+        except BaseException as error:
             stopped = type(error).__name__
+        finally:
+            if folder:
+                shutil.rmtree(folder, ignore_errors=True)
         raise OutputError(
             f"the workers stopped with {stopped} (its text is withheld: it may quote the data). Try backend='serial'; "
             "data and function must be picklable for processes"
         )
 
     return run
+
+
+def _shared_memory() -> str | None:
+    """Where files need no disk, if the system has such a place."""
+    place = "/dev/shm"
+    return place if os.path.isdir(place) and os.access(place, os.W_OK) else None
 
 
 def _end_with(custodian: int) -> None:
