@@ -785,7 +785,7 @@ def _while_workers_run(tmp_path: Path) -> tuple[list[bytes], dict[str, int]]:
             except OSError:
                 continue  # gone
         for place in (Path("/dev/shm"), Path(tempfile.gettempdir())):
-            for top in place.glob("leakcap-*"):
+            for top in filter(Path.is_dir, place.glob("leakcap-*")):
                 closed = stat.S_IMODE(top.stat().st_mode)  # what lies in a closed folder is closed
                 modes.update({str(path): closed & path.stat().st_mode for path in (top, *top.rglob("*"))})
             assert not list(place.glob(f"*joblib*{me}*")), "everything lies in a folder of ours"

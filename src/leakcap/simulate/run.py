@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
 import shutil
 import tempfile
@@ -10,7 +12,6 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,7 @@ def run_worlds(
         watch(Progress(int(done.sum()), worlds.m, time.perf_counter() - started, forecast, resumed))
 
     tell()
-    for chunk, rows in zip(chunks, run(partial(task.rest, node), chunks), strict=True):
+    for chunk, rows in zip(chunks, run(functools.partial(task.rest, node), chunks), strict=True):
         table[chunk], done[chunk] = rows, True
         tell()
     _try_rebuilding(node, table[0])
@@ -178,12 +179,10 @@ def _executor(backend: str | None, workers: int) -> Run:
     engine: dict[str, Any] = {"backend": "threading"}
     if kind == "processes":
         watched = {"initializer": _end_with, "initargs": (os.getpid(),)}
-        engine = {"backend": "loky", "max_nbytes": "1M", "mmap_mode": "r", **watched}
+        engine = {"backend": "loky", "max_nbytes": "1M", "mmap_mode": "r", "temp_folder": _closed_folder(), **watched}
 
     def run(function: Callable[[Any], Any], items: list[Any]) -> Iterable[Any]:
-        # The data travel in files that nobody else may open, not even while they are written.
-        folder = tempfile.mkdtemp(prefix="leakcap-", dir=_shared_memory()) if kind == "processes" else None
-        parallel = Parallel(n_jobs=workers, return_as="generator", temp_folder=folder, **engine)
+        parallel = Parallel(n_jobs=workers, return_as="generator", **engine)
         try:
             yield from parallel(delayed(function)(item) for item in items)
             return
@@ -191,9 +190,6 @@ def _executor(backend: str | None, workers: int) -> Run:
             raise
         except BaseException as error:
             stopped = type(error).__name__
-        finally:
-            if folder:
-                shutil.rmtree(folder, ignore_errors=True)
         raise OutputError(
             f"the workers stopped with {stopped} (its text is withheld: it may quote the data). Try backend='serial'; "
             "data and function must be picklable for processes"
@@ -202,10 +198,25 @@ def _executor(backend: str | None, workers: int) -> Run:
     return run
 
 
-def _shared_memory() -> str | None:
-    """Where files need no disk, if the system has such a place."""
-    place = "/dev/shm"
-    return place if os.path.isdir(place) and os.access(place, os.W_OK) else None
+@functools.cache
+def _closed_folder() -> str:
+    """Where data travel to workers: in files that nobody else can open, not even while they are written.
+
+    One for the whole process, because workers are used again. Joblib empties it after each run; the folder itself
+    goes when the process ends, also when it is killed.
+    """
+    from joblib.externals.loky.backend import resource_tracker
+
+    place = "/dev/shm"  # needs no disk
+    folder = tempfile.mkdtemp(prefix="leakcap-", dir=place if os.access(place, os.W_OK) else None)
+    resource_tracker.register(folder, "folder")
+
+    def remove() -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        resource_tracker.unregister(folder, "folder")
+
+    atexit.register(remove)
+    return folder
 
 
 def _end_with(custodian: int) -> None:
