@@ -57,7 +57,8 @@ class Answer:
 
 def constant_column_mean(x: np.ndarray) -> np.ndarray:
     """A constant column, whose masked mean has world-dependent low-order bits, a negative zero, and a real output."""
-    return np.array([(np.full(len(x), 0.1) * (1 + 1e-16 * x[:, 0])).sum() / len(x), -0.0, x[:, 1].mean()])
+    bits = int(1e6 * abs(x[:, 0].sum())) % 40  # as rounding might leave them, but surely not alike in several worlds
+    return np.array([0.1 * (1 + 2.0**-52 * bits), -0.0, x[:, 1].mean()])
 
 
 @dataclass(frozen=True)
