@@ -1,7 +1,7 @@
 """Fingerprints that tell whether a stored run and this one ask the same of the same data.
 
 A function counts as the same if its code, its defaults and what it has captured are, and those of the functions of its
-own module that it calls. Other modules, and global variables other than plain values, are not looked at.
+own module that it calls, and CONSTANTS that it reads. Other modules and other variables are not looked at.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _function(function: types.FunctionType, inside: tuple[Any, ...]) -> Iterator
         used = function.__globals__.get(name)
         if isinstance(used, types.FunctionType) and used.__globals__ is function.__globals__:
             yield from _pieces(used, inside)
-        elif isinstance(used, (bool, int, float, str, bytes)) and not name.startswith("__"):
+        elif isinstance(used, (bool, int, float, str, bytes)) and name.isupper():
             yield f"{name} = {used!r}"
 
 
