@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from leakcap.version import __version__
 
 if TYPE_CHECKING:
-    from leakcap import convert, stats
+    from leakcap import convert, stats, testing
     from leakcap.caps import (
         any_inference,
         identification,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         OutputError,
         RepeatedReleaseWarning,
     )
+    from leakcap.kernels import kernel
     from leakcap.planning import plan, release
     from leakcap.releases import Plan, Release
 
@@ -46,6 +47,7 @@ __all__ = [
     "any_inference",
     "convert",
     "identification",
+    "kernel",
     "membership",
     "mip",
     "mutual_information",
@@ -55,6 +57,7 @@ __all__ = [
     "release",
     "stats",
     "task",
+    "testing",
     "true_positive_rate",
 ]
 
@@ -64,11 +67,12 @@ _HOMES = {
     "true_positive_rate",
     "certificate": "Certificate",
     "errors": "AlreadyReleased CapError InputError LeakcapError NumericalError OutputError RepeatedReleaseWarning",
+    "kernels": "kernel",
     "planning": "plan release",
     "releases": "Plan Release",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
-_MODULES = {"caps", "convert", "datasets", "errors", "stats"}
+_MODULES = {"caps", "convert", "datasets", "errors", "stats", "testing"}
 
 
 def __getattr__(name: str) -> Any:

@@ -16,12 +16,31 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap.errors import InputError
+from leakcap.kernels import moments, offers
+from leakcap.worlds import Units, Worlds
 
 __all__ = ["categories", "covariance", "histogram", "mean", "median", "quantile"]
 
 Floats = npt.NDArray[np.float64]
 
 
+def _means(data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats | None:
+    table = _pool(data)
+    return None if table is None else moments.means(table, units, worlds)
+
+
+def _covariances(data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats | None:
+    table = _pool(data)
+    return None if table is None else moments.covariances(table, units, worlds).reshape(worlds.m, -1)
+
+
+def _pool(data: tuple[Any, ...]) -> Floats | None:
+    """The one table of a pool, if all worlds can be served from sums over it."""
+    table = _numbers(data[0]) if len(data) == 1 else np.full(1, np.nan)
+    return table.reshape(len(table), -1) if np.isfinite(table).all() else None
+
+
+@offers(_means)
 def mean(rows: npt.ArrayLike) -> Floats:
     """The mean of every column.
 
@@ -56,6 +75,7 @@ def quantile(rows: npt.ArrayLike, q: float | Sequence[float] = 0.5) -> Floats:
     return np.asarray(np.quantile(table, levels, axis=0))
 
 
+@offers(_covariances)
 def covariance(rows: npt.ArrayLike) -> Floats:
     """Variances and covariances of the columns, `(columns, columns)`; of one dimension, the variance.
 

@@ -19,6 +19,8 @@ from leakcap.cli.functions import Silent, load
 from leakcap.cli.people import strata_of, units_of
 from leakcap.cli.shares import Wishes, side_by_side
 from leakcap.errors import InputError
+from leakcap.kernels import moments, offers
+from leakcap.worlds import Units, Worlds
 
 __all__ = ["STATISTICS", "Question", "ask"]
 
@@ -193,6 +195,12 @@ def _built_in(fn: str, left: Any, kinds: dict[str, str], wishes: Wishes | None, 
     return Question(fn=plain, data=data, names=tuple(seen), title=f"{fn} of {listed(seen)}")
 
 
+def _each_pair_once(data: tuple[Any, ...], units: Units, worlds: Worlds) -> npt.NDArray[np.float64]:
+    above = np.triu_indices(data[0].shape[1])
+    return moments.covariances(data[0], units, worlds)[:, above[0], above[1]]
+
+
+@offers(_each_pair_once)
 def _covariances(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Each pair of columns once."""
     return stats.covariance(rows)[np.triu_indices(rows.shape[1])]

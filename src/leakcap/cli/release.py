@@ -14,8 +14,8 @@ from leakcap.cli.folders import Folders
 from leakcap.cli.limits import limits
 from leakcap.cli.questions import Question, ask
 from leakcap.cli.terminal import Terminal, seconds_in_words
+from leakcap.cores import threads as cores
 from leakcap.errors import AlreadyReleased, InputError
-from leakcap.leakage.units import threads as cores
 from leakcap.planning import plan
 from leakcap.releases import Plan
 from leakcap.report.numbers import decimals_for, neat, outward, shown

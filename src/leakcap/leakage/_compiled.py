@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-from numba import njit
+
+from leakcap.compiled import compiled
 
 __all__ = ["add_panel", "difference_on_grid", "exponentials", "normalise"]
-
-
-def compiled(fastmath: set[str]) -> Callable[[Any], Any]:
-    """numba's njit without the interpreter's lock, cached on disk where some folder can be written to."""
-
-    def compile_one(function: Any) -> Any:
-        try:
-            return njit(nogil=True, cache=True, fastmath=fastmath)(function)
-        except RuntimeError:  # no folder to keep the machine code in: compile again in every process
-            return njit(nogil=True, fastmath=fastmath)(function)
-
-    return compile_one
 
 
 LOG2_E = np.float32(1.4426950408889634)

@@ -7,7 +7,6 @@ any order; a compiled loop reduces each tile while it is in cache.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -17,11 +16,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from leakcap.cores import threads
 from leakcap.leakage.confidence import Floats, Mean
 from leakcap.leakage.posterior import Source, View
 from leakcap.worlds import Worlds
 
-__all__ = ["Tick", "UnitMeans", "evidence", "observe_units", "threads", "unit_columns"]
+__all__ = ["Tick", "UnitMeans", "evidence", "observe_units", "unit_columns"]
 
 Tick: TypeAlias = Callable[[int], None]  # told how many more pairs of a release and a unit were looked at
 
@@ -39,11 +39,6 @@ class UnitMeans:
     sticks: Mean
     thresholds: Floats
     naming: Mean
-
-
-def threads() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def observe_units(

@@ -1,0 +1,81 @@
+"""How a function offers a kernel: the core never asks which function it is, only whether it has one."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.errors import OutputError
+from leakcap.worlds import Units, Worlds
+
+__all__ = ["Kernel", "WeightedKernel", "kernel", "kernel_of", "offers"]
+
+Floats = npt.NDArray[np.float64]
+Function = TypeVar("Function", bound=Callable[..., Any])
+DENSE = 2**25  # weights, of all rows in some worlds, that are made at a time
+
+
+# From `(data, units, worlds)` to all worlds' answers, flattened, as rows; None where it does not serve these data.
+Kernel: TypeAlias = Callable[..., Floats | None]
+
+
+def offers(serves: Kernel) -> Callable[[Function], Function]:
+    """Mark a function: `serves` gives in all worlds at once what the function gives in each."""
+
+    def mark(function: Function) -> Function:
+        function.kernel = serves  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+def kernel_of(function: Any) -> Kernel | None:
+    """The kernel that a function offers; of `functools.partial` too, with what it binds by name."""
+    if isinstance(function, functools.partial) and not function.args:
+        inner = kernel_of(function.func)
+        return None if inner is None else functools.partial(inner, **function.keywords)
+    found = getattr(function, "kernel", None)
+    return found if callable(found) else None
+
+
+def kernel(function: Callable[..., Any]) -> WeightedKernel:
+    """Mark a function of your own that takes `(data..., weights=(w, n))` and returns `(w, d)`, a row for each world.
+
+    Weights are 1 for rows in the world and 0 for others. The result can be given to `plan` like any function of the
+    rows of one world; `leakcap.testing.check_kernel` compares it with a plain one.
+    """
+    return WeightedKernel(function)
+
+
+class WeightedKernel:
+    """A user's function of weighted rows."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.__wrapped__ = function
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *rows: Any) -> Floats:
+        """The answer on the rows of one world."""
+        return self._answers(rows, np.ones((1, len(rows[0]))))[0]
+
+    def kernel(self, data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats:
+        """The answers in all worlds, some worlds at a time."""
+        step = max(1, DENSE // units.rows)
+        tables = []
+        for start in range(0, worlds.m, step):
+            masks = np.stack([worlds.mask(w) for w in range(start, min(start + step, worlds.m))])
+            weights = masks if units.of_row is None else masks[:, units.of_row]
+            tables.append(self._answers(data, weights.astype(np.float64)))
+        return np.concatenate(tables)
+
+    def _answers(self, data: tuple[Any, ...], weights: Floats) -> Floats:
+        found = np.asarray(self.__wrapped__(*data, weights=weights), dtype=np.float64)
+        if found.ndim != 2 or len(found) != len(weights):
+            raise OutputError(
+                f"the kernel must return a row for each of {len(weights)} worlds, not shape {found.shape}"
+            )
+        return found
