@@ -34,6 +34,23 @@ def _covariances(data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats 
     return None if table is None else moments.covariances(table, units, worlds).reshape(worlds.m, -1)
 
 
+def _histograms(data: tuple[Any, ...], units: Units, worlds: Worlds, edges: Sequence[float] | Floats) -> Floats | None:
+    table, ends = _pool(data), _edges(edges)
+    if table is None:
+        return None
+    return moments.shares(_bin(table, ends), len(ends) - 1, units, worlds).reshape(worlds.m, -1)
+
+
+def _categories(data: tuple[Any, ...], units: Units, worlds: Worlds, levels: Sequence[Any]) -> Floats | None:
+    if np.asarray(data[0]).dtype.kind not in "biuf" or any(isinstance(level, str) for level in levels):
+        return None
+    table = _pool(data)
+    if table is None:
+        return None
+    place, counted = _level(table, np.asarray(levels, dtype=np.float64))
+    return moments.shares(np.where(counted, place, -1), len(levels), units, worlds).reshape(worlds.m, -1)
+
+
 def _pool(data: tuple[Any, ...]) -> Floats | None:
     """The one table of a pool, if all worlds can be served from sums over it."""
     table = _numbers(data[0]) if len(data) == 1 else np.full(1, np.nan)
@@ -93,6 +110,7 @@ def covariance(rows: npt.ArrayLike) -> Floats:
     return np.asarray(apart.T @ apart / (len(table) - 1))
 
 
+@offers(_histograms)
 def histogram(rows: npt.ArrayLike, edges: Sequence[float] | Floats) -> Floats:
     """Share of the rows in each bin, for every column: `(columns, bins)`, or `(bins,)` of one dimension.
 
@@ -104,13 +122,12 @@ def histogram(rows: npt.ArrayLike, edges: Sequence[float] | Floats) -> Floats:
     array([0.2, 0.6, 0.2])
     """
     table, ends = _numbers(rows), _edges(edges)
-    bins = len(ends) - 1
-    place = np.clip(np.searchsorted(ends, table, side="right") - 1, 0, bins - 1)
-    shares = _shares(place, np.ones(table.shape, dtype=bool), bins)
+    shares = _shares(_bin(table, ends), np.ones(table.shape, dtype=bool), len(ends) - 1)
     shares[np.isnan(table).any(axis=0)] = np.nan  # a missing value is in no bin
     return shares
 
 
+@offers(_categories)
 def categories(rows: npt.ArrayLike, levels: Sequence[Any]) -> Floats:
     """Share of the rows at each level, for every column: `(columns, levels)`, or `(levels,)` of one dimension.
 
@@ -136,11 +153,21 @@ def _number_levels(table: Floats, levels: list[Any]) -> Floats:
     if any(isinstance(level, str) for level in levels):
         raise InputError("the rows hold numbers, so the levels must be numbers too")
     values = np.asarray(levels, dtype=np.float64)
-    order = np.argsort(values)
-    place = order[np.minimum(np.searchsorted(values, table, sorter=order), len(values) - 1)]
-    shares = _shares(place, values[place] == table, len(values))
+    shares = _shares(*_level(table, values), len(values))
     shares[np.isnan(table).any(axis=0)] = np.nan
     return shares
+
+
+def _bin(table: Floats, ends: Floats) -> npt.NDArray[np.intp]:
+    """The bin of every cell."""
+    return np.clip(np.searchsorted(ends, table, side="right") - 1, 0, len(ends) - 2)
+
+
+def _level(table: Floats, values: Floats) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """The nearest level of every cell from above, and whether the cell is at it."""
+    order = np.argsort(values)
+    place = order[np.minimum(np.searchsorted(values, table, sorter=order), len(values) - 1)]
+    return place, values[place] == table
 
 
 def _equal(table: npt.NDArray[Any], level: Any) -> npt.NDArray[np.bool_]:

@@ -51,6 +51,21 @@ def test_statistics_agree_with_the_loop(function: Any, data: Any) -> None:
     assert check_kernel(function, None, data) < 1e-9
 
 
+@pytest.mark.parametrize("bins", [1, 3, 70])
+def test_shares_agree_with_the_loop(bins: int) -> None:
+    edges = np.linspace(-2, 2, bins + 1)
+    assert check_kernel(functools.partial(stats.histogram, edges=edges), None, X) < 1e-12
+    assert check_kernel(functools.partial(stats.histogram, edges=edges), None, X[:, 0]) < 1e-12
+    codes = rng.integers(0, 5, size=(203, 2))
+    assert check_kernel(functools.partial(stats.categories, levels=[3, 0, 9]), None, codes) < 1e-12
+
+
+def test_text_is_left_to_the_loop() -> None:
+    towns = np.array(["a", "b"] * 40)
+    shares = functools.partial(stats.categories, levels=["a", "b"])
+    assert lc.plan(shares, towns, **CAP).outputs.sum(axis=1) == pytest.approx(1)
+
+
 def plain_covariance(x: np.ndarray) -> np.ndarray:
     return stats.covariance(x)
 

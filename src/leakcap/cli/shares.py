@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +16,8 @@ import numpy.typing as npt
 from leakcap import stats
 from leakcap.cli.columns import numbers
 from leakcap.errors import InputError
+from leakcap.kernels import kernel_of, offers
+from leakcap.worlds import Units, Worlds
 
 __all__ = ["Part", "Shape", "Wishes", "side_by_side"]
 
@@ -32,8 +35,12 @@ class Shape:
     edges: tuple[float, ...] = ()
     levels: tuple[float, ...] = ()
 
-    def shares(self, column: Floats) -> Floats:
-        return stats.histogram(column, self.edges) if self.edges else stats.categories(column, self.levels)
+    @property
+    def statistic(self) -> Callable[..., Any]:
+        """The shares as a function of the cells of some rows."""
+        if self.edges:
+            return partial(stats.histogram, edges=self.edges)
+        return partial(stats.categories, levels=self.levels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +53,20 @@ class Part:
     notes: tuple[str, ...] = ()
 
 
+def _in_all_worlds(data: tuple[Any, ...], units: Units, worlds: Worlds, parts: Sequence[Shape]) -> Floats | None:
+    tables = []
+    for place, part in enumerate(parts):
+        kernel = kernel_of(part.statistic)
+        tables.append(None if kernel is None else kernel((data[0][:, place],), units, worlds))
+    served = [table for table in tables if table is not None]
+    return np.concatenate(served, axis=1) if len(served) == len(parts) else None
+
+
+@offers(_in_all_worlds)
 def side_by_side(rows: npt.ArrayLike, parts: Sequence[Shape]) -> Floats:
     """The shares of all columns in one vector."""
     table = np.asarray(rows, dtype=np.float64)
-    return np.concatenate([part.shares(table[:, place]) for place, part in enumerate(parts)])
+    return np.concatenate([part.statistic(table[:, place]) for place, part in enumerate(parts)])
 
 
 @dataclass(frozen=True)
@@ -95,7 +112,7 @@ class Wishes:
         cells = numbers(column, name)
         given = self.levels.get(name, ("no", "yes"))
         shape = Shape(tuple(f"{name} = {level}" for level in given), levels=_codes(given, name, kind))
-        return Part(shape, cells, notes=_unmatched(name, given, shape.shares(cells), len(cells)))
+        return Part(shape, cells, notes=_unmatched(name, given, shape.statistic(cells), len(cells)))
 
     def _text(self, column: Any, name: str) -> Part:
         import pandas
@@ -108,7 +125,7 @@ class Wishes:
             tuple(f"{name} = {_printable(one)}" for one in levels), levels=tuple(map(float, range(len(levels))))
         )
         if given:
-            return Part(shape, cells, notes=_unmatched(name, given, shape.shares(cells), len(cells)))
+            return Part(shape, cells, notes=_unmatched(name, given, shape.statistic(cells), len(cells)))
         return Part(shape, cells, (f"The categories of {name} were read from the whole pool.",), _rare(text, name))
 
 

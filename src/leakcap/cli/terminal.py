@@ -139,6 +139,13 @@ def forecast_in_words(state: Progress) -> str:
     )
     if forecast.certificate_seconds:
         told += f", about {seconds_in_words(forecast.certificate_seconds)}"
+    if state.done == state.total and state.resumed < state.total:
+        told = (
+            f"{forecast.worlds:,} worlds at once took {seconds_in_words(forecast.seconds)}; now noise and certificate"
+        )
+        if forecast.certificate_seconds:
+            told += f", about {seconds_in_words(forecast.certificate_seconds)}"
+        return told
     if state.resumed > 2:
         return f"resuming: {state.resumed:,} of {state.total:,} worlds are done; {told}"
     return told

@@ -13,6 +13,7 @@ from leakcap.worlds import Units, Worlds
 __all__ = ["covariances", "means", "shares"]
 
 Floats = npt.NDArray[np.float64]
+AT_ONCE = 32  # places whose rows are counted together
 
 
 def means(table: Floats, units: Units, worlds: Worlds) -> Floats:
@@ -37,12 +38,16 @@ def covariances(table: Floats, units: Units, worlds: Worlds) -> Floats:
 
 
 def shares(place: npt.NDArray[np.intp], places: int, units: Units, worlds: Worlds) -> Floats:
-    """`(m, places)`: share of the rows of a world at each place; `place` says where a row is, -1 for nowhere."""
-    counted = np.zeros((len(place), places))
-    known = place >= 0
-    counted[np.flatnonzero(known), place[known]] = 1.0
-    total, rows = _sums(counted, units, worlds)
-    return total / np.maximum(rows, 1)
+    """`(m, columns, places)`: share of a world's rows at each place; `place` is `(rows, columns)`, -1 for nowhere."""
+    columns = place.shape[1]
+    found = np.empty((worlds.m, columns * places))
+    rows: Any = None
+    for start in range(0, found.shape[1], AT_ONCE):
+        some = [divmod(flat, places) for flat in range(start, min(start + AT_ONCE, found.shape[1]))]
+        there = np.stack([place[:, column] == where for column, where in some], axis=1)
+        total, rows = _sums(there.astype(np.float64), units, worlds)
+        found[:, start : start + len(some)] = total / np.maximum(rows, 1)
+    return found.reshape(worlds.m, columns, places)
 
 
 def _centre(table: Floats) -> Floats:

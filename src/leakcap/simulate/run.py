@@ -70,6 +70,7 @@ def run_worlds(
             checkpoint.keep("form", first)
     node, seconds = first[0], first[2]
     table, done = _known(worlds, first, checkpoint)
+    resumed = int(done.sum())
     served = None if done.all() else _served(fn, pool, units, worlds, first[1])
     if served is not None:
         rows, taken = served
@@ -81,7 +82,6 @@ def run_worlds(
         run, workers = map, 1  # done before processes have started
     forecast = Forecast(worlds.m, workers, seconds, table.nbytes, certificate_seconds)
     todo = np.flatnonzero(~done)
-    resumed = worlds.m - len(todo)
     # About half a second of work per task keeps the overhead small and the progress smooth.
     size = int(np.clip(0.5 / max(seconds, 1e-6), 1, max(1, len(todo) // (4 * workers))))
     chunks = [todo[i : i + size] for i in range(0, len(todo), size)]
