@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import masks, noise, rate, scale, start
+from benchmarks import kernels, masks, noise, rate, scale, start
 
-ALL = {"masks": masks.main, "noise": noise.main, "rate": rate.main, "scale": scale.main, "start": start.main}
+ALL = {
+    "kernels": kernels.main,
+    "masks": masks.main,
+    "noise": noise.main,
+    "rate": rate.main,
+    "scale": scale.main,
+    "start": start.main,
+}
 
 for name in sys.argv[1:] or [one for one in ALL if one != "scale"]:
     if name not in ALL:
