@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from leakcap.certificate import Certificate
 
-__all__ = ["collusion", "method", "page", "percent", "rows", "title", "unnoised"]
+__all__ = ["collusion", "in_short", "method", "page", "percent", "rounded_up", "rows", "title", "unnoised"]
 
 WIDTH = 96
 
 
 def percent(success: float, digits: int = 2) -> str:
     """A bound in per cent, rounded up."""
-    scale = 10**digits
-    return f"{min(math.ceil(success * 100 * scale - 1e-9) / scale, 100):.{digits}f} %"
+    return f"{min(rounded_up(100 * success, digits), 100):.{digits}f} %"
 
 
-def _up(bound: float, digits: int) -> float:
+def rounded_up(bound: float, digits: int) -> float:
+    """A bound at a few decimals, never below itself."""
     return math.ceil(bound * 10**digits - 1e-9) / 10**digits
 
 
@@ -89,13 +89,19 @@ def rows(cert: Certificate) -> Iterator[tuple[str, float, float]]:
         yield "tell of everybody at once whether they took part", least, cert.posterior(least)
 
 
+def in_short(cert: Certificate) -> list[tuple[str, str, str]]:
+    """The rows that a terminal has room for: one person, few false alarms, any question."""
+    chosen = [row for i, row in enumerate(rows(cert)) if i in (0, 1, 5)]
+    return [(what, f"{100 * before:g} %", percent(after)) for what, before, after in chosen]
+
+
 def _table(cert: Certificate) -> Iterator[str]:
     for what, before, after in rows(cert):
         yield _indented(what, f"{math.floor(before * 1e4 + 1e-9) / 100:.2f} %", percent(after))
-    yield _indented("information about the secret world, in nats", "0", f"{_up(cert.mutual_information, 4):.4f}")
+    yield _indented("information about the secret world, in nats", "0", f"{rounded_up(cert.mutual_information, 4):.4f}")
     for one in cert.capped:
         kept = "kept" if one.certified <= one.limit else "NOT KEPT"
-        line = f"Cap {kept}: {one.meaning} (certified {_up(one.certified, 5):.5f}, limit {one.limit:g})"
+        line = f"Cap {kept}: {one.meaning} (certified {rounded_up(one.certified, 5):.5f}, limit {one.limit:g})"
         yield from textwrap.wrap(line, WIDTH, initial_indent="  ", subsequent_indent="    ")
 
 

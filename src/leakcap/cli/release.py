@@ -20,7 +20,7 @@ from leakcap.planning import plan
 from leakcap.releases import Plan
 from leakcap.report.numbers import decimals_for, neat, outward, shown
 from leakcap.report.page import Answer
-from leakcap.wording import percent
+from leakcap.wording import in_short
 from leakcap.worlds.draw import as_share
 
 __all__ = ["Order", "run"]
@@ -152,11 +152,7 @@ def _tell(made: Plan, answer: Answer, folders: Folders, terminal: Terminal, seco
     terminal.heading("What the best attacker can do with it")
     terminal.table(
         ("", "before", "after, at most"),
-        [
-            ("guess whether a given person took part", "50 %", percent(certificate.membership_success)),
-            ("recognise participants, accusing 1 % of others", "1 %", percent(certificate.true_positive_rate(0.01))),
-            ("any question about who took part, 1 % before", "1 %", percent(certificate.posterior(0.01))),
-        ],
+        in_short(certificate),
     )
     if certificate.posterior(0.01) > 0.2:
         terminal.say("Caps on one person say little about questions that concern many at once: see the last line.")

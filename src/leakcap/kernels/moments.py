@@ -57,8 +57,7 @@ def _centre(table: Floats) -> Floats:
 def _sums(features: Floats, units: Units, worlds: Worlds) -> tuple[Floats, Any]:
     """Sums of features in every world, and the number of rows in it."""
     if units.of_row is None:
-        sizes = np.bitwise_count(worlds.packed).sum(axis=1, dtype=np.int64)
-        return masked_sums(features, worlds), sizes[:, None].astype(np.float64)
+        return masked_sums(features, worlds), worlds.sizes()[:, None].astype(np.float64)
     counted = np.column_stack([features, np.ones(len(features))])
     sums = masked_sums(by_unit(counted, units), worlds)
     return sums[:, :-1], np.rint(sums[:, -1:])

@@ -12,10 +12,10 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.cores import threads
+from leakcap.cores import one_blas_thread, threads
 from leakcap.leakage.confidence import Mean
 from leakcap.leakage.posterior import Sampled, View
-from leakcap.leakage.units import TILE, Tick, evidence, one_blas_thread, unit_columns
+from leakcap.leakage.units import TILE, Tick, evidence, unit_columns
 from leakcap.proofs import proves
 from leakcap.worlds import Worlds
 

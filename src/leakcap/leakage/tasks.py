@@ -14,10 +14,9 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.cores import threads
+from leakcap.cores import one_blas_thread, threads
 from leakcap.leakage.confidence import Floats, Mean
 from leakcap.leakage.posterior import Source
-from leakcap.leakage.units import one_blas_thread
 from leakcap.proofs import proves
 
 __all__ = ["WorldMeans", "as_fraction", "default_priors", "observe_worlds", "task_prior"]

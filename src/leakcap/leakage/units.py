@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.cores import threads
+from leakcap.cores import one_blas_thread, threads
 from leakcap.leakage.confidence import Floats, Mean
 from leakcap.leakage.posterior import Source, View
 from leakcap.worlds import Worlds
@@ -180,10 +179,3 @@ class _Sums:
         sticks = mean(self.stick_total, self.stick_squares, 1 - thresholds[:, None])
         naming = mean(self.naming[:1], self.naming[1:], 1.0)
         return UnitMeans(deviation.scaled(0.25 / (rate * (1 - rate)), 0.5), sticks, thresholds, naming)
-
-
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Our threads each run their own product; BLAS must not start more."""
-    from threadpoolctl import threadpool_limits
-
-    return threadpool_limits(1)  # type: ignore[no-any-return]

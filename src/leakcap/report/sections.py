@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -158,7 +157,7 @@ def _spaced(words: str) -> str:
 
 
 def _nats(cert: Certificate) -> str:
-    return f"{math.ceil(cert.mutual_information * 1e4 - 1e-9) / 1e4:.4f}"
+    return f"{wording.rounded_up(cert.mutual_information, 4):.4f}"
 
 
 def _caps(cert: Certificate) -> str:
@@ -168,7 +167,7 @@ def _caps(cert: Certificate) -> str:
 def _cap(one: CappedFigure) -> str:
     kept = one.certified <= one.limit
     if one.cap == "MutualInformation":
-        found, limit = f"{math.ceil(one.certified * 1e5 - 1e-9) / 1e5:.5f}", f"{one.limit:g}"
+        found, limit = f"{wording.rounded_up(one.certified, 5):.5f}", f"{one.limit:g}"
     else:
         found, limit = bound(one.certified), f"{100 * one.limit:g} %"
     start = "<li><b>Cap kept:</b>" if kept else '<li class="broken"><b>CAP NOT KEPT:</b>'

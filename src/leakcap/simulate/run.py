@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap import checks
+from leakcap.cores import one_blas_thread
 from leakcap.errors import InputError, LeakcapError, OutputError
 from leakcap.kernels import kernel_of
 from leakcap.simulate.checkpoint import Checkpoint
@@ -150,11 +151,7 @@ def threads_for(alone: bool) -> AbstractContextManager[Any]:
 
     Models keep the number of threads they were fitted with; it must be the same in every world.
     """
-    if alone:
-        return nullcontext()
-    from threadpoolctl import threadpool_limits
-
-    return threadpool_limits(1)  # type: ignore[no-any-return]
+    return nullcontext() if alone else one_blas_thread()
 
 
 def one_answer(

@@ -45,6 +45,10 @@ class Worlds:
         """The dense `(m, n)` table; a million units make it large: prefer `columns`."""
         return np.unpackbits(self.packed, axis=1, count=self.n).view(np.bool_)
 
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """How many units take part in each world."""
+        return np.asarray(np.bitwise_count(self.packed).sum(axis=1, dtype=np.int64))
+
     def columns(self, units: slice | npt.NDArray[np.intp], rows: int | None = None) -> Bits:
         """Dense 0/1 columns of some units, for all worlds or the first `rows` of them."""
         packed = self.packed[:rows]
