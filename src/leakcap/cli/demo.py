@@ -9,7 +9,7 @@ import io
 import json
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
-from rich.console import Console
 from rich.padding import Padding
 from rich.panel import Panel
-from rich.rule import Rule
 from rich.table import Table
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_breast_cancer, load_iris
@@ -29,10 +27,10 @@ import leakcap as lc
 from leakcap.certificate import Certificate
 from leakcap.cli.answers import custodian_files, public_files, table_of
 from leakcap.cli.folders import Folders
+from leakcap.cli.terminal import Terminal
 from leakcap.report import plots
 from leakcap.report.page import Answer
-from leakcap.simulate.progress import Progress
-from leakcap.wording import percent
+from leakcap.wording import in_short, percent
 
 __all__ = ["exact_success", "run"]
 
@@ -52,49 +50,49 @@ def run(out: Path, cap: float, worlds: int) -> None:
     limit = lc.membership(cap)
     files = Files(Folders.under(out))
     started = time.perf_counter()
-    teller = Teller(Console(highlight=False))
+    terminal = Terminal()
     promise = (
         f"Two answers from private data, with one promise: [bold]nobody who sees an answer can guess any person's "
         f"participation with more than {100 * cap:g} % success[/bold], not even if they know everyone's data and the "
         "code and compute without limit. A coin flip has 50 %."
     )
-    teller.console.print(Panel(promise, title="leakcap demo", title_align="left"))
-    private_means(teller, files, limit, worlds)
-    private_kmeans(teller, files, limit, worlds)
+    terminal.out.print(Panel(promise, title="leakcap demo", title_align="left"))
+    private_means(terminal, files, limit, worlds)
+    private_kmeans(terminal, files, limit, worlds)
     files.close()
     folders = files.folders
-    teller.heading(f"Done in {time.perf_counter() - started:.0f} s")
-    teller.say(f"[bold]{folders.public}[/bold]: may be published. Answers, certificates as records and pages.")
-    teller.say(
+    terminal.heading(f"Done in {time.perf_counter() - started:.0f} s")
+    terminal.say(f"[bold]{folders.public}[/bold]: may be published. Answers, certificates as records and pages.")
+    terminal.say(
         f"[bold]{folders.custodian}[/bold]: for you alone (folder 0700, files 0600). Reports with the worlds and "
         "single people's exposure, pictures."
     )
-    teller.say("Each certificate stands alone: on real data, releasing again calls for a session with a ledger.")
+    terminal.say("Each certificate stands alone: on real data, releasing again calls for a session with a ledger.")
 
 
-def private_means(teller: Teller, files: Files, limit: lc.caps.Cap, worlds: int) -> None:
+def private_means(terminal: Terminal, files: Files, limit: lc.caps.Cap, worlds: int) -> None:
     """The means of four measurements of breast tumours."""
     data = load_breast_cancer()
     X: Floats = data.data[:, [list(data.feature_names).index(name) for name in FEATURES]]
-    teller.heading("1. Private means: the breast cancer data")
-    teller.say(f"{len(X)} patients; the question is the mean of {len(FEATURES)} measurements of their tumours.")
-    plan, release = _release(teller, lambda rows: rows.mean(axis=0), X, cap=limit, worlds=worlds)
-    teller.certificate(release.certificate)
+    terminal.heading("1. Private means: the breast cancer data")
+    terminal.say(f"{len(X)} patients; the question is the mean of {len(FEATURES)} measurements of their tumours.")
+    plan, release = _release(terminal, lambda rows: rows.mean(axis=0), X, cap=limit, worlds=worlds)
+    _tell_certificate(terminal, release.certificate)
 
     summary = plan.summary()
     sampling = X.std(axis=0, ddof=1) / np.sqrt(len(X))
     off = np.abs(release.value - summary.answer)
     errors = off, summary.error, summary.noise, sampling
-    teller.table(
-        "Usefulness, in the data's own units (custodian's view)",
+    terminal.table(
         ("", "whole pool", "released", "off by", "expected", "noise", "sampling"),
         [
             (name, f"{summary.answer[i]:.3g}", f"{release.value[i]:.3g}", *(f"{error[i]:.2g}" for error in errors))
             for i, name in enumerate(FEATURES)
         ],
+        "Usefulness, in the data's own units (custodian's view)",
     )
     share = percent(float(np.median(summary.error / summary.answer)), 1)
-    teller.say(
+    terminal.say(
         f"[dim]expected: error to expect, noise included, here {share} of the mean. "
         "sampling: how far a mean of so many patients is from the truth even without privacy.[/dim]"
     )
@@ -108,19 +106,19 @@ def private_means(teller: Teller, files: Files, limit: lc.caps.Cap, worlds: int)
     _save(files, "means", plan, release, table_of(release, "Means of the breast cancer data", FEATURES), limit)
 
 
-def private_kmeans(teller: Teller, files: Files, limit: lc.caps.Cap, worlds: int) -> None:
+def private_kmeans(terminal: Terminal, files: Files, limit: lc.caps.Cap, worlds: int) -> None:
     """Three clusters of Iris flowers, as a KMeans that predicts."""
     data = load_iris()
     low, high = data.data.min(axis=0), data.data.max(axis=0)
     X: Floats = (data.data - low) / (high - low)
-    teller.heading("2. Private K-Means: the Iris data")
-    teller.say(f"{len(X)} flowers with {X.shape[1]} measurements; the question is the centres of 3 clusters.")
+    terminal.heading("2. Private K-Means: the Iris data")
+    terminal.say(f"{len(X)} flowers with {X.shape[1]} measurements; the question is the centres of 3 clusters.")
     public = (
         "Start centres (all measurements at 0.25, 0.5 and 0.75), fixed without looking at the data.",
         "Smallest and largest value of each measurement in the whole pool, to scale it to 0..1.",
     )
-    plan, release = _release(teller, _fit, X, cap=limit, worlds=worlds, drop=DROP, public=public)
-    teller.certificate(release.certificate)
+    plan, release = _release(terminal, _fit, X, cap=limit, worlds=worlds, drop=DROP, public=public)
+    _tell_certificate(terminal, release.certificate)
 
     model: KMeans = release.value
     plain, private = _fit(X).labels_, model.predict(X)
@@ -129,8 +127,10 @@ def private_kmeans(teller: Teller, files: Files, limit: lc.caps.Cap, worlds: int
         for name, truth in (("flowers grouped with their species", data.target), ("same as unprotected", plain))
         for expected in [_expected_agreement(plan, X, truth)]
     ]
-    teller.table("Usefulness (custodian's view)", ("", "unprotected", "released", "expected"), rows)
-    teller.say("[dim]expected: mean over such releases. The released object is a KMeans; its predict() was used.[/dim]")
+    terminal.table(("", "unprotected", "released", "expected"), rows, "Usefulness (custodian's view)")
+    terminal.say(
+        "[dim]expected: mean over such releases. The released object is a KMeans; its predict() was used.[/dim]"
+    )
 
     centimetres = (model.cluster_centers_ * (high - low) + low).tolist()
     answer = {"measurements (cm)": list(data.feature_names), "centres": centimetres}
@@ -138,7 +138,8 @@ def private_kmeans(teller: Teller, files: Files, limit: lc.caps.Cap, worlds: int
     labels = "petal length of the centre (cm)", "petal width of the centre (cm)"
     clouds = _petals(plan, model.cluster_centers_, low, high)
     files.keep("kmeans-worlds.png", plots.cloud(clouds, labels, "Cluster centres of the Iris data"))
-    names = tuple(f"cluster {k + 1}, {name} (0..1)" for k in range(len(START)) for name in data.feature_names)
+    measured = [name.removesuffix(" (cm)") for name in data.feature_names]
+    names = tuple(f"cluster {k + 1}, {name}, scaled 0..1" for k in range(len(START)) for name in measured)
     _save(files, "kmeans", plan, release, table_of(release, "Cluster centres of the Iris data", names), limit)
 
 
@@ -181,31 +182,27 @@ def _petals(plan: lc.Plan, released: Floats, low: Floats, high: Floats) -> list[
     return clouds
 
 
-def _release(teller: Teller, fn: Callable[..., Any], X: Floats, **options: Any) -> tuple[lc.Plan, lc.Release]:
+def _release(terminal: Terminal, fn: Callable[..., Any], X: Floats, **options: Any) -> tuple[lc.Plan, lc.Release]:
     """Plan and release, telling every step."""
     started = time.perf_counter()
-    with teller.console.status("Running the analysis in possible worlds ...") as status:
-
-        def watch(state: Progress) -> None:
-            worlds = f"Running the analysis in possible worlds: {state.done:,} of {state.total:,}"
-            least = "Searching the least noise that keeps the cap, and certifying it ..."
-            status.update(worlds if state.done < state.total else least)
-
+    with terminal.watching() as watch:
         plan = lc.plan(fn, X, progress=watch, **options)
-        release = plan.release()
+    release = plan.release()
     ratio = np.median(plan.noise.output_deviations / plan.outputs.std(axis=0))
-    teller.step(
+    _step(
+        terminal,
         "worlds",
         f"ran the analysis in {plan.worlds.m:,} possible worlds, each another random half of the pool of "
         f"{plan.worlds.n}; one of them, in secret, gives the answer",
     )
-    teller.step(
+    _step(
+        terminal,
         "noise",
         f"the least that keeps the cap: about {ratio:.1f} times as much as the answers differ between worlds "
         f"(root mean square over all {plan.outputs.shape[1]} numbers together: {plan.noise.std:.3g})",
     )
-    teller.step("release", "the secret world and the noise were drawn, and one noisy answer left")
-    teller.step("time", f"{time.perf_counter() - started:.1f} s")
+    _step(terminal, "release", "the secret world and the noise were drawn, and one noisy answer left")
+    _step(terminal, "time", f"{time.perf_counter() - started:.1f} s")
     return plan, release
 
 
@@ -243,47 +240,15 @@ def _png(figure: Figure) -> bytes:
     return picture.getvalue()
 
 
-@dataclass(frozen=True)
-class Teller:
-    """What the demo says on the terminal, indented under headings."""
+def _step(terminal: Terminal, name: str, text: str) -> None:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(width=7, style="bold cyan")
+    grid.add_column()
+    grid.add_row(name, text)
+    terminal.out.print(Padding(grid, (0, 2)))
 
-    console: Console
 
-    def heading(self, text: str) -> None:
-        self.console.print()
-        self.console.print(Rule(f"[bold]{text}[/bold]", align="left"))
-
-    def say(self, text: str) -> None:
-        self.console.print(Padding(text, (0, 2)))
-
-    def step(self, name: str, text: str) -> None:
-        grid = Table.grid(padding=(0, 2))
-        grid.add_column(width=7, style="bold cyan")
-        grid.add_column()
-        grid.add_row(name, text)
-        self.console.print(Padding(grid, (0, 2)))
-
-    def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        table = Table(
-            title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0)
-        )
-        for place, column in enumerate(columns):
-            table.add_column(column, justify="right" if place else "left", header_style="dim", no_wrap=True)
-        for row in rows:
-            table.add_row(*row)
-        self.console.print(Padding(table, (1, 2, 0, 2)))
-
-    def certificate(self, certificate: Certificate) -> None:
-        """The certificate in three lines."""
-        least = 1 / certificate.worlds
-        rows = [
-            ("guess whether a given person took part", percent(0.5), percent(certificate.membership_success)),
-            (
-                "recognise a participant, 1 % false alarms",
-                percent(0.01),
-                percent(certificate.true_positive_rate(0.01)),
-            ),
-            ("name the whole secret world", percent(least), percent(certificate.posterior(least))),
-        ]
-        self.table("Certificate: what the best attacker can do", ("", "before", "with it, at most"), rows)
-        self.say(f"[dim]All figures hold together with confidence {certificate.confidence:.7g}.[/dim]")
+def _tell_certificate(terminal: Terminal, certificate: Certificate) -> None:
+    title = "Certificate: what the best attacker can do"
+    terminal.table(("", "before", "after, at most"), in_short(certificate), title)
+    terminal.say(f"[dim]All figures hold together with confidence {certificate.confidence:.7g}.[/dim]")

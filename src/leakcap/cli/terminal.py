@@ -64,7 +64,7 @@ class Terminal:
             table.add_column(name, justify="left" if i == 0 else "right", no_wrap=i > 0, overflow="fold")
         for row in rows:
             table.add_row(*(Text(cell) for cell in row))
-        self.out.print(Padding(table, (0, 2)))
+        self.out.print(Padding(table, (1 if title else 0, 2, 0, 2)))
 
     def result(self, facts: dict[str, Any]) -> None:
         """The one object that `--json` prints."""
