@@ -16,10 +16,11 @@ import pytest
 
 import leakcap as lc
 from leakcap import releases
-from leakcap.cli import main
 from leakcap.cli.check import findings
 from leakcap.planning import stored_plan
 from leakcap.releases import Plan
+
+from .running import leakcap
 
 
 @pytest.fixture(scope="module")
@@ -47,14 +48,6 @@ def plan(place: Path) -> Plan:
 @pytest.fixture
 def given(place: Path) -> dict[str, Any]:
     return json.loads((place / "one" / "public" / "certificate.json").read_text())
-
-
-def leakcap(*arguments: str) -> int:
-    try:
-        main(list(arguments))
-    except SystemExit as end:
-        return int(end.code or 0)
-    return 0
 
 
 def check(certificate: Path, custodian: Path, *options: str) -> int:

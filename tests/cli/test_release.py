@@ -19,8 +19,10 @@ from sklearn.linear_model import Ridge
 
 import leakcap as lc
 from leakcap import releases
-from leakcap.cli import folders, main
+from leakcap.cli import folders
 from leakcap.planning import stored_plan
+
+from .running import leakcap
 
 HERE = __name__
 SMALL = ["--cap", "mi=0.3", "--worlds", "16", "--draws", "256", "--workers", "1"]
@@ -68,15 +70,6 @@ def text(table: Any) -> Any:
 def says(table: Any) -> Any:
     print("I am here")
     return table["age"].mean()
-
-
-def leakcap(*arguments: str) -> int:
-    """The exit code of a command."""
-    try:
-        main(list(arguments))
-    except SystemExit as end:
-        return int(end.code or 0)
-    return 0
 
 
 def released(*options: str, out: str = "out") -> int:

@@ -541,12 +541,7 @@ def marked(tmp_path: Path) -> Path:
     return path
 
 
-def raising(table: Any) -> Any:
-    raise ValueError(f"cannot handle {table['age'].iloc[0]}")
-
-
-def panicking(table: Any) -> Any:
-    raise Panic(f"cannot handle {table['age'].iloc[0]}")
+raising, panicking = _raises, _panics
 
 
 def exiting(table: Any) -> Any:

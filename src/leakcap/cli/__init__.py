@@ -60,6 +60,7 @@ def demo_command(
 
 @app.command("release")
 def release_command(
+    context: typer.Context,
     data: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="DATA", show_default=False)],
     fn: Annotated[
         str,
@@ -139,33 +140,8 @@ def release_command(
     with _ending("The same command goes on from here."):
         from leakcap.cli.release import Order, run
 
-        order = Order(
-            data=data,
-            fn=fn,
-            caps=tuple(cap),
-            out=out,
-            columns=tuple(columns or ()),
-            unit=unit,
-            strata=tuple(strata or ()),
-            q=tuple(q or ()),
-            bins=tuple(bins or ()),
-            levels=tuple(levels or ()),
-            missing=missing,
-            worlds=worlds,
-            rate=rate,
-            mode=mode,
-            confidence=confidence,
-            draws=draws,
-            clip=clip,
-            drop=tuple(drop or ()),
-            public=tuple(public or ()),
-            workers=workers,
-            title=title,
-            issuer=issuer,
-            preview=preview,
-            forget=forget,
-        )
-        run(order, quiet, json)
+        given = {name: value for name, value in context.params.items() if name not in ("quiet", "json")}
+        run(Order.of(given), quiet, json)
 
 
 @app.command("explain")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.markup import escape
@@ -34,7 +35,7 @@ class Order:
 
     data: Path
     fn: str
-    caps: tuple[str, ...]
+    cap: tuple[str, ...]
     out: Path
     columns: tuple[str, ...] = ()
     unit: str | None = None
@@ -57,6 +58,12 @@ class Order:
     preview: bool = False
     forget: bool = False
 
+    @classmethod
+    def of(cls, given: dict[str, Any]) -> Order:
+        """From the command's parameters; what was not given keeps its default."""
+        known = {name: value for name, value in given.items() if value is not None}
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in known.items()})
+
     def question(self) -> Question:
         asked = {"q": self.q} if self.q else {}
         columns, strata = _split(self.columns), _split(self.strata)
@@ -69,7 +76,7 @@ def run(order: Order, quiet: bool = False, json: bool = False) -> None:
     """Plan, release once, write; all that was done before is taken up."""
     started = time.monotonic()
     terminal = Terminal(quiet, json)
-    caps = limits(order.caps)
+    caps = limits(order.cap)
     rate, clip = _share(order.rate), _bounds(order.clip)
     refuse_second(order.out)
     question = order.question()
