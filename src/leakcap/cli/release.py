@@ -61,8 +61,12 @@ class Order:
     @classmethod
     def of(cls, given: dict[str, Any]) -> Order:
         """From the command's parameters; what was not given keeps its default."""
-        known = {name: value for name, value in given.items() if value is not None}
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in known.items()})
+        known: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in given.items()
+            if value is not None
+        }
+        return cls(**known)
 
     def question(self) -> Question:
         asked = {"q": self.q} if self.q else {}

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap.errors import InputError
+from leakcap.worlds.units import Units
 
 __all__ = ["Worlds"]
 
@@ -61,6 +62,15 @@ class Worlds:
             return bits[:, start - 8 * first : stop - 8 * first]
         shift = (7 - (units & 7)).astype(np.uint8)
         return (packed[:, units >> 3] >> shift) & np.uint8(1)
+
+    def over_rows(self, units: Units) -> Worlds:
+        """The same worlds, with a bit for each row of the data instead of each unit."""
+        if units.of_row is None:
+            return self
+        packed = np.empty((self.m, -(-units.rows // 8)), dtype=np.uint8)
+        for w in range(self.m):
+            packed[w] = np.packbits(self.mask(w)[units.of_row])
+        return Worlds(packed, units.rows, self.share, self.paired, self.design)
 
     def __repr__(self) -> str:
         return f"Worlds(m={self.m}, n={self.n}, rate={self.share}, design={self.design!r})"
