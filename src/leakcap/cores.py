@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["one_blas_thread", "threads"]
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["in_parts", "one_blas_thread", "threads"]
+
+Found = TypeVar("Found")
 
 
 def threads() -> int:
@@ -16,6 +25,18 @@ def threads() -> int:
 
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Where our own threads or processes share the work, numerical libraries must not start more."""
-    from threadpoolctl import threadpool_limits
+    return _libraries(len(sys.modules)).limit(limits=1)  # type: ignore[no-any-return]
 
-    return threadpool_limits(1)  # type: ignore[no-any-return]
+
+@functools.lru_cache(maxsize=1)
+def _libraries(modules: int) -> Any:
+    """All numerical libraries in this process; a search takes milliseconds, and only an import can bring new ones."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def in_parts(work: Callable[[npt.NDArray[Any]], Found], table: npt.NDArray[Any]) -> list[Found]:
+    """`work` on parts of the table, one for each core, all at once."""
+    with one_blas_thread(), ThreadPoolExecutor(threads()) as pool:
+        return list(pool.map(work, np.array_split(table, min(threads(), max(len(table), 1)))))

@@ -26,19 +26,19 @@ Floats = npt.NDArray[np.float64]
 
 def _means(data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats | None:
     table = _pool(data)
-    return None if table is None else moments.means(table, units, worlds)
+    return None if table is None else moments.means(table, worlds, units)
 
 
 def _covariances(data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats | None:
     table = _pool(data)
-    return None if table is None else moments.covariances(table, units, worlds).reshape(worlds.m, -1)
+    return None if table is None else moments.covariances(table, worlds, units).reshape(worlds.m, -1)
 
 
 def _histograms(data: tuple[Any, ...], units: Units, worlds: Worlds, edges: Sequence[float] | Floats) -> Floats | None:
     table, ends = _pool(data), _edges(edges)
     if table is None:
         return None
-    return moments.shares(_bin(table, ends), len(ends) - 1, units, worlds).reshape(worlds.m, -1)
+    return moments.shares(_bin(table, ends), len(ends) - 1, worlds, units).reshape(worlds.m, -1)
 
 
 def _categories(data: tuple[Any, ...], units: Units, worlds: Worlds, levels: Sequence[Any]) -> Floats | None:
@@ -48,7 +48,7 @@ def _categories(data: tuple[Any, ...], units: Units, worlds: Worlds, levels: Seq
     if table is None:
         return None
     place, counted = _level(table, np.asarray(levels, dtype=np.float64))
-    return moments.shares(np.where(counted, place, -1), len(levels), units, worlds).reshape(worlds.m, -1)
+    return moments.shares(np.where(counted, place, -1), len(levels), worlds, units).reshape(worlds.m, -1)
 
 
 def _pool(data: tuple[Any, ...]) -> Floats | None:

@@ -197,7 +197,7 @@ def _built_in(fn: str, left: Any, kinds: dict[str, str], wishes: Wishes | None, 
 
 def _each_pair_once(data: tuple[Any, ...], units: Units, worlds: Worlds) -> npt.NDArray[np.float64]:
     above = np.triu_indices(data[0].shape[1])
-    return moments.covariances(data[0], units, worlds)[:, above[0], above[1]]
+    return moments.covariances(data[0], worlds, units)[:, above[0], above[1]]
 
 
 @offers(_each_pair_once)

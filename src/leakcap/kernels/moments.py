@@ -1,63 +1,84 @@
-"""Means, covariances and shares in all worlds at once, from sums over the units of each."""
+"""Means, variances, covariances and shares in all worlds at once, from sums over the rows of each."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.kernels.sums import by_unit, masked_sums
+from leakcap.kernels.sums import Chosen, rows_in, sums_of
 from leakcap.worlds import Units, Worlds
 
-__all__ = ["covariances", "means", "shares"]
+__all__ = ["Moments", "covariances", "means", "moments", "shares", "variances"]
 
 Floats = npt.NDArray[np.float64]
-AT_ONCE = 32  # places whose rows are counted together
 
 
-def means(table: Floats, units: Units, worlds: Worlds) -> Floats:
+def means(table: Floats, worlds: Worlds, units: Units | None = None) -> Floats:
     """`(m, d)`: column means; 0 in a world without rows."""
     centre = _centre(table)
-    total, rows = _sums(table - centre, units, worlds)
+    total, rows = sums_of(lambda some: table[some] - centre, table.shape[1], worlds, units), rows_in(worlds, units)
     return np.where(rows > 0, centre + total / np.maximum(rows, 1), 0.0)
 
 
-def covariances(table: Floats, units: Units, worlds: Worlds) -> Floats:
+def variances(table: Floats, worlds: Worlds, units: Units | None = None) -> Floats:
+    """`(m, d)`: column variances, divided by the rows less one; 0 in a world of fewer than two rows."""
+    centre, d = _centre(table), table.shape[1]
+
+    def squares(some: Chosen) -> Floats:
+        apart = table[some] - centre
+        return np.hstack([apart, apart**2])
+
+    sums, rows = sums_of(squares, 2 * d, worlds, units), rows_in(worlds, units)
+    spread = np.maximum(sums[:, d:] - sums[:, :d] ** 2 / np.maximum(rows, 1), 0.0)
+    return np.where(rows > 1, spread / np.maximum(rows - 1, 1), 0.0)
+
+
+def covariances(table: Floats, worlds: Worlds, units: Units | None = None) -> Floats:
     """`(m, d, d)`: covariances, divided by the rows less one; 0 in a world of fewer than two rows."""
-    apart = table - _centre(table)  # covariances do not move with the centre, and rounding errors stay small
-    d = table.shape[1]
+    found = moments(table, worlds, units)
+    rows = found.rows[:, :, None]
+    return np.where(rows > 1, found.scatter / np.maximum(rows - 1, 1), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """For every world: rows `(m, 1)`, column means `(m, d)`, and the products of deviations from them `(m, d, d)`."""
+
+    rows: Floats
+    mean: Floats
+    scatter: Floats
+
+
+def moments(table: Floats, worlds: Worlds, units: Units | None = None) -> Moments:
+    """First and second moments; means are 0 in a world without rows."""
+    # Deviations from the pool's mean, not from 0: what is taken away in the end is then small, and so is its rounding.
+    centre, d = _centre(table), table.shape[1]
     above = np.triu_indices(d)
-    products = apart[:, above[0]] * apart[:, above[1]]
-    sums, rows = _sums(np.hstack([apart, products]), units, worlds)
-    first, second = sums[:, :d], sums[:, d:]
-    upper = (second - first[:, above[0]] * first[:, above[1]] / np.maximum(rows, 1)) / np.maximum(rows - 1, 1)
-    full = np.zeros((worlds.m, d, d))
-    full[:, above[0], above[1]] = full[:, above[1], above[0]] = np.where(rows > 1, upper, 0.0)
-    return full
+
+    def products(some: Chosen) -> Floats:
+        apart = table[some] - centre
+        return np.hstack([apart, apart[:, above[0]] * apart[:, above[1]]])
+
+    sums, rows = sums_of(products, d + len(above[0]), worlds, units), rows_in(worlds, units)
+    apart = sums[:, :d] / np.maximum(rows, 1)
+    scatter = np.empty((worlds.m, d, d))
+    upper = sums[:, d:] - sums[:, above[0]] * apart[:, above[1]]
+    scatter[:, above[0], above[1]] = scatter[:, above[1], above[0]] = upper
+    return Moments(rows, np.where(rows > 0, centre + apart, 0.0), scatter)
 
 
-def shares(place: npt.NDArray[np.intp], places: int, units: Units, worlds: Worlds) -> Floats:
+def shares(place: npt.NDArray[np.intp], places: int, worlds: Worlds, units: Units | None = None) -> Floats:
     """`(m, columns, places)`: share of a world's rows at each place; `place` is `(rows, columns)`, -1 for nowhere."""
     columns = place.shape[1]
-    found = np.empty((worlds.m, columns * places))
-    rows: Any = None
-    for start in range(0, found.shape[1], AT_ONCE):
-        some = [divmod(flat, places) for flat in range(start, min(start + AT_ONCE, found.shape[1]))]
-        there = np.stack([place[:, column] == where for column, where in some], axis=1)
-        total, rows = _sums(there.astype(np.float64), units, worlds)
-        found[:, start : start + len(some)] = total / np.maximum(rows, 1)
-    return found.reshape(worlds.m, columns, places)
+
+    def there(some: Chosen) -> Floats:
+        return np.asarray(place[some][:, :, None] == np.arange(places)).reshape(-1, columns * places)
+
+    total = sums_of(there, columns * places, worlds, units) / np.maximum(rows_in(worlds, units), 1)
+    return total.reshape(worlds.m, columns, places)
 
 
 def _centre(table: Floats) -> Floats:
     return table.mean(axis=0) if len(table) else np.zeros(table.shape[1:])
-
-
-def _sums(features: Floats, units: Units, worlds: Worlds) -> tuple[Floats, Any]:
-    """Sums of features in every world, and the number of rows in it."""
-    if units.of_row is None:
-        return masked_sums(features, worlds), worlds.sizes()[:, None].astype(np.float64)
-    counted = np.column_stack([features, np.ones(len(features))])
-    sums = masked_sums(by_unit(counted, units), worlds)
-    return sums[:, :-1], np.rint(sums[:, -1:])

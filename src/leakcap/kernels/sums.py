@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -10,41 +11,77 @@ import numpy.typing as npt
 from leakcap.cores import threads
 from leakcap.worlds import Units, Worlds
 
-__all__ = ["by_unit", "masked_sums"]
+__all__ = ["Chosen", "masked_sums", "rows_in", "sums_of"]
 
 Floats = npt.NDArray[np.float64]
-STEP = 32  # units whose bits a pass of the compiled loop takes together
+Chosen = slice | npt.NDArray[np.intp]  # some rows of the data
+WORD = 64  # units whose bits a pass of the compiled loop takes together
+AT_ONCE = 2**16  # numbers that are made at a time: they stay in the second cache
 
 
-def masked_sums(features: Floats, worlds: Worlds) -> Floats:
-    """`(m, d)`: for every world, the sum of the features of the units in it; `features` has a row for each unit.
+def masked_sums(table: Floats, worlds: Worlds, units: Units | None = None) -> Floats:
+    """`(m, d)`: for every world, the sum of the table's rows in it."""
+    given = np.asarray(table, dtype=np.float64)
+    return sums_of(lambda rows: given[rows], given.shape[1], worlds, units)
+
+
+def rows_in(worlds: Worlds, units: Units | None = None) -> Floats:
+    """`(m, 1)`: how many rows each world has."""
+    if units is None or units.of_row is None:
+        return worlds.sizes()[:, None].astype(np.float64)
+    return masked_sums(np.bincount(units.of_row, minlength=units.count)[:, None].astype(np.float64), worlds)
+
+
+def sums_of(make: Callable[[Chosen], Floats], columns: int, worlds: Worlds, units: Units | None = None) -> Floats:
+    """The same for features that `make` gives for some rows at a time: they need not exist all at once.
 
     Complementary worlds cost nothing: theirs is what is left of the total. The result is the same on every run with as
     many threads.
     """
-    from leakcap.kernels._compiled import add_masked
+    from leakcap.kernels._compiled import LANES, add_masked
 
-    table = np.ascontiguousarray(features, dtype=np.float64)
-    n, d = table.shape
     drawn = worlds.packed[: worlds.m // 2] if worlds.paired else worlds.packed
-    share = max(STEP, -(-n // (threads() * STEP)) * STEP)
-    starts = range(0, n, share)
-    parts = np.zeros((len(starts), len(drawn), d))
+    tiles = -(-columns // LANES)
+    share = max(1, -(-worlds.n // (threads() * WORD))) * WORD
+    step = max(1, AT_ONCE // (tiles * LANES * WORD)) * WORD
+    made = make if units is None or units.of_row is None else _added_up(make, units.of_row, units.count)
 
-    def add(part: int) -> None:
-        first = starts[part]
-        add_masked(table[first : first + share], drawn, first // 8, parts[part])
+    def add(first: int) -> tuple[Floats, Floats]:
+        found, total = np.zeros((tiles, len(drawn), LANES)), np.zeros(columns)
+        last = min(first + share, worlds.n)
+        for start in range(first, last, step):
+            features = made(slice(start, min(start + step, last)))
+            total += features.sum(axis=0)
+            add_masked(_tiled(features, LANES), drawn, start // 8, found)
+        return found.transpose(1, 0, 2).reshape(len(drawn), tiles * LANES)[:, :columns], total
 
     with ThreadPoolExecutor(threads()) as pool:
-        list(pool.map(add, range(len(starts))))
-    half = parts.sum(axis=0)
-    return np.concatenate([half, table.sum(axis=0) - half]) if worlds.paired else half
+        parts = list(pool.map(add, range(0, worlds.n, share)))
+    half = np.sum([found for found, _ in parts], axis=0)
+    return np.concatenate([half, np.sum([total for _, total in parts], axis=0) - half]) if worlds.paired else half
 
 
-def by_unit(features: Floats, units: Units) -> Floats:
-    """Features added up over the rows of each unit."""
-    if units.of_row is None:
-        return features
-    order = np.argsort(units.of_row, kind="stable")
-    starts = np.searchsorted(units.of_row[order], np.arange(units.count))
-    return np.add.reduceat(features[order], starts, axis=0)
+def _tiled(features: Floats, lanes: int) -> Floats:
+    """`(tiles, rows, lanes)`: a few columns at a time, zeros after the last."""
+    rows, columns = features.shape
+    whole = columns // lanes
+    tiles = np.zeros((-(-columns // lanes), rows, lanes))
+    tiles[:whole] = features[:, : whole * lanes].reshape(rows, whole, lanes).transpose(1, 0, 2)
+    if columns % lanes:
+        tiles[whole, :, : columns % lanes] = features[:, whole * lanes :]
+    return tiles
+
+
+def _added_up(
+    make: Callable[[Chosen], Floats], of_row: npt.NDArray[np.intp], units: int
+) -> Callable[[slice], Floats]:
+    """Features of some units: those of their rows, added up."""
+    order = np.argsort(of_row, kind="stable")
+    ends = np.searchsorted(of_row[order], np.arange(units + 1))
+
+    def added(some: slice) -> Floats:
+        starts = ends[some]
+        features = make(order[starts[0] : ends[some.stop]])
+        return np.asarray(np.add.reduceat(features, starts - starts[0], axis=0))
+
+    return added

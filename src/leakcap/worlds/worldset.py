@@ -48,7 +48,12 @@ class Worlds:
 
     def sizes(self) -> npt.NDArray[np.int64]:
         """How many units take part in each world."""
-        return np.asarray(np.bitwise_count(self.packed).sum(axis=1, dtype=np.int64))
+        packed = self.packed[: self.m // 2] if self.paired else self.packed
+        whole = packed.shape[1] // 8 * 8  # bytes that make words, which are counted faster
+        words = np.ascontiguousarray(packed[:, :whole]).view(np.uint64)
+        found = np.bitwise_count(words).sum(axis=1, dtype=np.int64)
+        found += np.bitwise_count(packed[:, whole:]).sum(axis=1, dtype=np.int64)
+        return np.concatenate([found, self.n - found]) if self.paired else found
 
     def columns(self, units: slice | npt.NDArray[np.intp], rows: int | None = None) -> Bits:
         """Dense 0/1 columns of some units, for all worlds or the first `rows` of them."""

@@ -1,0 +1,54 @@
+"""Principal components in all worlds at once, turned to agree with the pool's as closely as a rotation can."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.cores import in_parts
+from leakcap.errors import InputError
+from leakcap.kernels.moments import moments
+from leakcap.worlds import Units, Worlds
+
+__all__ = ["aligned", "pca"]
+
+Floats = npt.NDArray[np.float64]
+
+
+def pca(
+    features: Floats,
+    worlds: Worlds,
+    units: Units | None = None,
+    *,
+    components: int,
+    reference: Floats | None = None,
+) -> Floats:
+    """`(m, 1 + components, d)`: a world's column means, then its principal directions, aligned to the reference.
+
+    Components of two worlds may differ by signs, by order and by any rotation among like variances; orthogonal
+    Procrustes removes that and leaves the space they span. The reference, `(components, d)`, is the pool's own
+    components if None. Where directions beyond the last component have as much variance as the last, a plain fit has no
+    one answer, and neither has this.
+    """
+    d = features.shape[1]
+    if not 1 <= components <= d:
+        raise InputError(f"components must be from 1 to the number of columns, {d}")
+    found = moments(features, worlds, units)
+    if found.rows.min() <= components:
+        raise InputError("a world has too few rows for so many components: ask for fewer, or use a higher rate")
+    if reference is None:
+        reference = _directions(np.cov(features, rowvar=False).reshape(1, d, d), components)[0]
+    towards = reference
+    turned = in_parts(lambda scatter: aligned(_directions(scatter, components), towards), found.scatter)
+    return np.concatenate([found.mean[:, None], np.concatenate(turned)], axis=1)
+
+
+def _directions(scatter: Floats, components: int) -> Floats:
+    """`(m, components, d)`: eigenvectors of the largest eigenvalues, as rows."""
+    return np.linalg.eigh(scatter)[1][:, :, : -components - 1 : -1].transpose(0, 2, 1)
+
+
+def aligned(directions: Floats, reference: Floats) -> Floats:
+    """Each world's directions turned, by one orthogonal matrix, as close to the reference as can be."""
+    left, _, right = np.linalg.svd(reference @ directions.transpose(0, 2, 1))
+    return np.asarray(left @ right @ directions)
