@@ -1,56 +1,93 @@
-"""All worlds at once against a loop of the same statistics, side by side; masks stay packed, compile time apart."""
+"""All worlds at once against a loop of the same fits, side by side in one process; masks stay packed, compiling apart."""
 
 from __future__ import annotations
 
+import os
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from leakcap import stats
-from leakcap.datasets import dry_bean
-from leakcap.errors import LeakcapError
-from leakcap.kernels import kernel_of
-from leakcap.worlds import Units, draw_worlds
+from benchmarks.parts import Case
+from leakcap.worlds import draw_worlds
 
-WORLDS = 1024
+REPEATS = 3
 
 
 def main() -> None:
-    heads = f"{'one plain':>12}{'loop':>9}{'kernel':>10}{'faster':>9}{'price':>11}{'passes':>9}"
-    print(f"{'work':<14}{'rows x columns':>16}{heads}")
-    beans = _beans()
-    _compare("mean", stats.mean, beans)
-    _compare("covariance", stats.covariance, beans)
-    _compare("mean", stats.mean, np.random.default_rng(0).normal(size=(1_000_000, 32)), timed=4)
+    """Dry Bean."""
+    with tempfile.TemporaryDirectory() as empty:
+        os.environ.setdefault("NUMBA_CACHE_DIR", empty)  # so that compiling is seen, and counted apart
+        from benchmarks.parts import kmeans, moments, newton, quantiles, trees
+
+        table(case for part in (moments, quantiles, kmeans, newton, trees) for case in part.cases())
 
 
-def _beans() -> np.ndarray:
-    try:
-        return dry_bean().drop(columns="Class").to_numpy(dtype=np.float64)
-    except LeakcapError:
-        return np.random.default_rng(0).normal(size=(13_611, 16))
+def million() -> None:
+    """The longer table: a million rows."""
+    from benchmarks.parts import kmeans, moments, quantiles
+
+    table(case for part in (moments, quantiles, kmeans) for case in part.large())
 
 
-def _compare(name: str, function: Callable[..., Any], table: np.ndarray, timed: int = 32) -> None:
-    """The loop is timed for some worlds and multiplied; kernel and plain statistic three times, the best counts."""
-    rows, columns = table.shape
-    units = Units.of(rows, None)
-    worlds = draw_worlds(rows, WORLDS, np.random.default_rng(1))
-    kernel = kernel_of(function)
-    assert kernel is not None
-    kernel((table[:64],), Units.of(64, None), draw_worlds(64, 4, np.random.default_rng(1)))  # compiles
-    fast = min(_seconds(lambda: kernel((table,), units, worlds)) for _ in range(3))
-    plain = min(_seconds(lambda: function(table)) for _ in range(3))
-    loop = _seconds(lambda: [function(table[worlds.mask(w)]) for w in range(timed)]) / timed * WORLDS
-    ones = np.ones(rows)
-    once = min(_seconds(lambda: ones @ table) for _ in range(3))
-    size = f"{rows:,} x {columns}"
-    print(
-        f"{name:<14}{size:>16}{1000 * plain:>9.2f} ms{loop:>7.2f} s{1000 * fast:>7.1f} ms{loop / fast:>7.0f} x"
-        f"{fast / plain:>6.0f} fits{fast / once:>9.0f}"
+def table(cases: Iterable[Case]) -> None:
+    """A line for each case as it is measured."""
+    rate = _product_rate()
+    print(f"matrix products in f64: {rate / 1e9:.0f} Gflop/s on all cores")
+    heads = ("one fit", "loop", "kernel", "faster", "price", "of product", "agrees", "compiles")
+    print(f"{'work':<28}{'rows x columns':>16}" + "".join(f"{head:>12}" for head in heads), flush=True)
+    for case in cases:
+        print(_line(case, rate), flush=True)
+
+
+def _line(case: Case, rate: float) -> str:
+    began = time.perf_counter()
+    found = case.kernel()
+    first = time.perf_counter() - began
+    worlds = draw_worlds(case.rows, case.worlds, np.random.default_rng(1))  # the same that the case has drawn
+    chosen = list(range(0, case.worlds, max(1, case.worlds // case.timed)))[: case.timed]
+    pool = np.ones(case.rows, dtype=bool)
+    plain, kernel, loop, answers = np.inf, np.inf, 0.0, []
+    for turn in range(REPEATS):  # alternating: what disturbs one disturbs all
+        kernel = min(kernel, _seconds(case.kernel))
+        plain = min(plain, _seconds(lambda: case.plain(pool)))
+        for w in chosen[turn::REPEATS]:
+            start = time.perf_counter()
+            answers.append((w, case.plain(worlds.mask(w))))
+            loop += time.perf_counter() - start
+    loop *= case.worlds / len(answers)
+    ordered = sorted(answers, key=lambda one: one[0])
+    apart = case.agreement(found, [w for w, _ in ordered], [one for _, one in ordered])
+    price = f"{kernel / plain:.1f} fits"
+    if case.passes is not None:
+        case.passes()
+        price = f"{kernel / min(_seconds(case.passes) for _ in range(REPEATS)):.0f} passes"
+        price = f"{kernel / plain:.0f} / {price}"
+    limit = f"{100 * case.flops / kernel / rate:.0f} %" if case.flops else "-"
+    cells = (
+        _time(plain),
+        _time(loop),
+        _time(kernel),
+        f"{loop / kernel:.0f} x",
+        price,
+        limit,
+        f"{apart:.0e}",
+        _time(max(first - kernel, 0)),
     )
+    size = f"{case.rows:,} x {case.columns}"
+    return f"{case.work:<28}{size:>16}" + "".join(f"{cell:>12}" for cell in cells)
+
+
+def _product_rate() -> float:
+    left = np.random.default_rng(0).normal(size=(1500, 1500))
+    left @ left
+    return 2 * 1500**3 / min(_seconds(lambda: left @ left) for _ in range(5))
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.1f} ms"
 
 
 def _seconds(work: Callable[[], Any]) -> float:

@@ -23,6 +23,8 @@ EDGES = (-1.0, 0.0, 1.0)
 
 STATISTICS: dict[str, Callable[..., Any]] = {
     "mean": stats.mean,
+    "sum": stats.sum,
+    "variance": stats.variance,
     "median": stats.median,
     "a quantile": partial(stats.quantile, q=0.25),
     "quantiles": partial(stats.quantile, q=(0.1, 0.5, 0.9)),
@@ -42,6 +44,8 @@ def test_values_agree_with_numpy_and_pandas() -> None:
     table = pd.DataFrame(X)
     np.testing.assert_allclose(stats.mean(X), table.mean())
     np.testing.assert_allclose(stats.median(X), table.median())
+    np.testing.assert_allclose(stats.sum(X), table.sum())
+    np.testing.assert_allclose(stats.variance(X), table.var())
     np.testing.assert_allclose(stats.quantile(X, (0.1, 0.9)), table.quantile([0.1, 0.9]))
     np.testing.assert_allclose(stats.covariance(X), table.cov())
     inside = np.clip(X, EDGES[0], EDGES[-1])  # what lies outside counts in the outer bins

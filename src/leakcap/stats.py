@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap.errors import InputError
-from leakcap.kernels import moments, offers
+from leakcap.kernels import masked_sums, moments, offers
 from leakcap.worlds import Units, Worlds
 
-__all__ = ["categories", "covariance", "histogram", "mean", "median", "quantile"]
+__all__ = ["categories", "covariance", "histogram", "mean", "median", "quantile", "sum", "variance"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -27,6 +27,16 @@ Floats = npt.NDArray[np.float64]
 def _means(data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats | None:
     table = _pool(data)
     return None if table is None else moments.means(table, worlds, units)
+
+
+def _sums(data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats | None:
+    table = _pool(data)
+    return None if table is None else masked_sums(table, worlds, units)
+
+
+def _variances(data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats | None:
+    table = _pool(data)
+    return None if table is None else moments.variances(table, worlds, units)
 
 
 def _covariances(data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats | None:
@@ -90,6 +100,29 @@ def quantile(rows: npt.ArrayLike, q: float | Sequence[float] = 0.5) -> Floats:
     if not len(table):
         return np.zeros(levels.shape + table.shape[1:])
     return np.asarray(np.quantile(table, levels, axis=0))
+
+
+@offers(_sums)
+def sum(rows: npt.ArrayLike) -> Floats:
+    """The sum of every column over the rows of the world, which are a part of the pool: about `rate` times its sum.
+
+    >>> sum([[1, 10], [3, 30]])
+    array([ 4., 40.])
+    """
+    return np.asarray(_numbers(rows).sum(axis=0))
+
+
+@offers(_variances)
+def variance(rows: npt.ArrayLike) -> Floats:
+    """The variance of every column, divided by the number of rows less one; fewer than two rows get 0.
+
+    >>> variance([[1, 10], [3, 30]])
+    array([  2., 200.])
+    """
+    table = _numbers(rows)
+    if len(table) < 2:
+        return np.zeros(table.shape[1:])
+    return np.asarray(table.var(axis=0, ddof=1))
 
 
 @offers(_covariances)

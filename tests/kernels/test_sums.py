@@ -45,7 +45,7 @@ def test_sums_of_given_worlds() -> None:
     assert np.array_equal(masked_sums(np.arange(36.0)[:, None], worlds), masks @ np.arange(36.0)[:, None])
 
 
-@pytest.mark.parametrize("function", [stats.mean, stats.covariance])
+@pytest.mark.parametrize("function", [stats.mean, stats.sum, stats.variance, stats.covariance])
 @pytest.mark.parametrize("data", [X, X[:, 0], pd.DataFrame(X, columns=list("abc")), X.astype(np.float32)], ids=type)
 def test_statistics_agree_with_the_loop(function: Any, data: Any) -> None:
     assert check_kernel(function, None, data) < 1e-9

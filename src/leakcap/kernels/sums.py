@@ -41,35 +41,29 @@ def sums_of(make: Callable[[Chosen], Floats], columns: int, worlds: Worlds, unit
     from leakcap.kernels._compiled import LANES, add_masked
 
     drawn = worlds.packed[: worlds.m // 2] if worlds.paired else worlds.packed
-    tiles = -(-columns // LANES)
+    tiles, whole = -(-columns // LANES), columns // LANES
     share = max(1, -(-worlds.n // (threads() * WORD))) * WORD
     step = max(1, AT_ONCE // (tiles * LANES * WORD)) * WORD
     made = make if units is None or units.of_row is None else _added_up(make, units.of_row, units.count)
 
     def add(first: int) -> tuple[Floats, Floats]:
         found, total = np.zeros((tiles, len(drawn), LANES)), np.zeros(columns)
+        space = np.zeros(tiles * step * LANES)
         last = min(first + share, worlds.n)
         for start in range(first, last, step):
             features = made(slice(start, min(start + step, last)))
             total += features.sum(axis=0)
-            add_masked(_tiled(features, LANES), drawn, start // 8, found)
+            rows = len(features)
+            some = space[: tiles * rows * LANES].reshape(tiles, rows, LANES)  # columns of a tile lie together
+            some[:whole] = features[:, : whole * LANES].reshape(rows, whole, LANES).transpose(1, 0, 2)
+            some[whole:, :, : columns % LANES] = features[:, whole * LANES :]
+            add_masked(some, drawn, start // 8, found)
         return found.transpose(1, 0, 2).reshape(len(drawn), tiles * LANES)[:, :columns], total
 
     with ThreadPoolExecutor(threads()) as pool:
         parts = list(pool.map(add, range(0, worlds.n, share)))
     half = np.sum([found for found, _ in parts], axis=0)
     return np.concatenate([half, np.sum([total for _, total in parts], axis=0) - half]) if worlds.paired else half
-
-
-def _tiled(features: Floats, lanes: int) -> Floats:
-    """`(tiles, rows, lanes)`: a few columns at a time, zeros after the last."""
-    rows, columns = features.shape
-    whole = columns // lanes
-    tiles = np.zeros((-(-columns // lanes), rows, lanes))
-    tiles[:whole] = features[:, : whole * lanes].reshape(rows, whole, lanes).transpose(1, 0, 2)
-    if columns % lanes:
-        tiles[whole, :, : columns % lanes] = features[:, whole * lanes :]
-    return tiles
 
 
 def _added_up(
