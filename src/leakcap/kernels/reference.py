@@ -64,3 +64,142 @@ def pca(features: Floats, worlds: Worlds, components: int) -> Floats:
         left, _, right = np.linalg.svd(directions @ towards.T)
         found[w, 1:] = (left @ right).T @ directions
     return found
+
+
+def forest(
+    features: Floats,
+    labels: npt.NDArray[np.intp],
+    worlds: Worlds,
+    *,
+    nodes: npt.NDArray[np.intp],
+    thresholds: Floats,
+    classes: int,
+) -> Floats:
+    """`(m, trees, inner + leaves * classes)`: a plain forest on the rows of each world."""
+    found = []
+    for w in range(worlds.m):
+        mask = worlds.mask(w)
+        found.append(
+            plain_forest(features[mask], labels[mask], nodes=nodes, thresholds=thresholds, classes=classes)
+        )
+    return np.array(found)
+
+
+def plain_forest(
+    rows: Floats, labels: npt.NDArray[np.intp], *, nodes: npt.NDArray[np.intp], thresholds: Floats, classes: int
+) -> Floats:
+    """`(trees, inner + leaves * classes)`: each node tries all its thresholds and keeps the best."""
+    from leakcap.kernels.trees import counted_logs
+
+    logs = counted_logs(len(rows))
+
+    def entropy(kinds: npt.NDArray[np.intp]) -> int:
+        """Of the classes of some rows, times the number of rows."""
+        return int(logs[len(kinds)] - logs[np.bincount(kinds, minlength=classes)].sum())
+
+    def tree(of_node: npt.NDArray[np.intp]) -> Floats:
+        inner = len(of_node)
+        chosen = np.zeros(inner)
+        at = [np.arange(len(rows))]  # the rows at each node, level by level
+        for a in range(inner):
+            values, kinds = rows[at[a], of_node[a]], labels[at[a]]
+            costs = []
+            for threshold in thresholds[of_node[a]]:
+                right = values >= threshold
+                costs.append(entropy(kinds[~right]) + entropy(kinds[right]))
+            chosen[a] = thresholds[of_node[a], np.argmin(costs)]
+            right = values >= chosen[a]
+            at += [at[a][~right], at[a][right]]
+        leaves = np.full((inner + 1, classes), 1 / classes)
+        for leaf in range(inner + 1):
+            a = inner + leaf
+            while a > 0 and not len(at[a]):
+                a = (a - 1) // 2
+            if len(at[a]):
+                leaves[leaf] = np.bincount(labels[at[a]], minlength=classes) / len(at[a])
+        return np.concatenate([chosen, leaves.ravel()])
+
+    return np.array([tree(of_node) for of_node in nodes])
+
+
+def linear_svm(
+    features: Floats, labels: npt.NDArray[np.intp], worlds: Worlds, C: float = 1.0, intercept_scaling: float = 1.0
+) -> Floats:
+    """`(m, classes, d + 1)`, one row for two classes: the dual problem, which is least squares with signs held."""
+    from scipy.optimize import nnls
+
+    table = np.column_stack([features, np.full(len(features), intercept_scaling)])
+    classes = np.unique(labels)
+    rows = classes if len(classes) > 2 else classes[1:]
+    found = np.zeros((worlds.m, len(rows), table.shape[1]))
+    for w in range(worlds.m):
+        here = worlds.mask(w)
+        held = np.eye(here.sum()) / np.sqrt(2 * C)
+        for k, one in enumerate(rows):
+            signed = table[here] * np.where(labels[here] == one, 1.0, -1.0)[:, None]
+            if len(signed):
+                left = np.vstack([signed.T, held])
+                right = np.concatenate([np.zeros(table.shape[1]), np.full(len(signed), np.sqrt(2 * C))])
+                found[w, k] = nnls(left, right)[0] @ signed
+    found[:, :, -1] *= intercept_scaling
+    return found
+
+
+def logistic(features: Floats, labels: npt.NDArray[np.intp], worlds: Worlds, C: float = 1.0) -> Floats:
+    """`(m, classes, d + 1)`, one row for two classes; classes without rows get coefficients 0 and intercept -30."""
+    count = int(labels.max()) + 1
+    table = np.column_stack([features, np.ones(len(features))])
+    found = np.zeros((worlds.m, count, table.shape[1]))
+    for w in range(worlds.m):
+        here = worlds.mask(w)
+        present = np.unique(labels[here])
+        if len(present):
+            found[w, :, -1] = -30.0
+            # Two opposite rows are penalised half as much as their difference.
+            own = (labels[here][:, None] == present).astype(float)
+            found[w, present] = _softmax_regression(table[here], own, C / 2 if count == 2 else C)
+    return found[:, 1:] - found[:, :1] if count == 2 else found
+
+
+def _softmax_regression(x: Floats, own: Floats, C: float) -> Floats:
+    """A trust region on the loss as it is written down; a square holds the sum of the intercepts, else free, at 0."""
+    from scipy.optimize import minimize
+    from scipy.special import log_softmax, softmax
+
+    shape = (own.shape[1], x.shape[1])
+    penalty = np.append(np.ones(x.shape[1] - 1), 0.0)
+
+    def loss(flat: Floats) -> float:
+        weights = flat.reshape(shape)
+        fit = -C * float((own * log_softmax(x @ weights.T, axis=1)).sum())
+        return fit + float((penalty * weights**2).sum()) / 2 + float(weights[:, -1].sum()) ** 2 / 2
+
+    def slope(flat: Floats) -> Floats:
+        weights = flat.reshape(shape)
+        found = C * (softmax(x @ weights.T, axis=1) - own).T @ x + penalty * weights
+        found[:, -1] += weights[:, -1].sum()
+        return np.asarray(found.ravel())
+
+    def curvature(flat: Floats) -> Floats:
+        share = softmax(x @ flat.reshape(shape).T, axis=1)
+        bend = np.einsum("ik,kl->ikl", share, np.eye(shape[0])) - np.einsum("ik,il->ikl", share, share)
+        found = C * np.einsum("ikl,ia,ib->kalb", bend, x, x, optimize=True)
+        found += np.einsum("kl,ab->kalb", np.eye(shape[0]), np.diag(penalty))
+        found[:, -1, :, -1] += 1
+        return np.asarray(found.reshape(len(flat), len(flat)))
+
+    start = np.zeros(shape[0] * shape[1])
+    best = minimize(loss, start, jac=slope, hess=curvature, method="trust-exact", options={"gtol": 1e-6}).x
+    for _ in range(3):  # of Newton's method, as near as rounding lets it come
+        best = best - np.linalg.solve(curvature(best), slope(best))
+    return np.asarray(best.reshape(shape))
+
+
+def quantiles(table: Floats, worlds: Worlds, q: Floats) -> Floats:
+    """`(m, len(q), d)`: numpy's quantiles of the rows of each world; 0 in a world without rows."""
+    found = np.zeros((worlds.m, len(q), table.shape[1]))
+    for w in range(worlds.m):
+        rows = table[worlds.mask(w)]
+        if len(rows):
+            found[w] = np.quantile(rows, q, axis=0)
+    return found

@@ -1,0 +1,152 @@
+"""Forests of fixed structure in all worlds at once: thresholds chosen by entropy, class shares in the leaves.
+
+Every tree is complete, and the feature of each of its nodes is fixed beforehand, so that the answers of all worlds
+have the same form (PAC-Private Algorithms, section 5.4). All that a forest predicts from is in the answer:
+thresholds and leaves.
+"""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap import checks
+from leakcap.cores import threads
+from leakcap.errors import InputError
+from leakcap.kernels.sums import masked_sums
+from leakcap.kernels.words import as_words, place_of
+from leakcap.worlds import Worlds
+
+__all__ = ["counted_logs", "forest", "predict_forest"]
+
+Floats = npt.NDArray[np.float64]
+AT_ONCE = 2**29  # bits, of rows in worlds, that go down a tree together
+FEWEST = 64  # worlds that share too little to be split further among threads
+SCALE = 2.0**24
+
+
+def forest(
+    features: Floats,
+    labels: npt.ArrayLike,
+    worlds: Worlds,
+    *,
+    nodes: npt.ArrayLike,
+    thresholds: npt.ArrayLike,
+    classes: int,
+) -> Floats:
+    """`(m, trees, inner + leaves * classes)`: for every world and tree the inner nodes' thresholds, then the leaves.
+
+    `labels` are whole numbers from 0 to `classes - 1`. `nodes`, of shape `(trees, 2**depth - 1)`, holds the feature
+    of each inner node, level by level: the children of node `a` are `2 a + 1` and `2 a + 2`, and a row goes to the
+    second where its value is at or above the threshold. `thresholds`, of shape `(features, candidates)`, lists in
+    ascending order what a node may choose from. Neither may depend on who is in a world. The last axis holds the
+    thresholds of the inner nodes, then `classes` shares for each leaf from left to right; `predict_forest` reads it.
+
+    A node takes the threshold with the least entropy of the classes, weighted by rows, on its two sides; the lowest
+    of those that are equal, which makes it the lowest of all where no row comes or all rows are of one class.
+    Equal means: from the whole numbers of `counted_logs`, so that rounding never decides. A leaf without rows
+    has the shares of the nearest node above that has some; a world without rows has equal shares. A class that a
+    world lacks has share 0 there.
+    """
+    from leakcap.kernels._compiled_trees import Ground, Group, finish, grow
+
+    table, kinds, of_node, ladder = _checked(features, labels, worlds, nodes, thresholds, classes)
+    n, m, bins = len(table), worlds.m, ladder.shape[1] + 1
+    trees, inner = of_node.shape
+    depth = inner.bit_length()
+    used, line = np.unique(of_node, return_inverse=True)
+    line = line.reshape(of_node.shape)
+    codes = np.empty((len(used), n), dtype=np.uint32)
+    logs = counted_logs(n)
+    words = as_words(worlds.packed)
+    rows = np.minimum(place_of(np.arange(64 * words.shape[1], dtype=np.uint32)), np.uint32(n - 1))  # the last for none
+    totals = np.empty((m, classes), dtype=np.uint32)
+    for c in range(0, classes, 8):
+        totals[:, c : c + 8] = masked_sums((kinds[:, None] == np.arange(c, min(c + 8, classes))) / 1.0, worlds)
+    found = np.empty((trees, m, inner + (inner + 1) * classes))
+    step = _batch(m, n, trees)
+
+    def place(f: int) -> None:
+        codes[f] = np.searchsorted(ladder[used[f]], table[:, used[f]], side="right") * classes + kinds
+
+    def plant(task: tuple[int, int]) -> None:
+        tree, start = task
+        stop = min(start + step, m)
+        group = Group(words[start : start + step], totals[start:stop], np.arange(stop - start), rows)
+        cuts = np.zeros((stop - start, inner), dtype=np.int64)
+        leaves = np.zeros((stop - start, inner + 1, classes), dtype=np.uint32)
+        grow(Ground(codes, line[tree], logs, bins, classes, depth), group, 0, 0, cuts, leaves)
+        finish(cuts, leaves, of_node[tree], ladder, found[tree, start:stop])
+
+    with ThreadPoolExecutor(threads()) as pool:
+        list(pool.map(place, range(len(used))))
+        list(pool.map(plant, [(tree, start) for tree in range(trees) for start in range(0, m, step)]))
+    return np.ascontiguousarray(found.swapaxes(0, 1))
+
+
+def predict_forest(answer: Floats, features: Floats, nodes: npt.ArrayLike, classes: int) -> Floats:
+    """`(rows, classes)`: the class shares that a forest gives to new rows, the mean over its trees.
+
+    `answer` is what `forest` gives for one world, `(trees, inner + leaves * classes)`, flat or not, or the same with
+    noise: then shares may fall outside 0 to 1, and the largest names the class all the same.
+    """
+    table, of_node = np.asarray(features, dtype=np.float64), np.asarray(nodes)
+    trees, inner = of_node.shape
+    each = np.reshape(answer, (trees, -1))
+    mean = np.zeros((len(table), classes))
+    for tree in range(trees):
+        at = np.zeros(len(table), dtype=np.intp)
+        for _ in range(inner.bit_length()):
+            at = 2 * at + 1 + (table[np.arange(len(table)), of_node[tree, at]] >= each[tree, at])
+        mean += each[tree, inner:].reshape(-1, classes)[at - inner]
+    return mean / trees
+
+
+def counted_logs(n: int) -> npt.NDArray[np.int64]:
+    """`k log k` for `k` from 0 to `n` in multiples of 2^-24: entropies of counts become exact sums of whole numbers.
+
+    Two cuts that leave the same counts, on either side or among other classes, are equal then, in whatever order the
+    terms are added.
+    """
+    k = np.arange(1.0, n + 1)
+    return np.concatenate([[0], np.rint(SCALE * k * np.log(k)).astype(np.int64)])
+
+
+def _batch(m: int, n: int, trees: int) -> int:
+    """How many worlds go down a tree together: such that all threads have the same work, where worlds suffice."""
+    parts = threads() // math.gcd(threads(), trees)
+    return max(8, min(max(FEWEST, -(-m // (8 * parts)) * 8), AT_ONCE // n // 8 * 8))
+
+
+def _checked(
+    features: Floats,
+    labels: npt.ArrayLike,
+    worlds: Worlds,
+    nodes: npt.ArrayLike,
+    thresholds: npt.ArrayLike,
+    classes: int,
+) -> tuple[Floats, npt.NDArray[np.intp], npt.NDArray[np.intp], Floats]:
+    table, kinds, of_node = np.asarray(features, dtype=np.float64), np.asarray(labels), np.asarray(nodes)
+    ladder = np.asarray(thresholds, dtype=np.float64)
+    checks.count(classes=classes)
+    if table.ndim != 2 or len(table) != worlds.n or not np.isfinite(table).all():
+        raise InputError("features must be a table of finite numbers with a row for each row of the worlds")
+    if kinds.shape != (worlds.n,) or kinds.dtype.kind not in "biu" or not 0 <= kinds.min() <= kinds.max() < classes:
+        raise InputError("labels must be whole numbers from 0 to classes - 1, one for each row")
+    if (
+        of_node.ndim != 2
+        or of_node.dtype.kind not in "iu"
+        or (of_node.shape[1] + 1).bit_count() != 1
+        or not of_node.size
+    ):
+        raise InputError("nodes must hold feature numbers, a row of 2**depth - 1 for each tree")
+    if not 0 <= of_node.min() <= of_node.max() < table.shape[1]:
+        raise InputError("nodes must be numbers of features, from 0")
+    if ladder.ndim != 2 or len(ladder) != table.shape[1] or not ladder.shape[1] or not np.isfinite(ladder).all():
+        raise InputError("thresholds must be a table of finite numbers with a row for each feature")
+    if (np.diff(ladder, axis=1) < 0).any():
+        raise InputError("thresholds must ascend for each feature")
+    return table, kinds.astype(np.intp), of_node.astype(np.intp), ladder
