@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap.errors import InputError
-from leakcap.kernels import masked_sums, moments, offers
+from leakcap.kernels import masked_sums, moments, offers, quantiles
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["categories", "covariance", "histogram", "mean", "median", "quantile", "sum", "variance"]
@@ -42,6 +42,15 @@ def _variances(data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats | 
 def _covariances(data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats | None:
     table = _pool(data)
     return None if table is None else moments.covariances(table, worlds, units).reshape(worlds.m, -1)
+
+
+def _quantiles(
+    data: tuple[Any, ...], units: Units, worlds: Worlds, q: float | Sequence[float] = 0.5
+) -> Floats | None:
+    table, levels = _pool(data), _levels(q)
+    if table is None:
+        return None
+    return quantiles.quantiles(table, worlds.over_rows(units), levels.ravel()).reshape(worlds.m, -1)
 
 
 def _histograms(data: tuple[Any, ...], units: Units, worlds: Worlds, edges: Sequence[float] | Floats) -> Floats | None:
@@ -78,6 +87,7 @@ def mean(rows: npt.ArrayLike) -> Floats:
     return np.asarray(table.mean(axis=0)) if len(table) else np.zeros(table.shape[1:])
 
 
+@offers(_quantiles)
 def median(rows: npt.ArrayLike) -> Floats:
     """The median of every column; between two middle values, their mean.
 
@@ -88,15 +98,14 @@ def median(rows: npt.ArrayLike) -> Floats:
     return np.asarray(np.median(table, axis=0)) if len(table) else np.zeros(table.shape[1:])
 
 
+@offers(_quantiles)
 def quantile(rows: npt.ArrayLike, q: float | Sequence[float] = 0.5) -> Floats:
     """Quantiles of every column, linear between neighbouring values: `(columns,)`, or `(len(q), columns)` for several.
 
     >>> quantile([0, 1, 2, 3, 4], [0.25, 0.5])
     array([1., 2.])
     """
-    table, levels = _numbers(rows), np.asarray(q, dtype=np.float64)
-    if levels.ndim > 1 or levels.size == 0 or not ((levels >= 0) & (levels <= 1)).all():
-        raise InputError("q must be a number from 0 to 1, or a list of them")
+    table, levels = _numbers(rows), _levels(q)
     if not len(table):
         return np.zeros(levels.shape + table.shape[1:])
     return np.asarray(np.quantile(table, levels, axis=0))
@@ -218,6 +227,13 @@ def _shares(place: npt.NDArray[np.intp], counted: npt.NDArray[np.bool_], bins: i
     columns = place.shape[1]
     flat = (place + bins * np.arange(columns))[counted]
     return np.bincount(flat, minlength=bins * columns).reshape(columns, bins) / rows
+
+
+def _levels(q: float | Sequence[float]) -> Floats:
+    levels = np.asarray(q, dtype=np.float64)
+    if levels.ndim > 1 or levels.size == 0 or not ((levels >= 0) & (levels <= 1)).all():
+        raise InputError("q must be a number from 0 to 1, or a list of them")
+    return levels
 
 
 def _edges(edges: npt.ArrayLike) -> Floats:
