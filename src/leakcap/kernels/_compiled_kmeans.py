@@ -1,0 +1,393 @@
+"""Compiled loops of K-Means in a group of worlds that move together. One thread: callers give every thread a group.
+
+The *anchor* of a group is the mean of its worlds' centres. Its *survey* of the pool finds for every row the nearest
+anchor centre and the *rivals*: other centres that could be nearer in some world of the group. Rows without rivals need
+no look in any world, and the sums over the anchor's clusters change only by the rows that the anchor moves.
+
+`pool`, `group`, `rivals` and `reach` are the records of `_lockstep`, as plain tuples: what is compiled is kept on disk
+and must not depend on the name of a class.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from leakcap.compiled import compiled
+from leakcap.kernels._compiled_bits import ones
+from leakcap.kernels._compiled_lanes import (
+    ROWS,
+    add_part,
+    bytes_reversed,
+    crossing,
+    lowest_bit,
+    pick_sums,
+    sum_rows,
+    two_nearest,
+    weigh,
+)
+from leakcap.kernels._lockstep import DONE, PLAIN, RUNNING
+
+__all__ = [
+    "ROWS",
+    "anchor_of",
+    "arrange",
+    "follow_anchor",
+    "in_tiles",
+    "leave_anchor",
+    "move_centres",
+    "side_by_side",
+    "survey",
+]
+
+ROUNDING = 1e-12  # share of a squared distance that may be rounding: nothing is decided by less
+ADDING = 1e-14  # share of the longest row by which rounding of sums may move a centre
+BLOCK = 32  # rows whose bits are taken together when the anchor moves rows
+
+
+@compiled({"contract"})
+def in_tiles(table, tiles):  # type: ignore[no-untyped-def]
+    """Copy the first columns of a table into tiles."""
+    for i in range(len(table)):
+        tile, place = i // ROWS, i % ROWS
+        for j in range(tiles.shape[1]):
+            tiles[tile, j, place] = table[i, j]
+
+
+@compiled(set())
+def transposed(x):  # type: ignore[no-untyped-def]
+    """Eight bytes of eight bits, rows and columns exchanged, by swapping blocks of one, two and four bits."""
+    t = (x ^ (x >> np.uint64(7))) & np.uint64(0x00AA00AA00AA00AA)
+    x ^= t ^ (t << np.uint64(7))
+    t = (x ^ (x >> np.uint64(14))) & np.uint64(0x0000CCCC0000CCCC)
+    x ^= t ^ (t << np.uint64(14))
+    t = (x ^ (x >> np.uint64(28))) & np.uint64(0x00000000F0F0F0F0)
+    return x ^ t ^ (t << np.uint64(28))
+
+
+@compiled(set())
+def side_by_side(packed, members):  # type: ignore[no-untyped-def]
+    """`[i // 8, row]`: whether the row takes part in each of eight worlds, the first of them in the lowest bit."""
+    width = packed.shape[1]
+    side = np.empty((-(-len(members) // 8), width), np.uint64)
+    for first in range(0, len(members), 8):
+        some = members[first : first + 8]
+        for byte in range(width):
+            x = np.uint64(0)
+            for i in range(len(some)):
+                x |= np.uint64(packed[some[i], byte]) << np.uint64(8 * i)
+            side[first // 8, byte] = bytes_reversed(transposed(x))  # the first row is the highest bit of a byte
+    return side.view(np.uint8)
+
+
+@compiled({"contract"})
+def squared(row):  # type: ignore[no-untyped-def]
+    """The squared length of a row."""
+    total = 0.0
+    for value in row:
+        total += value * value
+    return total
+
+
+@compiled({"contract"})
+def anchor_of(centres, running):  # type: ignore[no-untyped-def]
+    """The mean of the worlds' centres, and the fields of `Reach`."""
+    k, d = centres.shape[1:]
+    anchor, widest = np.zeros((k, d)), np.zeros(k)
+    moves, own = np.empty((len(running), k)), np.empty((len(running), k))
+    for w in running:
+        for c in range(k):
+            for j in range(d):
+                anchor[c, j] += centres[w, c, j] / len(running)
+    for i in range(len(running)):
+        for c in range(k):
+            total = 0.0
+            for j in range(d):
+                total += (centres[running[i], c, j] - anchor[c, j]) ** 2
+            moves[i, c] = np.sqrt(total)
+            own[i, c] = squared(centres[running[i], c])
+            widest[c] = max(widest[c], moves[i, c])
+    sizes = widest.copy()
+    for c in range(k):
+        sizes[c] += np.sqrt(squared(anchor[c]))
+    return anchor, moves, widest, sizes, own
+
+
+@compiled({"contract"})
+def bucket(margin, wide, buckets):  # type: ignore[no-untyped-def]
+    """The step a margin falls into; never decreases with the margin."""
+    if margin <= 0 or wide <= 0:
+        return 0
+    return min(int(margin * (buckets / wide)), buckets - 1)
+
+
+@compiled({"contract"})
+def slack_of(scale, longest):  # type: ignore[no-untyped-def]
+    """What rounding may do to a difference of squared distances; `scale` is the length of the row and of a centre."""
+    return ROUNDING * scale * scale + ADDING * longest * scale
+
+
+@compiled({"contract"})
+def hidden(scale, longest):  # type: ignore[no-untyped-def]
+    """A difference of distances for which the difference of their squares exceeds that slack."""
+    return np.sqrt(ROUNDING) * scale + np.sqrt(ADDING) * (longest + scale) / 2
+
+
+@compiled({"contract"})
+def survey(pool, anchor, reach, nearest, rows, keys, buckets):  # type: ignore[no-untyped-def]
+    """Nearest anchor centre of every row, and a list of rows and rivals; its length, or -1 if there is no room for it.
+
+    A rival `b` of a row nearest to `a` is listed unless `distance(b) - distance(a)` exceeds all that `a` and `b` are
+    away from the anchor's in any world (triangle inequality) and what rounding could hide.
+    """
+    _, tiles, lengths, longest = pool
+    _, widest, sizes, _ = reach
+    n, (k, d) = len(lengths), anchor.shape
+    distance = np.empty((k, ROWS))  # squared, less the squared length of the row
+    best, second, label = np.empty(ROWS), np.empty(ROWS), np.empty(ROWS, np.int64)
+    weights, own = -2.0 * anchor, np.empty(k)
+    for c in range(k):
+        own[c] = squared(anchor[c])
+    farthest, size = widest.max(), sizes.max()
+    listed = 0
+    for t in range(len(tiles)):
+        for c in range(k):
+            weigh(tiles, t * d * ROWS, weights, c * d, d, own[c], distance, c * ROWS)
+        two_nearest(distance, 0, k, best, second, label)
+        two_nearest(distance, ROWS // 2, k, best, second, label)
+        for i in range(min(ROWS, n - t * ROWS)):
+            x, a = t * ROWS + i, label[i]
+            nearest[x] = a
+            length = lengths[x]
+            near = max(best[i] + length * length, 0.0)
+            edge = widest[a] + farthest + hidden(length + size, longest)
+            rest = second[i] - best[i] - edge * edge
+            if rest > 0 and rest * rest > 4 * near * edge * edge:
+                continue  # no rival: sqrt(second) > sqrt(best) + edge
+            near = np.sqrt(near)
+            for b in range(k):
+                if b == a:
+                    continue
+                wide = widest[a] + widest[b]
+                slack = hidden(length + max(sizes[a], sizes[b]), longest)
+                margin = np.sqrt(max(distance[b, i] + length * length, 0.0)) - near - slack
+                if margin <= wide:
+                    if listed == len(rows):
+                        return -1
+                    rows[listed] = x
+                    keys[listed] = (a * k + b) * buckets + bucket(margin, wide, buckets)
+                    listed += 1
+    return listed
+
+
+@compiled({"contract"})
+def arrange(pool, sizes, rows, keys, buckets, rivals):  # type: ignore[no-untyped-def]
+    """Sort the listed rows by key (a counting sort) and copy their features into tiles; a pair begins with a tile."""
+    table, _, lengths, longest = pool
+    starts, order, alone, slacks, tiles, _, _ = rivals
+    starts[:] = 0
+    for key in keys:
+        starts[key + 1] += 1
+    for key in range(1, len(starts)):
+        starts[key] += starts[key - 1]
+        if key % buckets == 0:
+            end = -(-starts[key] // ROWS) * ROWS
+            slacks[starts[key] : end] = -np.inf  # no row there
+            starts[key] = end
+    free = starts.copy()
+    for i in range(len(rows)):
+        x, place = rows[i], free[keys[i]]
+        free[keys[i]] += 1
+        order[place] = x
+        pair = keys[i] // buckets
+        scale = lengths[x] + max(sizes[pair // len(sizes)], sizes[pair % len(sizes)])
+        slacks[place] = slack_of(scale, longest)
+        # The rivals of a row were listed one after the other.
+        alone[place] = (i == 0 or rows[i - 1] != x) and (i + 1 == len(rows) or rows[i + 1] != x)
+        tile, spot = place // ROWS, place % ROWS
+        for j in range(tiles.shape[1]):
+            tiles[tile, j, spot] = table[x, j]
+
+
+@compiled(set())
+def moved_rows(labels, nearest, k):  # type: ignore[no-untyped-def]
+    """Label rows by their nearest centre; those that move, by where they go, and where each of the ways begins."""
+    starts = np.zeros((k + 1) * k + 1, np.int64)
+    for x in range(len(labels)):
+        if labels[x] != nearest[x]:
+            starts[labels[x] * k + nearest[x] + 1] += 1
+    for way in range((k + 1) * k):
+        starts[way + 1] += starts[way]
+    moved, free = np.empty(starts[-1], np.int64), starts.copy()
+    for x in range(len(labels)):
+        if labels[x] != nearest[x]:
+            way = labels[x] * k + nearest[x]
+            moved[free[way]] = x
+            free[way] += 1
+            labels[x] = nearest[x]
+    return moved, starts
+
+
+@compiled({"contract"})
+def follow_anchor(table, group, nearest, side):  # type: ignore[no-untyped-def]
+    """Bring every world's sums from the labels to the nearest anchor centres, by tables of the sums of four rows.
+
+    Rows that go the same way are taken in blocks; a world's bits for four of them pick one of sixteen sums. A
+    complement's sums are what is left of the block.
+    """
+    _, mates, labels, sums, counts, _, _, state = group
+    g, lines, width = sums.shape
+    k = lines - 1
+    moved, starts = moved_rows(labels, nearest, k)
+    tables = np.zeros((BLOCK // 4, 16, width))
+    total, part, nothing = np.empty(width), np.empty(width), np.zeros(width)
+    words = np.empty(BLOCK // 8, np.uint64)
+    for way in range(lines * k):
+        source, target = way // k, way % k
+        for first in range(starts[way], starts[way + 1], BLOCK):
+            some = moved[first : min(first + BLOCK, starts[way + 1])]
+            sum_rows(total, table, some, len(some), width)
+            for spot in range(BLOCK):
+                new, q = 1 << (spot % 4), spot // 4
+                for low in range(new):
+                    for j in range(width):
+                        tables[q, new + low, j] = tables[q, low, j] + (
+                            table[some[spot], j] if spot < len(some) else 0.0
+                        )
+            for w in range(mates if mates else g):
+                if w % 8 == 0:
+                    for q in range(BLOCK // 8):
+                        x = np.uint64(0)
+                        for i in range(min(8, len(some) - 8 * q)):
+                            x |= np.uint64(side[w // 8, some[8 * q + i]]) << np.uint64(8 * i)
+                        words[q] = transposed(x)
+                if state[w] != RUNNING and not (mates and state[w + mates] == RUNNING):
+                    continue
+                word = np.uint64(0)
+                for q in range(BLOCK // 8):
+                    word |= ((words[q] >> np.uint64(8 * (w % 8))) & np.uint64(255)) << np.uint64(8 * q)
+                here = np.int64(ones(word))
+                pick_sums(part, tables, word, width)
+                add_part(sums[w], source, target, part, nothing, width)
+                counts[w, source] -= here
+                counts[w, target] += here
+                if mates:
+                    add_part(sums[w + mates], source, target, total, part, width)
+                    counts[w + mates, source] -= len(some) - here
+                    counts[w + mates, target] += len(some) - here
+
+
+@compiled({"contract"})
+def leave_anchor(pool, group, rivals, side, running, reach, sums, counts):  # type: ignore[no-untyped-def]
+    """Correct the sums of the running worlds for rows nearer to a rival there than to the anchor's choice.
+
+    Returns how many tiles were seen. A decision that rounding could turn makes a world PLAIN.
+    """
+    starts, order = rivals[:2]
+    n, k, seen = len(pool[0]), sums.shape[1] - 1, 0
+    ends = np.zeros(len(side) + 1, np.int64)  # of the running worlds in each eight
+    for w in running:
+        ends[w // 8 + 1] += 1
+    # For rows with several rivals: who saw them last, where they went then, and by how much nearer that was.
+    visits = np.full(n, -1, np.int64), np.empty(n, np.int64), np.empty(n)
+    bits = np.empty(len(order), np.uint8)
+    for eight in range(len(side)):
+        ends[eight + 1] += ends[eight]
+        first, last = ends[eight], ends[eight + 1]
+        if first == last:
+            continue
+        for place in range(starts[-1]):
+            bits[place] = side[eight, order[place]]
+        for a in range(k):
+            seen += leave_cluster(pool, group, rivals, a, running, first, last, reach, bits, visits, sums, counts)
+    return seen
+
+
+@compiled({"contract"})
+def leave_cluster(pool, group, rivals, a, running, first, last, reach, bits, visits, sums, counts):  # type: ignore[no-untyped-def]  # noqa: PLR0912
+    """Correct the sums of up to eight worlds for rows that leave the anchor's cluster `a` for a rival."""
+    table, _, lengths, longest = pool
+    _, _, _, _, _, centres, _, state = group
+    starts, order, alone, slacks, tiles, values, chosen = rivals
+    moves, widest, _, own = reach
+    visitor, goal, gap = visits
+    width, (k, d) = table.shape[1], centres.shape[1:]
+    buckets = (len(starts) - 1) // (k * k)
+    weights, part, nothing = np.empty(d), np.empty(width), np.zeros(width)
+    seen = 0
+    for i in range(first, last):
+        w, visit = running[i], a * len(running) + i
+        mine, mine_squared = centres[w], own[i]
+        for b in range(k):
+            key = (a * k + b) * buckets
+            begin, end = starts[key], starts[key + buckets]
+            if begin == end:
+                continue
+            end = starts[key + bucket(moves[i, a] + moves[i, b], widest[a] + widest[b], buckets) + 1]
+            for j in range(d):
+                weights[j] = 2 * (mine[a, j] - mine[b, j])
+            leaving = 0
+            for place in range(begin, end, ROWS):
+                seen += 1
+                weigh(tiles, place * d, weights, 0, d, mine_squared[b] - mine_squared[a], values, place)
+                rows = crossing(values, slacks, place, bits, np.uint8(1 << (w % 8)))
+                while rows:
+                    spot = place + lowest_bit(rows)
+                    rows &= rows - np.uint64(1)
+                    x, value, slack = order[spot], values[spot], slacks[spot]
+                    if value >= -slack:  # for the worst world: what is it here?
+                        slack = slack_of(lengths[x] + np.sqrt(max(mine_squared[a], mine_squared[b])), longest)
+                        if value > slack:
+                            continue
+                        if value >= -slack:
+                            state[w] = PLAIN
+                    chosen[leaving] = x
+                    leaving += 1
+                    if alone[spot]:
+                        continue
+                    if visitor[x] == visit:  # gone to another rival already: which is nearer?
+                        leaving -= 1
+                        if abs(gap[x] - value) <= slack_of(lengths[x] + np.sqrt(mine_squared.max()), longest):
+                            state[w] = PLAIN
+                        if value >= gap[x]:
+                            continue
+                        add_part(sums[i], goal[x], b, table[x], nothing, width)
+                        counts[i, goal[x]] -= 1
+                        counts[i, b] += 1
+                    visitor[x], goal[x], gap[x] = visit, b, value
+            if leaving:
+                sum_rows(part, table, chosen, leaving, width)
+                add_part(sums[i], a, b, part, nothing, width)
+                counts[i, a] -= leaving
+                counts[i, b] += leaving
+    return seen
+
+
+@compiled({"contract"})
+def move_centres(group, running, sums, counts, longest):  # type: ignore[no-untyped-def]
+    """Put the centres of the running worlds on the means of their clusters, and see which worlds stop."""
+    _, _, _, _, _, centres, limits, state = group
+    k, d = centres.shape[1:]
+    for i in range(len(running)):
+        w = running[i]
+        shift = 0.0
+        for c in range(k):
+            if counts[i, c] == 0:
+                state[w] = PLAIN
+                break
+            for j in range(d):
+                value = sums[i, c, j] / counts[i, c]
+                shift += (value - centres[w, c, j]) ** 2
+                centres[w, c, j] = value
+        if state[w] == RUNNING:
+            state[w] = stops(shift, limits[w], longest)
+
+
+@compiled({"contract"})
+def stops(shift, limit, longest):  # type: ignore[no-untyped-def]
+    """What a world does after its centres moved by `shift` (squared)."""
+    rounding = 10 * ADDING * longest
+    if shift <= rounding * rounding:
+        return DONE  # no row changed its cluster
+    if abs(shift - limit) <= 1e-9 * limit + rounding * np.sqrt(limit):
+        return PLAIN
+    return DONE if shift <= limit else RUNNING

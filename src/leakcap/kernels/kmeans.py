@@ -1,0 +1,120 @@
+"""K-Means in all worlds at once.
+
+Worlds that start from the same centres stay close to each other: their centres differ by what halving the rows does to
+means. So they run in lockstep around an anchor, and a world looks only at the few rows that could be nearer to another
+centre than the anchor's is. Nothing is approximate. Where rounding would decide, and where a cluster runs empty,
+scikit-learn itself fits the world.
+"""
+
+from __future__ import annotations
+
+import warnings
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap import checks
+from leakcap.cores import one_blas_thread, threads
+from leakcap.errors import InputError, NumericalError
+from leakcap.kernels._lockstep import PLAIN, RUNNING, Group, advance, halves, pool_of, start_group
+from leakcap.kernels.sums import masked_sums
+from leakcap.worlds import Worlds
+
+__all__ = ["kmeans"]
+
+Floats = npt.NDArray[np.float64]
+Worlds_ = npt.NDArray[np.intp]  # numbers of worlds
+FEWEST = 16  # worlds for which a thread of their own pays
+
+
+def kmeans(
+    features: Floats, worlds: Worlds, start: Floats, *, iterations: int = 300, tolerance: float = 1e-4
+) -> Floats:
+    """`(m, k, d)`: the centres that Lloyd's algorithm reaches in every world from the `start` centres `(k, d)`.
+
+    They are those of scikit-learn's `KMeans(k, init=start, n_init=1, max_iter=iterations, tol=tolerance)` on the rows
+    of the world, with its rule for stopping, and in its way with empty clusters: a world where a cluster runs empty, or
+    where a decision is within rounding (two centres equally near to a row), is left to scikit-learn, at its speed.
+    Start centres that are rows of whole numbers may tie in many worlds; a small shift of them helps. Every world needs
+    at least `k` rows.
+    """
+    checks.count(at_least=1, iterations=iterations)
+    checks.nonnegative(tolerance=tolerance)
+    centred, mean = _checked(features, worlds, start)
+    limits = _limits(centred, worlds, tolerance)
+    found, plain = _lockstep(centred, worlds, start - mean, limits, iterations)
+    found += mean
+    if len(plain):
+        found[plain] = _plain(features, worlds, plain, start, iterations, tolerance)
+    return found
+
+
+def _checked(features: Floats, worlds: Worlds, start: Floats) -> tuple[Floats, Floats]:
+    """The rows around their mean, and the mean."""
+    if np.ndim(features) != 2 or np.ndim(start) != 2 or features.shape[1] != start.shape[1] or not features.shape[1]:
+        raise InputError("features must be a table of rows, and start a row of as many columns for each cluster")
+    if len(features) != worlds.n or not len(start):
+        raise InputError(f"the worlds are over {worlds.n} rows, and there must be a start centre at least")
+    if worlds.sizes().min() < len(start):
+        raise InputError(f"every world needs as many rows as there are clusters, {len(start)}: ask for fewer clusters")
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = np.mean(features, axis=0)
+        centred = features - mean
+        if not (np.isfinite(centred**2).all() and np.isfinite((start - mean) ** 2).all()):
+            raise NumericalError(
+                "features and start centres must be finite, and so must their squares: scale the columns"
+            )
+    return centred, mean
+
+
+def _limits(centred: Floats, worlds: Worlds, tolerance: float) -> Floats:
+    """When a world stops: its tolerance is relative to the mean variance of its columns."""
+    d = centred.shape[1]
+    sums = masked_sums(np.column_stack([centred, np.einsum("ij,ij->i", centred, centred)]), worlds)
+    rows = worlds.sizes()
+    spread = sums[:, d] / rows - np.einsum("ij,ij->i", sums[:, :d], sums[:, :d]) / rows**2
+    return np.asarray(tolerance * np.maximum(spread, 0.0) / d)
+
+
+def _lockstep(
+    centred: Floats, worlds: Worlds, start: Floats, limits: Floats, iterations: int
+) -> tuple[Floats, Worlds_]:
+    """The centres in all worlds, and the numbers of the worlds for which they mean nothing."""
+    pool = pool_of(centred)
+    found, plain = np.empty((worlds.m, *start.shape)), []
+    drawn = worlds.m // 2 if worlds.paired else worlds.m
+    parts = np.array_split(np.arange(drawn), max(1, min(threads(), drawn // FEWEST)))
+
+    def first(some: Worlds_) -> Group:
+        members = np.concatenate([some, some + drawn]) if worlds.paired else some
+        return start_group(pool, members, len(some) if worlds.paired else 0, start, limits)
+
+    def run(group: Group, passed: int) -> tuple[Group, int]:
+        return group, advance(pool, worlds.packed, group, passed, iterations)
+
+    with ThreadPoolExecutor(threads()) as workers:
+        running: set[Future[tuple[Group, int]]] = {workers.submit(run, first(part), 0) for part in parts}
+        while running:
+            finished, running = wait(running, return_when=FIRST_COMPLETED)
+            for group, passed in (job.result() for job in finished):
+                found[group.members] = group.centres
+                plain += group.members[group.state == PLAIN].tolist()
+                if passed < iterations and (group.state == RUNNING).any():
+                    running |= {workers.submit(run, part, passed) for part in halves(group)}
+    return found, np.array(sorted(plain), dtype=np.intp)
+
+
+def _plain(features: Floats, worlds: Worlds, some: Worlds_, start: Floats, iterations: int, tolerance: float) -> Floats:
+    """Some worlds by scikit-learn."""
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    def fit(world: int) -> Floats:
+        model = KMeans(len(start), init=start, n_init=1, algorithm="lloyd", max_iter=iterations, tol=tolerance)
+        with one_blas_thread():  # its sums depend on the number of threads
+            return np.asarray(model.fit(features[worlds.mask(world)]).cluster_centers_)
+
+    with warnings.catch_warnings(), one_blas_thread(), ThreadPoolExecutor(threads()) as workers:
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters
+        return np.stack(list(workers.map(fit, some.tolist())))
