@@ -4,7 +4,7 @@ BIN := .venv/bin
 export MPLBACKEND := Agg
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: demo test test-all bench lint docs clean
+.PHONY: demo test test-all test-torch bench bench-million lint docs clean
 
 .venv/core: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -22,11 +22,22 @@ demo: .venv/core
 test: .venv/dev
 	$(BIN)/python -m pytest -rs
 
+# Torch is an extra, and so are its tests: on a machine without a GPU they run on torch's CPU.
+.venv/torch: .venv/dev
+	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
+	touch $@
+
+test-torch: .venv/torch
+	$(BIN)/python -m pytest -rs tests/gpu
+
 test-all: .venv/dev
 	$(BIN)/python -m pytest -rs -m ''
 
 bench: .venv/dev
 	$(BIN)/python -m benchmarks
+
+bench-million: .venv/dev
+	$(BIN)/python -m benchmarks million scale
 
 lint: .venv/dev
 	$(BIN)/ruff check .

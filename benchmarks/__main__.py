@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import kernels, masks, noise, rate, scale, start
+from benchmarks import kernels, loop, masks, noise, rate, scale, start
 
 ALL = {
     "kernels": kernels.main,
+    "loop": loop.main,
     "masks": masks.main,
     "noise": noise.main,
     "rate": rate.main,
+    "million": kernels.million,
     "scale": scale.main,
     "start": start.main,
 }
 
-for name in sys.argv[1:] or [one for one in ALL if one != "scale"]:
+for name in sys.argv[1:] or [one for one in ALL if one not in ("million", "scale")]:
     if name not in ALL:
         sys.exit(f"no benchmark {name!r}: choose from {', '.join(ALL)}")
     print(f"\n== {name}: {sys.modules[ALL[name].__module__].__doc__}")

@@ -15,6 +15,7 @@ from scipy.signal import fftconvolve
 from scipy.stats import binom, kstest, norm
 
 import leakcap as lc
+from leakcap.cores import Machine
 from leakcap.modes import Settings, confidence, empirical
 from leakcap.noise import Seeded
 from leakcap.worlds import independent_worlds
@@ -48,7 +49,7 @@ DISTINCT = {}
 for _name, _answers in ANSWERS.items():
     _values, _counts = np.unique(_answers[:, 0], return_counts=True)
     DISTINCT[_name] = (_values[:, None], _counts) if _answers.shape[1] == 1 else (_answers, np.ones(len(CODES)))
-SETTINGS = Settings("best", 0.0, "equal", None, 2**28, True, (), ())
+SETTINGS = Settings("best", 0.0, "equal", None, Machine(2**28), True, (), ())
 
 
 @pytest.fixture(autouse=True)

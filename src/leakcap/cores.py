@@ -1,4 +1,4 @@
-"""How many cores there are for us, and who may use them."""
+"""What of the machine is ours: cores, memory, a GPU."""
 
 from __future__ import annotations
 
@@ -8,14 +8,23 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["in_parts", "one_blas_thread", "threads"]
+__all__ = ["Machine", "in_parts", "one_blas_thread", "threads"]
 
 Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the leakage computation may use: bytes of memory, and a device of torch if there is one."""
+
+    memory: int = 2 * 2**30
+    device: str | None = None
 
 
 def threads() -> int:

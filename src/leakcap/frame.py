@@ -29,15 +29,18 @@ from leakcap.simulate.progress import Watcher
 from leakcap.version import __version__
 from leakcap.worlds import Worlds, draw_worlds, given_worlds, independent_worlds
 
-__all__ = ["Frame", "stream"]
+__all__ = ["Frame", "digest", "stream"]
 
 Floats = npt.NDArray[np.float64]
 WORTH_A_FORECAST = 2**22  # units times worlds; below, a certificate takes seconds
 
 
-def stream(entropy: int, number: int) -> np.random.Generator:
-    """One of many generators for what the attacker may know: simulated worlds (0), certifying draws (1 and up)."""
-    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(number,)))
+def stream(entropy: int, *number: int) -> np.random.Generator:
+    """One of many generators for what the attacker may know: simulated worlds (0), certifying draws (1 and up).
+
+    Blocks of worlds have (0, 0), (0, 1) and so on, the search after each of them (1, 0), (1, 1) and so on.
+    """
+    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=number))
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +49,7 @@ class Frame:
 
     caps: tuple[Cap, ...]
     units: int
-    worlds: int | npt.NDArray[np.bool_]
+    worlds: int | str | npt.NDArray[np.bool_]  # text: "auto"
     rate: float
     strata: npt.NDArray[np.intp] | None  # a number for each unit
     mode: str
@@ -55,12 +58,18 @@ class Frame:
     settings: modes.Settings
     seed: int | None
 
+    @property
+    def grows(self) -> bool:
+        """Whether the number of worlds is open."""
+        return isinstance(self.worlds, str)
+
     def possible(self, entropy: int) -> Worlds:
         """The worlds; the same for the same entropy."""
         if isinstance(self.worlds, int):
             checks.count(at_least=2 if self.mode == "exact" else 64, worlds=self.worlds)
             make = draw_worlds if self.mode == "exact" else independent_worlds
             return make(self.units, self.worlds, stream(entropy, 0), self.rate, self.strata)
+        assert not isinstance(self.worlds, str)
         if self.mode != "exact" or self.strata is not None or self.rate != 0.5:
             raise InputError("worlds given as an array need mode='exact', and neither rate nor strata")
         return given_worlds(self.worlds, self.units)
@@ -76,7 +85,7 @@ class Frame:
         """A forecast, where it is worth its own time."""
         if self.mode != "exact" or worlds.n * worlds.m < WORTH_A_FORECAST:
             return 0.0
-        return seconds_to_certify(worlds, self.settings.draws, self.settings.memory)
+        return seconds_to_certify(worlds, self.settings.draws, self.settings.machine)
 
     def limits(self, d: int) -> tuple[Floats, Floats] | None:
         """What every output is clipped to."""
@@ -89,6 +98,26 @@ class Frame:
         if not (np.isfinite(low).all() and np.isfinite(high).all() and (low <= high).all()):
             raise InputError("clip must be finite, with low at or below high")
         return low, high
+
+    def usable(self, simulation: Outputs) -> Outputs:
+        """The outputs, clipped and finite."""
+        simulation = _clipped(simulation, self.limits(simulation.table.shape[1]))
+        if not np.isfinite(simulation.table).all():
+            raise OutputError(
+                "some numbers are NaN or infinite in some worlds. A failure that depends on who takes part is "
+                "an output too: map it to a fixed value inside your function (np.nan_to_num, a prior); infinite "
+                "numbers can be bounded with clip=(low, high)"
+            )
+        return simulation
+
+    def _in_words(self, simulation: Outputs) -> tuple[str, ...]:
+        """What is pool-public in this plan and not in every other."""
+        found = list(_constants(simulation.node))
+        if simulation.start is not None:
+            found.append("Given to the function in every world, to start from: its own answer on the whole pool.")
+        if self.grows:
+            found.append("The number of worlds: it was chosen by looking at the answers in all of them.")
+        return tuple(found)
 
     def certified(
         self,
@@ -103,14 +132,8 @@ class Frame:
         recompute: bool = False,
     ) -> Plan:
         """The plan for these outputs; `recompute` trusts no noise and no figure that the checkpoint has stored."""
-        simulation = _clipped(simulation, self.limits(simulation.table.shape[1]))
-        if not np.isfinite(simulation.table).all():
-            raise OutputError(
-                "some numbers are NaN or infinite in some worlds. A failure that depends on who takes part is "
-                "an output too: map it to a fixed value inside your function (np.nan_to_num, a prior); infinite "
-                "numbers can be bounded with clip=(low, high)"
-            )
-        settings = replace(self.settings, constants=_in_words(simulation.node))
+        simulation = self.usable(simulation)
+        settings = replace(self.settings, constants=self._in_words(simulation))
         again = self._certifier(simulation, worlds, settings, entropy, checkpoint, rerun, draw, watch, recompute)
         mechanism, certificate = again(self.caps)
         randomness: Randomness = OperatingSystem() if self.seed is None else Seeded(self.seed)
@@ -134,7 +157,7 @@ class Frame:
             return lambda caps: modes.confidence(table, worlds, caps, self.gamma, settings, rerun, draw)
         if self.mode == "empirical":
             return lambda caps: modes.empirical(table, worlds, caps, settings, rerun, draw)
-        space = subspace(table, settings.weights, settings.memory)
+        space = subspace(table, settings.weights, settings.machine.memory)
         attempts = Attempts(self.gamma)
 
         def again(caps: tuple[Cap, ...]) -> tuple[modes.Mechanism, Certificate]:
@@ -209,7 +232,7 @@ def _clipped(simulation: Outputs, limits: tuple[Floats, Floats] | None) -> Outpu
     )
 
 
-def _in_words(node: Node) -> tuple[str, ...]:
+def _constants(node: Node) -> tuple[str, ...]:
     names = sorted({path.rsplit(".", 1)[-1] for path in node.constants() if "." in path and not path.endswith("]")})
     if not names:
         return ()

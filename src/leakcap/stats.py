@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap.errors import InputError
-from leakcap.kernels import masked_sums, moments, offers, quantiles
+from leakcap.kernels import gpu, masked_sums, moments, offers, quantiles
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["categories", "covariance", "histogram", "mean", "median", "quantile", "sum", "variance"]
@@ -24,9 +24,13 @@ __all__ = ["categories", "covariance", "histogram", "mean", "median", "quantile"
 Floats = npt.NDArray[np.float64]
 
 
-def _means(data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats | None:
+def _means(data: tuple[Any, ...], units: Units, worlds: Worlds, device: str | None = None) -> Floats | None:
     table = _pool(data)
-    return None if table is None else moments.means(table, worlds, units)
+    if table is None:
+        return None
+    if device:
+        return gpu.means(table, worlds.over_rows(units), device=device)
+    return moments.means(table, worlds, units)
 
 
 def _sums(data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats | None:
@@ -39,14 +43,16 @@ def _variances(data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats | 
     return None if table is None else moments.variances(table, worlds, units)
 
 
-def _covariances(data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats | None:
+def _covariances(data: tuple[Any, ...], units: Units, worlds: Worlds, device: str | None = None) -> Floats | None:
     table = _pool(data)
-    return None if table is None else moments.covariances(table, worlds, units).reshape(worlds.m, -1)
+    if table is None:
+        return None
+    if device:
+        return gpu.covariances(table, worlds.over_rows(units), device=device).reshape(worlds.m, -1)
+    return moments.covariances(table, worlds, units).reshape(worlds.m, -1)
 
 
-def _quantiles(
-    data: tuple[Any, ...], units: Units, worlds: Worlds, q: float | Sequence[float] = 0.5
-) -> Floats | None:
+def _quantiles(data: tuple[Any, ...], units: Units, worlds: Worlds, q: float | Sequence[float] = 0.5) -> Floats | None:
     table, levels = _pool(data), _levels(q)
     if table is None:
         return None

@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import norm
 
 import leakcap as lc
+from leakcap.cores import Machine
 from leakcap.leakage.certify import Effort, certify, count_bounds, entropy_slack
 from leakcap.leakage.collusion import known_sizes
 from leakcap.leakage.confidence import Mean
@@ -46,7 +47,7 @@ def run(worlds, points, caps, distance=0.0, step=None, effort=ONE_STAGE, seed=1,
     wanted, concrete = needs(caps, worlds)
     child = np.random.SeedSequence(seed)
     ceiling = math.log(worlds.m) if ceiling is None else ceiling
-    return certify(points, worlds, concrete, wanted, GAMMA, effort, child, ceiling, distance, step, 2**28)
+    return certify(points, worlds, concrete, wanted, GAMMA, effort, child, ceiling, distance, step, Machine(2**28))
 
 
 # ---- the count ----------------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ from leakcap.cli import answers, folders, main, terminal
 from leakcap.cli import release as command
 from leakcap.modes import finite, fresh
 from leakcap.noise import OperatingSystem, released_vector
-from leakcap.simulate import checkpoint, run
+from leakcap.simulate import checkpoint, run, task
 from leakcap.vault import Vault
 
 HERE = __name__
@@ -168,7 +168,7 @@ def _rig(secret: tuple[int, float], writes: list[tuple[str, int]], monkeypatch: 
     NOW[0] = 0.0
     CALLS.clear()
     clock = SimpleNamespace(perf_counter=lambda: NOW[0], monotonic=lambda: NOW[0], sleep=time.sleep)
-    for module in (run, terminal, command, sys.modules["leakcap.frame"]):
+    for module in (run, task, terminal, command, sys.modules["leakcap.frame"]):
         monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(secrets, "randbits", lambda _: 20240613)  # worlds and certifying draws: known to everybody
     monkeypatch.setattr(OperatingSystem, "below", lambda self, n: world % n)
@@ -265,6 +265,7 @@ KINDS: dict[str, Any] = {
     "strata": slow([*MEANS, "--strata", "group"]),
     "thirds": [*MEANS, "--rate", "1/3", "--worlds", "18"],
     "clipped": slow([*MEANS, "--clip", "0,60"]),
+    "auto": slow([*MEANS, "--worlds", "auto"]),
     "json": [*MEANS, "--json"],
     "quiet, and the plan forgotten": [*MEANS, "--quiet", "--forget"],
     "fresh": FRESH,
@@ -694,12 +695,12 @@ def test_warnings_of_the_function_quote_no_cell(marked: Path, capfd: Any, caplog
 @pytest.fixture
 def _processes(monkeypatch: Any) -> Iterator[None]:
     """Worker processes even for fast functions, started within the test so that their words are heard."""
-    from joblib.externals.loky import get_reusable_executor
+    from leakcap.simulate.executors import end_workers
 
-    get_reusable_executor().shutdown(wait=True)
+    end_workers()
     monkeypatch.setattr(run, "SHORT", -1.0)
     yield
-    get_reusable_executor().shutdown(wait=True)
+    end_workers()
 
 
 FLAG = "LEAKCAP_TEST_PARENT"

@@ -324,7 +324,7 @@ def test_custodian_views_without_numbers_do_not_quote_the_data() -> None:
 
 def test_the_check_sees_a_careless_error(caplog: Any, capfd: Any, monkeypatch: Any) -> None:
     """The planted twin: one that lets the foreign exception through as the cause."""
-    from leakcap.simulate import run
+    from leakcap.simulate import task
 
     def careless(fn: Any, pool: Any, rows: Any, drop: Any) -> Any:
         try:
@@ -332,6 +332,6 @@ def test_the_check_sees_a_careless_error(caplog: Any, capfd: Any, monkeypatch: A
         except ValueError as error:
             raise lc.OutputError("the function raised ValueError") from error
 
-    monkeypatch.setattr(run, "one_answer", careless)
+    monkeypatch.setattr(task, "one_answer", careless)
     with pytest.raises(AssertionError):
         refused(lambda: lc.plan(raises_value_error, X, **SMALL), caplog, capfd)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import leakcap as lc
+from leakcap.cores import Machine
 from leakcap.leakage.certify import Effort, certify
 from leakcap.leakage.confidence import Attempts
 from leakcap.leakage.measures import needs
@@ -84,7 +85,7 @@ def search_for(worlds, coordinates, caps, turn=None, floor=0.0):
     wanted, concrete = needs(caps, worlds)
     shape = np.array([1.0, 0.3])[: coordinates.shape[1]]
     seed = np.random.SeedSequence(0)
-    return module._Search(coordinates, turn, shape, floor, worlds, concrete, wanted, 1.0, seed, 2**28)
+    return module._Search(coordinates, turn, shape, floor, worlds, concrete, wanted, 1.0, seed, Machine(2**28))
 
 
 @pytest.mark.parametrize("floor", [0.0, 0.2])
@@ -118,7 +119,7 @@ def test_certified_figures_are_not_monotone():
     found = []
     for i, scale in enumerate(np.linspace(1, 1.01, 8)):
         seed = np.random.SeedSequence(i)
-        done = certify(points / scale, worlds, caps, wanted, 0.1, effort, seed, 2.0, 0.0, None, 2**28)
+        done = certify(points / scale, worlds, caps, wanted, 0.1, effort, seed, 2.0, 0.0, None, Machine(2**28))
         found.append(done.membership)
     assert (np.diff(found) > 0).any()
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from leakcap.cores import Machine
 from leakcap.errors import InputError
 from leakcap.noise.shapes import information_ceiling, isotropic, linear, logdet, shape_variances
 from leakcap.worlds import draw_worlds
@@ -71,7 +72,7 @@ def test_no_correlated_outputs_carry_more_than_either_form_of_the_ceiling(seed):
     # What calibration uses in turned directions is the determinant, rounded up.
     search = import_module("leakcap.noise.calibrate")._Search
     turn = np.linalg.qr(rng.standard_normal((2, 2)))[0]
-    turned = search(points @ turn, turn, np.ones(2), 0.0, worlds, (), None, 1.0, None, 2**28)
+    turned = search(points @ turn, turn, np.ones(2), 0.0, worlds, (), None, 1.0, None, Machine(2**28))
     assert by_determinant <= turned.ceiling(0.0) <= by_determinant + 1e-11
 
 

@@ -27,7 +27,7 @@ from leakcap import planning, releases
 from leakcap.modes.finite import OneOfTheWorlds
 from leakcap.noise.calibrate import TRIES
 from leakcap.planning import stored_plan
-from leakcap.simulate import run
+from leakcap.simulate import task
 from leakcap.simulate.checkpoint import Checkpoint
 from leakcap.simulate.identity import fingerprint
 
@@ -123,7 +123,7 @@ STOPS: list[Any] = [
 def test_a_stopped_run_goes_on_to_the_same_answer_and_runs_no_stored_world_again(
     backend: str, kind: str, raised: Any, folder: Path, tmp_path: Path, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(run, "SAVED", -1.0)  # every world at once (in this process)
+    monkeypatch.setattr(task, "SAVED", -1.0)  # every world at once (in this process)
     options = SEEDED | {"backend": backend, "workers": 2, "checkpoint": folder}
     log = tmp_path / "log"
     for limit in (1, 5, 9):
@@ -147,7 +147,7 @@ def test_a_stopped_run_goes_on_to_the_same_answer_and_runs_no_stored_world_again
 
 def test_a_run_may_go_on_with_other_workers(folder: Path, tmp_path: Path, monkeypatch: Any) -> None:
     """How it is run is none of what it depends on."""
-    monkeypatch.setattr(run, "SAVED", -1.0)
+    monkeypatch.setattr(task, "SAVED", -1.0)
     (tmp_path / "stop").write_text("ValueError 6")
     with pytest.raises(lc.OutputError):
         lc.plan(stopping, X, **SEEDED, checkpoint=folder)
@@ -451,7 +451,7 @@ def test_an_unfinished_run_is_no_stored_plan(folder: Path, tmp_path: Path, monke
     for place in (tmp_path / "nowhere", tmp_path / "log"):
         with pytest.raises(lc.InputError, match="no checkpoint"):
             stored_plan(place)
-    monkeypatch.setattr(run, "SAVED", -1.0)
+    monkeypatch.setattr(task, "SAVED", -1.0)
     (tmp_path / "stop").write_text("ValueError 5")
     with pytest.raises(lc.OutputError):
         lc.plan(stopping, X, checkpoint=folder, **SMALL)
@@ -775,7 +775,7 @@ def test_a_disk_that_fills_up_stops_the_run_which_then_goes_on(after: int, folde
             raise OSError(errno.ENOSPC, "No space left on device")
         real(handle)
 
-    monkeypatch.setattr(run, "SAVED", -1.0)
+    monkeypatch.setattr(task, "SAVED", -1.0)
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", fills)
         with pytest.raises((OSError, lc.LeakcapError)):

@@ -27,8 +27,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import leakcap as lc
 from leakcap.simulate import describe, rebuild
-from leakcap.simulate.run import refuse
 from leakcap.simulate.structure import same
+from leakcap.simulate.task import refuse
 
 patient = settings(deadline=None, max_examples=80)
 rng = np.random.default_rng(5)

@@ -100,7 +100,11 @@ def release_command(
     ] = None,
     missing: Annotated[str, typer.Option(help="Rows with missing values: refuse or drop.", metavar="WHAT")] = "refuse",
     worlds: Annotated[
-        int | None, typer.Option(help="Possible worlds to simulate: 1,024, or what divides evenly.", metavar="NUMBER")
+        str | None,
+        typer.Option(
+            help="Possible worlds to simulate: 1,024, or what divides evenly; auto: as many as lower the noise.",
+            metavar="NUMBER",
+        ),
     ] = None,
     rate: Annotated[
         str, typer.Option(help="Share of the pool in a world: 1/2, 1/k or (k-1)/k.", metavar="SHARE")

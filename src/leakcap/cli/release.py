@@ -44,7 +44,7 @@ class Order:
     bins: tuple[str, ...] = ()
     levels: tuple[str, ...] = ()
     missing: str = "refuse"
-    worlds: int | None = None
+    worlds: str | None = None
     rate: str = "1/2"
     mode: str = "exact"
     confidence: float = 1 - 1e-6
@@ -94,7 +94,7 @@ def run(order: Order, quiet: bool = False, json: bool = False) -> None:
             question.fn,
             question.data,
             cap=caps,
-            worlds=order.worlds or -(-1024 // as_share(rate).denominator) * as_share(rate).denominator,
+            worlds=_worlds(order.worlds, rate),
             rate=rate,
             unit=question.unit,
             strata=question.strata,
@@ -125,6 +125,18 @@ def run(order: Order, quiet: bool = False, json: bool = False) -> None:
 
 def _split(words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name.strip() for word in words for name in word.split(",") if name.strip())
+
+
+def _worlds(worlds: str | None, rate: float) -> int | str:
+    if worlds is None:
+        parts = as_share(rate).denominator
+        return -(-1024 // parts) * parts
+    if worlds.strip() == "auto":
+        return "auto"
+    try:
+        return int(worlds.replace(",", ""))
+    except ValueError:
+        raise InputError("--worlds must be a number, such as 1024, or auto") from None
 
 
 def _share(rate: str) -> float:

@@ -147,7 +147,7 @@ def forecast_in_words(state: Progress) -> str:
             told += f", about {seconds_in_words(forecast.certificate_seconds)}"
         return told
     if state.resumed > 2:
-        return f"resuming: {state.resumed:,} of {state.total:,} worlds are done; {told}"
+        return f"going on: {state.resumed:,} of {state.total:,} worlds are done; {told}"
     return told
 
 

@@ -4,7 +4,7 @@ The *anchor* of a group is the mean of its worlds' centres. Its *survey* of the 
 anchor centre and the *rivals*: other centres that could be nearer in some world of the group. Rows without rivals need
 no look in any world, and the sums over the anchor's clusters change only by the rows that the anchor moves.
 
-`pool`, `group`, `rivals` and `reach` are the records of `_lockstep`, as plain tuples: what is compiled is kept on disk
+`pool`, `rivals` and `reach` are the records of `_lockstep`, as plain tuples: what is compiled is kept on disk
 and must not depend on the name of a class.
 """
 
@@ -121,6 +121,14 @@ def bucket(margin, wide, buckets):  # type: ignore[no-untyped-def]
 
 
 @compiled({"contract"})
+def prefix(reach, i, a, b, starts, buckets):  # type: ignore[no-untyped-def]
+    """Where the rows end that could leave `a` for `b` in a running world; whole tiles, since pairs begin with one."""
+    moves, widest, _, _ = reach
+    step = bucket(moves[i, a] + moves[i, b], widest[a] + widest[b], buckets)
+    return -(-starts[(a * len(widest) + b) * buckets + step + 1] // ROWS) * ROWS
+
+
+@compiled({"contract"})
 def slack_of(scale, longest):  # type: ignore[no-untyped-def]
     """What rounding may do to a difference of squared distances; `scale` is the length of the row and of a centre."""
     return ROUNDING * scale * scale + ADDING * longest * scale
@@ -183,29 +191,30 @@ def survey(pool, anchor, reach, nearest, rows, keys, buckets):  # type: ignore[n
 def arrange(pool, sizes, rows, keys, buckets, rivals):  # type: ignore[no-untyped-def]
     """Sort the listed rows by key (a counting sort) and copy their features into tiles; a pair begins with a tile."""
     table, _, lengths, longest = pool
-    starts, order, alone, slacks, tiles, _, _ = rivals
+    starts, order, alone, slacks, tiles, _ = rivals
     starts[:] = 0
     for key in keys:
         starts[key + 1] += 1
     for key in range(1, len(starts)):
         starts[key] += starts[key - 1]
         if key % buckets == 0:
-            end = -(-starts[key] // ROWS) * ROWS
-            slacks[starts[key] : end] = -np.inf  # no row there
-            starts[key] = end
-    free = starts.copy()
+            starts[key] = -(-starts[key] // ROWS) * ROWS
+    ends = starts.copy()
     for i in range(len(rows)):
-        x, place = rows[i], free[keys[i]]
-        free[keys[i]] += 1
+        x, place = rows[i], ends[keys[i]]
+        ends[keys[i]] += 1
         order[place] = x
-        pair = keys[i] // buckets
-        scale = lengths[x] + max(sizes[pair // len(sizes)], sizes[pair % len(sizes)])
-        slacks[place] = slack_of(scale, longest)
         # The rivals of a row were listed one after the other.
         alone[place] = (i == 0 or rows[i - 1] != x) and (i + 1 == len(rows) or rows[i + 1] != x)
-        tile, spot = place // ROWS, place % ROWS
-        for j in range(tiles.shape[1]):
-            tiles[tile, j, spot] = table[x, j]
+    k = len(sizes)
+    for pair in range(k * k):
+        end = ends[(pair + 1) * buckets - 1]
+        for place in range(starts[pair * buckets], end):
+            x, tile, spot = order[place], place // ROWS, place % ROWS
+            slacks[place] = slack_of(lengths[x] + max(sizes[pair // k], sizes[pair % k]), longest)
+            for j in range(tiles.shape[1]):
+                tiles[tile, j, spot] = table[x, j]
+        slacks[end : starts[(pair + 1) * buckets]] = -np.inf  # no row there
 
 
 @compiled(set())
@@ -228,13 +237,12 @@ def moved_rows(labels, nearest, k):  # type: ignore[no-untyped-def]
 
 
 @compiled({"contract"})
-def follow_anchor(table, group, nearest, side):  # type: ignore[no-untyped-def]
+def follow_anchor(table, labels, nearest, side, mates, state, sums, counts):  # type: ignore[no-untyped-def]
     """Bring every world's sums from the labels to the nearest anchor centres, by tables of the sums of four rows.
 
-    Rows that go the same way are taken in blocks; a world's bits for four of them pick one of sixteen sums. A
-    complement's sums are what is left of the block.
+    Rows that go the same way are taken in blocks; a world's bits for four of them pick one of sixteen sums. World
+    `mates + i` is the complement of world `i`, unless `mates` is 0: its sums are what is left of the block.
     """
-    _, mates, labels, sums, counts, _, _, state = group
     g, lines, width = sums.shape
     k = lines - 1
     moved, starts = moved_rows(labels, nearest, k)
@@ -277,13 +285,14 @@ def follow_anchor(table, group, nearest, side):  # type: ignore[no-untyped-def]
 
 
 @compiled({"contract"})
-def leave_anchor(pool, group, rivals, side, running, reach, sums, counts):  # type: ignore[no-untyped-def]
+def leave_anchor(pool, centres, state, rivals, side, running, reach, sums, counts):  # type: ignore[no-untyped-def]
     """Correct the sums of the running worlds for rows nearer to a rival there than to the anchor's choice.
 
-    Returns how many tiles were seen. A decision that rounding could turn makes a world PLAIN.
+    Returns how many tiles were seen and rows moved. A decision that rounding could turn makes a world PLAIN.
     """
     starts, order = rivals[:2]
-    n, k, seen = len(pool[0]), sums.shape[1] - 1, 0
+    n, k, work = len(pool[0]), sums.shape[1] - 1, 0
+    buckets = (len(starts) - 1) // (k * k)
     ends = np.zeros(len(side) + 1, np.int64)  # of the running worlds in each eight
     for w in running:
         ends[w // 8 + 1] += 1
@@ -295,45 +304,51 @@ def leave_anchor(pool, group, rivals, side, running, reach, sums, counts):  # ty
         first, last = ends[eight], ends[eight + 1]
         if first == last:
             continue
-        for place in range(starts[-1]):
-            bits[place] = side[eight, order[place]]
+        for pair in range(k * k):
+            begin = end = starts[pair * buckets]
+            if begin < starts[(pair + 1) * buckets]:
+                for i in range(first, last):
+                    end = max(end, prefix(reach, i, pair // k, pair % k, starts, buckets))
+            for place in range(begin, end):
+                bits[place] = side[eight, order[place]]
         for a in range(k):
-            seen += leave_cluster(pool, group, rivals, a, running, first, last, reach, bits, visits, sums, counts)
-    return seen
+            work += leave_cluster(
+                pool, centres, state, rivals, a, running, first, last, reach, bits, visits, sums, counts
+            )
+    return work
 
 
 @compiled({"contract"})
-def leave_cluster(pool, group, rivals, a, running, first, last, reach, bits, visits, sums, counts):  # type: ignore[no-untyped-def]  # noqa: PLR0912
+def leave_cluster(pool, centres, state, rivals, a, running, first, last, reach, bits, visits, sums, counts):  # type: ignore[no-untyped-def]  # noqa: PLR0912, PLR0915
     """Correct the sums of up to eight worlds for rows that leave the anchor's cluster `a` for a rival."""
     table, _, lengths, longest = pool
-    _, _, _, _, _, centres, _, state = group
-    starts, order, alone, slacks, tiles, values, chosen = rivals
-    moves, widest, _, own = reach
+    starts, order, alone, slacks, tiles, chosen = rivals
+    own = reach[3]
     visitor, goal, gap = visits
     width, (k, d) = table.shape[1], centres.shape[1:]
     buckets = (len(starts) - 1) // (k * k)
-    weights, part, nothing = np.empty(d), np.empty(width), np.zeros(width)
-    seen = 0
+    weights, values, part, nothing = np.empty(d), np.empty(ROWS), np.empty(width), np.zeros(width)
+    work = 0
     for i in range(first, last):
         w, visit = running[i], a * len(running) + i
         mine, mine_squared = centres[w], own[i]
         for b in range(k):
             key = (a * k + b) * buckets
-            begin, end = starts[key], starts[key + buckets]
-            if begin == end:
+            begin = starts[key]
+            if begin == starts[key + buckets]:
                 continue
-            end = starts[key + bucket(moves[i, a] + moves[i, b], widest[a] + widest[b], buckets) + 1]
+            end = prefix(reach, i, a, b, starts, buckets)
             for j in range(d):
                 weights[j] = 2 * (mine[a, j] - mine[b, j])
             leaving = 0
             for place in range(begin, end, ROWS):
-                seen += 1
-                weigh(tiles, place * d, weights, 0, d, mine_squared[b] - mine_squared[a], values, place)
+                work += 1
+                weigh(tiles, place * d, weights, 0, d, mine_squared[b] - mine_squared[a], values, 0)
                 rows = crossing(values, slacks, place, bits, np.uint8(1 << (w % 8)))
                 while rows:
-                    spot = place + lowest_bit(rows)
+                    value, spot = values[lowest_bit(rows)], place + lowest_bit(rows)
                     rows &= rows - np.uint64(1)
-                    x, value, slack = order[spot], values[spot], slacks[spot]
+                    x, slack = order[spot], slacks[spot]
                     if value >= -slack:  # for the worst world: what is it here?
                         slack = slack_of(lengths[x] + np.sqrt(max(mine_squared[a], mine_squared[b])), longest)
                         if value > slack:
@@ -359,13 +374,13 @@ def leave_cluster(pool, group, rivals, a, running, first, last, reach, bits, vis
                 add_part(sums[i], a, b, part, nothing, width)
                 counts[i, a] -= leaving
                 counts[i, b] += leaving
-    return seen
+                work += leaving
+    return work
 
 
 @compiled({"contract"})
-def move_centres(group, running, sums, counts, longest):  # type: ignore[no-untyped-def]
+def move_centres(centres, state, limits, running, sums, counts, longest):  # type: ignore[no-untyped-def]
     """Put the centres of the running worlds on the means of their clusters, and see which worlds stop."""
-    _, _, _, _, _, centres, limits, state = group
     k, d = centres.shape[1:]
     for i in range(len(running)):
         w = running[i]

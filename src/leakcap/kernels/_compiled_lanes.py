@@ -121,11 +121,11 @@ def two_nearest(typing, values, place, count, best, second, label):  # type: ign
 
 @intrinsic
 def crossing(typing, values, slacks, place, bits, bit):  # type: ignore[no-untyped-def]
-    """A word with a bit for each of 16 rows whose value is not above its slack and that have the bit of a world."""
+    """A word with a bit for each of 16 values that is not above the slack at its place, where a world has its bit."""
 
     def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
         places = _Places(context, builder, signature, args)
-        below = builder.fcmp_ordered("<=", places.load(0, args[2], _ROWS), places.load(1, args[2], _ROWS))
+        below = builder.fcmp_ordered("<=", places.load(0, _word(0), _ROWS), places.load(1, args[2], _ROWS))
         bytes_ = builder.load(places.at(3, args[2], ir.VectorType(ir.IntType(8), ROWS)), align=1)
         here = builder.and_(bytes_, places.spread(args[4], ROWS))
         both = builder.and_(below, builder.icmp_unsigned("!=", here, ir.Constant(here.type, [0] * ROWS)))

@@ -13,21 +13,21 @@ from leakcap.compiled import compiled
 __all__ = ["HINGE", "SOFTMAX", "add_gradients", "products_of"]
 
 FAST = {"contract", "reassoc", "nsz"}  # sums in any order; nothing is assumed about overflow or NaN
-BLOCK = 512  # rows of the data from which a world's are taken together: tiles stay in the first cache
+BLOCK = 256  # rows of the data from which a world's are taken together: tiles stay in the first cache
 SOFTMAX, HINGE = 0, 1
 HIGHEST = 700.0  # the largest score whose exponential is a number
 TURN = 6755399441055744.0  # 1.5 * 2**52: adding it leaves a whole number in the lowest bits
 
 
-@compiled({"contract"})
+@compiled({"contract", "nnan"})
 def _exponentials(x, n, scratch, scratch_bits):  # type: ignore[no-untyped-def]
     """Put the exponential into the place of each number, to 1e-14: a power of two times a polynomial.
 
-    Scores beyond +-700 count as +-700. No reassociation here: it would undo the rounding to a whole number.
+    Scores beyond +-700 count as +-700. No reassociation here: it would undo the rounding to a whole number. Weights
+    are never NaN (`gradients` sees to it), which makes the bounds one instruction each.
     """
     for i in range(n):
-        v = x[i] if x[i] > -HIGHEST else -HIGHEST
-        v = v if v < HIGHEST else HIGHEST
+        v = min(max(x[i], -HIGHEST), HIGHEST)
         t = v * 1.4426950408889634 + TURN
         scratch[i] = t
         k = t - TURN
@@ -44,27 +44,33 @@ def _exponentials(x, n, scratch, scratch_bits):  # type: ignore[no-untyped-def]
         x[i] = (a + q * (b + q * c)) * scratch[i]
 
 
-@compiled(FAST)
+@compiled({"contract"})
 def _scores(tile, n, weights, scores):  # type: ignore[no-untyped-def]
-    """`scores[k] = weights[k] @ tile`; one more row of `scores` takes what an odd number of rows leaves over."""
+    """`scores[k] = weights[k] @ tile`; one more row of `scores` takes what an odd number of rows leaves over.
+
+    Sums in this order only: each product is then added in the same instruction.
+    """
     rows, d = weights.shape
     for k in range(0, rows, 2):
         first, second = scores[k, :n], scores[k + 1, :n]
-        wa, wb = weights[k], weights[min(k + 1, rows - 1)]
+        a, b = weights[k], weights[min(k + 1, rows - 1)]
         for i in range(n):
             first[i] = 0.0
             second[i] = 0.0
         j = 0
-        while j + 4 <= d:
+        while j + 8 <= d:
             x0, x1, x2, x3 = tile[j, :n], tile[j + 1, :n], tile[j + 2, :n], tile[j + 3, :n]
-            a0, a1, a2, a3 = wa[j], wa[j + 1], wa[j + 2], wa[j + 3]
-            b0, b1, b2, b3 = wb[j], wb[j + 1], wb[j + 2], wb[j + 3]
+            x4, x5, x6, x7 = tile[j + 4, :n], tile[j + 5, :n], tile[j + 6, :n], tile[j + 7, :n]
+            a0, a1, a2, a3, a4, a5, a6, a7 = a[j], a[j + 1], a[j + 2], a[j + 3], a[j + 4], a[j + 5], a[j + 6], a[j + 7]
+            b0, b1, b2, b3, b4, b5, b6, b7 = b[j], b[j + 1], b[j + 2], b[j + 3], b[j + 4], b[j + 5], b[j + 6], b[j + 7]
             for i in range(n):
-                first[i] += (a0 * x0[i] + a1 * x1[i]) + (a2 * x2[i] + a3 * x3[i])
-                second[i] += (b0 * x0[i] + b1 * x1[i]) + (b2 * x2[i] + b3 * x3[i])
-            j += 4
+                s = first[i] + a0 * x0[i] + a1 * x1[i] + a2 * x2[i] + a3 * x3[i]
+                first[i] = s + a4 * x4[i] + a5 * x5[i] + a6 * x6[i] + a7 * x7[i]
+                s = second[i] + b0 * x0[i] + b1 * x1[i] + b2 * x2[i] + b3 * x3[i]
+                second[i] = s + b4 * x4[i] + b5 * x5[i] + b6 * x6[i] + b7 * x7[i]
+            j += 8
         while j < d:
-            x0, a0, b0 = tile[j, :n], wa[j], wb[j]
+            x0, a0, b0 = tile[j, :n], a[j], b[j]
             for i in range(n):
                 first[i] += a0 * x0[i]
                 second[i] += b0 * x0[i]
@@ -167,7 +173,7 @@ def add_gradients(columns, code, packed, which, weights, loss, out):  # type: ig
     tile, scores = np.zeros((d, BLOCK)), np.zeros((rows + 1, BLOCK))
     total, scratch = np.zeros(BLOCK), np.zeros(BLOCK)
     scratch_bits = scratch.view(np.int64)
-    chosen, own = np.zeros(BLOCK + 1, np.int64), np.zeros(BLOCK, np.int64)
+    chosen, own = np.zeros(BLOCK + 1, np.uint32), np.zeros(BLOCK, np.int64)
     for start in range(0, n, BLOCK):
         stop = min(start + BLOCK, n)
         for t in range(len(which)):

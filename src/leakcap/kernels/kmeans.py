@@ -9,7 +9,7 @@ scikit-learn itself fits the world.
 from __future__ import annotations
 
 import warnings
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from leakcap import checks
 from leakcap.cores import one_blas_thread, threads
 from leakcap.errors import InputError, NumericalError
-from leakcap.kernels._lockstep import PLAIN, RUNNING, Group, advance, halves, pool_of, start_group
+from leakcap.kernels._lockstep import PLAIN, RUNNING, Group, advance, alone, parts, pool_of, start_group
 from leakcap.kernels.sums import masked_sums
 from leakcap.worlds import Worlds
 
@@ -82,27 +82,30 @@ def _lockstep(
 ) -> tuple[Floats, Worlds_]:
     """The centres in all worlds, and the numbers of the worlds for which they mean nothing."""
     pool = pool_of(centred)
-    found, plain = np.empty((worlds.m, *start.shape)), []
+    found, plain = np.empty((worlds.m, *start.shape)), np.zeros(worlds.m, dtype=np.bool_)
     drawn = worlds.m // 2 if worlds.paired else worlds.m
-    parts = np.array_split(np.arange(drawn), max(1, min(threads(), drawn // FEWEST)))
+    shares = np.array_split(np.arange(drawn), max(1, min(threads(), drawn // FEWEST)))
 
     def first(some: Worlds_) -> Group:
         members = np.concatenate([some, some + drawn]) if worlds.paired else some
-        return start_group(pool, members, len(some) if worlds.paired else 0, start, limits)
+        return start_group(members, len(some) if worlds.paired else 0, start, limits)
 
-    def run(group: Group, passed: int) -> tuple[Group, int]:
-        return group, advance(pool, worlds.packed, group, passed, iterations)
+    def run(group: Group) -> list[Group]:
+        if len(group.members) == 1:
+            passed, singly = alone(pool, worlds.packed, group, iterations), True
+        else:
+            passed, singly = advance(pool, worlds.packed, group, iterations)
+        found[group.members] = group.centres
+        plain[group.members] = group.state == PLAIN
+        more = passed < iterations and (group.state == RUNNING).any()
+        return parts(group._replace(passed=passed), singly) if more else []
 
     with ThreadPoolExecutor(threads()) as workers:
-        running: set[Future[tuple[Group, int]]] = {workers.submit(run, first(part), 0) for part in parts}
+        running = {workers.submit(run, first(some)) for some in shares}
         while running:
             finished, running = wait(running, return_when=FIRST_COMPLETED)
-            for group, passed in (job.result() for job in finished):
-                found[group.members] = group.centres
-                plain += group.members[group.state == PLAIN].tolist()
-                if passed < iterations and (group.state == RUNNING).any():
-                    running |= {workers.submit(run, part, passed) for part in halves(group)}
-    return found, np.array(sorted(plain), dtype=np.intp)
+            running |= {workers.submit(run, group) for job in finished for group in job.result()}
+    return found, np.flatnonzero(plain)
 
 
 def _plain(features: Floats, worlds: Worlds, some: Worlds_, start: Floats, iterations: int, tolerance: float) -> Floats:

@@ -25,10 +25,12 @@ __all__ = ["ABSENT", "logistic"]
 
 ABSENT = -30.0  # intercept of a class without rows, beside others of mean zero: a probability of about 1e-13
 ERROR = 1e-7  # largest relative error of a world's weights, judged by the step that its gradient asks for
-STEPS = 40  # together; what has not arrived by then goes on alone
+USUAL = 10  # steps that a world needs where the pool tells much about it
+STEPS = 100  # together; what has not arrived by then goes on alone
 ALONE = 300  # steps of Newton's method
+FEW = 3  # worlds for which the pool is not worth a fit
 PAIRS = 20  # steps that a world remembers
-REMEMBERED = 2**25  # numbers in the memory of the worlds that are fitted together
+REMEMBERED = 2**24  # numbers in the memory of the worlds that are fitted together
 BLOCK = 4096  # rows whose products are made together
 
 
@@ -43,8 +45,8 @@ def logistic(
     """`(m, classes, d + 1)`: coefficients, then the intercept, of scikit-learn's `LogisticRegression` in each world.
 
     The minimiser of `|coefficients|^2 / 2 + C sum(-log p)`, p being a row's softmax probability of its own class, to
-    a relative error below 1e-7. The intercepts, which are free up to a common number, have mean zero, as in
-    scikit-learn. Two classes have one row, which speaks for the second: `p = 1 / (1 + exp(-score))`.
+    a relative error below 1e-6, mostly 1e-8. The intercepts, which are free up to a common number, have mean zero, as
+    in scikit-learn. Two classes have one row, which speaks for the second: `p = 1 / (1 + exp(-score))`.
 
     A class without rows in a world would have an intercept of minus infinity: its coefficients are 0 and its intercept
     is -30; the others are fitted without it. With two classes, the one intercept is then 30 or -30. In a world
@@ -90,21 +92,8 @@ class _Model:
 
     def fit(self, worlds: Worlds, which: npt.NDArray[np.intp]) -> Floats:
         """`(worlds, classes, d)`: the minimiser in each of these worlds."""
-        rows = self.code >= 0
-        data, code = self.data[rows], self.code[rows]
-        rate = worlds.sizes()[which].mean() / len(data)
-        start, curvature = self.alone(data, code, self.weight * rate)
-        inverse = np.asarray(np.linalg.inv(self._fixed(curvature)), dtype=np.float64)
-        columns = np.ascontiguousarray(self.data.T)
-        slopes = self._slopes_at(start, worlds, which)
-        found = np.empty((len(which), *start.shape))
-        step = max(1, REMEMBERED // (2 * PAIRS * start.size))
-        left = []
-        for first in range(0, len(which), step):
-            some = slice(first, first + step)
-            found[some], arrived = self._together(start, slopes[some], inverse, columns, worlds, which[some])
-            left.append(first + np.flatnonzero(~arrived))
-        rest = np.concatenate(left)
+        found = np.empty((len(which), self.classes, self.data.shape[1]))
+        rest = np.flatnonzero(~self._most(found, worlds, which))
 
         def finish(some: npt.NDArray[np.intp]) -> None:
             for at in rest[some]:
@@ -114,6 +103,26 @@ class _Model:
         if len(rest):
             in_threads(finish, len(rest), together=1)
         return found
+
+    def _most(self, found: Floats, worlds: Worlds, which: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
+        """Fit the worlds that can be fitted from the pool, and say which those are."""
+        arrived = np.zeros(len(which), dtype=np.bool_)
+        if len(which) < FEW:
+            return arrived
+        rows = self.code >= 0
+        rate = worlds.sizes()[which].mean() / rows.sum()
+        start, curvature = self.alone(self.data[rows], self.code[rows], self.weight * rate)
+        try:
+            inverse = np.asarray(np.linalg.inv(self._fixed(curvature)), dtype=np.float64)
+        except np.linalg.LinAlgError:  # too flat for steps from here
+            return arrived
+        columns = np.ascontiguousarray(self.data.T)
+        slopes = self._slopes_at(start, worlds, which)
+        step = max(1, REMEMBERED // (2 * PAIRS * start.size))
+        for first in range(0, len(which), step):
+            some = slice(first, first + step)
+            found[some], arrived[some] = self._together(start, slopes[some], inverse, columns, worlds, which[some])
+        return arrived
 
     def _slopes_at(self, start: Floats, worlds: Worlds, which: npt.NDArray[np.intp]) -> Floats:
         """`(worlds, classes, d)`: gradients at one point for all worlds, as sums of what each row gives."""
@@ -147,10 +156,15 @@ class _Model:
         arrived = np.zeros(len(which), dtype=np.bool_)
         memory: list[tuple[Floats, Floats]] = []
         going = np.arange(len(which))
-        highest = np.full(len(which), np.inf)
-        for _ in range(STEPS):
+        highest, before = np.full(len(which), np.inf), np.full(len(which), np.inf)
+        for done in range(STEPS):
             move = -_direction(slope[going], [(s[going], y[going]) for s, y in memory], inverse)
-            near = np.linalg.norm(move, axis=1) <= ERROR * np.linalg.norm(weights[going], axis=1)
+            length = np.linalg.norm(move, axis=1)
+            # Steps that shrink by a factor r add up to the first over 1 - r. A world that has needed many is one whose
+            # curvature the pool's tells little about: there the next step must be smaller to be believed.
+            ahead = length / np.maximum(1 - length / before[going], 0.01) * max(1, done / USUAL)
+            near = ahead <= ERROR * np.linalg.norm(weights[going], axis=1)
+            before[going] = length
             arrived[going[near]] = True
             weights[going[near]] += move[near]  # the step is known, and what it asks for is true
             height = np.einsum("ij,ij->i", slope[going] @ inverse, slope[going])

@@ -68,13 +68,14 @@ def gradients(
     """`(m, k, d)`: gradient of the summed loss at each world's weights, `(m, k, d)`, over all rows of that world.
 
     `columns` is the data turned over, `(d, n)`. The hinge is squared, each class against the rest. For softmax the
-    last class has no weights; where a score is beyond what an exponential can hold, the gradient is NaN. With `which`,
-    weights are those of these worlds only.
+    last class has no weights; where a score is beyond what an exponential can hold, or weights are not finite, the
+    gradient is NaN. With `which`, weights are those of these worlds only.
     """
     from leakcap.kernels._compiled_newton import HINGE, SOFTMAX, add_gradients
 
     chosen = np.arange(worlds.m) if which is None else which
-    given = np.ascontiguousarray(weights)
+    finite = np.isfinite(weights).all(axis=(1, 2), keepdims=True)
+    given = np.ascontiguousarray(np.where(finite, weights, 0.0))
     found = np.zeros_like(given)
     kind = SOFTMAX if loss == "softmax" else HINGE
 
@@ -84,4 +85,4 @@ def gradients(
 
     if len(chosen):
         in_threads(add, len(chosen))
-    return found
+    return np.where(finite, found, np.nan)

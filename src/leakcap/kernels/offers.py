@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
@@ -33,13 +34,20 @@ def offers(serves: Kernel) -> Callable[[Function], Function]:
     return mark
 
 
-def kernel_of(function: Any) -> Kernel | None:
-    """The kernel that a function offers; of `functools.partial` too, with what it binds by name."""
+def kernel_of(function: Any, device: str | None = None) -> Kernel | None:
+    """The kernel that a function offers; of `functools.partial` too, with what it binds by name.
+
+    Kernels that take a `device` are given it; the others stay on the CPU.
+    """
     if isinstance(function, functools.partial) and not function.args:
-        inner = kernel_of(function.func)
+        inner = kernel_of(function.func, device)
         return None if inner is None else functools.partial(inner, **function.keywords)
     found = getattr(function, "kernel", None)
-    return found if callable(found) else None
+    if not callable(found):
+        return None
+    if device and "device" in inspect.signature(found).parameters:
+        return functools.partial(found, device=device)
+    return found
 
 
 def kernel(function: Callable[..., Any]) -> WeightedKernel:

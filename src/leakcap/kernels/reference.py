@@ -79,9 +79,7 @@ def forest(
     found = []
     for w in range(worlds.m):
         mask = worlds.mask(w)
-        found.append(
-            plain_forest(features[mask], labels[mask], nodes=nodes, thresholds=thresholds, classes=classes)
-        )
+        found.append(plain_forest(features[mask], labels[mask], nodes=nodes, thresholds=thresholds, classes=classes))
     return np.array(found)
 
 
@@ -203,3 +201,26 @@ def quantiles(table: Floats, worlds: Worlds, q: Floats) -> Floats:
         if len(rows):
             found[w] = np.quantile(rows, q, axis=0)
     return found
+
+
+def kmeans(features: Floats, worlds: Worlds, start: Floats, iterations: int = 300, tolerance: float = 1e-4) -> Floats:
+    """`(m, k, d)`: Lloyd's algorithm in each world; an empty cluster takes the row farthest from its centre."""
+    return np.array([_lloyd(features[worlds.mask(w)], start, iterations, tolerance) for w in range(worlds.m)])
+
+
+def _lloyd(rows: Floats, start: Floats, iterations: int, tolerance: float) -> Floats:
+    limit = tolerance * float(rows.var(axis=0).mean())
+    centres, labels = start, np.full(len(rows), -1)
+    for _ in range(iterations):
+        distances = ((rows[:, None] - centres) ** 2).sum(axis=2)
+        nearest = distances.argmin(axis=1)
+        owners = nearest.copy()
+        for empty in np.setdiff1d(np.arange(len(start)), nearest):
+            far = distances.min(axis=1).argmax()
+            distances[far], owners[far] = 0.0, empty
+        means = np.array([rows[owners == c].mean(axis=0) for c in range(len(start))])
+        shift, centres = float(((means - centres) ** 2).sum()), means
+        if np.array_equal(nearest, labels) or shift <= limit:
+            break
+        labels = nearest
+    return centres

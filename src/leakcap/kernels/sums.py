@@ -66,9 +66,7 @@ def sums_of(make: Callable[[Chosen], Floats], columns: int, worlds: Worlds, unit
     return np.concatenate([half, np.sum([total for _, total in parts], axis=0) - half]) if worlds.paired else half
 
 
-def _added_up(
-    make: Callable[[Chosen], Floats], of_row: npt.NDArray[np.intp], units: int
-) -> Callable[[slice], Floats]:
+def _added_up(make: Callable[[Chosen], Floats], of_row: npt.NDArray[np.intp], units: int) -> Callable[[slice], Floats]:
     """Features of some units: those of their rows, added up."""
     order = np.argsort(of_row, kind="stable")
     ends = np.searchsorted(of_row[order], np.arange(units + 1))

@@ -26,7 +26,7 @@ __all__ = ["linear_svm"]
 
 STEPS = 25  # of Newton's method, after which a world is finished by itself
 ALONE = 200  # steps with a line search
-ERROR = 1e-9  # largest error of the weights, relative, in the norm of the pool's quadratic
+ERROR = 1e-7  # largest error of the weights, relative, in the norm of the pool's quadratic
 ROWS = 2**16  # that are orthogonalised together
 
 
@@ -60,14 +60,13 @@ def linear_svm(
         data, back = _even(np.column_stack([table, np.full(len(table), scaling)]), weight * rate)
         prior = back.T @ back
         starts = _pool(data, code, count, weight * rate, prior)
-        found = np.empty((worlds.m, count, data.shape[1]))
-        roots = []
+        found, roots = np.empty((worlds.m, count, data.shape[1])), np.empty((count, *prior.shape))
         for k in range(count):
-            sign = np.where(code == k, 1.0, -1.0)
-            start = _Start.at(starts[k], data, sign, weight * rate, prior)
+            start = _Start.at(starts[k], data, np.where(code == k, 1.0, -1.0), weight * rate, prior)
             found[:, k] = starts[k] + _steps(start, worlds, weight) @ start.back.T
-            roots.append(start.root)
-        _check(found, np.ascontiguousarray(data.T), code, worlds, weight, prior, np.stack(roots))
+            roots[k] = start.root
+            del start  # the next one is as large
+        _check(found, np.ascontiguousarray(data.T), code, worlds, weight, prior, roots)
     answer = found @ back.T
     answer[:, :, -1] *= scaling
     answer[sizes == 0] = 0.0

@@ -18,6 +18,7 @@ import numpy as np
 
 from leakcap import convert
 from leakcap.caps import Cap, Membership
+from leakcap.cores import Machine
 from leakcap.leakage.collusion import known_sizes, observe_known
 from leakcap.leakage.confidence import Bound, Floats, Mean, log_term, upper
 from leakcap.leakage.measures import Needs, Observed, balanced_by_information, measure, thresholds
@@ -115,7 +116,7 @@ def certify(
     mi_ceiling: float,
     distance: float,
     step: float | None,
-    memory: int,
+    machine: Machine,
     share_done: Callable[[float], None] = lambda _: None,
 ) -> Findings:
     """Certify whitened outputs (`points`, noise of unit variance in every direction) once.
@@ -136,13 +137,13 @@ def certify(
         return Cells(points[:, 0], step) if step else Sampled(points, draws, child)
 
     tick = _meter(n, source(stages[0], first), effort, len(known_sizes(m, n)), share_done)
-    units = observe_units(source(stages[0], first), worlds, cuts, None, memory, tick)
+    units = observe_units(source(stages[0], first), worlds, cuts, None, machine, tick)
     limit = min([cap.success for cap in caps if isinstance(cap, Membership)] or [1.0])
     for draws, child in zip(stages[1:], second.spawn(len(stages) - 1), strict=True):
         near = np.flatnonzero(bound(units.balanced.blurred(distance)) > limit)
         if not len(near):
             break
-        closer = observe_units(Sampled(points, draws, child), worlds, cuts, near, memory)
+        closer = observe_units(Sampled(points, draws, child), worlds, cuts, near, machine)
         units = _merge(units, closer, near, bound)
     units = replace(
         units,
@@ -179,7 +180,7 @@ def certify(
     )
 
 
-def seconds_to_certify(worlds: Worlds, draws: int | None, memory: int) -> float:
+def seconds_to_certify(worlds: Worlds, draws: int | None, machine: Machine) -> float:
     """About how long the search and one pass will take, from a small pass that is timed."""
     m, n = worlds.m, worlds.n
     points = np.random.default_rng(0).standard_normal((m, 2))
@@ -187,7 +188,7 @@ def seconds_to_certify(worlds: Worlds, draws: int | None, memory: int) -> float:
     for draws_now, units in ((16, 16), (1024, min(n, 8192))):  # the first one compiles
         started = time.perf_counter()
         source, some = Sampled(points, draws_now, np.random.SeedSequence(0)), np.arange(min(n, units))
-        observe_units(source, worlds, thresholds(worlds.rate), some, memory)
+        observe_units(source, worlds, thresholds(worlds.rate), some, machine)
         one = 0.75 * (time.perf_counter() - started) / (draws_now * len(some))  # long passes are faster
     effort = Effort.of(draws or 2**14, m, n, False)
     # The search looks at some thousand units for some shapes and scales, and once at all of them; attackers who know

@@ -79,8 +79,8 @@ class Sampled:
     def blocks(self) -> int:
         return -(-self.draws // self.rows)
 
-    @proves("exact-membership")
-    def view(self, block: int) -> View:
+    def seen(self, block: int) -> tuple[Floats, npt.NDArray[np.intp]]:
+        """Some releases, and the world that each was made from."""
         start = block * self.rows
         stop = min(start + self.rows, self.draws)
         child = np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, block))
@@ -89,9 +89,13 @@ class Sampled:
         # Rounds that are not complete would favour the first worlds: those draws choose theirs freely.
         free = np.arange(start, stop) >= (self.draws // self.m * self.m if self.stratified else 0)
         world[free] = rng.integers(self.m, size=int(free.sum()))
-        seen = self.points[world] + rng.standard_normal((stop - start, self.points.shape[1]))
+        return self.points[world] + rng.standard_normal((stop - start, self.points.shape[1])), world
+
+    @proves("exact-membership")
+    def view(self, block: int) -> View:
+        seen, world = self.seen(block)
         posterior, rounding = softmax(seen, self.points)
-        return View(np.ones(stop - start), posterior, world, rounding)
+        return View(np.ones(len(seen)), posterior, world, rounding)
 
 
 @dataclass(frozen=True, eq=False)

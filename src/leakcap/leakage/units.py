@@ -7,7 +7,7 @@ any order; a compiled loop reduces each tile while it is in cache.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -15,9 +15,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.cores import one_blas_thread, threads
+from leakcap.cores import Machine, one_blas_thread, threads
 from leakcap.leakage.confidence import Floats, Mean
-from leakcap.leakage.posterior import Source, View
+from leakcap.leakage.posterior import Sampled, Source, View
 from leakcap.worlds import Worlds
 
 __all__ = ["Tick", "UnitMeans", "evidence", "observe_units", "unit_columns"]
@@ -26,7 +26,7 @@ Tick: TypeAlias = Callable[[int], None]  # told how many more pairs of a release
 
 TILE = 1024  # units per product
 PANEL = 512  # releases per product
-MEMORY = 2 * 2**30
+TOGETHER = 2**14  # releases that a device is given at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,17 +45,19 @@ def observe_units(
     worlds: Worlds,
     thresholds: Floats,
     chosen: npt.NDArray[np.intp] | None = None,
-    memory: int = MEMORY,
+    machine: Machine = Machine(),  # noqa: B008
     tick: Tick = lambda _: None,
 ) -> UnitMeans:
     """Means over releases for all units, or for the `chosen` ones."""
+    if machine.device and isinstance(source, Sampled):
+        return _on_device(source, worlds, thresholds, chosen, machine.device, tick)
     n = worlds.n if chosen is None else len(chosen)
     sums = _Sums.zeros(n, len(thresholds))
     width = worlds.m // 2 if worlds.paired else worlds.m
     exact = source.draws == 0
     dtype = np.float64 if exact else np.float32
     # A quarter of the memory holds evidence; the rest is for blocks of posteriors, tiles and sums.
-    blocks_at_once = max(1, memory // 4 // (source.rows * width * np.dtype(dtype).itemsize))
+    blocks_at_once = max(1, machine.memory // 4 // (source.rows * width * np.dtype(dtype).itemsize))
     with one_blas_thread(), ThreadPoolExecutor(threads()) as pool:
         for start in range(0, source.blocks, blocks_at_once):
             ids = range(start, min(start + blocks_at_once, source.blocks))
@@ -74,6 +76,31 @@ def observe_units(
                 job.result()
             sums.add_naming(weight, top.max(axis=0) + worlds.rate)
     return sums.means(source.draws, worlds.rate, thresholds)
+
+
+def _on_device(
+    source: Sampled,
+    worlds: Worlds,
+    thresholds: Floats,
+    chosen: npt.NDArray[np.intp] | None,
+    device: str,
+    tick: Tick,
+) -> UnitMeans:
+    """The same by torch: the draws are made here, so they are the same; what is added up has its own rounding."""
+    from leakcap.kernels.gpu import unit_sums
+
+    units = worlds.n if chosen is None else len(chosen)
+    step = max(1, TOGETHER // source.rows)
+
+    def releases() -> Iterator[Floats]:
+        for start in range(0, source.blocks, step):
+            some = [source.seen(block)[0] for block in range(start, min(start + step, source.blocks))]
+            yield np.concatenate(some)
+            tick(units * sum(map(len, some)))
+
+    found = unit_sums(releases(), source.points, worlds, thresholds, chosen, device=device)
+    sums = _Sums(found.total, found.squares, found.stick_total, found.stick_squares, found.naming, found.rounding)
+    return sums.means(found.draws, worlds.rate, thresholds)
 
 
 @dataclass(frozen=True, eq=False)

@@ -70,7 +70,7 @@ def exact(
                 settings.shape,
                 settings.floor,
                 settings.draws,
-                settings.memory,
+                settings.machine,
                 share_done,
             )
         )

@@ -81,7 +81,7 @@ def confidence(
     directions, Hadamard's inequality for the covariance).
     """
     pilots = max(8, len(outputs) // 4)
-    space = _leading(subspace(outputs[:pilots], settings.weights, settings.memory))
+    space = _leading(subspace(outputs[:pilots], settings.weights, settings.machine.memory))
     low, high = space.coordinates.min(axis=0), space.coordinates.max(axis=0)
     rest = np.stack([np.clip(_coordinates(space, row), low, high) for row in outputs[pilots:]])
     measured = len(rest)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from leakcap.caps import Cap
 from leakcap.certificate import CappedFigure
+from leakcap.cores import Machine
 from leakcap.leakage.measures import prior
 from leakcap.noise import Noise, Randomness
 
@@ -29,7 +30,7 @@ class Settings:
     floor: float
     weights: npt.ArrayLike | None
     draws: int | None
-    memory: int
+    machine: Machine
     seeded: bool
     public: tuple[str, ...]
     constants: tuple[str, ...]  # what passes into the answer because it is equal in all worlds, in words

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap.caps import Cap, MutualInformation
+from leakcap.cores import Machine
 from leakcap.errors import NumericalError
 from leakcap.leakage.certify import COARSEST, Effort, Findings, certify, count_bounds, entropy_slack, grid_step
 from leakcap.leakage.confidence import Attempts, Bound, forecast, log_term, upper
@@ -69,7 +70,7 @@ class _Search:
     wanted: Needs
     budget: float  # information that keeps all caps by itself
     seed: np.random.SeedSequence
-    memory: int
+    machine: Machine
 
     def deviations(self, log_t: float) -> Floats:
         return np.maximum(np.sqrt(np.exp(log_t) * self.shape), self.floor)
@@ -108,7 +109,7 @@ class _Search:
             self.worlds.rate,
             self.worlds.m,
             self.ceiling(log_t),
-            observe_units(source, self.worlds, cuts, chosen, self.memory) if self.wanted.units else None,
+            observe_units(source, self.worlds, cuts, chosen, self.machine) if self.wanted.units else None,
             observe_worlds(source, self.wanted.priors, self.wanted.tasks) if self.wanted.worlds else None,
         )
 
@@ -175,7 +176,7 @@ def calibrate(
     shape: str = "best",
     floor: float = 0.0,
     draws: int | None = None,
-    memory: int = 2 * 2**30,
+    machine: Machine = Machine(),  # noqa: B008
     share_done: Callable[[float], None] = lambda _: None,
 ) -> Calibrated:
     """Noise for principal coordinates that keeps all caps, verified on fresh draws.
@@ -194,7 +195,7 @@ def calibrate(
 
     def search_for(turn: Floats | None, variances_of_noise: Floats) -> _Search:
         turned = coordinates if turn is None else coordinates @ turn
-        return _Search(turned, turn, variances_of_noise, floor, worlds, concrete, wanted, budget, seed, memory)
+        return _Search(turned, turn, variances_of_noise, floor, worlds, concrete, wanted, budget, seed, machine)
 
     candidates = _candidates(shape, coordinates, variances, worlds, concrete, wanted)
     search, log_t = _best([search_for(turn, noise) for turn, noise in candidates])
@@ -217,7 +218,7 @@ def calibrate(
             search.ceiling(log_t),
             distance,
             step,
-            memory,
+            machine,
             share_done,
         )
         missed = max(

@@ -2,7 +2,18 @@
 
 from leakcap.simulate.progress import Forecast, Progress
 from leakcap.simulate.rows import Pool
-from leakcap.simulate.run import Outputs, run_worlds
+from leakcap.simulate.run import Outputs, Simulation, run_worlds, stored_outputs
 from leakcap.simulate.structure import Node, describe, rebuild
 
-__all__ = ["Forecast", "Node", "Outputs", "Pool", "Progress", "describe", "rebuild", "run_worlds"]
+__all__ = [
+    "Forecast",
+    "Node",
+    "Outputs",
+    "Pool",
+    "Progress",
+    "Simulation",
+    "describe",
+    "rebuild",
+    "run_worlds",
+    "stored_outputs",
+]

@@ -63,6 +63,8 @@ class Checkpoint:
                     "use another folder, or remove this one: nothing was released from it"
                 )
         # A new run; or one that ended before anything was learnt from it, and is begun again otherwise.
+        if vault.read("warm start") is not None:
+            self.keep("warm start", None)  # that of another function, or of other data
         self.entropy = secrets.randbits(128) if entropy is None else entropy
         vault.write("start", json.dumps({"entropy": self.entropy, "identity": dict(identity)}).encode())
 
@@ -137,11 +139,12 @@ class Checkpoint:
         """Store the answers of some worlds; called where they were computed."""
         self._vault.write(f"worlds-{int(worlds[0]):07d}", _arrays(worlds=worlds, rows=rows))
 
-    def rows(self) -> Iterator[tuple[npt.NDArray[np.intp], Floats]]:
-        """All answers there are."""
+    def rows(self, worlds: range | None = None) -> Iterator[tuple[npt.NDArray[np.intp], Floats]]:
+        """All answers there are, or those in some worlds, which were stored together."""
         for name in self._vault.names("worlds-"):
-            found = _unpacked(self._vault.read(name))
-            yield found["worlds"], found["rows"]
+            if worlds is None or int(name.removeprefix("worlds-")) in worlds:
+                found = _unpacked(self._vault.read(name))
+                yield found["worlds"], found["rows"]
 
     def commit(self, **released: Any) -> dict[str, Any]:
         """Store what is about to be released, unless something was: then that is what is released."""

@@ -1,0 +1,174 @@
+"""Lloyd's algorithm in a group of worlds around an anchor, and groups that part when their worlds drift apart."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["DONE", "PLAIN", "RUNNING", "Group", "Pool", "advance", "alone", "parts", "pool_of", "start_group"]
+
+Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.int64]
+Bits = npt.NDArray[np.uint8]
+RUNNING, DONE, PLAIN = 0, 1, 2  # of a world; PLAIN: rounding or an empty cluster decides, only a plain fit can tell
+ROOM = 2**23  # numbers in the table of the rows that worlds look at; half of the pool always has room
+BUCKETS = 32  # steps in which rivals are ordered by how far a world must be from the anchor for them to matter
+SURVEY = 8  # what the survey of a tile costs, in tiles that a world looks at; a row that moves costs as much as one
+WORTH = 4  # work of the worlds, in surveys, from which it is worth to think about smaller groups
+APART = 0.15  # share of the spread left in two groups, if there are two (one normal group on a line leaves 0.36)
+
+
+class Pool(NamedTuple):
+    """All rows around their mean: one below the other, in tiles, and their lengths."""
+
+    table: Floats
+    tiles: Floats
+    lengths: Floats
+    longest: float
+
+
+class Group(NamedTuple):
+    """Worlds that share an anchor, after some iterations."""
+
+    members: Numbers
+    mates: int  # world `mates + i` is the complement of world `i`, unless this is 0
+    centres: Floats  # (worlds, k, d)
+    limits: Floats  # a world stops when its centres move by less (squared)
+    state: Numbers
+    passed: int
+
+
+class Rivals(NamedTuple):
+    """Rows and rivals, sorted by cluster, rival and margin: `starts` has a place for every bucket of every pair."""
+
+    starts: Numbers
+    order: Numbers  # rows
+    alone: npt.NDArray[np.bool_]  # whether a row has no other rival
+    slacks: Floats  # what rounding may do to a difference of squared distances
+    tiles: Floats
+    chosen: Numbers  # room for the rows that go to the rival in a world
+
+
+class Reach(NamedTuple):
+    """How far the centres of the running worlds are from the anchor's, and the farthest for each cluster."""
+
+    moves: Floats
+    widest: Floats
+    sizes: Floats  # lengths that the centres of a cluster do not exceed
+    own: Floats  # squared lengths of the centres
+
+
+def pool_of(centred: Floats) -> Pool:
+    """Rows in the layouts that the compiled loops read."""
+    from leakcap.kernels._compiled_kmeans import ROWS, in_tiles
+
+    n, d = centred.shape
+    table = np.zeros((n, -(-d // 8) * 8))
+    table[:, :d] = centred
+    tiles = np.zeros((-(-n // ROWS), d, ROWS))
+    in_tiles(table, tiles)
+    lengths = np.sqrt(np.einsum("ij,ij->i", centred, centred))
+    return Pool(table, tiles, lengths, float(lengths.max()))
+
+
+def start_group(members: Numbers, mates: int, start: Floats, limits: Floats) -> Group:
+    """Worlds that have not moved yet."""
+    g = len(members)
+    return Group(members, mates, np.repeat(start[None], g, axis=0), limits[members], np.full(g, RUNNING), 0)
+
+
+def advance(pool: Pool, packed: Bits, group: Group, iterations: int) -> tuple[int, bool]:
+    """Iterate until no world is RUNNING, or until smaller groups would be better.
+
+    Changes centres and states. Returns how many iterations have passed, and whether every world should be by itself.
+    """
+    from leakcap.kernels import _compiled_kmeans as compiled
+
+    _, mates, centres, limits, state, passed = group
+    g, k, d = centres.shape
+    n, width = pool.table.shape
+    labels, nearest = np.full(n, k), np.empty(n, np.int64)  # cluster k is none
+    sums, counts = np.zeros((g, k + 1, width)), np.zeros((g, k + 1), np.int64)
+    buckets = max(1, min(BUCKETS, 2**17 // (k * k)))
+    rows, keys = np.empty((2, min(n * (k - 1), max(n // 2, ROOM // d))), np.int64)
+    rivals = tuple(_room(len(rows), k, d, buckets))
+    side = compiled.side_by_side(packed, group.members)
+    while passed < iterations:
+        running = np.flatnonzero(state == RUNNING)
+        if not len(running):
+            break
+        anchor, *rest = compiled.anchor_of(centres, running)
+        reach = Reach(*rest)
+        listed = compiled.survey(tuple(pool), anchor, tuple(reach), nearest, rows, keys, buckets)
+        if listed < 0 and reach.widest.max() == 0:
+            state[running] = PLAIN  # most rows are as near to one centre as to another
+        if listed < 0:
+            break
+        compiled.arrange(tuple(pool), reach.sizes, rows[:listed], keys[:listed], buckets, rivals)
+        compiled.follow_anchor(pool.table, labels, nearest, side, mates, state, sums, counts)
+        some, many = sums[running], counts[running]
+        work = compiled.leave_anchor(tuple(pool), centres, state, rivals, side, running, tuple(reach), some, many)
+        compiled.move_centres(centres, state, limits, running, some, many, pool.longest)
+        passed += 1
+        surveys = (work + listed) / (SURVEY * len(pool.tiles))
+        if g > 1 and surveys > max(WORTH, len(running) / 2):  # a world has half of the rows to survey
+            return passed, True
+        if surveys > WORTH and passed & (passed - 1) == 0 and _parted(centres[running])[1] < APART:
+            break
+    return passed, False
+
+
+def alone(pool: Pool, packed: Bits, group: Group, iterations: int) -> int:
+    """Iterate in the only world of a group, on its own rows; how many iterations have passed."""
+    rows = np.unpackbits(packed[group.members[0]], count=len(pool.table)).view(np.bool_)
+    own = pool_of(pool.table[rows, : pool.tiles.shape[1]])
+    everyone = np.packbits(np.ones((1, len(own.table)), dtype=np.bool_), axis=1)
+    return advance(own, everyone, group._replace(members=np.zeros(1, np.int64)), iterations)[0]
+
+
+def parts(group: Group, singly: bool) -> list[Group]:
+    """The running worlds of a group in two groups, or each by itself."""
+    running = np.flatnonzero(group.state == RUNNING)
+    near = _parted(group.centres[running])[0]
+    split = list(running[:, None]) if singly else [part for part in (running[near], running[~near]) if len(part)]
+    return [
+        Group(group.members[part], 0, group.centres[part], group.limits[part], group.state[part], group.passed)
+        for part in split
+    ]
+
+
+def _room(longest: int, k: int, d: int, buckets: int) -> Rivals:
+    """For a list of rivals."""
+    from leakcap.kernels._compiled_kmeans import ROWS
+
+    tiles = longest // ROWS + k * k + 1
+    places = tiles * ROWS
+    return Rivals(
+        starts=np.empty(k * k * buckets + 1, np.int64),
+        order=np.zeros(places, np.int64),
+        alone=np.empty(places, np.bool_),
+        slacks=np.empty(places),
+        tiles=np.zeros((tiles, d, ROWS)),
+        chosen=np.empty(places, np.int64),
+    )
+
+
+def _parted(centres: Floats) -> tuple[npt.NDArray[np.bool_], float]:
+    """Which worlds are near one of two, far from each other; the share of the spread that is left in the two parts."""
+    flat = centres.reshape(len(centres), -1)
+
+    def away(one: Floats) -> Floats:
+        return np.asarray(((flat - one) ** 2).sum(axis=1))
+
+    whole = away(flat.mean(axis=0))
+    one = flat[whole.argmax()]
+    other = flat[away(one).argmax()]
+    for _ in range(4):
+        near = away(one) < away(other)
+        if near.all() or not near.any():
+            return np.arange(len(flat)) % 2 == 0, 1.0
+        one, other = flat[near].mean(axis=0), flat[~near].mean(axis=0)
+    left = np.minimum(away(one), away(other))
+    return near, float(left.sum() / whole.sum())

@@ -1,0 +1,78 @@
+"""About how much noise some caps will cost: the search of a calibration without its certificate.
+
+It promises nothing and spends no confidence. It compares sets of worlds with each other: whatever is chosen by it is
+calibrated and certified afterwards, on fresh draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from leakcap.caps import Cap
+from leakcap.cores import Machine
+from leakcap.leakage.certify import COARSEST, entropy_slack, grid_step
+from leakcap.leakage.confidence import Floats, Mean
+from leakcap.leakage.measures import information_budget, needs
+from leakcap.noise.calibrate import _candidates, _rough, _Search
+from leakcap.noise.entropy import sampler_distance
+from leakcap.noise.subspace import Subspace
+from leakcap.worlds import Worlds
+
+__all__ = ["relative_noise"]
+
+DRAWS = 2**13  # for every number of worlds alike; repeated estimates then agree to within 2 %
+EXPOSED = 512  # units that the search looks at, the most exposed ones
+CLOSE = 1.2  # of the least noise variance by a rough search: shapes that may turn out to be the best
+
+
+def relative_noise(
+    space: Subspace,
+    worlds: Worlds,
+    caps: Sequence[Cap],
+    seed: np.random.SeedSequence,
+    shape: str = "best",
+    floor: float = 0.0,
+    machine: Machine = Machine(),  # noqa: B008
+) -> float:
+    """Total noise that keeps the caps, as a multiple of the total spread of the answers between worlds.
+
+    Relative, because the spread itself is known the better the more worlds there are: its luck would be taken for a
+    gain or a loss. Estimated on the same number of draws for every number of worlds, so that what the worst unit's
+    luck adds is alike and falls out of comparisons.
+    """
+    if space.rank == 0:
+        return 0.0
+    wanted, concrete = needs(caps, worlds)
+    slack = entropy_slack(sampler_distance(space.rank, 2**10), worlds.m)
+    budget = max(information_budget(concrete, worlds.rate, worlds.m) - slack, 1e-12)
+    shared = worlds, concrete, wanted, budget, seed, machine
+    coordinates, variances = space.coordinates, space.variances
+    rough: list[tuple[_Search, float, float]] = []
+    for turn, noise in _candidates(shape, coordinates, variances, worlds, concrete, wanted):
+        search = _Search(coordinates if turn is None else coordinates @ turn, turn, noise, floor, *shared)
+        log_t = _rough(search, np.log(rough[-1][2] / search.shape.sum()) if rough else None)
+        rough.append((search, log_t, float((search.deviations(log_t) ** 2).sum())))
+    close = CLOSE * min(total for _, _, total in rough)
+    least = min(_least(search, log_t) for search, log_t, total in rough if total <= close)
+    return float(np.sqrt(least / variances.sum()))
+
+
+def _least(search: _Search, log_t: float) -> float:
+    """The least noise variance of one shape, from a scale near it."""
+    m, n, chosen = search.worlds.m, search.worlds.n, None
+    if search.wanted.units and n > 2 * EXPOSED:
+        seen = search.observe(log_t, 1024).units
+        assert seen is not None
+        chosen = np.argsort(-seen.balanced.estimate)[:EXPOSED]
+    step = COARSEST if grid_step(search.points(log_t), m, n) else None
+
+    def gap(at: float) -> float:
+        return search.gap(search.observe(at, DRAWS, chosen, step), _estimate)
+
+    return float((search.deviations(search.root(gap, log_t, 0.002)) ** 2).sum())
+
+
+def _estimate(mean: Mean) -> Floats:
+    return mean.estimate
