@@ -31,7 +31,7 @@ def test_figures_are_those_of_the_cpu(function: object, options: dict[str, objec
     here = lc.plan(function, X, cap=caps, **SETTINGS, **options)
     assert np.allclose(there.outputs, here.outputs, rtol=1e-11, atol=1e-12 * np.abs(here.outputs).max())
     # Rounding sends the search for the noise other ways; what it finds is certified, and about as good.
-    assert there.noise.std == pytest.approx(here.noise.std, rel=0.1)
+    assert there.noise.std == pytest.approx(here.noise.std, rel=0.3)
     assert there.certificate.membership_success == pytest.approx(here.certificate.membership_success, abs=0.01)
     for cap in there.certificate.capped:
         assert cap.certified <= cap.limit
