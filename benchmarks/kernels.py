@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.parts import Case, kmeans, moments, newton, quantiles, trees
+from benchmarks.scale import peak
 from leakcap.worlds import draw_worlds
 
 REPEATS = 3
@@ -36,6 +37,7 @@ def table(cases: Iterable[Case]) -> None:
     print(f"{'work':<28}{'rows x columns':>16}" + "".join(f"{head:>12}" for head in heads), flush=True)
     for case in cases:
         print(_line(case, rate), flush=True)
+    print(f"peak memory so far, data and loops included: {peak():.1f} GiB")
 
 
 def _line(case: Case, rate: float) -> str:

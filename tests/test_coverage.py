@@ -18,6 +18,7 @@ from scipy.stats import binom
 from threadpoolctl import threadpool_limits
 
 import leakcap as lc
+from leakcap.cores import Machine
 from leakcap.leakage import confidence
 from leakcap.leakage.certify import Effort, certify
 from leakcap.leakage.confidence import Attempts
@@ -137,7 +138,7 @@ def pass_failures(worlds, points, truth, gamma, runs, effort):
     failed = 0
     for seed in range(runs):
         child = np.random.SeedSequence([seed, 11])
-        found = certify(points, worlds, caps, wanted, gamma, effort, child, 99.0, 0.0, None, 2**28)
+        found = certify(points, worlds, caps, wanted, gamma, effort, child, 99.0, 0.0, None, Machine(2**28))
         short = certified_figures(found) < truth - SLIP
         below += short
         failed += short.any()

@@ -24,7 +24,7 @@ def cases() -> list[Case]:
 def large() -> list[Case]:
     """A million rows in seven overlapping clusters."""
     draw = np.random.default_rng(0)
-    table = draw.normal(size=(1_000_000, 32)) + draw.normal(size=(7, 32))[draw.integers(0, 7, 1_000_000)]
+    table = draw.normal(size=(1_000_000, 32)) + 0.5 * draw.normal(size=(7, 32))[draw.integers(0, 7, 1_000_000)]
     return [_case("K-Means, k = 7", table, timed=3)]
 
 

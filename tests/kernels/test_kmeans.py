@@ -121,21 +121,24 @@ def test_whole_numbers_with_many_ties_at_the_start() -> None:
     assert apart(table, draw_worlds(300, 12, np.random.default_rng(7)), table[:10]) < 1e-9
 
 
-@pytest.mark.parametrize(("worth", "room"), [(0, 2**23), (1, 2**23), (160, 1)])
-def test_worlds_that_part_from_each_other_keep_their_centres(monkeypatch: Any, worth: int, room: int) -> None:
+@pytest.mark.parametrize(
+    "settings",
+    [{"ROOM": 1}, {"WORTH": 0, "APART": 2}, {"WORTH": 0, "SURVEY": 1e-9}],
+    ids=["no room for the list", "two groups", "each by itself"],
+)
+def test_worlds_that_part_from_each_other_keep_their_centres(monkeypatch: Any, settings: dict[str, float]) -> None:
     """Three clusters for two blobs: which of them is halved depends on the world."""
     draw = np.random.default_rng(8)
     table = draw.normal(size=(400, 2)) + 6 * (np.arange(400) % 2)[:, None]
     start = np.array([[0.0, 0.0], [3.0, 3.1], [6.0, 6.0]])
     worlds = draw_worlds(400, 64, draw)
-    splits = []
-    monkeypatch.setattr(_lockstep, "WORTH", worth)
-    monkeypatch.setattr(_lockstep, "ROOM", room)
-    monkeypatch.setattr(module, "halves", lambda group: splits.append(1) or _lockstep.halves(group))
+    leave, groups = _lockstep._leave, []
+    monkeypatch.setattr(_lockstep, "_leave", lambda *some: groups.append(leave(*some)) or groups[-1])
+    for name, value in settings.items():
+        monkeypatch.setattr(_lockstep, name, value)
     assert apart(table, worlds, start) < 1e-9
-    assert splits, "the groups were meant to part"
-    found = kmeans(table, worlds, start)
-    assert np.ptp(found[:, 1], axis=0).min() > 3, "the worlds were meant to differ"
+    assert any(groups), "worlds were meant to leave their groups"
+    assert np.ptp(kmeans(table, worlds, start)[:, 1], axis=0).min() > 3, "the worlds were meant to differ"
 
 
 def test_the_result_is_the_same_on_every_run_and_nearly_for_every_number_of_threads(monkeypatch: Any) -> None:

@@ -296,8 +296,7 @@ def leave_anchor(pool, centres, state, rivals, side, running, reach, sums, count
     ends = np.zeros(len(side) + 1, np.int64)  # of the running worlds in each eight
     for w in running:
         ends[w // 8 + 1] += 1
-    # For rows with several rivals: who saw them last, where they went then, and by how much nearer that was.
-    visits = np.full(n, -1, np.int64), np.empty(n, np.int64), np.empty(n)
+    visits = np.full((n, 3), -1.0)  # of rows with several rivals: the last, where they went, how much nearer that was
     bits = np.empty(len(order), np.uint8)
     for eight in range(len(side)):
         ends[eight + 1] += ends[eight]
@@ -324,7 +323,6 @@ def leave_cluster(pool, centres, state, rivals, a, running, first, last, reach, 
     table, _, lengths, longest = pool
     starts, order, alone, slacks, tiles, chosen = rivals
     own = reach[3]
-    visitor, goal, gap = visits
     width, (k, d) = table.shape[1], centres.shape[1:]
     buckets = (len(starts) - 1) // (k * k)
     weights, values, part, nothing = np.empty(d), np.empty(ROWS), np.empty(width), np.zeros(width)
@@ -359,16 +357,19 @@ def leave_cluster(pool, centres, state, rivals, a, running, first, last, reach, 
                     leaving += 1
                     if alone[spot]:
                         continue
-                    if visitor[x] == visit:  # gone to another rival already: which is nearer?
+                    last_visit = visits[x]
+                    if last_visit[0] == visit:  # gone to another rival already: which is nearer?
                         leaving -= 1
-                        if abs(gap[x] - value) <= slack_of(lengths[x] + np.sqrt(mine_squared.max()), longest):
+                        goal = int(last_visit[1])
+                        slack = slack_of(lengths[x] + np.sqrt(max(mine_squared[goal], mine_squared[b])), longest)
+                        if abs(last_visit[2] - value) <= slack:
                             state[w] = PLAIN
-                        if value >= gap[x]:
+                        if value >= last_visit[2]:
                             continue
-                        add_part(sums[i], goal[x], b, table[x], nothing, width)
-                        counts[i, goal[x]] -= 1
+                        add_part(sums[i], goal, b, table[x], nothing, width)
+                        counts[i, goal] -= 1
                         counts[i, b] += 1
-                    visitor[x], goal[x], gap[x] = visit, b, value
+                    last_visit[0], last_visit[1], last_visit[2] = visit, b, value
             if leaving:
                 sum_rows(part, table, chosen, leaving, width)
                 add_part(sums[i], a, b, part, nothing, width)

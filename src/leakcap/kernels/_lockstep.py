@@ -7,17 +7,18 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["DONE", "PLAIN", "RUNNING", "Group", "Pool", "advance", "alone", "parts", "pool_of", "start_group"]
+__all__ = ["DONE", "PLAIN", "RUNNING", "Group", "Pool", "advance", "alone", "pool_of", "start_group"]
 
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.uint8]
-RUNNING, DONE, PLAIN = 0, 1, 2  # of a world; PLAIN: rounding or an empty cluster decides, only a plain fit can tell
+# A world's state. PLAIN: rounding or an empty cluster decides, only a plain fit can tell; AWAY: in another group now.
+RUNNING, DONE, PLAIN, AWAY = 0, 1, 2, 3
 ROOM = 2**23  # numbers in the table of the rows that worlds look at; half of the pool always has room
 BUCKETS = 32  # steps in which rivals are ordered by how far a world must be from the anchor for them to matter
 SURVEY = 8  # what the survey of a tile costs, in tiles that a world looks at; a row that moves costs as much as one
 WORTH = 4  # work of the worlds, in surveys, from which it is worth to think about smaller groups
-APART = 0.15  # share of the spread left in two groups, if there are two (one normal group on a line leaves 0.36)
+APART = 0.25  # share of the spread left in two groups, if there are two (one normal group on a line leaves 0.36)
 
 
 class Pool(NamedTuple):
@@ -79,10 +80,10 @@ def start_group(members: Numbers, mates: int, start: Floats, limits: Floats) -> 
     return Group(members, mates, np.repeat(start[None], g, axis=0), limits[members], np.full(g, RUNNING), 0)
 
 
-def advance(pool: Pool, packed: Bits, group: Group, iterations: int) -> tuple[int, bool]:
-    """Iterate until no world is RUNNING, or until smaller groups would be better.
+def advance(pool: Pool, packed: Bits, group: Group, iterations: int) -> list[Group]:
+    """Iterate until no world is RUNNING, or until smaller groups would be better: these are returned.
 
-    Changes centres and states. Returns how many iterations have passed, and whether every world should be by itself.
+    Changes centres and states.
     """
     from leakcap.kernels import _compiled_kmeans as compiled
 
@@ -95,6 +96,7 @@ def advance(pool: Pool, packed: Bits, group: Group, iterations: int) -> tuple[in
     rows, keys = np.empty((2, min(n * (k - 1), max(n // 2, ROOM // d))), np.int64)
     rivals = tuple(_room(len(rows), k, d, buckets))
     side = compiled.side_by_side(packed, group.members)
+    others: list[Group] = []
     while passed < iterations:
         running = np.flatnonzero(state == RUNNING)
         if not len(running):
@@ -104,8 +106,10 @@ def advance(pool: Pool, packed: Bits, group: Group, iterations: int) -> tuple[in
         listed = compiled.survey(tuple(pool), anchor, tuple(reach), nearest, rows, keys, buckets)
         if listed < 0 and reach.widest.max() == 0:
             state[running] = PLAIN  # most rows are as near to one centre as to another
+        elif listed < 0:
+            others += _leave(group, passed, _fewer(centres, running))
         if listed < 0:
-            break
+            continue
         compiled.arrange(tuple(pool), reach.sizes, rows[:listed], keys[:listed], buckets, rivals)
         compiled.follow_anchor(pool.table, labels, nearest, side, mates, state, sums, counts)
         some, many = sums[running], counts[running]
@@ -113,30 +117,44 @@ def advance(pool: Pool, packed: Bits, group: Group, iterations: int) -> tuple[in
         compiled.move_centres(centres, state, limits, running, some, many, pool.longest)
         passed += 1
         surveys = (work + listed) / (SURVEY * len(pool.tiles))
-        if g > 1 and surveys > max(WORTH, len(running) / 2):  # a world has half of the rows to survey
-            return passed, True
-        if surveys > WORTH and passed & (passed - 1) == 0 and _parted(centres[running])[1] < APART:
-            break
-    return passed, False
+        if g > 1 and surveys > WORTH:
+            others += _leave(group, passed, *_leaving(centres, running, surveys))
+    return others
 
 
-def alone(pool: Pool, packed: Bits, group: Group, iterations: int) -> int:
-    """Iterate in the only world of a group, on its own rows; how many iterations have passed."""
+def _leaving(centres: Floats, running: Numbers, surveys: float) -> list[Numbers]:
+    """Worlds that should leave their group, by new groups."""
+    if surveys > len(running) / 2:  # each by itself: it has half of the rows to survey
+        return list(running[:, None])
+    apart = _parted(centres[running[:: 1 + len(running) // 64]])[1] < APART
+    return [_fewer(centres, running)] if apart else []
+
+
+def _fewer(centres: Floats, running: Numbers) -> Numbers:
+    """The smaller part of the running worlds when they part in two."""
+    near, _ = _parted(centres[running])
+    return running[near] if 2 * near.sum() < len(running) else running[~near]
+
+
+def _leave(group: Group, passed: int, *parts: Numbers) -> list[Group]:
+    """Running worlds leave as groups of their own."""
+    found = []
+    for part in parts:
+        some = part[group.state[part] == RUNNING]
+        if len(some):
+            found.append(
+                Group(group.members[some], 0, group.centres[some], group.limits[some], group.state[some], passed)
+            )
+            group.state[some] = AWAY
+    return found
+
+
+def alone(pool: Pool, packed: Bits, group: Group, iterations: int) -> None:
+    """Iterate in the only world of a group, on its own rows."""
     rows = np.unpackbits(packed[group.members[0]], count=len(pool.table)).view(np.bool_)
     own = pool_of(pool.table[rows, : pool.tiles.shape[1]])
     everyone = np.packbits(np.ones((1, len(own.table)), dtype=np.bool_), axis=1)
-    return advance(own, everyone, group._replace(members=np.zeros(1, np.int64)), iterations)[0]
-
-
-def parts(group: Group, singly: bool) -> list[Group]:
-    """The running worlds of a group in two groups, or each by itself."""
-    running = np.flatnonzero(group.state == RUNNING)
-    near = _parted(group.centres[running])[0]
-    split = list(running[:, None]) if singly else [part for part in (running[near], running[~near]) if len(part)]
-    return [
-        Group(group.members[part], 0, group.centres[part], group.limits[part], group.state[part], group.passed)
-        for part in split
-    ]
+    advance(own, everyone, group._replace(members=np.zeros(1, np.int64)), iterations)
 
 
 def _room(longest: int, k: int, d: int, buckets: int) -> Rivals:

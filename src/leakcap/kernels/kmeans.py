@@ -17,7 +17,7 @@ import numpy.typing as npt
 from leakcap import checks
 from leakcap.cores import one_blas_thread, threads
 from leakcap.errors import InputError, NumericalError
-from leakcap.kernels._lockstep import PLAIN, RUNNING, Group, advance, alone, parts, pool_of, start_group
+from leakcap.kernels._lockstep import PLAIN, Group, advance, alone, pool_of, start_group
 from leakcap.kernels.sums import masked_sums
 from leakcap.worlds import Worlds
 
@@ -34,10 +34,10 @@ def kmeans(
     """`(m, k, d)`: the centres that Lloyd's algorithm reaches in every world from the `start` centres `(k, d)`.
 
     They are those of scikit-learn's `KMeans(k, init=start, n_init=1, max_iter=iterations, tol=tolerance)` on the rows
-    of the world, with its rule for stopping, and in its way with empty clusters: a world where a cluster runs empty, or
-    where a decision is within rounding (two centres equally near to a row), is left to scikit-learn, at its speed.
-    Start centres that are rows of whole numbers may tie in many worlds; a small shift of them helps. Every world needs
-    at least `k` rows.
+    of the world, with its rule for stopping and its way with empty clusters: a world where a cluster runs empty, or
+    where a decision is within rounding (two centres equally near to a row), is left to scikit-learn on one thread, at
+    its speed. Start centres that are rows of whole numbers may tie in many worlds; a small shift of them helps. Every
+    world needs at least `k` rows.
     """
     checks.count(at_least=1, iterations=iterations)
     checks.nonnegative(tolerance=tolerance)
@@ -91,14 +91,14 @@ def _lockstep(
         return start_group(members, len(some) if worlds.paired else 0, start, limits)
 
     def run(group: Group) -> list[Group]:
+        others: list[Group] = []
         if len(group.members) == 1:
-            passed, singly = alone(pool, worlds.packed, group, iterations), True
+            alone(pool, worlds.packed, group, iterations)
         else:
-            passed, singly = advance(pool, worlds.packed, group, iterations)
+            others = advance(pool, worlds.packed, group, iterations)
         found[group.members] = group.centres
         plain[group.members] = group.state == PLAIN
-        more = passed < iterations and (group.state == RUNNING).any()
-        return parts(group._replace(passed=passed), singly) if more else []
+        return others
 
     with ThreadPoolExecutor(threads()) as workers:
         running = {workers.submit(run, first(some)) for some in shares}
@@ -115,7 +115,7 @@ def _plain(features: Floats, worlds: Worlds, some: Worlds_, start: Floats, itera
 
     def fit(world: int) -> Floats:
         model = KMeans(len(start), init=start, n_init=1, algorithm="lloyd", max_iter=iterations, tol=tolerance)
-        with one_blas_thread():  # its sums depend on the number of threads
+        with one_blas_thread():  # rounding decides here, and depends on the number of threads
             return np.asarray(model.fit(features[worlds.mask(world)]).cluster_centers_)
 
     with warnings.catch_warnings(), one_blas_thread(), ThreadPoolExecutor(threads()) as workers:
