@@ -21,7 +21,7 @@ class Case:
     rows: int
     columns: int
     worlds: int
-    plain: Callable[[np.ndarray], Any]  # a plain fit on the rows where the mask is true
+    plain: Callable[[Any], Any]  # a plain fit on some rows: a mask, or a slice for all of them
     kernel: Callable[[], np.ndarray]
     agreement: Callable[[np.ndarray, list[int], list[Any]], float]  # largest relative difference in some worlds
     flops: float | None = None  # arithmetic of the matrix products that would do the work, where that means something

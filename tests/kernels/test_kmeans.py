@@ -14,8 +14,8 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 
 from leakcap.datasets import dry_bean
 from leakcap.errors import InputError, NumericalError
-from leakcap.kernels import _lockstep, reference
 from leakcap.kernels import kmeans as module
+from leakcap.kernels import lockstep, reference
 from leakcap.kernels.kmeans import kmeans
 from leakcap.worlds import Worlds, draw_worlds, given_worlds, independent_worlds
 
@@ -132,10 +132,10 @@ def test_worlds_that_part_from_each_other_keep_their_centres(monkeypatch: Any, s
     table = draw.normal(size=(400, 2)) + 6 * (np.arange(400) % 2)[:, None]
     start = np.array([[0.0, 0.0], [3.0, 3.1], [6.0, 6.0]])
     worlds = draw_worlds(400, 64, draw)
-    leave, groups = _lockstep._leave, []
-    monkeypatch.setattr(_lockstep, "_leave", lambda *some: groups.append(leave(*some)) or groups[-1])
+    leave, groups = lockstep._leave, []
+    monkeypatch.setattr(lockstep, "_leave", lambda *some: groups.append(leave(*some)) or groups[-1])
     for name, value in settings.items():
-        monkeypatch.setattr(_lockstep, name, value)
+        monkeypatch.setattr(lockstep, name, value)
     assert apart(table, worlds, start) < 1e-9
     assert any(groups), "worlds were meant to leave their groups"
     assert np.ptp(kmeans(table, worlds, start)[:, 1], axis=0).min() > 3, "the worlds were meant to differ"

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from leakcap import checks
 from leakcap.cores import one_blas_thread, threads
 from leakcap.errors import InputError, NumericalError
-from leakcap.kernels._lockstep import PLAIN, Group, advance, alone, pool_of, start_group
+from leakcap.kernels.lockstep import PLAIN, Group, advance, alone, pool_of, start_group
 from leakcap.kernels.sums import masked_sums
 from leakcap.worlds import Worlds
 

@@ -239,7 +239,7 @@ def _probabilities(scores: Floats, code: Numbers) -> tuple[Floats, Floats, Float
 
 def _curvature(data: Floats, share: Floats, weight: float, penalty: Floats) -> Floats:
     """Second derivatives, `(classes * d, classes * d)`: a pair of classes bends where rows may belong to both."""
-    from leakcap.kernels._compiled_newton import products_of
+    from leakcap.kernels.compiled.newton import products_of
 
     n, d = data.shape
     classes = share.shape[1]

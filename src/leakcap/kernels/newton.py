@@ -71,7 +71,7 @@ def gradients(
     last class has no weights; where a score is beyond what an exponential can hold, or weights are not finite, the
     gradient is NaN. With `which`, weights are those of these worlds only.
     """
-    from leakcap.kernels._compiled_newton import HINGE, SOFTMAX, add_gradients
+    from leakcap.kernels.compiled.newton import HINGE, SOFTMAX, add_gradients
 
     chosen = np.arange(worlds.m) if which is None else which
     finite = np.isfinite(weights).all(axis=(1, 2), keepdims=True)

@@ -31,7 +31,7 @@ def quantiles(table: Floats, worlds: Worlds, q: npt.ArrayLike) -> Floats:
 
     They are the same to the last bit. 0 in a world without rows.
     """
-    from leakcap.kernels._compiled_quantiles import find_ranks, side_by_side
+    from leakcap.kernels.compiled.quantiles import find_ranks, side_by_side
 
     columns, levels = np.asarray(table, dtype=np.float64), np.atleast_1d(np.asarray(q, dtype=np.float64))
     if columns.ndim != 2 or len(columns) != worlds.n or not np.isfinite(columns).all():
@@ -73,7 +73,7 @@ def _between(low: Floats, high: Floats, share: Floats) -> Floats:
 
 def _windows(values: Floats, levels: Floats, reach: Floats, blocks: int) -> Any:
     """For each level the rows of a column whose ranks are within reach of the pool's quantile."""
-    from leakcap.kernels._compiled_quantiles import Windows
+    from leakcap.kernels.compiled.quantiles import Windows
 
     n = len(values)
     firsts = np.maximum(levels * (n - 1) - reach, 0).astype(np.intp)

@@ -38,7 +38,7 @@ def sums_of(make: Callable[[Chosen], Floats], columns: int, worlds: Worlds, unit
     Complementary worlds cost nothing: theirs is what is left of the total. The result is the same on every run with as
     many threads.
     """
-    from leakcap.kernels._compiled import LANES, add_masked
+    from leakcap.kernels.compiled.sums import LANES, add_masked
 
     drawn = worlds.packed[: worlds.m // 2] if worlds.paired else worlds.packed
     tiles, whole = -(-columns // LANES), columns // LANES

@@ -129,7 +129,7 @@ def _even(table: Floats, weight: float) -> tuple[Floats, Floats]:
 
 def _pool(data: Floats, code: Numbers, count: int, weight: float, prior: Floats) -> Floats:
     """`(classes, d)`: solutions on the pool, each row weighing as much as it does in the worlds on average."""
-    from leakcap.kernels._compiled_svm import minimise
+    from leakcap.kernels.compiled.svm import minimise
 
     found = np.zeros((count, data.shape[1]))
     errors = np.zeros(count)
@@ -147,7 +147,7 @@ def _pool(data: Floats, code: Numbers, count: int, weight: float, prior: Floats)
 
 def _steps(start: _Start, worlds: Worlds, weight: float) -> Floats:
     """`(m, d)`: from the pool's solution to each world's."""
-    from leakcap.kernels._compiled_svm import minimise, settle
+    from leakcap.kernels.compiled.svm import minimise, settle
 
     sums = _quadratics(start, worlds)
     found = np.zeros((worlds.m, len(start.prior)))
@@ -188,8 +188,8 @@ def _steps(start: _Start, worlds: Worlds, weight: float) -> Floats:
 
 def _quadratics(start: _Start, worlds: Worlds) -> Floats:
     """Sums over the rows of each world that are inside the margin at the pool's solution."""
-    from leakcap.kernels._compiled_newton import products_of
-    from leakcap.kernels._compiled_svm import some_bits
+    from leakcap.kernels.compiled.newton import products_of
+    from leakcap.kernels.compiled.svm import some_bits
 
     d = len(start.prior)
     columns = d * (d + 1) // 2 + d

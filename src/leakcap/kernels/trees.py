@@ -51,7 +51,7 @@ def forest(
     has the shares of the nearest node above that has some; a world without rows has equal shares. A class that a
     world lacks has share 0 there.
     """
-    from leakcap.kernels._compiled_trees import Ground, Group, finish, grow
+    from leakcap.kernels.compiled.trees import Ground, Group, finish, grow
 
     table, kinds, of_node, ladder = _checked(features, labels, worlds, nodes, thresholds, classes)
     n, m, bins = len(table), worlds.m, ladder.shape[1] + 1

@@ -63,7 +63,7 @@ class Reach(NamedTuple):
 
 def pool_of(centred: Floats) -> Pool:
     """Rows in the layouts that the compiled loops read."""
-    from leakcap.kernels._compiled_kmeans import ROWS, in_tiles
+    from leakcap.kernels.compiled.kmeans import ROWS, in_tiles
 
     n, d = centred.shape
     table = np.zeros((n, -(-d // 8) * 8))
@@ -85,7 +85,7 @@ def advance(pool: Pool, packed: Bits, group: Group, iterations: int) -> list[Gro
 
     Changes centres and states.
     """
-    from leakcap.kernels import _compiled_kmeans as compiled
+    from leakcap.kernels.compiled import kmeans as compiled
 
     _, mates, centres, limits, state, passed = group
     g, k, d = centres.shape
@@ -159,7 +159,7 @@ def alone(pool: Pool, packed: Bits, group: Group, iterations: int) -> None:
 
 def _room(longest: int, k: int, d: int, buckets: int) -> Rivals:
     """For a list of rivals."""
-    from leakcap.kernels._compiled_kmeans import ROWS
+    from leakcap.kernels.compiled.kmeans import ROWS
 
     tiles = longest // ROWS + k * k + 1
     places = tiles * ROWS

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from leakcap.compiled import compiled
-from leakcap.kernels._compiled_bits import ones, pick_words, turn_words
+from leakcap.kernels.compiled.bits import ones, pick_words, turn_words
 
 __all__ = ["Windows", "find_ranks", "side_by_side"]
 

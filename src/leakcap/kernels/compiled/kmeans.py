@@ -4,7 +4,7 @@ The *anchor* of a group is the mean of its worlds' centres. Its *survey* of the 
 anchor centre and the *rivals*: other centres that could be nearer in some world of the group. Rows without rivals need
 no look in any world, and the sums over the anchor's clusters change only by the rows that the anchor moves.
 
-`pool`, `rivals` and `reach` are the records of `_lockstep`, as plain tuples: what is compiled is kept on disk
+`pool`, `rivals` and `reach` are the records of `lockstep`, as plain tuples: what is compiled is kept on disk
 and must not depend on the name of a class.
 """
 
@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from leakcap.compiled import compiled
-from leakcap.kernels._compiled_bits import ones
-from leakcap.kernels._compiled_lanes import (
+from leakcap.kernels.compiled.bits import ones
+from leakcap.kernels.compiled.lanes import (
     ROWS,
     add_part,
     bytes_reversed,
@@ -25,7 +25,7 @@ from leakcap.kernels._compiled_lanes import (
     two_nearest,
     weigh,
 )
-from leakcap.kernels._lockstep import DONE, PLAIN, RUNNING
+from leakcap.kernels.lockstep import DONE, PLAIN, RUNNING
 
 __all__ = [
     "ROWS",

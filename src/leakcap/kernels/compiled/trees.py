@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from leakcap.compiled import compiled
-from leakcap.kernels._compiled_bits import gather_bits, ones, turned_place
+from leakcap.kernels.compiled.bits import gather_bits, ones, turned_place
 
 __all__ = ["Ground", "finish", "grow"]
 
