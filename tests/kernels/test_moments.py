@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 
 from leakcap.errors import InputError
 from leakcap.kernels import reference
-from leakcap.kernels.moments import covariances, means, variances
+from leakcap.kernels.moments import covariances, grams, means, variances
 from leakcap.kernels.pca import pca
 from leakcap.kernels.ridge import ridge
 from leakcap.worlds import Units, Worlds, draw_worlds
@@ -42,6 +42,8 @@ def test_moments_equal_those_of_each_world(table: np.ndarray, design: dict[str, 
     assert np.abs((variances(table, worlds) - reference.variances(table, worlds)) / size**2).max() < 1e-13
     apart = covariances(table, worlds) - reference.covariances(table, worlds)
     assert np.abs(apart / np.outer(size, size)).max() < 1e-13
+    apart = grams(table, worlds) - reference.grams(table, worlds)
+    assert np.abs(apart / np.outer(size, size)).max() < 1e-13 * len(table)
 
 
 def test_worlds_of_no_row_and_of_one() -> None:
@@ -53,6 +55,7 @@ def test_worlds_of_no_row_and_of_one() -> None:
     assert means(table, worlds)[1] == pytest.approx(table[7], rel=1e-14)
     assert not covariances(table, worlds)[:2].any()
     assert not variances(table, worlds)[:2].any()
+    assert not grams(table, worlds)[0].any()
     assert np.allclose(ridge(table, table @ [1.0, 2, 3], worlds, alpha=0.1)[0], 0)
 
 

@@ -1,4 +1,4 @@
-"""Means, variances, covariances and shares in all worlds at once, from sums over the rows of each."""
+"""Means, variances, covariances, Gram matrices and shares in all worlds at once, from sums over the rows of each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from leakcap.kernels.sums import Chosen, rows_in, sums_of
 from leakcap.worlds import Units, Worlds
 
-__all__ = ["Moments", "covariances", "means", "moments", "shares", "variances"]
+__all__ = ["Moments", "covariances", "grams", "means", "moments", "shares", "variances"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -40,6 +40,13 @@ def covariances(table: Floats, worlds: Worlds, units: Units | None = None) -> Fl
     found = moments(table, worlds, units)
     rows = found.rows[:, :, None]
     return np.where(rows > 1, found.scatter / np.maximum(rows - 1, 1), 0.0)
+
+
+def grams(table: Floats, worlds: Worlds, units: Units | None = None) -> Floats:
+    """`(m, d, d)`: sums of products of columns, `rows.T @ rows`; 0 in a world without rows."""
+    found = moments(table, worlds, units)
+    # The scatter and what the means add to it: exact in structure, and each part keeps its digits.
+    return found.scatter + found.rows[:, :, None] * (found.mean[:, :, None] * found.mean[:, None, :])
 
 
 @dataclass(frozen=True, eq=False)

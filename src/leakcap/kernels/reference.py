@@ -30,6 +30,12 @@ def covariances(table: Floats, worlds: Worlds) -> Floats:
     return found
 
 
+def grams(table: Floats, worlds: Worlds) -> Floats:
+    """`(m, d, d)`: sums of products of columns."""
+    masks = [worlds.mask(w) for w in range(worlds.m)]
+    return np.stack([table[mask].T @ table[mask] for mask in masks])
+
+
 def variances(table: Floats, worlds: Worlds) -> Floats:
     """`(m, d)`: column variances, divided by the rows less one; 0 in a world of fewer than two rows."""
     found = np.zeros((worlds.m, table.shape[1]))
