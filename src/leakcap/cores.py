@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Machine", "in_parts", "one_blas_thread", "threads"]
+__all__ = ["Machine", "in_parts", "on_all_cores", "one_blas_thread", "threads"]
 
+Item = TypeVar("Item")
 Found = TypeVar("Found")
 
 
@@ -45,7 +46,13 @@ def _libraries(modules: int) -> Any:
     return ThreadpoolController()
 
 
+def on_all_cores(work: Callable[[Item], Found], items: Iterable[Item]) -> list[Found]:
+    """`work` on every item, in order, by a thread for each core; for work that lets other threads run."""
+    with ThreadPoolExecutor(threads()) as pool:
+        return list(pool.map(work, items))
+
+
 def in_parts(work: Callable[[npt.NDArray[Any]], Found], table: npt.NDArray[Any]) -> list[Found]:
     """`work` on parts of the table, one for each core, all at once."""
-    with one_blas_thread(), ThreadPoolExecutor(threads()) as pool:
-        return list(pool.map(work, np.array_split(table, min(threads(), max(len(table), 1)))))
+    with one_blas_thread():
+        return on_all_cores(work, np.array_split(table, min(threads(), max(len(table), 1))))

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap import checks
-from leakcap.cores import one_blas_thread, threads
+from leakcap.cores import on_all_cores, one_blas_thread, threads
 from leakcap.errors import InputError, NumericalError
 from leakcap.kernels.lockstep import PLAIN, Group, advance, alone, pool_of, start_group
 from leakcap.kernels.sums import masked_sums
@@ -118,6 +118,6 @@ def _plain(features: Floats, worlds: Worlds, some: Worlds_, start: Floats, itera
         with one_blas_thread():  # rounding decides here, and depends on the number of threads
             return np.asarray(model.fit(features[worlds.mask(world)]).cluster_centers_)
 
-    with warnings.catch_warnings(), one_blas_thread(), ThreadPoolExecutor(threads()) as workers:
+    with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters
-        return np.stack(list(workers.map(fit, some.tolist())))
+        return np.stack(on_all_cores(fit, some.tolist()))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.cores import threads
+from leakcap.cores import on_all_cores, threads
 from leakcap.errors import InputError
 from leakcap.worlds import Worlds
 
@@ -53,8 +52,7 @@ def coded(labels: npt.ArrayLike, classes: npt.ArrayLike | None, rows: int) -> tu
 def in_threads(work: Callable[[npt.NDArray[np.intp]], Any], count: int, together: int = TOGETHER) -> None:
     """`work` on the numbers below `count`, some together, on all cores."""
     pieces = min(count, max(threads(), -(-count // together)))
-    with ThreadPoolExecutor(threads()) as pool:
-        list(pool.map(work, np.array_split(np.arange(count), max(pieces, 1))))
+    on_all_cores(work, np.array_split(np.arange(count), max(pieces, 1)))
 
 
 def gradients(

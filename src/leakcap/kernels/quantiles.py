@@ -7,13 +7,12 @@ window is made wider.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.cores import threads
+from leakcap.cores import on_all_cores
 from leakcap.errors import InputError
 from leakcap.kernels.words import as_words, place_of
 from leakcap.worlds import Worlds
@@ -60,8 +59,7 @@ def quantiles(table: Floats, worlds: Worlds, q: npt.ArrayLike) -> Floats:
             reach = reach * WIDER
         found[:, :, column] = _between(low.reshape(m, -1), high.reshape(m, -1), share)
 
-    with ThreadPoolExecutor(threads()) as pool:
-        list(pool.map(solve, range(columns.shape[1])))
+    on_all_cores(solve, range(columns.shape[1]))
     return found
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.cores import threads
+from leakcap.cores import on_all_cores, threads
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["Chosen", "masked_sums", "rows_in", "sums_of"]
@@ -60,8 +59,7 @@ def sums_of(make: Callable[[Chosen], Floats], columns: int, worlds: Worlds, unit
             add_masked(some, drawn, start // 8, found)
         return found.transpose(1, 0, 2).reshape(len(drawn), tiles * LANES)[:, :columns], total
 
-    with ThreadPoolExecutor(threads()) as pool:
-        parts = list(pool.map(add, range(0, worlds.n, share)))
+    parts = on_all_cores(add, range(0, worlds.n, share))
     half = np.sum([found for found, _ in parts], axis=0)
     return np.concatenate([half, np.sum([total for _, total in parts], axis=0) - half]) if worlds.paired else half
 

@@ -8,13 +8,12 @@ thresholds and leaves.
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
 
 from leakcap import checks
-from leakcap.cores import threads
+from leakcap.cores import on_all_cores, threads
 from leakcap.errors import InputError
 from leakcap.kernels.sums import masked_sums
 from leakcap.kernels.words import as_words, place_of
@@ -81,9 +80,8 @@ def forest(
         grow(Ground(codes, line[tree], logs, bins, classes, depth), group, 0, 0, cuts, leaves)
         finish(cuts, leaves, of_node[tree], ladder, found[tree, start:stop])
 
-    with ThreadPoolExecutor(threads()) as pool:
-        list(pool.map(place, range(len(used))))
-        list(pool.map(plant, [(tree, start) for tree in range(trees) for start in range(0, m, step)]))
+    on_all_cores(place, range(len(used)))
+    on_all_cores(plant, [(tree, start) for tree in range(trees) for start in range(0, m, step)])
     return np.ascontiguousarray(found.swapaxes(0, 1))
 
 
