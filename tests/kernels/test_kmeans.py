@@ -146,8 +146,8 @@ def test_the_result_is_the_same_on_every_run_and_nearly_for_every_number_of_thre
     worlds = draw_worlds(1000, 128, np.random.default_rng(9))
     first = kmeans(table, worlds, table[:7])
     assert np.array_equal(first, kmeans(table, worlds, table[:7]))
-    for threads in (1, 3):
-        monkeypatch.setattr(module, "threads", lambda n=threads: n)
+    for cores in (1, 3):
+        monkeypatch.setattr("os.sched_getaffinity", lambda _, cores=cores: set(range(cores)))
         assert np.allclose(kmeans(table, worlds, table[:7]), first, rtol=0, atol=1e-11)
 
 
@@ -176,13 +176,13 @@ def test_unusable_numbers_are_refused() -> None:
     for bad in (np.nan, np.inf, 1e200):
         holes = table.copy()
         holes[3, 1] = bad
-        with pytest.raises(NumericalError, match="finite"):
+        with pytest.raises((InputError, NumericalError), match="finite"):
             kmeans(holes, worlds, table[:2])
         with pytest.raises(NumericalError, match="finite"):
             kmeans(table, worlds, holes[2:5])
     with pytest.raises(InputError, match="columns"):
         kmeans(table, worlds, table[:2, :1])
-    with pytest.raises(InputError, match="over 40 rows"):
+    with pytest.raises(InputError, match="40 rows"):
         kmeans(table[:30], worlds, table[:2])
     with pytest.raises(InputError, match="iterations"):
         kmeans(table, worlds, table[:2], iterations=0)

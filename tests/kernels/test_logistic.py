@@ -210,7 +210,7 @@ def test_results_do_not_depend_on_the_run_the_threads_or_the_tiles(monkeypatch: 
     worlds = draw_worlds(300, 300, np.random.default_rng(0))
     found = logistic(features, labels, worlds)
     assert np.array_equal(logistic(features, labels, worlds), found)
-    monkeypatch.setattr(newton, "threads", lambda: 3)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(3)))
     monkeypatch.setattr(module, "REMEMBERED", 40_000)
     assert np.allclose(logistic(features, labels, worlds), found, rtol=1e-6, atol=1e-9)
 

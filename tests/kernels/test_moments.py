@@ -162,6 +162,21 @@ def test_too_few_rows_or_too_many_components_are_refused() -> None:
         pca(CANCER[:20], drawn(20), components=12)
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_missing_and_infinite_numbers_are_refused(bad: float) -> None:
+    holes = IRIS.copy()
+    holes[3, 1] = bad
+    worlds = drawn(len(IRIS))
+    with pytest.raises(InputError, match="finite"):
+        ridge(holes, IRIS[:, 0], worlds)
+    with pytest.raises(InputError, match="finite"):
+        ridge(IRIS, holes[:, 1], worlds)
+    with pytest.raises(InputError, match="finite"):
+        pca(holes, worlds, components=2)
+    with pytest.raises(InputError, match="150 rows"):
+        ridge(IRIS, IRIS[:-1, 0], worlds)
+
+
 def test_the_same_bits_on_every_run() -> None:
     worlds = drawn(len(CANCER))
     target = CANCER[:, 0] ** 2

@@ -148,7 +148,7 @@ def test_the_answer_does_not_depend_on_threads_or_batches(monkeypatch: pytest.Mo
     shape = {"nodes": structure(4, 3, 5), "thresholds": ladder(IRIS), "classes": 3}
     once = forest(IRIS, KINDS, worlds, **shape)
     assert np.array_equal(once, forest(IRIS, KINDS, worlds, **shape))
-    monkeypatch.setattr(trees, "threads", lambda: 5)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(5)))
     assert np.array_equal(once, forest(IRIS, KINDS, worlds, **shape))
     monkeypatch.setattr(trees, "FEWEST", 8)
     assert np.array_equal(once, forest(IRIS, KINDS, worlds, **shape))

@@ -19,6 +19,7 @@ from leakcap.cores import on_all_cores, one_blas_thread, threads
 from leakcap.errors import InputError, NumericalError
 from leakcap.kernels.lockstep import PLAIN, Group, advance, alone, pool_of, start_group
 from leakcap.kernels.sums import masked_sums
+from leakcap.kernels.tables import table_of
 from leakcap.worlds import Worlds
 
 __all__ = ["kmeans"]
@@ -52,15 +53,14 @@ def kmeans(
 
 def _checked(features: Floats, worlds: Worlds, start: Floats) -> tuple[Floats, Floats]:
     """The rows around their mean, and the mean."""
-    if np.ndim(features) != 2 or np.ndim(start) != 2 or features.shape[1] != start.shape[1] or not features.shape[1]:
-        raise InputError("features must be a table of rows, and start a row of as many columns for each cluster")
-    if len(features) != worlds.n or not len(start):
-        raise InputError(f"the worlds are over {worlds.n} rows, and there must be a start centre at least")
+    table = table_of(features, worlds)
+    if np.ndim(start) != 2 or table.shape[1] != np.shape(start)[1] or not len(start):
+        raise InputError("start must have a row for each cluster, with as many columns as the features")
     if worlds.sizes().min() < len(start):
         raise InputError(f"every world needs as many rows as there are clusters, {len(start)}: ask for fewer clusters")
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = np.mean(features, axis=0)
-        centred = features - mean
+        mean = np.mean(table, axis=0)
+        centred = table - mean
         if not (np.isfinite(centred**2).all() and np.isfinite((start - mean) ** 2).all()):
             raise NumericalError(
                 "features and start centres must be finite, and so must their squares: scale the columns"

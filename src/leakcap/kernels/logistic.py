@@ -17,8 +17,9 @@ from scipy.linalg import cho_factor, cho_solve
 from leakcap import checks
 from leakcap.cores import one_blas_thread
 from leakcap.errors import NumericalError
-from leakcap.kernels.newton import Floats, Numbers, coded, gradients, in_threads, table_of
+from leakcap.kernels.newton import Floats, Numbers, coded, gradients, in_threads
 from leakcap.kernels.sums import masked_sums, sums_of
+from leakcap.kernels.tables import table_of
 from leakcap.worlds import Worlds
 
 __all__ = ["ABSENT", "logistic"]
@@ -239,7 +240,7 @@ def _probabilities(scores: Floats, code: Numbers) -> tuple[Floats, Floats, Float
 
 def _curvature(data: Floats, share: Floats, weight: float, penalty: Floats) -> Floats:
     """Second derivatives, `(classes * d, classes * d)`: a pair of classes bends where rows may belong to both."""
-    from leakcap.kernels.compiled.newton import products_of
+    from leakcap.kernels.compiled.products import products_of
 
     n, d = data.shape
     classes = share.shape[1]

@@ -60,13 +60,18 @@ class Moments:
 
 def moments(table: Floats, worlds: Worlds, units: Units | None = None) -> Moments:
     """First and second moments; means are 0 in a world without rows."""
+    from leakcap.kernels.compiled.products import products_of
+
     # Deviations from the pool's mean, not from 0: what is taken away in the end is then small, and so is its rounding.
     centre, d = _centre(table), table.shape[1]
     above = np.triu_indices(d)
 
     def products(some: Chosen) -> Floats:
         apart = table[some] - centre
-        return np.hstack([apart, apart[:, above[0]] * apart[:, above[1]]])
+        made = np.empty((len(apart), d + len(above[0])))
+        made[:, :d] = apart
+        products_of(apart, made[:, d:])
+        return made
 
     sums, rows = sums_of(products, d + len(above[0]), worlds, units), rows_in(worlds, units)
     apart = sums[:, :d] / np.maximum(rows, 1)

@@ -12,21 +12,11 @@ from leakcap.cores import on_all_cores, threads
 from leakcap.errors import InputError
 from leakcap.worlds import Worlds
 
-__all__ = ["coded", "gradients", "in_threads", "table_of"]
+__all__ = ["coded", "gradients", "in_threads"]
 
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 TOGETHER = 128  # worlds of a task: their weights and gradients stay in the second cache
-
-
-def table_of(features: npt.ArrayLike, worlds: Worlds) -> Floats:
-    """The data as they are used: a row for each unit of the worlds, finite."""
-    table = np.asarray(features, dtype=np.float64)
-    if table.ndim != 2 or len(table) != worlds.n:
-        raise InputError(f"features must be a table with a row for each of {worlds.n} rows of the worlds")
-    if not np.isfinite(table).all():
-        raise InputError("features must be finite: fill or drop what is missing before fitting")
-    return table
 
 
 def coded(labels: npt.ArrayLike, classes: npt.ArrayLike | None, rows: int) -> tuple[Numbers, int]:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from leakcap.cores import in_parts
 from leakcap.errors import InputError
 from leakcap.kernels.moments import moments
+from leakcap.kernels.tables import table_of
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["aligned", "pca"]
@@ -16,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def pca(
-    features: Floats,
+    features: npt.ArrayLike,
     worlds: Worlds,
     units: Units | None = None,
     *,
@@ -30,14 +31,15 @@ def pca(
     components if None. Where directions beyond the last component have as much variance as the last, a plain fit has no
     one answer, and neither has this.
     """
-    d = features.shape[1]
+    table = table_of(features, worlds, units)
+    d = table.shape[1]
     if not 1 <= components <= d:
         raise InputError(f"components must be from 1 to the number of columns, {d}")
-    found = moments(features, worlds, units)
+    found = moments(table, worlds, units)
     if found.rows.min() <= components:
         raise InputError("a world has too few rows for so many components: ask for fewer, or use a higher rate")
     if reference is None:
-        reference = _directions(np.cov(features, rowvar=False).reshape(1, d, d), components)[0]
+        reference = _directions(np.cov(table, rowvar=False).reshape(1, d, d), components)[0]
     towards = reference
     turned = in_parts(lambda scatter: aligned(_directions(scatter, components), towards), found.scatter)
     return np.concatenate([found.mean[:, None], np.concatenate(turned)], axis=1)

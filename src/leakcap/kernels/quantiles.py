@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from leakcap.cores import on_all_cores
 from leakcap.errors import InputError
+from leakcap.kernels.tables import table_of
 from leakcap.kernels.words import as_words, place_of
 from leakcap.worlds import Worlds
 
@@ -32,9 +33,7 @@ def quantiles(table: Floats, worlds: Worlds, q: npt.ArrayLike) -> Floats:
     """
     from leakcap.kernels.compiled.quantiles import find_ranks, side_by_side
 
-    columns, levels = np.asarray(table, dtype=np.float64), np.atleast_1d(np.asarray(q, dtype=np.float64))
-    if columns.ndim != 2 or len(columns) != worlds.n or not np.isfinite(columns).all():
-        raise InputError("the table must hold finite numbers, with a row for each row of the worlds")
+    columns, levels = table_of(table, worlds), np.atleast_1d(np.asarray(q, dtype=np.float64))
     if levels.ndim != 1 or not ((levels >= 0) & (levels <= 1)).all():
         raise InputError("q must be a number from 0 to 1, or a list of them")
     m, n, sizes = worlds.m, worlds.n, worlds.sizes()

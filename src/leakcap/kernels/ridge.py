@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from leakcap import checks
 from leakcap.kernels.moments import moments
+from leakcap.kernels.tables import table_of
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["ridge"]
@@ -21,7 +22,12 @@ SINGULAR = 1e-7  # a direction that has less than this share of the pool's varia
 
 
 def ridge(
-    features: Floats, targets: Floats, worlds: Worlds, units: Units | None = None, *, alpha: float = 1.0
+    features: npt.ArrayLike,
+    targets: npt.ArrayLike,
+    worlds: Worlds,
+    units: Units | None = None,
+    *,
+    alpha: float = 1.0,
 ) -> Floats:
     """`(m, d + 1)`, or `(m, k, d + 1)` for k targets: coefficients, then the intercept, which is not penalised.
 
@@ -29,11 +35,11 @@ def ridge(
     rows gets zeros.
     """
     checks.nonnegative(alpha=alpha)
-    wanted = np.reshape(targets, (len(features), -1))
-    centre, level = features.mean(axis=0), wanted.mean(axis=0)
-    basis = _basis(features - centre)
+    table, wanted = table_of(features, worlds, units), table_of(_as_columns(targets), worlds, units)
+    centre, level = table.mean(axis=0), wanted.mean(axis=0)
+    basis = _basis(table - centre)
     rank = basis.shape[1]
-    found = moments(np.hstack([(features - centre) @ basis, wanted - level]), worlds, units)
+    found = moments(np.hstack([(table - centre) @ basis, wanted - level]), worlds, units)
     left = found.scatter[:, :rank, :rank] + alpha * (basis.T @ basis)
     apart = _singular(left) | (found.rows[:, 0] == 0)
     left[apart] = np.eye(rank)
@@ -43,9 +49,14 @@ def ridge(
     intercept = level + found.mean[:, rank:] - predicted
     for world in np.flatnonzero(apart).tolist():
         rows = worlds.mask(world) if units is None else units.rows_in(worlds.mask(world))
-        weights[world], intercept[world] = _alone(features[rows], wanted[rows], alpha)
-    table = np.concatenate([weights.transpose(0, 2, 1), intercept[:, :, None]], axis=2)
-    return table[:, 0] if np.ndim(targets) == 1 else table
+        weights[world], intercept[world] = _alone(table[rows], wanted[rows], alpha)
+    answer = np.concatenate([weights.transpose(0, 2, 1), intercept[:, :, None]], axis=2)
+    return answer[:, 0] if np.ndim(targets) == 1 else answer
+
+
+def _as_columns(targets: npt.ArrayLike) -> npt.NDArray[np.generic]:
+    given = np.asarray(targets)
+    return given[:, None] if given.ndim == 1 else given
 
 
 def _basis(apart: Floats) -> Floats:

@@ -18,8 +18,9 @@ from scipy.linalg import solve_triangular
 from leakcap import checks
 from leakcap.cores import one_blas_thread
 from leakcap.errors import NumericalError
-from leakcap.kernels.newton import Floats, Numbers, coded, gradients, in_threads, table_of
+from leakcap.kernels.newton import Floats, Numbers, coded, gradients, in_threads
 from leakcap.kernels.sums import sums_of
+from leakcap.kernels.tables import table_of
 from leakcap.worlds import Worlds
 
 __all__ = ["linear_svm"]
@@ -188,7 +189,7 @@ def _steps(start: _Start, worlds: Worlds, weight: float) -> Floats:
 
 def _quadratics(start: _Start, worlds: Worlds) -> Floats:
     """Sums over the rows of each world that are inside the margin at the pool's solution."""
-    from leakcap.kernels.compiled.newton import products_of
+    from leakcap.kernels.compiled.products import products_of
     from leakcap.kernels.compiled.svm import some_bits
 
     d = len(start.prior)

@@ -16,6 +16,7 @@ from leakcap import checks
 from leakcap.cores import on_all_cores, threads
 from leakcap.errors import InputError
 from leakcap.kernels.sums import masked_sums
+from leakcap.kernels.tables import table_of
 from leakcap.kernels.words import as_words, place_of
 from leakcap.worlds import Worlds
 
@@ -127,11 +128,9 @@ def _checked(
     thresholds: npt.ArrayLike,
     classes: int,
 ) -> tuple[Floats, npt.NDArray[np.intp], npt.NDArray[np.intp], Floats]:
-    table, kinds, of_node = np.asarray(features, dtype=np.float64), np.asarray(labels), np.asarray(nodes)
+    table, kinds, of_node = table_of(features, worlds), np.asarray(labels), np.asarray(nodes)
     ladder = np.asarray(thresholds, dtype=np.float64)
     checks.count(classes=classes)
-    if table.ndim != 2 or len(table) != worlds.n or not np.isfinite(table).all():
-        raise InputError("features must be a table of finite numbers with a row for each row of the worlds")
     if kinds.shape != (worlds.n,) or kinds.dtype.kind not in "biu" or not 0 <= kinds.min() <= kinds.max() < classes:
         raise InputError("labels must be whole numbers from 0 to classes - 1, one for each row")
     if (

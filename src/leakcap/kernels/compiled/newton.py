@@ -10,7 +10,7 @@ import numpy as np
 
 from leakcap.compiled import compiled
 
-__all__ = ["HINGE", "SOFTMAX", "add_gradients", "products_of"]
+__all__ = ["HINGE", "SOFTMAX", "add_gradients"]
 
 FAST = {"contract", "reassoc", "nsz"}  # sums in any order; nothing is assumed about overflow or NaN
 BLOCK = 256  # rows of the data from which a world's are taken together: tiles stay in the first cache
@@ -195,15 +195,3 @@ def add_gradients(columns, code, packed, which, weights, loss, out):  # type: ig
             else:
                 _hinge_slopes(scores, rows, count, own, total)
             _add_products(tile, count, scores, out[t])
-
-
-@compiled(FAST)
-def products_of(rows, out):  # type: ignore[no-untyped-def]
-    """For each row the products of its columns two by two: the upper triangle, line by line."""
-    n, d = rows.shape
-    for i in range(n):
-        at = 0
-        for a in range(d):
-            for b in range(a, d):
-                out[i, at] = rows[i, a] * rows[i, b]
-                at += 1
