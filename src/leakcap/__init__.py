@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from leakcap.version import __version__
 
 if TYPE_CHECKING:
-    from leakcap import convert, stats, testing
+    from leakcap import convert, estimators, stats, testing
     from leakcap.caps import (
         any_inference,
         identification,
@@ -46,6 +46,7 @@ __all__ = [
     "__version__",
     "any_inference",
     "convert",
+    "estimators",
     "identification",
     "kernel",
     "membership",
@@ -72,7 +73,7 @@ _HOMES = {
     "releases": "Plan Release",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
-_MODULES = {"caps", "convert", "datasets", "errors", "stats", "testing"}
+_MODULES = {"caps", "convert", "datasets", "errors", "estimators", "stats", "testing"}
 
 
 def __getattr__(name: str) -> Any:

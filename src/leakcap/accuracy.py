@@ -10,10 +10,23 @@ from scipy.special import ndtr, ndtri
 
 from leakcap.certificate import Certificate
 
-__all__ = ["LEVELS", "Summary", "half_width"]
+__all__ = ["LEVELS", "Expected", "Summary", "half_width"]
 
 Floats = npt.NDArray[np.float64]
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a score of the released answer would be, over many simulated releases; custodian side."""
+
+    mean: float
+    spread: float  # standard deviation between releases
+    without_noise: float  # the mean over worlds, of answers as they are
+    releases: int
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4g} +- {self.spread:.2g} (without noise {self.without_noise:.4g})"
 
 
 @dataclass(frozen=True, eq=False)

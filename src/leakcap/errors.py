@@ -16,6 +16,7 @@ __all__ = [
     "NumericalError",
     "OutputError",
     "RepeatedReleaseWarning",
+    "UselessReleaseWarning",
 ]
 
 
@@ -53,3 +54,7 @@ class LeakcapWarning(UserWarning):
 
 class RepeatedReleaseWarning(LeakcapWarning):
     """The same data were released before in this process without a ledger."""
+
+
+class UselessReleaseWarning(LeakcapWarning):
+    """At this cap hardly anything of the answer's use is left."""

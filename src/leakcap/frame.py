@@ -112,7 +112,7 @@ class Frame:
 
     def _in_words(self, simulation: Outputs) -> tuple[str, ...]:
         """What is pool-public in this plan and not in every other."""
-        found = list(_constants(simulation.node))
+        found = [*self.settings.pool_public, *_constants(simulation.node)]
         if simulation.start is not None:
             found.append("Given to the function in every world, to start from: its own answer on the whole pool.")
         if self.grows:
@@ -133,7 +133,7 @@ class Frame:
     ) -> Plan:
         """The plan for these outputs; `recompute` trusts no noise and no figure that the checkpoint has stored."""
         simulation = self.usable(simulation)
-        settings = replace(self.settings, constants=self._in_words(simulation))
+        settings = replace(self.settings, pool_public=self._in_words(simulation))
         again = self._certifier(simulation, worlds, settings, entropy, checkpoint, rerun, draw, watch, recompute)
         mechanism, certificate = again(self.caps)
         randomness: Randomness = OperatingSystem() if self.seed is None else Seeded(self.seed)

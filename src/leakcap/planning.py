@@ -52,6 +52,7 @@ def plan(
     confidence: float = 1 - 1e-6,
     draws: int | None = None,
     public: Iterable[str] = (),
+    pool_public: Iterable[str] = (),
     drop: Iterable[str] = (),
     backend: str | None = None,
     workers: int | None = None,
@@ -85,6 +86,8 @@ def plan(
         confidence: that all certified figures hold together, over the certifying draws.
         draws: releases to certify with; None chooses as many as keep the statistical margin small.
         public: names of what you declare public; listed in the certificate.
+        pool_public: in words, what `fn` or the data were made with by looking at the whole pool, such as "columns
+            standardised on the pool"; listed in the certificate.
         drop: attributes of an estimator to leave out of the release.
         backend: "serial", "threads" or "processes" of their own for all worlds. With `workers` alone, this process and
             others beside it, where it pays. "torch:cuda" computes leakage, and kernels that can, on a GPU.
@@ -112,8 +115,8 @@ def plan(
     checks.count(at_least=2**26, memory=memory)
     if draws is not None:
         checks.count(at_least=256, draws=draws)
-    if isinstance(drop, str) or isinstance(public, str):
-        raise InputError("drop and public must be lists of names, such as drop=['labels_']")
+    if any(isinstance(names, str) for names in (drop, public, pool_public)):
+        raise InputError("drop, public and pool_public must be lists of text, such as drop=['labels_']")
     gamma = float(1 - Fraction(repr(checks.fraction(confidence=confidence))))  # 1 - 0.999999 is more than 1e-6
     if seed is not None:
         checks.count(at_least=0, seed=seed)
@@ -124,7 +127,8 @@ def plan(
     per_unit = None if groups is None else units.strata(groups)
     device = _device(backend)
     machine = Machine(memory, device)
-    settings = modes.Settings(shape, float(floor), weights, draws, machine, seed is not None, tuple(public), ())
+    known = tuple(public), tuple(pool_public)
+    settings = modes.Settings(shape, float(floor), weights, draws, machine, seed is not None, *known)
     frame = Frame(caps, units.count, _as_worlds(worlds), rate, per_unit, mode, gamma, clip, settings, seed)
     dropped = frozenset(drop)
     stored = None if checkpoint is None else Checkpoint.open(Path(checkpoint))

@@ -108,7 +108,7 @@ def exact(
         price_of_confidence=1.0,
         sampler_distance=distance,
         grid_step=step,
-        pool_public=POOL_PUBLIC + settings.constants,
+        pool_public=POOL_PUBLIC + settings.pool_public,
         declared_public=settings.public,
         assumptions=ASSUMPTIONS,
         not_promised=NOT_PROMISED,

@@ -79,7 +79,7 @@ def by_information(
         price_of_confidence=1.0,
         sampler_distance=0.0,
         grid_step=GRID,
-        pool_public=POOL_PUBLIC + settings.constants,
+        pool_public=POOL_PUBLIC + settings.pool_public,
         declared_public=settings.public,
         assumptions=ASSUMPTIONS,
         not_promised=NOT_PROMISED,

@@ -33,7 +33,7 @@ class Settings:
     machine: Machine
     seeded: bool
     public: tuple[str, ...]
-    constants: tuple[str, ...]  # what passes into the answer because it is equal in all worlds, in words
+    pool_public: tuple[str, ...]  # what is known of the whole pool in this plan and not in every other, in words
 
 
 class Mechanism(Protocol):

@@ -1,0 +1,181 @@
+"""Private K-Means: centres in the order of a pool-public reference."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment
+from sklearn import cluster
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+
+from leakcap import checks, kernels
+from leakcap.errors import InputError
+from leakcap.estimators.base import COMMON, Mechanism, PrivateEstimator, Rows, Utility, checked_weight, validated
+from leakcap.kernels.kmeans import kmeans
+from leakcap.worlds import Units, Worlds
+
+__all__ = ["KMeans"]
+
+Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.intp]
+
+
+class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, PrivateEstimator):
+    __doc__ = f"""scikit-learn's `KMeans` with private centres.
+
+    The pool's own centres are the start and the reference in every world: a world's centres leave in the order of the
+    reference that they fit best. `labels_`, `inertia_` and `n_iter_` do not leave; `predict` gives the labels.
+
+    Args:
+        class_weight: None, or "balanced": `fit(X, y)` then weighs rows so that every class of `y` counts alike, in
+            each world by its own counts. It takes the place of oversampling.
+    {COMMON}"""
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        cap: Any = None,
+        init: Any = "k-means++",
+        n_init: Any = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        class_weight: str | None = None,
+        worlds: Any = 1024,
+        strata: Any = None,
+        random_state: Any = None,
+        pool_public: tuple[str, ...] = (),
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.cap = cap
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.class_weight = class_weight
+        self.worlds = worlds
+        self.strata = strata
+        self.random_state = random_state
+        self.pool_public = pool_public
+        self.options = options
+
+    def predict(self, X: Any) -> Any:
+        """The number of the nearest centre, for each row."""
+        return self._fitted().predict(X)
+
+    def transform(self, X: Any) -> Any:
+        """Distances to all centres."""
+        return self._fitted().transform(X)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Minus the sum of squared distances to the nearest centres."""
+        return float(self._fitted().score(X, sample_weight=sample_weight))
+
+    def fit_predict(self, X: Any, y: Any = None, **options: Any) -> Any:
+        """Fit, and label the same rows by the released centres."""
+        return self.fit(X, y, **options).predict(X)  # type: ignore[attr-defined]
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)
+
+    def _rows(self, X: Any, y: Any, weight: Any) -> Rows:
+        if self.class_weight is not None:
+            checks.choice(("balanced",), class_weight=self.class_weight)
+        features = validated(self, X, dtype=np.float64, ensure_min_samples=2)
+        target = None
+        if self.class_weight is not None:
+            if y is None or len(y) != len(features):
+                raise InputError("class_weight='balanced' needs a class for each row: fit(X, y)")
+            target = np.unique(np.asarray(y), return_inverse=True)[1]
+        return Rows(features, target, weight=checked_weight(weight, features))
+
+    def _plain(self) -> cluster.KMeans:
+        return cluster.KMeans(self.n_clusters, init=self.init, n_init=self.n_init, max_iter=self.max_iter, tol=self.tol)
+
+    def _mechanism(self, rows: Rows) -> Mechanism:
+        features, plain = rows.features, self._plain()
+        if len(features) < 2 * self.n_clusters:
+            raise InputError(
+                f"n_samples={len(features)} should be >= 2 * n_clusters={2 * self.n_clusters}: a world has half of them"
+            )
+        weight = rows.weight if rows.target is None else balanced(rows.target, rows.weight)
+        plain.set_params(random_state=self._seed()).fit(features, sample_weight=weight)
+        reference = plain.cluster_centers_
+        shares = np.bincount(plain.labels_, weights=weight, minlength=self.n_clusters)
+        scale = np.sqrt(np.maximum(shares, 1.0) / shares.sum())
+        settings: dict[str, Any] = {
+            "reference": reference,
+            "scale": scale[:, None],
+            "iterations": self.max_iter,
+            "tolerance": self.tol,
+        }
+        if weight is None:
+            answer = functools.partial(_centres, **settings)
+            data: tuple[Any, ...] = (features,)
+        else:
+            groups = np.zeros(len(features), dtype=int) if rows.target is None else rows.target
+            ones = np.ones(len(features)) if rows.weight is None else rows.weight
+            answer = functools.partial(_weighted_centres, **settings, balance=rows.target is not None)
+            data = (features, groups, ones)
+        spread = float(((features - features.mean(axis=0)) ** 2).sum(axis=1)[rows.some].sum())
+        return Mechanism(
+            answer,
+            data,
+            functools.partial(_build, plain=self._plain(), scale=scale[:, None]),
+            Utility("share of the spread explained", lambda made: 1 + made.score(features[rows.some]) / spread),
+            ("Start and reference of the centres: K-Means on the whole pool, and how large its clusters are.",),
+        )
+
+
+def balanced(groups: Numbers, weight: Floats | None = None) -> Floats:
+    """Weights that let every group count alike."""
+    ones = np.ones(len(groups)) if weight is None else weight
+    total = np.bincount(groups, weights=ones)
+    return ones / np.maximum(total, np.finfo(float).tiny)[groups] * (ones.sum() / np.count_nonzero(total))
+
+
+def in_order(centres: Floats, reference: Floats) -> Floats:
+    """Every world's centres in the order of the reference: the assignment with the least sum of squared distances."""
+    apart = ((centres[:, :, None] - reference) ** 2).sum(axis=3)
+    # Where every centre is nearest to its own place, no other order is better.
+    settled = (apart.argmin(axis=2) == np.arange(len(reference))).all(axis=1)
+    ordered = centres.copy()
+    for world in np.flatnonzero(~settled):
+        came_from, place = linear_sum_assignment(apart[world])
+        ordered[world, place] = centres[world, came_from]
+    return ordered
+
+
+def _all_centres(data: tuple[Any, ...], units: Units, worlds: Worlds, **settings: Any) -> Floats | None:
+    reference, scale = settings["reference"], settings["scale"]
+    tuning = {"iterations": settings["iterations"], "tolerance": settings["tolerance"]}
+    found = kmeans(data[0], worlds.over_rows(units), reference, **tuning)
+    return (in_order(found, reference) * scale).reshape(worlds.m, -1)
+
+
+@kernels.offers(_all_centres)
+def _centres(features: Floats, **settings: Any) -> dict[str, Floats]:
+    return _weighted_centres(features, None, None, balance=False, **settings)
+
+
+def _weighted_centres(
+    features: Floats, groups: Any, weight: Any, *, balance: bool, reference: Floats, scale: Floats, **tuning: Any
+) -> dict[str, Floats]:
+    plain = cluster.KMeans(
+        len(reference), init=reference, n_init=1, max_iter=tuning["iterations"], tol=tuning["tolerance"]
+    )
+    plain.fit(features, sample_weight=balanced(groups, weight) if balance else weight)
+    return {"centres": in_order(plain.cluster_centers_[None], reference)[0] * scale}
+
+
+def _build(value: dict[str, Floats], *, plain: cluster.KMeans, scale: Floats) -> cluster.KMeans:
+    made = cluster.KMeans(**plain.get_params())
+    made.cluster_centers_ = np.ascontiguousarray(value["centres"] / scale)
+    made.n_features_in_ = made.cluster_centers_.shape[1]
+    made._n_threads = 1
+    return made

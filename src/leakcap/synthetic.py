@@ -1,0 +1,1 @@
+"""Synthetic data as post-processing of a private release."""
