@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from leakcap.version import __version__
 
 if TYPE_CHECKING:
-    from leakcap import convert, estimators, stats, testing
+    from leakcap import convert, estimators, stats, synthetic, testing
     from leakcap.caps import (
         any_inference,
         identification,
@@ -57,6 +57,7 @@ __all__ = [
     "precision",
     "release",
     "stats",
+    "synthetic",
     "task",
     "testing",
     "true_positive_rate",
@@ -73,7 +74,7 @@ _HOMES = {
     "releases": "Plan Release",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
-_MODULES = {"caps", "convert", "datasets", "errors", "estimators", "stats", "testing"}
+_MODULES = {"caps", "convert", "datasets", "errors", "estimators", "stats", "synthetic", "testing"}
 
 
 def __getattr__(name: str) -> Any:

@@ -90,6 +90,8 @@ class Certificate:
     @property
     def colluders(self) -> int:
         """Known memberships at which the certificate ends: they leave about one of the worlds."""
+        if self.mode == "individual":
+            return 0
         return int(math.log2(self.worlds)) if self.mode == "exact" else self.units
 
     @proves("leakage-curve")

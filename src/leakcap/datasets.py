@@ -6,9 +6,14 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from leakcap.errors import InputError, MissingExtra
 
-__all__ = ["adult", "data_path", "diabetes130", "dry_bean", "heart_disease", "rice"]
+Bytes = npt.NDArray[np.uint8]
+
+__all__ = ["adult", "cifar10", "data_path", "diabetes130", "dry_bean", "heart_disease", "rice"]
 
 
 def data_path(name: str) -> Path:
@@ -45,6 +50,25 @@ def heart_disease() -> Any:
 def diabetes130() -> Any:
     """101,766 hospital stays of 71,518 patients (`patient_nbr`), 50 columns."""
     return _pandas().read_parquet(data_path("diabetes130.parquet"))
+
+
+def cifar10() -> tuple[Bytes, Bytes, Bytes, Bytes]:
+    """50,000 pictures `(50000, 32, 32, 3)` and their labels, then 10,000 for testing."""
+    labels = np.load(data_path("cifar10_labels.npz"))
+    train = np.concatenate([_pictures(f"cifar10_train_{part}.webp") for part in range(1, 6)])
+    return train, labels["y_train"], _pictures("cifar10_test.webp"), labels["y_test"]
+
+
+def _pictures(name: str) -> Bytes:
+    """A mosaic of 100 x 100 pictures, row by row."""
+    path = data_path(name)
+    try:
+        from PIL import Image
+    except ImportError:
+        raise MissingExtra("pictures need Pillow: pip install pillow") from None
+    with Image.open(path) as mosaic:
+        pixels = np.asarray(mosaic.convert("RGB"))
+    return pixels.reshape(100, 32, 100, 32, 3).swapaxes(1, 2).reshape(-1, 32, 32, 3)
 
 
 def _pandas() -> Any:

@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,8 @@ from leakcap import checks, modes
 from leakcap.caps import Cap
 from leakcap.certificate import Certificate
 from leakcap.errors import InputError, OutputError
+from leakcap.kernels.contributions import Contributions
+from leakcap.leakage.adjacent import possible_swaps
 from leakcap.leakage.certify import seconds_to_certify
 from leakcap.leakage.confidence import Attempts
 from leakcap.leakage.measures import needs
@@ -32,6 +34,7 @@ from leakcap.worlds import Worlds, draw_worlds, given_worlds, independent_worlds
 __all__ = ["Frame", "digest", "stream"]
 
 Floats = npt.NDArray[np.float64]
+Certifier: TypeAlias = Callable[[tuple[Cap, ...]], tuple[modes.Mechanism, Certificate]]
 WORTH_A_FORECAST = 2**22  # units times worlds; below, a certificate takes seconds
 
 
@@ -78,6 +81,9 @@ class Frame:
         """Before anything long starts."""
         if self.mode == "exact":
             needs(self.caps, worlds)
+        elif self.mode == "individual":
+            modes.membership_caps(self.caps, worlds.rate)
+            possible_swaps(worlds.n, worlds.share, self.strata)
         else:
             modes.budget_for(self.caps, worlds)
 
@@ -130,14 +136,27 @@ class Frame:
         draw: Draw,
         watch: Watcher,
         recompute: bool = False,
+        brings: Contributions | None = None,
     ) -> Plan:
         """The plan for these outputs; `recompute` trusts no noise and no figure that the checkpoint has stored."""
         simulation = self.usable(simulation)
         settings = replace(self.settings, pool_public=self._in_words(simulation))
-        again = self._certifier(simulation, worlds, settings, entropy, checkpoint, rerun, draw, watch, recompute)
+        if self.mode == "individual":
+            again = self._individual(simulation, worlds, settings, draw, brings)
+        else:
+            again = self._certifier(simulation, worlds, settings, entropy, checkpoint, rerun, draw, watch, recompute)
         mechanism, certificate = again(self.caps)
         randomness: Randomness = OperatingSystem() if self.seed is None else Seeded(self.seed)
-        return Plan(simulation, worlds, mechanism, certificate, again, randomness, token, checkpoint)
+        return Plan(simulation, worlds, mechanism, certificate, again, randomness, token, checkpoint, self.caps)
+
+    def _individual(
+        self, simulation: Outputs, worlds: Worlds, settings: modes.Settings, draw: Draw, brings: Contributions | None
+    ) -> Certifier:
+        """The same for one person and all subsets: the simulated worlds only tell what halving costs."""
+        if brings is None:
+            raise InputError("mode='individual' needs the data again: call plan() with them and this checkpoint")
+        brings.check(simulation.table, worlds)
+        return lambda caps: modes.individual(brings, worlds, self.strata, caps, settings, draw)
 
     def _certifier(
         self,
@@ -150,7 +169,7 @@ class Frame:
         draw: Draw,
         watch: Watcher,
         recompute: bool,
-    ) -> Callable[[tuple[Cap, ...]], tuple[modes.Mechanism, Certificate]]:
+    ) -> Certifier:
         """From caps to noise and certificate, as often as the plan is recapped."""
         table = simulation.table
         if self.mode == "confidence":

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap import checks, modes
+from leakcap.advice import Again, suggest
 from leakcap.caps import CapLike, as_caps
 from leakcap.cores import Machine
 from leakcap.errors import InputError, LeakcapError
 from leakcap.frame import Frame
 from leakcap.growth import simulated, stored_simulation
+from leakcap.kernels.contributions import Contributions, contributions
 from leakcap.noise import SHAPES, Randomness
 from leakcap.releases import Plan, Release, Token
 from leakcap.simulate import Pool, Simulation
@@ -82,7 +85,8 @@ def plan(
         clip: `(low, high)` for the outputs, numbers or one for each; part of the mechanism.
         weights: how much noise in each output matters: None (outputs on like scales count alike, otherwise relative to
             their spread between worlds), "equal", "relative", or a number for each.
-        mode: "exact" (the secret is one of the worlds), "confidence" (a fresh one), "empirical" (no guarantee).
+        mode: "exact" (the secret is one of the worlds), "confidence" (a fresh one), "individual" (a fresh one; bounds
+            guesses at one person and nothing else; for `stats.mean` and `stats.sum`), "empirical" (no guarantee).
         confidence: that all certified figures hold together, over the certifying draws.
         draws: releases to certify with; None chooses as many as keep the statistical margin small.
         public: names of what you declare public; listed in the certificate.
@@ -109,7 +113,7 @@ def plan(
         True
     """
     caps = as_caps(cap)
-    checks.choice(("exact", "confidence", "empirical"), mode=mode)
+    checks.choice(("exact", "confidence", "individual", "empirical"), mode=mode)
     checks.choice(SHAPES, shape=shape)
     checks.nonnegative(floor=floor)
     checks.count(at_least=2**26, memory=memory)
@@ -125,6 +129,7 @@ def plan(
     units = Units.of(pool.rows, whose)
     groups = pool.column(strata) if isinstance(strata, str) else strata
     per_unit = None if groups is None else units.strata(groups)
+    brings = _contributions(fn, pool, units, clip, draws) if mode == "individual" else None
     device = _device(backend)
     machine = Machine(memory, device)
     known = tuple(public), tuple(pool_public)
@@ -159,7 +164,10 @@ def plan(
             return independent_worlds(units.count, 1, source.bits(), rate, per_unit).mask(0)
 
         token = Token(lambda: _print_of(data))
-        return frame.certified(simulation, possible, entropy, token, stored, rerun, draw, watch)
+        made = frame.certified(simulation, possible, entropy, token, stored, rerun, draw, watch, brings=brings)
+        again = Again(fn, pool, units, dropped, runner, workers, device)
+        made._advise = partial(suggest, frame=frame, again=again)
+        return made
 
 
 def release(fn: Callable[..., Any], *data: Any, cap: CapLike, **options: Any) -> Release:
@@ -179,7 +187,9 @@ def stored_plan(checkpoint: str | Path, progress: bool | Watcher | None = None) 
     possible, simulation = stored_simulation(frame, stored.entropy, known, stored)
     token = Token(lambda: f"checkpoint {stored.entropy}")
     with watching(progress) as watch:
-        return frame.certified(simulation, possible, stored.entropy, token, stored, _no_data, _no_data, watch, True)
+        made = frame.certified(simulation, possible, stored.entropy, token, stored, _no_data, _no_data, watch, True)
+        made._advise = partial(suggest, frame=frame, again=None)
+        return made
 
 
 def _no_data(_: Any) -> Any:
@@ -193,6 +203,12 @@ def _identity(fn: Callable[..., Any], data: Any, frame: Frame, drop: frozenset[s
         "the function": fingerprint(fn),
         "the settings": fingerprint(replace(frame, caps=()), sorted(drop)),
     }
+
+
+def _contributions(fn: Callable[..., Any], pool: Pool, units: Units, clip: Any, draws: int | None) -> Contributions:
+    if clip is not None or draws is not None:
+        raise InputError("mode='individual' takes neither clip nor draws: bound the rows instead; nothing is sampled")
+    return contributions(fn, pool.data, units)
 
 
 def _device(backend: str | None) -> str | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,9 @@ from leakcap.noise import Noise, Randomness, Seeded
 from leakcap.simulate import Outputs, rebuild
 from leakcap.simulate.checkpoint import Checkpoint
 from leakcap.worlds import Worlds
+
+if TYPE_CHECKING:
+    from leakcap.advice import Offered, Suggestions
 
 __all__ = ["LEVELS", "Plan", "Release", "Token"]
 
@@ -115,6 +118,7 @@ class Plan:
         randomness: Randomness,
         token: Token,
         checkpoint: Checkpoint | None = None,
+        caps: tuple[Cap, ...] = (),
     ) -> None:
         self._simulation = simulation
         self.worlds = worlds
@@ -124,6 +128,9 @@ class Plan:
         self._randomness = randomness
         self._token = token
         self._checkpoint = checkpoint
+        self._caps = caps
+        self._advise: Callable[..., Suggestions] | None = None
+        self.offered: Offered | None = None  # what only its maker knows about it, for `suggest`
 
     @property
     def outputs(self) -> Floats:
@@ -142,9 +149,12 @@ class Plan:
 
     def recap(self, cap: CapLike) -> Plan:
         """Another cap for the same simulation, with the same right to release once."""
-        mechanism, certificate = self._again(as_caps(cap))
+        caps = as_caps(cap)
+        mechanism, certificate = self._again(caps)
         shared = self._again, self._randomness, self._token, self._checkpoint
-        return Plan(self._simulation, self.worlds, mechanism, certificate, *shared)
+        other = Plan(self._simulation, self.worlds, mechanism, certificate, *shared, caps)
+        other._advise, other.offered = self._advise, self.offered
+        return other
 
     def release(self) -> Release:
         """Draw the secret world and the noise, and rebuild the answer. Once for a plan and all its recaps.
@@ -215,6 +225,36 @@ class Plan:
         worlds = np.random.default_rng(seed).integers(len(self.outputs), size=releases)
         plain = [float(score(rebuild(node, self.outputs[world]))) for world in worlds]
         return Expected(float(np.mean(noised)), float(np.std(noised)), float(np.mean(plain)), releases)
+
+    def suggest(
+        self,
+        score: Callable[[Any], float] | None = None,
+        *,
+        strata: Mapping[str, npt.ArrayLike] | None = None,
+        worlds: int = 256,
+        releases: int = 100,
+        seconds: float = 120.0,
+        seed: int = 0,
+    ) -> Suggestions:
+        """Which knob would buy most utility for these data and caps, each tried alone, by simulation.
+
+        Tried are more worlds, clipped outputs, other weights, other rates, strata, and what the maker of the plan
+        offers (of an estimator: its regularisation). Nothing is spent, nothing leaves, nothing is certified: a plan
+        with the new setting is. The figures are the custodian's: they tell about the data.
+
+        Args:
+            score: of a released value (of an estimator: of the fitted one), higher is better. None: an estimator's own
+                utility; otherwise minus the error of the outputs, relative to the answer on the whole pool.
+            strata: groups to try, each a label for every row, under the name that the table should show.
+            worlds: in how many worlds settings are compared that need the function to be run again, at most.
+            releases: simulated, of every setting.
+            seconds: that running the function again may take, about; what does not fit is left out, and named.
+        """
+        if self._advise is None:
+            raise InputError("this plan was made by hand: suggest() is for plans of leakcap.plan")
+        return self._advise(
+            self, score, strata=strata or {}, worlds=worlds, releases=releases, seconds=seconds, seed=seed
+        )
 
     def _widths(self) -> tuple[tuple[float, Floats], ...]:
         pool = self._simulation.whole_pool

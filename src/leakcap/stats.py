@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from leakcap.errors import InputError
 from leakcap.kernels import gpu, masked_sums, moments, offers, quantiles
+from leakcap.kernels.contributions import Contributions, adds_up, averages, sums
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["categories", "covariance", "histogram", "mean", "median", "quantile", "sum", "variance"]
@@ -76,12 +77,28 @@ def _categories(data: tuple[Any, ...], units: Units, worlds: Worlds, levels: Seq
     return moments.shares(np.where(counted, place, -1), len(levels), worlds, units).reshape(worlds.m, -1)
 
 
+def _averages(data: tuple[Any, ...], units: Units) -> Contributions:
+    return averages(_one_table(data), units)
+
+
+def _totals(data: tuple[Any, ...], units: Units) -> Contributions:
+    return sums(_one_table(data), units)
+
+
+def _one_table(data: tuple[Any, ...]) -> Floats:
+    table = _pool(data)
+    if table is None:
+        raise InputError("mode='individual' needs one table of numbers without missing or infinite values")
+    return table
+
+
 def _pool(data: tuple[Any, ...]) -> Floats | None:
     """The one table of a pool, if all worlds can be served from sums over it."""
     table = _numbers(data[0]) if len(data) == 1 else np.full(1, np.nan)
     return table.reshape(len(table), -1) if np.isfinite(table).all() else None
 
 
+@adds_up(_averages)
 @offers(_means)
 def mean(rows: npt.ArrayLike) -> Floats:
     """The mean of every column.
@@ -117,6 +134,7 @@ def quantile(rows: npt.ArrayLike, q: float | Sequence[float] = 0.5) -> Floats:
     return np.asarray(np.quantile(table, levels, axis=0))
 
 
+@adds_up(_totals)
 @offers(_sums)
 def sum(rows: npt.ArrayLike) -> Floats:
     """The sum of every column over the rows of the world, which are a part of the pool: about `rate` times its sum.

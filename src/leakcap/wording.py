@@ -61,6 +61,12 @@ def title(cert: Certificate) -> str:
 
 def _game(cert: Certificate) -> str:
     pool = f"The data are a pool of {cert.units:,} units (people or records)."
+    if cert.mode == "individual":
+        return (
+            f"{pool} A random part of them (share {cert.rate}; every part of that size may be it) was drawn in secret; "
+            "the answer was computed on the people in it and noised. The attacker is asked about one person, named "
+            "in advance. No other game is bounded."
+        )
     if cert.mode != "exact":
         return f"{pool} The answer was computed on a secret random part of them (share {cert.rate}), then noised."
     return (
@@ -70,6 +76,11 @@ def _game(cert: Certificate) -> str:
 
 
 def _attacker(cert: Certificate) -> str:
+    if cert.mode == "individual":
+        return (
+            "May know everyone's data, the code, and how parts and noise are drawn. Does not know which part was used, "
+            "nor the noise, nor who else took part. Has unlimited computing power and uses the best possible method."
+        )
     return (
         "May know everyone's data, the code, every possible world and the answer in each. Does not know which "
         "world was used, nor the noise. Has unlimited computing power and uses the best possible method."
@@ -81,6 +92,8 @@ def rows(cert: Certificate) -> Iterator[tuple[str, float, float]]:
     yield "guess whether a given person took part", 0.5, cert.membership_success
     for fpr in (0.01, 0.001):
         yield f"recognise participants, accusing {100 * fpr:g} % of others", fpr, cert.true_positive_rate(fpr)
+    if cert.mode == "individual":
+        return  # nothing else is bounded
     yield "name one participant of their choice", cert.sampling_rate, cert.name_a_member_success
     for prior in (0.5, 0.01):
         yield f"any question about who took part, {100 * prior:g} % before", prior, cert.posterior(prior)
@@ -98,7 +111,11 @@ def in_short(cert: Certificate) -> list[tuple[str, str, str]]:
 def _table(cert: Certificate) -> Iterator[str]:
     for what, before, after in rows(cert):
         yield _indented(what, f"{math.floor(before * 1e4 + 1e-9) / 100:.2f} %", percent(after))
-    yield _indented("information about the secret world, in nats", "0", f"{rounded_up(cert.mutual_information, 4):.4f}")
+    if cert.mode == "individual":
+        yield _indented("anything else", "", "not bounded")
+    else:
+        nats = f"{rounded_up(cert.mutual_information, 4):.4f}"
+        yield _indented("information about the secret world, in nats", "0", nats)
     for one in cert.capped:
         kept = "kept" if one.certified <= one.limit else "NOT KEPT"
         line = f"Cap {kept}: {one.meaning} (certified {rounded_up(one.certified, 5):.5f}, limit {one.limit:g})"
@@ -117,6 +134,8 @@ def collusion(cert: Certificate) -> str:
     """What is certified against attackers who know some participants."""
     if cert.mode == "empirical":
         return "Nothing is said about them."
+    if cert.mode == "individual":
+        return "Nothing is bounded against them: tell nobody, participants included, who took part."
     if cert.noised_directions == 0:
         return "The answer is the same in every possible world: it adds nothing to what they know."
     if cert.mode == "confidence":
@@ -150,6 +169,11 @@ def method(cert: Certificate) -> str:
     """How the figures were found, and how sure they are."""
     if cert.mode == "empirical":
         return "Worlds were added until no variance moved by more than 1e-6; nothing bounds what was not seen."
+    if cert.mode == "individual":
+        return (
+            f"In closed form, for each of the {cert.units:,} units: the mean, over everybody who could have been drawn "
+            "in their place, of how well the two answers can be told apart. Nothing was sampled: it is certain."
+        )
     share = f"All figures hold together with probability {cert.confidence:.7g} or more over the certifying draws"
     split = (
         f"(attempt {cert.attempt}, share {cert.gamma_used:.3g} of gamma {cert.gamma:.3g}, {cert.bounds:,} statements)"

@@ -1,5 +1,23 @@
 """The estimators that people already use, private by changing the import."""
 
+from leakcap.estimators.classification import LinearSVC, LogisticRegression
 from leakcap.estimators.kmeans import KMeans
+from leakcap.estimators.moments import Covariance, Mean, StandardScaler
+from leakcap.estimators.naive_bayes import GaussianNB
+from leakcap.estimators.pca import PCA
+from leakcap.estimators.private import Private
+from leakcap.estimators.regression import LinearRegression, Ridge
 
-__all__ = ["KMeans"]
+__all__ = [
+    "PCA",
+    "Covariance",
+    "GaussianNB",
+    "KMeans",
+    "LinearRegression",
+    "LinearSVC",
+    "LogisticRegression",
+    "Mean",
+    "Private",
+    "Ridge",
+    "StandardScaler",
+]

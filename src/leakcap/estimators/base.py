@@ -7,12 +7,14 @@ estimator can meet what is the custodian's.
 
 from __future__ import annotations
 
+import copy
+import functools
 import sys
 import warnings
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +22,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from leakcap.advice import Offered, Variant
 from leakcap.errors import InputError, UselessReleaseWarning
 from leakcap.planning import plan
 from leakcap.releases import Plan
@@ -86,15 +89,17 @@ class Mechanism:
     drop: tuple[str, ...] = ()
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateEstimator(BaseEstimator):
     """An estimator whose fitted attributes are released with a certificate."""
 
-    cap: Any
-    worlds: Any
-    strata: Any
-    random_state: Any
-    pool_public: tuple[str, ...]
-    options: dict[str, Any] | None
+    cap: Any = None
+    worlds: Any = 1024
+    strata: Any = None
+    random_state: Any = None
+    pool_public: tuple[str, ...] = ()
+    options: dict[str, Any] | None = None
+    _knobs: ClassVar[tuple[str, ...]] = ("C", "alpha")  # strengths of regularisation: `suggest` tries others
 
     def fit(self, X: Any, y: Any = None, *, unit: Any = None, sample_weight: Any = None) -> PrivateEstimator:
         """Simulate the fit in many worlds, add just enough noise, release once.
@@ -108,14 +113,25 @@ class PrivateEstimator(BaseEstimator):
         _refuse_searches()
         if self.cap is None:
             raise InputError(f"say what may leak: {type(self).__name__}(..., cap=lc.membership(0.55)), for example")
+        made, mechanism = self._planned(X, y, unit, sample_weight, self.cap)
+        self._warn_where_useless(made, mechanism)
+        _plans[self] = made
+        released = made.release()
+        self._publish(mechanism.build(released.value))
+        self.certificate_ = released.certificate
+        return self
+
+    def _planned(self, X: Any, y: Any, unit: Any, sample_weight: Any, cap: Any) -> tuple[Plan, Mechanism]:
+        """The plan of a fit, of which nothing has been released, and what makes an estimator of its release."""
         X, unit = _without_column(X, unit)
         strata = self._strata(X, y)
         rows = self._rows(X, y, sample_weight)
-        mechanism = self._mechanism(rows)
+        settings = copy.copy(self)  # the plan must not hold the estimator that it belongs to: both would stay for good
+        mechanism = settings._mechanism(rows)
         made = plan(
             mechanism.answer,
             *mechanism.data,
-            cap=self.cap,
+            cap=cap,
             worlds=self.worlds,
             unit=unit,
             strata=strata,
@@ -125,12 +141,31 @@ class PrivateEstimator(BaseEstimator):
             pool_public=(*tuple(self.pool_public), *mechanism.pool_public),
             **(self.options or {}),
         )
-        self._warn_where_useless(made, mechanism)
-        _plans[self] = made
-        released = made.release()
-        self._publish(mechanism.build(released.value))
-        self.certificate_ = released.certificate
-        return self
+        made.offered = settings._offered(rows, mechanism)
+        return made, mechanism
+
+    def _offered(self, rows: Rows, mechanism: Mechanism) -> Offered:
+        """What `plan_.suggest()` needs to know: how a release is judged, and other settings that keep the task."""
+
+        def variant(name: str, value: float) -> Variant:
+            other = copy.copy(self).set_params(**{name: value})._mechanism(rows)
+            return Variant(other.answer, other.data, other.build, other.weights, other.drop)
+
+        strengths = {name: getattr(self, name, None) for name in self._knobs}
+        settings = [
+            (name, value * by)
+            for name, value in strengths.items()
+            if isinstance(value, (int, float)) and value > 0
+            for by in (1 / 4, 4)
+        ]
+        worth, classes = mechanism.utility, rows.classes
+        return Offered(
+            mechanism.build,
+            worth.score if worth else None,
+            worth.name if worth else "",
+            {f"{name}={value:g}": functools.partial(variant, name, value) for name, value in settings},
+            {} if classes is None or self.strata is not None else {"strata='y'": rows.target},
+        )
 
     @property
     def plan_(self) -> Plan:
@@ -150,7 +185,7 @@ class PrivateEstimator(BaseEstimator):
     def _publish(self, estimator: Any) -> None:
         """Take over the fitted attributes of a plain estimator, all of which come from the release."""
         for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self, name):
+            if hasattr(self, name) and not hasattr(estimator, name):
                 setattr(estimator, name, getattr(self, name))
         self.estimator_ = estimator
         for name, value in vars(estimator).items():
@@ -160,6 +195,13 @@ class PrivateEstimator(BaseEstimator):
     def _fitted(self) -> Any:
         check_is_fitted(self, "estimator_")
         return self.estimator_
+
+    def _asked(self, method: str, X: Any) -> Any:
+        """What the plain estimator says of rows, which are checked here: names, number of columns, finite numbers."""
+        plain = copy.copy(self._fitted())
+        rows = validated(self, X, reset=False, dtype=np.float64)
+        vars(plain).pop("feature_names_in_", None)
+        return getattr(plain, method)(rows)
 
     def _seed(self) -> int | None:
         if self.random_state is None:
@@ -188,10 +230,14 @@ class PrivateEstimator(BaseEstimator):
             warnings.warn(
                 f"at this cap the noise takes most of the answer's use: expected {worth.name} {found.mean:.3g}, "
                 f"without noise {found.without_noise:.3g}, of an estimator that knows nothing {worth.nothing:.3g}. "
-                "More worlds, stronger regularisation, fewer outputs or a higher cap help; plan_.suggest() compares them",
+                "More worlds, stronger regularisation, fewer outputs or a higher cap help: see plan_.suggest()",
                 UselessReleaseWarning,
                 stacklevel=3,
             )
+
+    def __sklearn_clone__(self) -> Any:
+        _refuse_searches()
+        return super().__sklearn_clone__()
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimator_")
@@ -239,7 +285,7 @@ def _refuse_searches() -> None:
         if str(frame.f_globals.get("__name__", "")).startswith("sklearn.model_selection"):
             raise InputError(
                 "a search or cross-validation around a private estimator would release at every fit, and nothing "
-                "bounds them together. Put the search inside, Private(GridSearchCV(...), cap=...), or compare settings with "
-                "privacy_utility_curve and plan_.suggest(), which release nothing"
+                "bounds them together. Put the search inside, Private(GridSearchCV(...), cap=...), or compare "
+                "settings with privacy_utility_curve and plan_.suggest(), which release nothing"
             )
         frame = frame.f_back  # type: ignore[assignment]

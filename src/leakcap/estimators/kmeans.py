@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.intp]
 
 
+@dataclass(eq=False, repr=False)
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, PrivateEstimator):
     __doc__ = f"""scikit-learn's `KMeans` with private centres.
 
@@ -34,42 +36,21 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
             each world by its own counts. It takes the place of oversampling.
     {COMMON}"""
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        cap: Any = None,
-        init: Any = "k-means++",
-        n_init: Any = "auto",
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        class_weight: str | None = None,
-        worlds: Any = 1024,
-        strata: Any = None,
-        random_state: Any = None,
-        pool_public: tuple[str, ...] = (),
-        options: dict[str, Any] | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.cap = cap
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.class_weight = class_weight
-        self.worlds = worlds
-        self.strata = strata
-        self.random_state = random_state
-        self.pool_public = pool_public
-        self.options = options
+    n_clusters: int = 8
+    _: KW_ONLY
+    init: Any = "k-means++"
+    n_init: Any = "auto"
+    max_iter: int = 300
+    tol: float = 1e-4
+    class_weight: str | None = None
 
     def predict(self, X: Any) -> Any:
         """The number of the nearest centre, for each row."""
-        return self._fitted().predict(X)
+        return self._asked("predict", X)
 
     def transform(self, X: Any) -> Any:
         """Distances to all centres."""
-        return self._fitted().transform(X)
+        return self._asked("transform", X)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the sum of squared distances to the nearest centres."""

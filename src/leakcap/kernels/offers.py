@@ -13,10 +13,11 @@ import numpy.typing as npt
 from leakcap.errors import OutputError
 from leakcap.worlds import Units, Worlds
 
-__all__ = ["Kernel", "WeightedKernel", "kernel", "kernel_of", "offers"]
+__all__ = ["Kernel", "WeightedKernel", "kernel", "kernel_of", "offers", "tolerance_of"]
 
 Floats = npt.NDArray[np.float64]
 Function = TypeVar("Function", bound=Callable[..., Any])
+ROUNDING = 1e-9  # relative
 DENSE = 2**25  # weights, of all rows in some worlds, that are made at a time
 
 
@@ -24,11 +25,14 @@ DENSE = 2**25  # weights, of all rows in some worlds, that are made at a time
 Kernel: TypeAlias = Callable[..., Floats | None]
 
 
-def offers(serves: Kernel) -> Callable[[Function], Function]:
-    """Mark a function: `serves` gives in all worlds at once what the function gives in each."""
+def offers(serves: Kernel, tolerance: float = ROUNDING) -> Callable[[Function], Function]:
+    """Mark a function: `serves` gives in all worlds at once what the function gives in each.
+
+    They may differ by rounding, or by as much as is stated for what is found step by step.
+    """
 
     def mark(function: Function) -> Function:
-        function.kernel = serves  # type: ignore[attr-defined]
+        function.kernel, function.tolerance = serves, tolerance  # type: ignore[attr-defined]
         return function
 
     return mark
@@ -48,6 +52,13 @@ def kernel_of(function: Any, device: str | None = None) -> Kernel | None:
     if device and "device" in inspect.signature(found).parameters:
         return functools.partial(found, device=device)
     return found
+
+
+def tolerance_of(function: Any) -> float:
+    """How far a function and its kernel may be apart, relative to the largest answer."""
+    if isinstance(function, functools.partial):
+        return tolerance_of(function.func)
+    return float(getattr(function, "tolerance", ROUNDING))
 
 
 def kernel(function: Callable[..., Any]) -> WeightedKernel:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -80,26 +82,62 @@ def forest(
     nodes: npt.NDArray[np.intp],
     thresholds: Floats,
     classes: int,
+    smoothing: float = 0.0,
+    penalties: npt.ArrayLike | None = None,
+    class_weight: npt.ArrayLike | str | None = None,
+    share_of: str = "leaf",
 ) -> Floats:
     """`(m, trees, inner + leaves * classes)`: a plain forest on the rows of each world."""
-    found = []
-    for w in range(worlds.m):
-        mask = worlds.mask(w)
-        found.append(plain_forest(features[mask], labels[mask], nodes=nodes, thresholds=thresholds, classes=classes))
+    shape: dict[str, Any] = {"nodes": nodes, "thresholds": thresholds, "classes": classes, "pool": worlds.n}
+    steady: dict[str, Any] = {"smoothing": smoothing, "penalties": penalties, "class_weight": class_weight}
+    masks = [worlds.mask(w) for w in range(worlds.m)]
+    found = [plain_forest(features[mask], labels[mask], **shape, **steady, share_of=share_of) for mask in masks]
     return np.array(found)
 
 
 def plain_forest(
-    rows: Floats, labels: npt.NDArray[np.intp], *, nodes: npt.NDArray[np.intp], thresholds: Floats, classes: int
+    rows: Floats,
+    labels: npt.NDArray[np.intp],
+    *,
+    nodes: npt.NDArray[np.intp],
+    thresholds: Floats,
+    classes: int,
+    smoothing: float = 0.0,
+    penalties: npt.ArrayLike | None = None,
+    class_weight: npt.ArrayLike | str | None = None,
+    share_of: str = "leaf",
+    pool: int | None = None,
 ) -> Floats:
-    """`(trees, inner + leaves * classes)`: each node tries all its thresholds and keeps the best."""
-    from leakcap.kernels.trees import counted_logs
+    """`(trees, inner + leaves * classes)`: each node tries all its thresholds and keeps the best.
 
-    logs = counted_logs(len(rows))
+    `pool` is how many rows there are outside of this world too; weights of classes are rounded by it.
+    """
+    from leakcap.kernels.trees import WHOLE, class_scales, counted_logs, steadied
+
+    scale = class_scales(np.bincount(labels, minlength=classes)[None], class_weight, pool or len(rows))[0].astype(int)
+    logs = counted_logs(int(scale[labels].sum()))
+    ladder = np.asarray(thresholds)
+    near, extra = steadied(smoothing, penalties, ladder.shape, len(logs), classes)
+
+    def count(kinds: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        return np.bincount(kinds, minlength=classes) * scale
 
     def entropy(kinds: npt.NDArray[np.intp]) -> int:
-        """Of the classes of some rows, times the number of rows."""
-        return int(logs[len(kinds)] - logs[np.bincount(kinds, minlength=classes)].sum())
+        """Of the classes of some rows, times what the rows count."""
+        return int(logs[count(kinds).sum()] - logs[count(kinds)].sum())
+
+    def cheapest(values: Floats, kinds: npt.NDArray[np.intp], feature: int) -> int:
+        """The number of the threshold at which the rows are cut."""
+        cut = []
+        for threshold in ladder[feature]:
+            right = values >= threshold
+            cut.append(entropy(kinds[~right]) + entropy(kinds[right]))
+        around = [entropy(kinds), *cut, entropy(kinds)]
+        costs = []
+        for v, own in enumerate(cut):
+            penalty = int(extra[feature, v]) if extra.size else 0
+            costs.append((WHOLE - near) * own + near * (around[v] + around[v + 2]) + penalty)
+        return int(np.argmin(costs))
 
     def tree(of_node: npt.NDArray[np.intp]) -> Floats:
         inner = len(of_node)
@@ -107,23 +145,26 @@ def plain_forest(
         at = [np.arange(len(rows))]  # the rows at each node, level by level
         for a in range(inner):
             values, kinds = rows[at[a], of_node[a]], labels[at[a]]
-            costs = []
-            for threshold in thresholds[of_node[a]]:
-                right = values >= threshold
-                costs.append(entropy(kinds[~right]) + entropy(kinds[right]))
-            chosen[a] = thresholds[of_node[a], np.argmin(costs)]
+            chosen[a] = ladder[of_node[a], cheapest(values, kinds, of_node[a])]
             right = values >= chosen[a]
             at += [at[a][~right], at[a][right]]
-        leaves = np.full((inner + 1, classes), 1 / classes)
+        return np.concatenate([chosen, leaves(at, inner).ravel()])
+
+    def leaves(at: list[npt.NDArray[np.intp]], inner: int) -> Floats:
+        counts = np.array([count(labels[here]) for here in at])
+        if share_of == "world":
+            equal = np.full((inner + 1, classes), 1 / (classes * (inner + 1)))
+            return np.asarray(counts[inner:] / counts[0].sum()) if counts[0].any() else equal
+        shares = np.full((inner + 1, classes), 1 / classes)
         for leaf in range(inner + 1):
             a = inner + leaf
-            while a > 0 and not len(at[a]):
+            while a > 0 and not counts[a].any():
                 a = (a - 1) // 2
-            if len(at[a]):
-                leaves[leaf] = np.bincount(labels[at[a]], minlength=classes) / len(at[a])
-        return np.concatenate([chosen, leaves.ravel()])
+            if counts[a].any():
+                shares[leaf] = counts[a] / counts[a].sum()
+        return shares
 
-    return np.array([tree(of_node) for of_node in nodes])
+    return np.array([tree(of_node) for of_node in np.asarray(nodes)])
 
 
 def linear_svm(

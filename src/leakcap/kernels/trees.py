@@ -2,12 +2,13 @@
 
 Every tree is complete, and the feature of each of its nodes is fixed beforehand, so that the answers of all worlds
 have the same form (PAC-Private Algorithms, section 5.4). All that a forest predicts from is in the answer:
-thresholds and leaves.
+thresholds and leaves. `smoothing` and `penalties` are the paper's two ways to let fewer worlds choose differently.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +21,13 @@ from leakcap.kernels.tables import table_of
 from leakcap.kernels.words import as_words, place_of
 from leakcap.worlds import Worlds
 
-__all__ = ["counted_logs", "forest", "predict_forest"]
+__all__ = ["class_scales", "counted_logs", "forest", "predict_forest", "steadied"]
 
 Floats = npt.NDArray[np.float64]
 AT_ONCE = 2**29  # bits, of rows in worlds, that go down a tree together
 FEWEST = 64  # worlds that share too little to be split further among threads
 SCALE = 2.0**24
+WHOLE = 1024  # smoothing is a multiple of one part in so many
 
 
 def forest(
@@ -36,6 +38,10 @@ def forest(
     nodes: npt.ArrayLike,
     thresholds: npt.ArrayLike,
     classes: int,
+    smoothing: float = 0.0,
+    penalties: npt.ArrayLike | None = None,
+    class_weight: npt.ArrayLike | str | None = None,
+    share_of: str = "leaf",
 ) -> Floats:
     """`(m, trees, inner + leaves * classes)`: for every world and tree the inner nodes' thresholds, then the leaves.
 
@@ -50,22 +56,36 @@ def forest(
     Equal means: from the whole numbers of `counted_logs`, so that rounding never decides. A leaf without rows
     has the shares of the nearest node above that has some; a world without rows has equal shares. A class that a
     world lacks has share 0 there.
+
+    Args:
+        smoothing: `w` of the cost `(1 - w) H(v) + w (H(v - 1) + H(v + 1))` of threshold `v`, with `H` the weighted
+            entropy and `v - 1`, `v + 1` its neighbours on the ladder; beyond both ends stands the entropy of rows that
+            are not cut. Rounded to a multiple of 1/1024, which keeps all costs whole numbers.
+        penalties: of the ladder's shape: added to the cost of each threshold, in nats times rows, as the entropy is.
+        class_weight: what a row of each class counts, `(classes,)`, or "balanced": every class of a world alike, by
+            that world's own counts. Rounded to whole numbers as `class_scales` says.
+        share_of: "leaf", shares within each leaf, or "world": then all leaves of a tree together add to 1, a leaf
+            without rows has 0, and a world without rows the same everywhere.
     """
     from leakcap.kernels.compiled.trees import Ground, Group, finish, grow
 
     table, kinds, of_node, ladder = _checked(features, labels, worlds, nodes, thresholds, classes)
+    checks.choice(("leaf", "world"), share_of=share_of)
     n, m, bins = len(table), worlds.m, ladder.shape[1] + 1
     trees, inner = of_node.shape
     depth = inner.bit_length()
     used, line = np.unique(of_node, return_inverse=True)
     line = line.reshape(of_node.shape)
     codes = np.empty((len(used), n), dtype=np.uint32)
-    logs = counted_logs(n)
     words = as_words(worlds.packed)
     rows = np.minimum(place_of(np.arange(64 * words.shape[1], dtype=np.uint32)), np.uint32(n - 1))  # the last for none
     totals = np.empty((m, classes), dtype=np.uint32)
     for c in range(0, classes, 8):
         totals[:, c : c + 8] = masked_sums((kinds[:, None] == np.arange(c, min(c + 8, classes))) / 1.0, worlds)
+    scales = class_scales(totals, class_weight, n)
+    logs = counted_logs(int((totals.astype(np.int64) * scales).sum(axis=1).max()))
+    near, extra = steadied(smoothing, penalties, ladder.shape, len(logs), classes)
+    empty = extra.argmin(axis=1) if extra.size else np.zeros(len(ladder), dtype=np.intp)
     found = np.empty((trees, m, inner + (inner + 1) * classes))
     step = _batch(m, n, trees)
 
@@ -76,10 +96,12 @@ def forest(
         tree, start = task
         stop = min(start + step, m)
         group = Group(words[start : start + step], totals[start:stop], np.arange(stop - start), rows)
-        cuts = np.zeros((stop - start, inner), dtype=np.int64)
+        cuts = np.tile(empty[of_node[tree]].astype(np.int64), (stop - start, 1))
         leaves = np.zeros((stop - start, inner + 1, classes), dtype=np.uint32)
-        grow(Ground(codes, line[tree], logs, bins, classes, depth), group, 0, 0, cuts, leaves)
-        finish(cuts, leaves, of_node[tree], ladder, found[tree, start:stop])
+        own = np.ascontiguousarray(scales[start:stop])
+        ground = Ground(codes, line[tree], logs, bins, classes, depth, own, near, extra[used])
+        grow(ground, group, 0, 0, cuts, leaves)
+        finish(cuts, leaves, of_node[tree], ladder, own, share_of == "world", found[tree, start:stop])
 
     on_all_cores(place, range(len(used)))
     on_all_cores(plant, [(tree, start) for tree in range(trees) for start in range(0, m, step)])
@@ -112,6 +134,43 @@ def counted_logs(n: int) -> npt.NDArray[np.int64]:
     """
     k = np.arange(1.0, n + 1)
     return np.concatenate([[0], np.rint(SCALE * k * np.log(k)).astype(np.int64)])
+
+
+def class_scales(totals: npt.NDArray[Any], class_weight: npt.ArrayLike | str | None, n: int) -> npt.NDArray[np.uint32]:
+    """`(m, classes)`: what a row of each class counts in each world, as a whole number, from the world's class counts.
+
+    A pool of `n` rows counts up to a million, or up to 4 `n`: weights are rounded to that, "balanced" ones down.
+    """
+    count = totals.astype(np.int64)
+    most = max(2**20, 4 * n)
+    if class_weight is None:
+        return np.ones(count.shape, dtype=np.uint32)
+    if isinstance(class_weight, str):
+        checks.choice(("balanced",), class_weight=class_weight)
+        return np.maximum(1, most // (count.shape[1] * np.maximum(count, 1))).astype(np.uint32)
+    weight = np.asarray(class_weight, dtype=np.float64)
+    if weight.shape != count.shape[1:] or not np.isfinite(weight).all() or weight.min() < 0 or not weight.any():
+        raise InputError("class_weight must hold a number for each class, not below 0 and not all 0")
+    return np.tile(np.rint(weight / weight.max() * (most // n)).astype(np.uint32), (len(count), 1))
+
+
+def steadied(
+    smoothing: float, penalties: npt.ArrayLike | None, shape: tuple[int, int], size: int, classes: int
+) -> tuple[int, npt.NDArray[np.int64]]:
+    """The weight of neighbours, and each threshold's penalty (no columns where there is none), as whole numbers."""
+    checks.probability(smoothing=smoothing)
+    if penalties is None:
+        extra = np.zeros((shape[0], 0), dtype=np.int64)
+    else:
+        given = np.asarray(penalties, dtype=np.float64)
+        if given.shape != shape or not np.isfinite(given).all() or given.min() < 0:
+            raise InputError("penalties must be finite numbers from 0, one for each of the thresholds")
+        if given.max() * SCALE * WHOLE >= 2.0**61:
+            raise InputError("penalties are so high that no threshold but the lowest is ever chosen: lower them")
+        extra = np.rint(given * (SCALE * WHOLE)).astype(np.int64)
+    if (smoothing or penalties is not None) and 2 * WHOLE * SCALE * size * math.log(classes + 1) >= 2.0**61:
+        raise InputError("too many rows for smoothing and penalties: leave them out; large worlds need neither")
+    return round(smoothing * WHOLE), extra
 
 
 def _batch(m: int, n: int, trees: int) -> int:

@@ -127,7 +127,7 @@ def information_budget(caps: Sequence[Cap], rate: float, m: int) -> float:
     low, high = 0.0, 1e-9
     while kept(high):
         low, high = high, 4 * high
-    while high - low > 1e-9 * high:
+    while high - low > 1e-5 * high:
         middle = (low + high) / 2
         low, high = (middle, high) if kept(middle) else (low, middle)
     return low
@@ -163,6 +163,9 @@ def _(cap: Membership, rate: float, m: int) -> float:
 @proves("exact-membership")
 def _(cap: Membership, seen: Observed, bound: Bound) -> float:
     sampled = 1.0 if seen.units is None else float(bound(seen.units.balanced).max())
+    # KL(Bern(a) || Bern(1/2)) <= (2a - 1)^2: where that already leaves more room, the root is not worth its time.
+    if sampled <= 0.5 + math.sqrt(seen.mi_ceiling) / 2:
+        return sampled
     return min(sampled, balanced_by_information(seen.mi_ceiling, seen.rate))
 
 

@@ -1,4 +1,5 @@
-"""The three ways to a release: `exact` (finite worlds), `confidence` (a fresh world), `empirical` (for comparison).
+"""The ways to a release: `exact` (finite worlds), `confidence` and `individual` (a fresh world), and `empirical` (for
+comparison).
 
 Each turns outputs and caps into a `Mechanism`: something that can make one released vector, and its certificate.
 """
@@ -6,10 +7,12 @@ Each turns outputs and caps into a `Mechanism`: something that can make one rele
 from leakcap.modes.finite import OneOfTheWorlds, exact
 from leakcap.modes.fresh import FreshWorld, confidence
 from leakcap.modes.information import budget_for
+from leakcap.modes.one_person import FreshHalf, individual, membership_caps
 from leakcap.modes.record import Mechanism, Settings
 from leakcap.modes.stopping import StoppingRule, empirical
 
 __all__ = [
+    "FreshHalf",
     "FreshWorld",
     "Mechanism",
     "OneOfTheWorlds",
@@ -19,4 +22,6 @@ __all__ = [
     "confidence",
     "empirical",
     "exact",
+    "individual",
+    "membership_caps",
 ]

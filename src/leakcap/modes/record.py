@@ -15,7 +15,17 @@ from leakcap.cores import Machine
 from leakcap.leakage.measures import prior
 from leakcap.noise import Noise, Randomness
 
-__all__ = ["ASSUMPTIONS", "NOT_PROMISED", "POOL_PUBLIC", "Draw", "Mechanism", "Rerun", "Settings", "capped_figures"]
+__all__ = [
+    "ASSUMPTIONS",
+    "COLLUSION",
+    "NOT_PROMISED",
+    "POOL_PUBLIC",
+    "Draw",
+    "Mechanism",
+    "Rerun",
+    "Settings",
+    "capped_figures",
+]
 
 Floats = npt.NDArray[np.float64]
 Rerun = Callable[[npt.NDArray[np.bool_]], "Floats | None"]  # the answer in a world, None where there is none
@@ -56,13 +66,16 @@ POOL_PUBLIC = (
     "Need not be hidden, because the promise holds against attackers who know it: the mean answer over worlds, and the "
     "shape and scale of the noise.",
 )
+COLLUSION = (
+    "Attackers who learn from elsewhere who took part do better: the figures for attackers who know participants say "
+    "how much."
+)
 NOT_PROMISED = (
     "It is not hidden that a person's data are in the pool: the promise is about who of the pool was used.",
     "What the answer says about people in general may be applied to anybody: that is what it is published for.",
     "A second answer from the same data is not covered: each certificate stands alone, and two releases together can "
     "tell more than either of them says.",
-    "Attackers who learn from elsewhere who took part do better: the figures for attackers who know participants say "
-    "how much.",
+    COLLUSION,
     "Nothing else that the custodian lets out is covered: timing, memory use, remarks.",
 )
 ASSUMPTIONS = (

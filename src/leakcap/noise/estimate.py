@@ -17,12 +17,14 @@ from leakcap.leakage.confidence import Floats, Mean
 from leakcap.leakage.measures import information_budget, needs
 from leakcap.noise.calibrate import _candidates, _rough, _Search
 from leakcap.noise.entropy import sampler_distance
+from leakcap.noise.gaussian import Noise
 from leakcap.noise.subspace import Subspace
 from leakcap.worlds import Worlds
 
-__all__ = ["relative_noise"]
+__all__ = ["likely_noise", "relative_noise"]
 
 DRAWS = 2**13  # for every number of worlds alike; repeated estimates then agree to within 2 %
+FEW = 2**11  # where settings are compared that differ by more
 EXPOSED = 512  # units that the search looks at, the most exposed ones
 CLOSE = 1.2  # of the least noise variance by a rough search: shapes that may turn out to be the best
 
@@ -44,23 +46,58 @@ def relative_noise(
     """
     if space.rank == 0:
         return 0.0
+    rough = _rough_searches(space, worlds, caps, seed, shape, floor, machine)
+    close = CLOSE * min(total for _, _, total in rough)
+    least = min(
+        (search.deviations(_refined(search, log_t, DRAWS)) ** 2).sum()
+        for search, log_t, total in rough
+        if total <= close
+    )
+    return float(np.sqrt(least / space.variances.sum()))
+
+
+def likely_noise(
+    space: Subspace,
+    worlds: Worlds,
+    caps: Sequence[Cap],
+    seed: np.random.SeedSequence,
+    shape: str = "best",
+    floor: float = 0.0,
+    machine: Machine = Machine(),  # noqa: B008
+) -> Noise:
+    """About the noise that a calibration would choose: its shape by a rough search, its scale by a few draws."""
+    if space.rank == 0:
+        return Noise(space, np.empty(0), floor)
+    rough = _rough_searches(space, worlds, caps, seed, shape, floor, machine)
+    search, log_t, _ = min(rough, key=lambda found: found[2])
+    return Noise(space.turned(search.turn), search.deviations(_refined(search, log_t, FEW)), floor)
+
+
+def _rough_searches(
+    space: Subspace,
+    worlds: Worlds,
+    caps: Sequence[Cap],
+    seed: np.random.SeedSequence,
+    shape: str,
+    floor: float,
+    machine: Machine,
+) -> list[tuple[_Search, float, float]]:
+    """Every shape that is worth trying, a scale near the one it needs, and its noise variance there."""
     wanted, concrete = needs(caps, worlds)
     slack = entropy_slack(sampler_distance(space.rank, 2**10), worlds.m)
     budget = max(information_budget(concrete, worlds.rate, worlds.m) - slack, 1e-12)
     shared = worlds, concrete, wanted, budget, seed, machine
-    coordinates, variances = space.coordinates, space.variances
+    coordinates = space.coordinates
     rough: list[tuple[_Search, float, float]] = []
-    for turn, noise in _candidates(shape, coordinates, variances, worlds, concrete, wanted):
+    for turn, noise in _candidates(shape, coordinates, space.variances, worlds, concrete, wanted):
         search = _Search(coordinates if turn is None else coordinates @ turn, turn, noise, floor, *shared)
         log_t = _rough(search, np.log(rough[-1][2] / search.shape.sum()) if rough else None)
         rough.append((search, log_t, float((search.deviations(log_t) ** 2).sum())))
-    close = CLOSE * min(total for _, _, total in rough)
-    least = min(_least(search, log_t) for search, log_t, total in rough if total <= close)
-    return float(np.sqrt(least / variances.sum()))
+    return rough
 
 
-def _least(search: _Search, log_t: float) -> float:
-    """The least noise variance of one shape, from a scale near it."""
+def _refined(search: _Search, log_t: float, draws: int) -> float:
+    """The least scale of one shape, from one near it."""
     m, n, chosen = search.worlds.m, search.worlds.n, None
     if search.wanted.units and n > 2 * EXPOSED:
         seen = search.observe(log_t, 1024).units
@@ -69,9 +106,9 @@ def _least(search: _Search, log_t: float) -> float:
     step = COARSEST if grid_step(search.points(log_t), m, n) else None
 
     def gap(at: float) -> float:
-        return search.gap(search.observe(at, DRAWS, chosen, step), _estimate)
+        return search.gap(search.observe(at, draws, chosen, step), _estimate)
 
-    return float((search.deviations(search.root(gap, log_t, 0.002)) ** 2).sum())
+    return search.root(gap, log_t, 0.002)
 
 
 def _estimate(mean: Mean) -> Floats:

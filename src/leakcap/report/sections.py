@@ -121,7 +121,7 @@ def details(cert: Certificate) -> str:
     return "\n".join(
         (
             section("What the attacker can do", attack_table(cert), _caps(cert), anchor="attacks"),
-            section("In pictures", f'<div class="pictures">{leakage_picture(cert)}{roc_picture(cert)}</div>'),
+            section("In pictures", f'<div class="pictures">{_pictures(cert)}</div>'),
             section("Attackers who already know some participants", *_collusion(cert)),
             section("What leaves without noise", paragraph(wording.unnoised(cert))),
             section("Known about the whole pool", *_listed(cert.pool_public, "It says nothing about who took part.")),
@@ -135,16 +135,25 @@ def details(cert: Certificate) -> str:
     )
 
 
+def _pictures(cert: Certificate) -> str:
+    """Success at any question, where it is bounded, and at recognising participants."""
+    return roc_picture(cert) if cert.mode == "individual" else leakage_picture(cert) + roc_picture(cert)
+
+
 def attack_table(cert: Certificate) -> str:
     """What an attacker may try, without the release and with it."""
     rows = [
         (text(_spaced(what[:1].upper() + what[1:])), bound(before), f"<b>{bound(after)}</b>")
         for what, before, after in wording.rows(cert)
     ]
+    heads = ("What the best attacker may try", "before", f"after, {at_most(cert)}")
+    if cert.mode == "individual":
+        rows.append(("Anything else, also about many people together", "", "<b>not bounded</b>"))
+        return table(heads, rows, "attacks")
     rows.append(
         ("Information about the secret, in nats (1 nat is 1.44 yes-or-no answers)", "0", f"<b>{_nats(cert)}</b>")
     )
-    return table(("What the best attacker may try", "before", f"after, {at_most(cert)}"), rows, "attacks") + paragraph(
+    return table(heads, rows, "attacks") + paragraph(
         "“Any question” is a ceiling for the most favourable question that anybody could invent, also about many "
         "people together. About one person named in advance, the first line counts.",
         "small",

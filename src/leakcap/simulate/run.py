@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from leakcap import checks
 from leakcap.errors import InputError, OutputError
-from leakcap.kernels import kernel_of
+from leakcap.kernels import kernel_of, tolerance_of
 from leakcap.simulate.checkpoint import Checkpoint
 from leakcap.simulate.executors import Serial, workers_for
 from leakcap.simulate.progress import Forecast, Progress, Watcher, ignore
@@ -24,7 +24,6 @@ from leakcap.simulate.structure import Node, Vector
 from leakcap.simulate.task import Form, Ground, Part, Task, of_form
 from leakcap.worlds import Units, Worlds
 
-AGREED = 1e-9  # kernels and functions may differ by rounding
 CHUNK = 0.5  # seconds of work in a task: little overhead, and smooth progress
 SHORT = 2.0  # seconds of work for which no processes are started unless asked for
 __all__ = ["Outputs", "Simulation", "run_worlds", "stored_outputs"]
@@ -193,8 +192,8 @@ class Simulation:
             return None
         agrees = rows.shape == (worlds.m, node.size())
         if agrees and pair is not None:
-            apart = np.abs(rows[_pair(worlds.m)] - pair)
-            agrees = bool((apart <= AGREED * np.maximum(np.abs(pair), np.abs(rows).max(axis=0))).all())
+            apart, agreed = np.abs(rows[_pair(worlds.m)] - pair), tolerance_of(self._task.fn)
+            agrees = bool((apart <= agreed * np.maximum(np.abs(pair), np.abs(rows).max(axis=0))).all())
         if not agrees:
             raise OutputError("the kernel and the function give different answers: see leakcap.testing.check_kernel")
         return np.ascontiguousarray(rows, dtype=np.float64), time.perf_counter() - started

@@ -29,6 +29,11 @@ class Worlds:
     paired: bool
     design: str
 
+    @staticmethod
+    def everybody(n: int) -> Worlds:
+        """One world, of all units: in it a kernel gives what a plain fit gives."""
+        return Worlds(np.packbits(np.ones((1, n), dtype=np.bool_), axis=1), n, Fraction(1), False, "everybody")
+
     @property
     def m(self) -> int:
         return len(self.packed)

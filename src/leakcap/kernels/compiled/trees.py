@@ -14,8 +14,9 @@ import numpy as np
 
 from leakcap.compiled import compiled
 from leakcap.kernels.compiled.bits import gather_bits, ones, turned_place
+from leakcap.kernels.trees import WHOLE
 
-__all__ = ["Ground", "finish", "grow"]
+__all__ = ["Ground", "Group", "finish", "grow"]
 
 # What serving a group of worlds costs beside the passes over its rows, one for each world: so many more of them for
 # putting the rows in order, and so many passes over a single row for all small things. Measured, and without
@@ -33,6 +34,9 @@ class Ground(NamedTuple):
     bins: int
     classes: int
     depth: int
+    scales: Any  # (worlds, classes): what a row of each class counts in each world, as a whole number
+    near: int  # weight of the two neighbours of a cut, in multiples of 1 / WHOLE
+    penalties: Any  # (features, bins - 1): what each cut costs by itself; no columns where all are free
 
 
 class Cells(NamedTuple):
@@ -111,30 +115,24 @@ def _cells(ends, bins, classes):  # type: ignore[no-untyped-def]
 
 
 @compiled(set())
-def _best_cut(words, cells, total, logs, heads, counts, parts):  # type: ignore[no-untyped-def]
+def _best_cut(words, cells, total, scale, logs, heads, counts, parts):  # type: ignore[no-untyped-def]
     """The last cell to the left of one world's best cut, the first of equals; -1 for a cut below all rows.
 
     `counts[k]` becomes how many rows of its class there are up to cell `k`; the entry after the last stays 0.
     """
-    n = np.uint32(0)
-    for b in range(len(words)):
-        heads[b] = n
-        n += np.uint32(ones(words[b]))
-    both = np.int64(0)
-    for c in range(len(total)):
-        parts[c] = logs[total[c]]
-        both += parts[c]
+    n, both = _whole(words, total, scale, logs, heads, parts)
     best, least = np.int64(-1), logs[n] - both
     if cells.bins[0] == 0:  # then the lowest cut has rows to its left
         least = np.int64(2**62)
-    left = np.uint32(0)
+    left, passed = np.uint32(0), np.uint32(0)
     for k in range(len(cells.ends)):
         b, c = cells.blocks[k], cells.kinds[k]
         here = np.uint32(heads[b] + np.uint32(ones(words[b] << cells.shifts[k])))
-        mine = np.uint32(counts[cells.before[k]] + (here - left))
+        mine = np.uint32(counts[cells.before[k]] + (here - passed))
         counts[k] = mine
-        left = here
-        part = logs[mine] + logs[np.uint32(total[c] - mine)]
+        left = np.uint32(left + (here - passed) * scale[c])
+        passed = here
+        part = logs[np.uint32(mine * scale[c])] + logs[np.uint32((total[c] - mine) * scale[c])]
         both += part - parts[c]
         parts[c] = part
         if cells.closes[k]:
@@ -145,12 +143,70 @@ def _best_cut(words, cells, total, logs, heads, counts, parts):  # type: ignore[
 
 
 @compiled(set())
-def _cut(words, cells, group, logs):  # type: ignore[no-untyped-def]
+def _whole(words, total, scale, logs, heads, parts):  # type: ignore[no-untyped-def]
+    """All that a world's rows count, and the logarithms of its classes, added; `heads` and `parts` are filled."""
+    n = np.uint32(0)
+    for b in range(len(words)):
+        heads[b] = n
+        n += np.uint32(ones(words[b]))
+    n, both = np.uint32(0), np.int64(0)
+    for c in range(len(total)):
+        n += np.uint32(total[c] * scale[c])
+        parts[c] = logs[np.uint32(total[c] * scale[c])]
+        both += parts[c]
+    return n, both
+
+
+@compiled(set())
+def _steady_cut(words, cells, total, scale, logs, heads, counts, parts, near, penalties, costs):  # type: ignore[no-untyped-def]
+    """The same with neighbours and penalties: the bin below the best cut, then the last cell to its left.
+
+    `costs[b + 1]` becomes the entropy of the cut above bin `b`; before the first and after the last stands that of
+    rows which are not cut at all.
+    """
+    n, both = _whole(words, total, scale, logs, heads, parts)
+    uncut = logs[n] - both
+    many = len(costs) - 2
+    costs[0] = costs[many + 1] = cost = uncut
+    left, passed = np.uint32(0), np.uint32(0)
+    filled = np.int64(1)
+    for k in range(len(cells.ends)):
+        reach = min(cells.bins[k], many) + 1
+        for cut in range(filled, reach):  # above bins without rows: the same rows as below them
+            costs[cut] = cost
+        filled = max(filled, reach)
+        b, c = cells.blocks[k], cells.kinds[k]
+        here = np.uint32(heads[b] + np.uint32(ones(words[b] << cells.shifts[k])))
+        mine = np.uint32(counts[cells.before[k]] + (here - passed))
+        counts[k] = mine
+        left = np.uint32(left + (here - passed) * scale[c])
+        passed = here
+        part = logs[np.uint32(mine * scale[c])] + logs[np.uint32((total[c] - mine) * scale[c])]
+        both += part - parts[c]
+        parts[c] = part
+        if cells.closes[k]:
+            cost = logs[left] + logs[np.uint32(n - left)] - both
+    for cut in range(filled, many + 1):
+        costs[cut] = cost
+    best, least = np.int64(0), np.int64(2**62)
+    for cut in range(many):
+        cost = (WHOLE - near) * costs[cut + 1] + near * (costs[cut] + costs[cut + 2])
+        if len(penalties):
+            cost += penalties[cut]
+        if cost < least:
+            best, least = np.int64(cut), cost
+    return best, np.searchsorted(cells.bins, best + 1) - 1
+
+
+@compiled(set())
+def _cut(words, cells, group, ground, node):  # type: ignore[no-untyped-def]
     """For every world, the bin below its cut and the class counts there."""
     worlds, classes = group.totals.shape
     many = len(cells.ends)
     heads, parts = np.empty(words.shape[1], np.uint32), np.empty(classes, np.int64)
     counts = np.zeros(many + 1, np.uint32)
+    costs = np.empty(ground.bins + 1, np.int64)
+    penalties = ground.penalties[ground.nodes[node]]
     bins, lefts = np.zeros(worlds, np.int64), np.zeros((worlds, classes), np.uint32)
     latest = np.full((many + 1, classes), np.uint32(many))  # the last cell of each class before this one
     for k in range(many):
@@ -158,9 +214,15 @@ def _cut(words, cells, group, logs):  # type: ignore[no-untyped-def]
             latest[k + 1, c] = latest[k, c]
         latest[k + 1, cells.kinds[k]] = k
     for w in range(worlds):
-        k = _best_cut(words[w], cells, group.totals[w], logs, heads, counts, parts)
-        if k >= 0:
-            bins[w] = cells.bins[k]
+        total, scale = group.totals[w], ground.scales[group.who[w]]
+        if ground.near or len(penalties):
+            bins[w], k = _steady_cut(
+                words[w], cells, total, scale, ground.logs, heads, counts, parts, ground.near, penalties, costs
+            )
+        else:
+            k = _best_cut(words[w], cells, total, scale, ground.logs, heads, counts, parts)
+            if k >= 0:
+                bins[w] = cells.bins[k]
         for c in range(classes):
             lefts[w, c] = counts[latest[k + 1, c]]
     return bins, lefts
@@ -235,14 +297,15 @@ def _within(bins, lowest, highest):  # type: ignore[no-untyped-def]
 def grow(ground, group, node, level, cuts, leaves):  # type: ignore[no-untyped-def]
     """Grow what is below `node` in all worlds of a group: `cuts[w, node]` is the bin below the cut.
 
-    `leaves[w]` are the class counts of the leaves. Both must be 0 at first: that is what nodes without rows get.
+    `leaves[w]` are the class counts of the leaves, 0 at first. What is in `cuts` at first is what nodes without rows
+    keep.
     """
     bins, classes = ground.bins, ground.classes
     ordered, at, all_ends = _order(ground.codes[ground.nodes[node]], group.rows, bins * classes)
     words = np.empty((len(group.words), len(at) >> 6), np.uint64)
     gather_bits(group.words, at, words)
     cells = _cells(all_ends, bins, classes)
-    below, lefts = _cut(words, cells, group, ground.logs)
+    below, lefts = _cut(words, cells, group, ground, node)
     tally = np.zeros(bins, np.int64)
     for w in range(len(below)):
         cuts[group.who[w], node] = below[w]
@@ -269,7 +332,7 @@ def grow(ground, group, node, level, cuts, leaves):  # type: ignore[no-untyped-d
 
 
 @compiled(set())
-def finish(cuts, leaves, nodes, thresholds, out):  # type: ignore[no-untyped-def]
+def finish(cuts, leaves, nodes, thresholds, scales, of_world, out):  # type: ignore[no-untyped-def]
     """`out[w]`: the thresholds of one tree's nodes, then the class shares of its leaves."""
     inner, classes = len(nodes), leaves.shape[2]
     counts, sizes = np.empty((2 * inner + 1, classes), np.int64), np.zeros(2 * inner + 1, np.int64)
@@ -279,11 +342,16 @@ def finish(cuts, leaves, nodes, thresholds, out):  # type: ignore[no-untyped-def
         for a in range(2 * inner, -1, -1):
             sizes[a] = 0
             for c in range(classes):
-                counts[a, c] = leaves[w, a - inner, c] if a >= inner else counts[2 * a + 1, c] + counts[2 * a + 2, c]
+                if a >= inner:
+                    counts[a, c] = np.int64(leaves[w, a - inner, c]) * np.int64(scales[w, c])
+                else:
+                    counts[a, c] = counts[2 * a + 1, c] + counts[2 * a + 2, c]
                 sizes[a] += counts[a, c]
         for leaf in range(inner + 1):
             a = inner + leaf
-            while a and sizes[a] == 0:
+            while a and sizes[a] == 0 and not of_world:
                 a = (a - 1) // 2
+            size = sizes[0] if of_world else sizes[a]
+            equal = 1 / (classes * (inner + 1)) if of_world else 1 / classes
             for c in range(classes):
-                out[w, inner + leaf * classes + c] = counts[a, c] / sizes[a] if sizes[a] else 1 / classes
+                out[w, inner + leaf * classes + c] = counts[a, c] / size if size else equal

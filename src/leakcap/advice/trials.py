@@ -1,0 +1,114 @@
+"""One setting, tried out: answers in some worlds, about the noise they need, and what releases would be worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.advice.offers import Variant
+from leakcap.caps import Cap
+from leakcap.errors import InputError
+from leakcap.modes import Settings
+from leakcap.noise import GRID, Noise, Seeded, released_vector, subspace
+from leakcap.noise.estimate import likely_noise
+from leakcap.simulate import Node, Outputs, Pool, Simulation, rebuild
+from leakcap.worlds import Units, Worlds
+
+__all__ = ["Again", "Judge", "Trial", "Trials", "relative_error", "scored"]
+
+Floats = npt.NDArray[np.float64]
+Judge = Callable[[Node, Floats], float]  # what a released vector is worth
+
+
+@dataclass(frozen=True, eq=False)
+class Again:
+    """All it takes to run the function of a plan in other worlds, or another function on the same rows."""
+
+    fn: Callable[..., Any]
+    pool: Pool
+    units: Units
+    drop: frozenset[str]
+    backend: str | None
+    workers: int | None
+    device: str | None
+
+    def run(self, worlds: Worlds, variant: Variant | None = None) -> Outputs:
+        """The answers in these worlds."""
+        fn, pool, drop = self.fn, self.pool, self.drop
+        if variant is not None:
+            fn, pool, drop = variant.fn, Pool(variant.data), frozenset(variant.drop)
+        with Simulation(fn, pool, self.units, drop, self.backend, self.workers, device=self.device) as running:
+            running.add(worlds)
+            return running.outputs()
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Scores of simulated releases of one setting; `plain` is their mean without noise."""
+
+    noise: Noise
+    scores: Floats
+    plain: float
+    worlds: int
+
+    @property
+    def mean(self) -> float:
+        return float(self.scores.mean())
+
+    @property
+    def lost(self) -> float:
+        """What the noise costs."""
+        return max(self.plain - self.mean, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """How settings are tried: all under the same caps and with the same random numbers."""
+
+    caps: Sequence[Cap]
+    settings: Settings
+    releases: int
+    seed: int
+
+    def of(self, outputs: Outputs, worlds: Worlds, judge: Judge, **changed: Any) -> Trial:
+        """A setting with these answers; `changed` are settings of the noise."""
+        settings = replace(self.settings, **changed)
+        space = subspace(outputs.table, settings.weights, settings.machine.memory)
+        seed = np.random.SeedSequence(self.seed)  # anew: a seed sequence remembers what it has given away
+        noise = likely_noise(space, worlds, self.caps, seed, settings.shape, settings.floor, settings.machine)
+        return self.with_noise(noise, outputs, judge)
+
+    def with_noise(self, noise: Noise, outputs: Outputs, judge: Judge) -> Trial:
+        """The same for noise that is known."""
+        node, coordinates = outputs.node, noise.space.coordinates
+        noised, plain = np.empty(self.releases), np.empty(self.releases)
+        for i, seed in enumerate(np.random.SeedSequence(self.seed).generate_state(self.releases)):
+            source = Seeded(int(seed))  # its own for each release: both sides of a comparison see the same luck
+            secret = source.below(len(coordinates))
+            noised[i] = judge(node, released_vector(noise, coordinates[secret], GRID, source))
+            plain[i] = judge(node, outputs.table[secret])
+        if not np.isfinite(noised).all() or not np.isfinite(plain).all():
+            raise InputError("score must give a finite number for every release: higher is better")
+        return Trial(noise, noised, float(plain.mean()), len(coordinates))
+
+
+def scored(score: Callable[[Any], float], build: Callable[[Any], Any]) -> Judge:
+    """Judges what is made of a released value."""
+    return lambda node, vector: float(score(build(rebuild(node, vector))))
+
+
+def relative_error(outputs: Outputs, scale: Floats) -> Judge:
+    """Minus the root-mean-square error against the answer on the whole pool, relative to the size of that.
+
+    `scale` says how much an error in each output counts.
+    """
+    centre = outputs.table.mean(axis=0)
+    wanted = centre if outputs.whole_pool is None else np.asarray(outputs.whole_pool)
+    size = float(np.linalg.norm(wanted * scale)) or float(np.linalg.norm((outputs.table - centre) * scale))
+    if size == 0:
+        return lambda node, vector: -float(np.linalg.norm((vector - wanted) * scale))
+    return lambda node, vector: -float(np.linalg.norm((vector - wanted) * scale)) / size

@@ -1,0 +1,233 @@
+"""Private linear classifiers: logistic regression and support vector machines."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn import linear_model, svm
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import check_classification_targets
+
+from leakcap import kernels
+from leakcap.errors import InputError
+from leakcap.estimators.base import COMMON, Mechanism, PrivateEstimator, Rows, Utility, checked_weight, validated
+from leakcap.estimators.coordinates import Coordinates
+from leakcap.kernels.logistic import ABSENT, logistic
+from leakcap.kernels.svm import linear_svm
+from leakcap.worlds import Units, Worlds
+
+__all__ = ["LinearSVC", "LogisticRegression", "PrivateClassifier"]
+
+Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.intp]
+
+
+@dataclass(eq=False, repr=False)
+class PrivateClassifier(ClassifierMixin, PrivateEstimator):
+    """What private classifiers share; their classes are those of the whole pool."""
+
+    def predict(self, X: Any) -> Any:
+        """The class of each row, by the released model."""
+        return self._asked("predict", X)
+
+    def _rows(self, X: Any, y: Any, weight: Any) -> Rows:
+        features, target = validated(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        check_classification_targets(target)
+        classes, codes = np.unique(target, return_inverse=True)
+        if len(classes) < 2:
+            raise InputError("the classifier needs rows of 2 classes at least, and y holds 1 class")
+        return Rows(features, codes, classes, checked_weight(weight, features))
+
+    def _accuracy(self, rows: Rows) -> Utility:
+        features, codes, classes = rows.features[rows.some], rows.target, rows.classes
+        assert codes is not None and classes is not None
+        right, most = classes[codes[rows.some]], np.bincount(codes).max() / len(codes)
+        return Utility("accuracy", lambda made: float((made.predict(features) == right).mean()), float(most))
+
+
+@dataclass(eq=False, repr=False)
+class _Linear(PrivateClassifier):
+    C: float = 1.0
+    _: KW_ONLY
+    class_weight: Any = None
+    fit_intercept: bool = True
+    max_iter: int = 1000
+    tol: float = 1e-4
+
+    def decision_function(self, X: Any) -> Any:
+        """Scores: of the second class where there are two, otherwise of each class."""
+        return self._asked("decision_function", X)
+
+    def _plain(self) -> Any:
+        raise NotImplementedError
+
+    def _kernel(self) -> Callable[..., Any] | None:
+        """The fit in all worlds at once, where it serves these parameters."""
+        raise NotImplementedError
+
+    def _mechanism(self, rows: Rows) -> Mechanism:
+        features, codes, classes = rows.features, rows.target, rows.classes
+        assert classes is not None
+        coordinates, served = Coordinates.of(features), self._kernel()
+        answer: Callable[..., Any]
+        data: tuple[Any, ...] = (features, codes)
+        if served is not None and rows.weight is None and self.class_weight is None and self.fit_intercept:
+            answer = functools.partial(served, classes=len(classes), coordinates=coordinates)
+        else:
+            settings = {"plain": self._coded_plain(), "classes": len(classes), "coordinates": coordinates}
+            answer, data = functools.partial(_plain_fit, **settings), (*data, self._weight(rows))
+        return Mechanism(
+            answer,
+            data,
+            functools.partial(_build, plain=self._plain(), classes=classes, coordinates=coordinates),
+            self._accuracy(rows),
+            ("The coordinates of the noise: means and covariances of the columns.", "The classes that occur."),
+        )
+
+    def _coded_plain(self) -> Any:
+        """The plain estimator for classes that are numbers, whose given weights are in the rows' own."""
+        return self._plain().set_params(class_weight="balanced" if self.class_weight == "balanced" else None)
+
+    def _weight(self, rows: Rows) -> Floats:
+        assert rows.target is not None and rows.classes is not None
+        ones = np.ones(len(rows.features)) if rows.weight is None else rows.weight
+        if not isinstance(self.class_weight, dict):
+            return ones
+        return ones * np.array([self.class_weight.get(one, 1.0) for one in rows.classes.tolist()])[rows.target]
+
+
+@dataclass(eq=False, repr=False)
+class LinearSVC(_Linear):
+    __doc__ = f"""scikit-learn's `LinearSVC` (squared hinge loss) with private weights.
+
+    Args:
+        C: inverse strength of the penalty. A smaller one needs less noise.
+        class_weight: None, a dict, or "balanced": in each world by its own counts.
+        intercept_scaling: size of the column whose weight is the intercept.
+    {COMMON}"""
+
+    _: KW_ONLY
+    intercept_scaling: float = 1.0
+
+    def _plain(self) -> Any:
+        return svm.LinearSVC(
+            C=self.C,
+            class_weight=self.class_weight,
+            fit_intercept=self.fit_intercept,
+            intercept_scaling=self.intercept_scaling,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            dual=False,
+        )
+
+    def _kernel(self) -> Callable[..., Any]:
+        return functools.partial(_svm, C=self.C, intercept_scaling=self.intercept_scaling)
+
+
+@dataclass(eq=False, repr=False)
+class LogisticRegression(_Linear):
+    __doc__ = f"""scikit-learn's `LogisticRegression` (L2 penalty) with private coefficients.
+
+    Args:
+        C: inverse strength of the penalty. A smaller one needs less noise.
+        class_weight: None, a dict, or "balanced": in each world by its own counts.
+    {COMMON}"""
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of the classes, by the released model."""
+        return self._asked("predict_proba", X)
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Their logarithms."""
+        return self._asked("predict_log_proba", X)
+
+    def _plain(self) -> Any:
+        return linear_model.LogisticRegression(
+            C=self.C,
+            class_weight=self.class_weight,
+            fit_intercept=self.fit_intercept,
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
+
+    def _kernel(self) -> Callable[..., Any]:
+        return functools.partial(_logistic, C=self.C)
+
+
+def _all_svm(
+    data: tuple[Any, ...], units: Units, worlds: Worlds, *, classes: int, coordinates: Coordinates, **settings: Any
+) -> Floats:
+    features, codes = data
+    found = linear_svm(features, codes, worlds.over_rows(units), classes=np.arange(classes), **settings)
+    return coordinates.encode(found[:, :, :-1], found[:, :, -1]).reshape(worlds.m, -1)
+
+
+def _all_logistic(
+    data: tuple[Any, ...], units: Units, worlds: Worlds, *, classes: int, coordinates: Coordinates, **settings: Any
+) -> Floats:
+    features, codes = data
+    found = logistic(features, codes, worlds.over_rows(units), classes=np.arange(classes), **settings)
+    return coordinates.encode(found[:, :, :-1], found[:, :, -1]).reshape(worlds.m, -1)
+
+
+@kernels.offers(_all_svm, tolerance=1e-4)
+def _svm(features: Floats, codes: Numbers, *, classes: int, **settings: Any) -> dict[str, Floats]:
+    n = len(features)
+    found = _all_svm((features, codes), Units.of(n, None), Worlds.everybody(n), classes=classes, **settings)
+    return {"scores": found.reshape(_lines(classes), -1)}
+
+
+@kernels.offers(_all_logistic, tolerance=1e-4)
+def _logistic(features: Floats, codes: Numbers, *, classes: int, **settings: Any) -> dict[str, Floats]:
+    n = len(features)
+    found = _all_logistic((features, codes), Units.of(n, None), Worlds.everybody(n), classes=classes, **settings)
+    return {"scores": found.reshape(_lines(classes), -1)}
+
+
+def _lines(classes: int) -> int:
+    """Rows of coefficients: two classes share one."""
+    return 1 if classes == 2 else classes
+
+
+def _plain_fit(
+    features: Floats, codes: Numbers, weight: Floats, *, plain: Any, classes: int, coordinates: Coordinates
+) -> dict[str, Floats]:
+    """scikit-learn's fit. A class that the world lacks gets an intercept that rules it out, as in the kernels."""
+    counted = weight > 0
+    features, codes, weight = features[counted], codes[counted], weight[counted]
+    there = np.unique(codes)
+    coefficients, intercept = np.zeros((classes, features.shape[1])), np.full(classes, ABSENT)
+    if len(there) == 1:
+        intercept[there] = 0.0
+    elif len(there) > 1:
+        made = type(plain)(**plain.get_params())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            made.fit(features, codes, sample_weight=weight)
+        if len(there) == 2:
+            half = 1 if classes == 2 else 2
+            lines, base = np.concatenate([-made.coef_, made.coef_]) / half, np.ravel(made.intercept_) / half
+            coefficients[there], intercept[there] = lines, np.concatenate([-base, base])
+        else:
+            coefficients[there], intercept[there] = made.coef_, made.intercept_
+    if classes == 2:
+        single = len(there) == 1
+        coefficients = coefficients[1:]
+        intercept = np.array([-ABSENT if there[0] == 1 else ABSENT]) if single else intercept[1:]
+    return {"scores": coordinates.encode(coefficients, intercept)}
+
+
+def _build(value: dict[str, Floats], *, plain: Any, classes: npt.NDArray[Any], coordinates: Coordinates) -> Any:
+    made = type(plain)(**plain.get_params())
+    made.coef_, made.intercept_ = coordinates.decode(value["scores"])
+    if not plain.fit_intercept:
+        made.intercept_ = np.zeros(len(made.intercept_))
+    made.classes_ = classes
+    return made

@@ -1,0 +1,202 @@
+"""Private means, covariances and scalers: all come from sums over the rows of each world."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn import covariance, preprocessing
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+
+from leakcap import kernels
+from leakcap.estimators.base import COMMON, Mechanism, PrivateEstimator, Rows, Utility
+from leakcap.kernels.moments import means, moments, variances
+from leakcap.kernels.sums import masked_sums
+from leakcap.worlds import Units, Worlds
+
+__all__ = ["Covariance", "Mean", "StandardScaler", "psd", "spreads"]
+
+Floats = npt.NDArray[np.float64]
+UNITS = "The unit of the noise in each column: its standard deviation in the whole pool."
+LEAST = 1e-6  # share of the pool's variance, or of the largest, that a noised variance keeps at least
+
+
+class _MeanOf(BaseEstimator):
+    """Holds a released mean."""
+
+    mean_: Floats
+
+
+@dataclass(eq=False, repr=False)
+class Mean(PrivateEstimator):
+    __doc__ = f"""Private column means: `mean_` after `fit(X)`.
+    {COMMON}"""
+
+    def _mechanism(self, rows: Rows) -> Mechanism:
+        scale = spreads(rows.features)
+        answer, data = _answer(_mean, _weighted_mean, rows, scale)
+
+        def build(value: dict[str, Floats]) -> Any:
+            made = _MeanOf()
+            made.mean_ = value["mean"] * scale
+            return made
+
+        wanted = rows.features.mean(axis=0)
+        return Mechanism(answer, data, build, _nearness("mean_", wanted, scale), (UNITS,))
+
+
+@dataclass(eq=False, repr=False)
+class Covariance(PrivateEstimator):
+    __doc__ = f"""Private means and covariances: `location_`, `covariance_` and `precision_`, as scikit-learn's
+    `EmpiricalCovariance` has them, after `fit(X)`. The matrix is the nearest one without negative variances.
+    {COMMON}"""
+
+    def mahalanobis(self, X: Any) -> Any:
+        """Squared distances of rows from the released mean."""
+        return self._asked("mahalanobis", X)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Log-likelihood of rows under the released Gaussian."""
+        return float(self._asked("score", X))
+
+    def get_precision(self) -> Any:
+        """The inverse of the released matrix."""
+        return self._fitted().get_precision()
+
+    def _mechanism(self, rows: Rows) -> Mechanism:
+        scale = spreads(rows.features)
+        answer, data = _answer(_covariance, _weighted_covariance, rows, scale)
+
+        def build(value: dict[str, Floats]) -> Any:
+            made = covariance.EmpiricalCovariance()
+            made.location_ = value["mean"] * scale
+            made._set_covariance(psd(_full(value["products"])) * np.outer(scale, scale))
+            return made
+
+        wanted = rows.features.mean(axis=0)
+        return Mechanism(answer, data, build, _nearness("location_", wanted, scale), (UNITS,))
+
+
+@dataclass(eq=False, repr=False)
+class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
+    __doc__ = f"""scikit-learn's `StandardScaler` with private means and variances.
+    {COMMON}"""
+
+    _: KW_ONLY
+    with_mean: bool = True
+    with_std: bool = True
+
+    def transform(self, X: Any) -> Any:
+        """Rows in released units."""
+        return self._asked("transform", X)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Rows in their own units again."""
+        return self._fitted().inverse_transform(X)
+
+    def _mechanism(self, rows: Rows) -> Mechanism:
+        scale = spreads(rows.features)
+        answer, data = _answer(_scales, _weighted_scales, rows, scale)
+        varies = np.ptp(rows.features, axis=0) > 0
+
+        def build(value: dict[str, Floats]) -> Any:
+            made = preprocessing.StandardScaler(with_mean=self.with_mean, with_std=self.with_std)
+            made.mean_ = value["mean"] * scale
+            made.var_ = np.where(varies, np.maximum(value["variance"], LEAST), 0.0) * scale**2
+            made.scale_ = np.where(varies, np.sqrt(made.var_), 1.0) if self.with_std else None
+            return made
+
+        wanted = rows.features.mean(axis=0)
+        known = (UNITS, "Which columns are constant in the whole pool.")
+        return Mechanism(answer, data, build, _nearness("mean_", wanted, scale), known)
+
+
+def spreads(table: Floats) -> Floats:
+    """Standard deviations of the columns; 1 for constant ones."""
+    found = table.std(axis=0)
+    return np.where(found > 0, found, 1.0)
+
+
+def psd(matrix: Floats) -> Floats:
+    """The nearest symmetric matrix whose eigenvalues are positive: at least a small share of the largest."""
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    return np.asarray(vectors * np.maximum(values, LEAST * max(values[-1], LEAST)) @ vectors.T)
+
+
+def _nearness(name: str, wanted: Floats, scale: Floats) -> Utility:
+    """1 for the pool's own mean, 0 for one that is off by a standard deviation in every column."""
+
+    def score(made: Any) -> float:
+        return float(1 - np.mean(((getattr(made, name) - wanted) / scale) ** 2))
+
+    return Utility("closeness of the mean (1 less the squared error in standard deviations)", score)
+
+
+def _answer(plain: Any, weighted: Any, rows: Rows, scale: Floats) -> tuple[Any, tuple[Any, ...]]:
+    if rows.weight is None:
+        return functools.partial(plain, scale=scale), (rows.features,)
+    return functools.partial(weighted, scale=scale), (rows.features, rows.weight)
+
+
+def _half(products: Floats) -> Floats:
+    """The upper triangle of symmetric matrices, in units in which it has the length of the whole."""
+    above = np.triu_indices(products.shape[-1])
+    return products[..., above[0], above[1]] * np.where(above[0] == above[1], 1.0, np.sqrt(2))
+
+
+def _full(half: Floats) -> Floats:
+    d = int((np.sqrt(8 * len(half) + 1) - 1) / 2)
+    above = np.triu_indices(d)
+    matrix = np.zeros((d, d))
+    matrix[above] = half / np.where(above[0] == above[1], 1.0, np.sqrt(2))
+    return matrix + np.triu(matrix, 1).T
+
+
+def _all_means(data: tuple[Any, ...], units: Units, worlds: Worlds, scale: Floats) -> Floats:
+    return means(data[0] / scale, worlds, units)
+
+
+@kernels.offers(_all_means)
+def _mean(table: Floats, *, scale: Floats) -> dict[str, Floats]:
+    return {"mean": table.mean(axis=0) / scale if len(table) else np.zeros(len(scale))}
+
+
+def _all_covariances(data: tuple[Any, ...], units: Units, worlds: Worlds, scale: Floats) -> Floats:
+    found = moments(data[0] / scale, worlds, units)
+    return np.hstack([found.mean, _half(found.scatter / np.maximum(found.rows, 1)[:, :, None])])
+
+
+@kernels.offers(_all_covariances)
+def _covariance(table: Floats, *, scale: Floats) -> dict[str, Floats]:
+    return _weighted_covariance(table, np.ones(len(table)), scale=scale)
+
+
+def _all_scales(data: tuple[Any, ...], units: Units, worlds: Worlds, scale: Floats) -> Floats:
+    table = data[0] / scale
+    rows = masked_sums(np.ones((len(table), 1)), worlds, units)
+    return np.hstack([means(table, worlds, units), variances(table, worlds, units) * (1 - 1 / np.maximum(rows, 1))])
+
+
+@kernels.offers(_all_scales)
+def _scales(table: Floats, *, scale: Floats) -> dict[str, Floats]:
+    return _weighted_scales(table, np.ones(len(table)), scale=scale)
+
+
+def _weighted_mean(table: Floats, weight: Floats, *, scale: Floats) -> dict[str, Floats]:
+    total = weight.sum()
+    return {"mean": weight @ (table / scale) / total if total > 0 else np.zeros(len(scale))}
+
+
+def _weighted_covariance(table: Floats, weight: Floats, *, scale: Floats) -> dict[str, Floats]:
+    mean = _weighted_mean(table, weight, scale=scale)["mean"]
+    apart = table / scale - mean
+    return {"mean": mean, "products": _half((apart.T * weight) @ apart / max(weight.sum(), np.finfo(float).tiny))}
+
+
+def _weighted_scales(table: Floats, weight: Floats, *, scale: Floats) -> dict[str, Floats]:
+    mean = _weighted_mean(table, weight, scale=scale)["mean"]
+    spread = weight @ (table / scale - mean) ** 2 / max(weight.sum(), np.finfo(float).tiny)
+    return {"mean": mean, "variance": spread}

@@ -1,0 +1,126 @@
+"""Private naive Bayes: shares, means and variances of the classes."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn import naive_bayes
+
+from leakcap import kernels
+from leakcap.estimators.base import COMMON, Mechanism, Rows
+from leakcap.estimators.classification import PrivateClassifier
+from leakcap.kernels.sums import sums_of
+from leakcap.worlds import Units, Worlds
+
+__all__ = ["GaussianNB"]
+
+Floats = npt.NDArray[np.float64]
+LEAST = 1e-3  # share of the pool's variance of a class that a noised variance keeps at least
+
+
+@dataclass(eq=False, repr=False)
+class GaussianNB(PrivateClassifier):
+    __doc__ = f"""scikit-learn's `GaussianNB` with private class shares, means and variances.
+
+    Args:
+        priors: shares of the classes, where they are known; otherwise they are released, too.
+        var_smoothing: share of the largest variance of a column that is added to all variances.
+    {COMMON}"""
+
+    _: KW_ONLY
+    priors: Any = None
+    var_smoothing: float = 1e-9
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of the classes, by the released model."""
+        return self._asked("predict_proba", X)
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Their logarithms."""
+        return self._asked("predict_log_proba", X)
+
+    def _mechanism(self, rows: Rows) -> Mechanism:
+        features, codes, classes = rows.features, rows.target, rows.classes
+        assert codes is not None and classes is not None
+        ones = np.ones(len(features)) if rows.weight is None else rows.weight
+        pool = _Classes.of(features, codes, ones, len(classes))
+        answer = functools.partial(_classes, pool=pool)
+        return Mechanism(
+            answer,
+            (features, codes, ones),
+            functools.partial(_build, pool=pool, classes=classes, priors=self.priors, smoothing=self.var_smoothing),
+            self._accuracy(rows),
+            ("The unit of the noise in each class: means and variances of the whole pool.", "The classes that occur."),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Classes:
+    """Of the whole pool: what a class is like, in the units of which worlds are described."""
+
+    mean: Floats  # (classes, d)
+    variance: Floats
+    largest: float  # variance of a column, of all classes together
+
+    @staticmethod
+    def of(features: Floats, codes: npt.NDArray[np.intp], weight: Floats, count: int) -> _Classes:
+        total = np.bincount(codes, weights=weight, minlength=count)[:, None]
+        share = np.zeros((count, len(codes)))
+        share[codes, np.arange(len(codes))] = weight
+        mean = share @ features / np.maximum(total, np.finfo(float).tiny)
+        spread = share @ (features - mean[codes]) ** 2 / np.maximum(total, np.finfo(float).tiny)
+        least = np.maximum(features.var(axis=0), np.finfo(float).tiny) * 1e-6
+        return _Classes(mean, np.maximum(spread, least), float(features.var(axis=0).max()))
+
+
+def _all_classes(data: tuple[Any, ...], units: Units, worlds: Worlds, pool: _Classes) -> Floats:
+    features, codes, weight = data
+    count, d = pool.mean.shape
+
+    def parts(some: Any) -> Floats:
+        inside = (codes[some, None] == np.arange(count)) * weight[some, None]
+        apart = (features[some] - pool.mean[codes[some]]) / np.sqrt(pool.variance[codes[some]])
+        made = np.concatenate([np.ones((len(apart), 1)), apart, apart**2], axis=1)
+        return np.asarray((inside[:, :, None] * made[:, None]).reshape(len(apart), -1))
+
+    sums = sums_of(parts, count * (1 + 2 * d), worlds, units).reshape(worlds.m, count, -1)
+    return _described(sums).reshape(worlds.m, -1)
+
+
+@kernels.offers(_all_classes)
+def _classes(features: Floats, codes: npt.NDArray[np.intp], weight: Floats, *, pool: _Classes) -> dict[str, Floats]:
+    n, count = len(features), len(pool.mean)
+    found = _all_classes((features, codes, weight), Units.of(n, None), Worlds.everybody(n), pool).reshape(count, -1)
+    return {"classes": found}
+
+
+def _described(sums: Floats) -> Floats:
+    """`(m, classes, 1 + 2 d)`: a class's share of the rows, then means, then variances, both in the pool's units.
+
+    A class that a world lacks is described as the pool's.
+    """
+    d = (sums.shape[2] - 1) // 2
+    total = sums[:, :, :1]
+    there = total > 0
+    rows = np.where(there, total, 1.0)
+    mean = sums[:, :, 1 : 1 + d] / rows
+    spread = np.where(there, np.maximum(sums[:, :, 1 + d :] / rows - mean**2, 0.0), 1.0)
+    return np.concatenate([total / np.maximum(total.sum(axis=1, keepdims=True), 1e-300), mean, spread], axis=2)
+
+
+def _build(
+    value: dict[str, Floats], *, pool: _Classes, classes: npt.NDArray[Any], priors: Any, smoothing: float
+) -> Any:
+    made = naive_bayes.GaussianNB(priors=priors, var_smoothing=smoothing)
+    numbers, d = value["classes"], pool.mean.shape[1]
+    made.theta_ = pool.mean + numbers[:, 1 : 1 + d] * np.sqrt(pool.variance)
+    made.epsilon_ = smoothing * pool.largest
+    made.var_ = np.maximum(numbers[:, 1 + d :], LEAST) * pool.variance + made.epsilon_
+    share = np.maximum(numbers[:, 0], 0.1 / max(len(classes), 10))
+    made.class_prior_ = share / share.sum() if priors is None else np.asarray(priors, dtype=np.float64)
+    made.classes_ = classes
+    return made

@@ -1,0 +1,206 @@
+"""Any scikit-learn estimator, private: it is fitted in every world, and what it has learnt is released with noise."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import has_fit_parameter
+
+from leakcap.errors import InputError, OutputError
+from leakcap.estimators.base import COMMON, Mechanism, PrivateEstimator, Rows, Utility, checked_weight, validated
+
+__all__ = ["DIAGNOSTICS", "Private"]
+
+# How a fit went, not what it learnt: nothing predicts from these, and most vary between worlds.
+DIAGNOSTICS = (
+    "_no_improvement_count",
+    "_optimizer",
+    "_random_state",
+    "best_loss_",
+    "best_validation_score_",
+    "inertia_",
+    "labels_",
+    "loss_",
+    "loss_curve_",
+    "lower_bound_",
+    "lower_bounds_",
+    "n_iter_",
+    "n_samples_",
+    "n_samples_fit_",
+    "n_samples_seen_",
+    "train_score_",
+    "validation_scores_",
+)
+
+
+def _inner_has(name: str) -> Callable[[Any], bool]:
+    def check(self: Private) -> bool:
+        return hasattr(getattr(self, "estimator_", self.estimator), name)
+
+    return check
+
+
+@dataclass(eq=False, repr=False)
+class Private(PrivateEstimator):
+    __doc__ = f"""Any scikit-learn estimator, a pipeline or a search too, with a private fit.
+
+    The fitted numbers of the estimator are released with noise, in `estimator_`. What is no number must be equal in all
+    worlds. A search (`GridSearchCV`) inside chooses anew in every world: the numbers of its winner are released, which
+    one it was is not. Estimators whose form depends on the data, such as trees, neighbours and kernel machines, are
+    refused.
+
+    Args:
+        estimator: to be fitted; it is cloned, never fitted itself.
+        drop: further attributes that are not to be released.
+        weights: how much noise matters in each number, as in `leakcap.plan`.
+    {COMMON}"""
+
+    estimator: Any
+    _: KW_ONLY
+    drop: tuple[str, ...] = ()
+    weights: Any = None
+
+    @available_if(_inner_has("predict"))
+    def predict(self, X: Any) -> Any:
+        """As the wrapped estimator does, with released numbers."""
+        return self._fitted().predict(X)
+
+    @available_if(_inner_has("predict_proba"))
+    def predict_proba(self, X: Any) -> Any:
+        """As the wrapped estimator does, with released numbers."""
+        return self._fitted().predict_proba(X)
+
+    @available_if(_inner_has("predict_log_proba"))
+    def predict_log_proba(self, X: Any) -> Any:
+        """As the wrapped estimator does, with released numbers."""
+        return self._fitted().predict_log_proba(X)
+
+    @available_if(_inner_has("decision_function"))
+    def decision_function(self, X: Any) -> Any:
+        """As the wrapped estimator does, with released numbers."""
+        return self._fitted().decision_function(X)
+
+    @available_if(_inner_has("transform"))
+    def transform(self, X: Any) -> Any:
+        """As the wrapped estimator does, with released numbers."""
+        return self._fitted().transform(X)
+
+    @available_if(_inner_has("inverse_transform"))
+    def inverse_transform(self, X: Any) -> Any:
+        """As the wrapped estimator does, with released numbers."""
+        return self._fitted().inverse_transform(X)
+
+    @available_if(_inner_has("score"))
+    def score(self, X: Any, y: Any = None, **options: Any) -> Any:
+        """As the wrapped estimator does, with released numbers."""
+        return self._fitted().score(X, y, **options)
+
+    @available_if(_inner_has("get_feature_names_out"))
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """As the wrapped estimator does."""
+        return self._fitted().get_feature_names_out(input_features)
+
+    @available_if(_inner_has("set_output"))
+    def set_output(self, *, transform: Any = None) -> Private:
+        """As the wrapped estimator does."""
+        getattr(self, "estimator_", self.estimator).set_output(transform=transform)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Any:
+        """Fit, and transform the same rows by what was released."""
+        return self.fit(X, y, **options).transform(X)  # type: ignore[attr-defined]
+
+    def _publish(self, estimator: Any) -> None:
+        super()._publish(estimator)
+        if hasattr(estimator, "classes_"):  # a pipeline shows those of its last step
+            self.classes_ = estimator.classes_
+
+    def _rows(self, X: Any, y: Any, weight: Any) -> Rows:
+        if not hasattr(self.estimator, "fit"):
+            raise InputError("Private needs an estimator, such as Private(LogisticRegression(), cap=...)")
+        validated(self, X, skip_check_array=True)
+        target = None if y is None else np.asarray(y)
+        found = checked_weight(weight, X)
+        if found is not None and not has_fit_parameter(self.estimator, "sample_weight"):
+            raise InputError(f"{type(self.estimator).__name__} takes no sample_weight")
+        return Rows(X, target, weight=found)
+
+    def _mechanism(self, rows: Rows) -> Mechanism:
+        data = tuple(one for one in (rows.features, rows.target, rows.weight) if one is not None)
+        names = tuple(
+            name
+            for name, one in (("X", rows.features), ("y", rows.target), ("sample_weight", rows.weight))
+            if one is not None
+        )
+        answer = functools.partial(_fit, estimator=self.estimator, names=names)
+        drop = (*DIAGNOSTICS, *self.drop)
+        return Mechanism(answer, data, lambda value: value, self._utility(rows), weights=self.weights, drop=drop)
+
+    def _utility(self, rows: Rows) -> Utility | None:
+        """A try, before anything leaves: what is released must suffice for what the estimator is for."""
+        some = _safe_indexing(rows.features, np.arange(len(rows.features))[rows.some])
+        target = None if rows.target is None else rows.target[rows.some]
+        if is_classifier(self.estimator) and target is not None:
+            most = float(np.unique(target, return_counts=True)[1].max() / len(target))
+            return Utility("accuracy", _tried(lambda made: made.score(some, target)), most)
+        if is_regressor(self.estimator) and target is not None:
+            return Utility("R2", _tried(lambda made: made.score(some, target)))
+        for name in ("transform", "predict"):
+            if hasattr(self.estimator, name):
+                # It only has to run: what it is worth is not known here.
+                return Utility(name, _tried(lambda made: float(len(getattr(made, name)(some)) > 0)), -1.0)  # noqa: B023
+        return None
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import get_tags
+
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        for name in ("estimator_type", "classifier_tags", "regressor_tags", "transformer_tags", "target_tags"):
+            setattr(tags, name, getattr(inner, name))
+        tags.input_tags = inner.input_tags
+        return tags
+
+    @property
+    def _estimator_type(self) -> Any:  # of scikit-learn before 1.6
+        return getattr(self.estimator, "_estimator_type", None)
+
+
+def _tried(score: Callable[[Any], float]) -> Callable[[Any], float]:
+    def trial(made: Any) -> float:
+        try:
+            return float(score(made))
+        except AttributeError as error:
+            missing = error.name
+        raise OutputError(
+            f"what is released does not suffice to predict: {missing!r} is missing. Estimators that keep data or "
+            "compiled objects cannot be released"
+        )
+
+    return trial
+
+
+def _fit(*rows: Any, estimator: Any, names: tuple[str, ...]) -> Any:
+    given = dict(zip(names, rows, strict=True))
+    return _winner(clone(estimator).fit(given.pop("X"), given.pop("y", None), **given), estimator)
+
+
+def _winner(fitted: Any, asked: Any) -> Any:
+    """The estimator without searches: in the place of each, its best one, under the parameters that it was given."""
+    if isinstance(fitted, BaseSearchCV):
+        if not hasattr(fitted, "best_estimator_"):
+            raise InputError("a search inside Private must refit: use refit=True")
+        return _winner(fitted.best_estimator_.set_params(**asked.estimator.get_params(deep=True)), asked.estimator)
+    if isinstance(fitted, Pipeline):
+        inner = dict(asked.steps)
+        fitted.steps = [(name, _winner(step, inner[name])) for name, step in fitted.steps]
+    return fitted

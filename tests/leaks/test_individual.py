@@ -1,0 +1,69 @@
+"""A release of `mode="individual"` shows its grid point and nothing of the half that gave it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import leakcap as lc
+from leakcap.modes import one_person as mode
+from leakcap.noise import GRID
+from tests.leaks.test_public_bytes import JITTERS, X, new_token, public_artefacts
+
+
+class Rigged:
+    """Draws a chosen half, and noise that leads from it to one and the same grid point."""
+
+    def __init__(self, plan: lc.Plan, half: int, jitter: float, point: np.ndarray) -> None:
+        self.half, self.jitter, self.point = half, jitter, point
+        mechanism = plan._mechanism
+        self.start = mechanism.coordinates(mechanism.draw(self)) / mechanism.noise.deviations
+
+    def bits(self) -> np.random.Generator:
+        return np.random.default_rng(self.half)
+
+    def normals(self, size: int) -> np.ndarray:
+        assert size == len(self.start)
+        return (self.point + self.jitter) * GRID - self.start
+
+
+def differing(fn: Any, halves: int = 6) -> tuple[set[str], list[dict[str, bytes]]]:
+    """Public artefacts that are not the same for all secret halves, the released point held fixed; and one release of
+    each of two points."""
+    plan = lc.plan(fn, X, cap=lc.membership(0.7), worlds=64, mode="individual")
+    rank = plan.noise.space.rank
+    telling, plain = set(), []
+    for point in (np.zeros(rank), np.arange(rank) * 17.0 - 5):
+        seen = []
+        for half in range(halves):
+            plan._randomness, plan._token = Rigged(plan, half, JITTERS[half % len(JITTERS)], point), new_token()
+            seen.append(public_artefacts(plan.release()))
+        telling |= {name for name in seen[0] if len({one[name] for one in seen}) > 1}
+        plain.append(seen[0])
+    return telling, plain
+
+
+def test_public_bytes_do_not_depend_on_the_secret_half() -> None:
+    for fn in (lc.stats.mean, lc.stats.sum):
+        telling, (first, second) = differing(fn)
+        assert not telling
+        assert first["pickled release"] != second["pickled release"], "another point is another release"
+
+
+def test_a_planted_leak_in_the_low_digits_is_caught(monkeypatch: Any) -> None:
+    released = mode.released_vector
+
+    def leak(noise: Any, coordinates: np.ndarray, step: float, randomness: Any) -> np.ndarray:
+        return released(noise, coordinates, step, randomness) * (1 + 1e-13 * coordinates[0])
+
+    monkeypatch.setattr(mode, "released_vector", leak)
+    assert "pickled release" in differing(lc.stats.mean)[0]
+
+
+def test_the_certificate_and_the_words_are_complete_before_the_release() -> None:
+    plan = lc.plan(lc.stats.mean, X, cap=lc.membership(0.7), worlds=64, mode="individual")
+    before = plan.certificate.to_json(), str(plan.certificate), str(plan.summary()), repr(plan)
+    released = plan.release()
+    assert (plan.certificate.to_json(), str(plan.certificate), str(plan.summary()), repr(plan)) == before
+    assert released.certificate.to_json() == before[0]
