@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import kernels, loop, masks, noise, rate, scale, start
+from benchmarks import kernels, loop, masks, noise, rate, scale, start, utility
 
 ALL = {
     "kernels": kernels.main,
@@ -15,9 +15,10 @@ ALL = {
     "million": kernels.million,
     "scale": scale.main,
     "start": start.main,
+    "utility": utility.main,
 }
 
-for name in sys.argv[1:] or [one for one in ALL if one not in ("million", "scale")]:
+for name in sys.argv[1:] or [one for one in ALL if one not in ("million", "scale", "utility")]:
     if name not in ALL:
         sys.exit(f"no benchmark {name!r}: choose from {', '.join(ALL)}")
     print(f"\n== {name}: {sys.modules[ALL[name].__module__].__doc__}")

@@ -1,8 +1,8 @@
 """Appendix B.3: how much the paper's noise depends on the draw of the worlds, for 2, 128 and 1,024 of them.
 
-Shown is the sum of the noise variances, |diag(Sigma_B)|_1 = (sum_j sqrt(v_j))^2 / (2 beta), at mutual information 1/2 over
-100 sets of complementary worlds. The paper names no data set; this is Iris. For decision trees it is given for thresholds
-alone, as the paper's code noises them, and with the leaves.
+Shown is the sum of the noise variances, |diag(Sigma_B)|_1 = (sum_j sqrt(v_j))^2 / (2 beta), at mutual information 1/2
+over 100 sets of complementary worlds. The paper names no data set; this is Iris. For decision trees it is given for
+thresholds alone, as the paper's code noises them, and with the leaves.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def spread(study: Study, size: int, sets: int, outputs: slice = slice(None)) -> 
     n, found = len(study.columns[0]), np.empty(sets)
     for i in range(sets):
         worlds = draw_worlds(n, size, np.random.default_rng(i))
-        answers = np.array([study.natural(row) for row in kernel(study.columns, Units.of(n, None), worlds)])
+        planned = np.asarray(kernel(study.columns, Units.of(n, None), worlds))
+        answers = np.array([study.natural(row) for row in planned])
         found[i] = (papers_rule(answers[:, outputs], BUDGET) ** 2).sum()
     return found
 
@@ -53,7 +54,10 @@ def measured(sets: int, sizes: Sequence[int]) -> Iterator[tuple[Any, ...]]:
         for size in sizes:
             found = spread(study, size, sets, outputs)
             low, high = SPREADS.get((said, size), (None, None))
-            print(f"{name}, {size:,} worlds: {found.min():.3g} to {found.max():.3g}; the paper: {low} to {high}", flush=True)
+            print(
+                f"{name}, {size:,} worlds: {found.min():.3g} to {found.max():.3g}; the paper: {low} to {high}",
+                flush=True,
+            )
             yield "B.3", name, size, sets, found.min(), np.median(found), found.max(), low, high
 
 

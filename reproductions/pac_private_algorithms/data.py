@@ -1,9 +1,9 @@
 """The paper's data: split and scaled as its text and its public code say.
 
-The paper says "normalize" without saying how. Columns are brought to 0..1 by the training part's least and largest value
-here, which is what splits "in the range [0, 1]" need, and what gives the baselines that the paper's text states. The
-order before the split is scikit-learn's `shuffle` with seed 0, as in the public code for Iris. What is done by looking at
-the whole training part is pool-public.
+The paper says "normalize" without saying how. Columns are brought to 0..1 by the training part's least and largest
+value here, which is what splits "in the range [0, 1]" need, and what gives the baselines that the paper's text
+states. The order before the split is scikit-learn's `shuffle` with seed 0, as in the public code for Iris. What is
+done by looking at the whole training part is pool-public.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ def arguments(about: str, given: Sequence[str] | None = None) -> argparse.Namesp
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder for the CSV file and the pictures")
     parser.add_argument("--releases", type=int, help="simulated releases for each point (200; the paper has 1,000)")
     parser.add_argument("--worlds", type=int, help="worlds (1,024)")
+    parser.add_argument("--thin", action="store_true", help="membership caps at every second budget: half the time")
     found = parser.parse_args(given)
     found.out.mkdir(parents=True, exist_ok=True)
     return found
@@ -34,7 +35,8 @@ def settings_of(options: argparse.Namespace) -> Settings:
     if options.quick:
         return Settings.quick(options.releases)
     plain = Settings()
-    return Settings(worlds=options.worlds or plain.worlds, releases=options.releases or plain.releases)
+    worlds, releases = options.worlds or plain.worlds, options.releases or plain.releases
+    return Settings(worlds=worlds, releases=releases, thin=options.thin)
 
 
 def make(

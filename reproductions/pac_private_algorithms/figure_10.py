@@ -1,7 +1,7 @@
 """Figure 10: naive forests: Iris one tree, Rice three trees, depth 3.
 
-The order of features is drawn from seed 2: the first of 0, 1, 2, ... with which the tree for Iris passes the 90 % that the
-paper states for its own.
+The order of features is drawn from seed 2: the first of 0, 1, 2, ... with which the tree for Iris passes the 90 %
+that the paper states for its own.
 """
 
 from __future__ import annotations

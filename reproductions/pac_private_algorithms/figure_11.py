@@ -1,7 +1,8 @@
 """Figure 11: regularised forests, p = .01.
 
-The text states no other weights. These are the public code's: there the cost of a threshold v is (1 - a) H + a v with the
-mean entropy H of a row, which is H + a / (1 - a) v, with a = .2 for Iris and .35 for Rice; neighbours weigh .2 and .49.
+The text states no other weights. These are the public code's: there the cost of a threshold v is (1 - a) H + a v with
+the mean entropy H of a row, which is H + a / (1 - a) v, with a = .2 for Iris and .35 for Rice; neighbours weigh .2
+and .49.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Figure 4: K-Means with balanced classes.
 
-Differs from the paper: classes are balanced by weights inside each world, not by rows made up between rows (SMOTE), which
-would let one person's row stand in several places.
+Differs from the paper: classes are balanced by weights inside each world, not by rows made up between rows (SMOTE),
+which would let one person's row stand in several places.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from reproductions.pac_private_algorithms.data import Split, cifar10, dry_bean, 
 from reproductions.pac_private_algorithms.figure import arguments, settings_of
 from reproductions.pac_private_algorithms.pca import Frame
 from reproductions.pac_private_algorithms.picture import listed, saved
-from reproductions.pac_private_algorithms.series import Settings
+from reproductions.pac_private_algorithms.series import Settings, cap_of
 
 Floats = npt.NDArray[np.float64]
 BUDGET = 2.0**-7
@@ -37,7 +37,7 @@ def measured(split: Split, settings: Settings) -> Iterator[tuple[Any, ...]]:
     basis = frame.directions[:TOP]
     spread = np.concatenate([some @ basis.T for some in np.array_split(split.x - frame.centre, 16)])
     data = np.column_stack([spread**2, ((split.x - frame.centre) ** 2).sum(axis=1, dtype=np.float64)])
-    cap = lc.convert.posterior(BUDGET, 0.5)
+    cap = cap_of(BUDGET)
     plan = lc.plan(
         functools.partial(_shares, shown=len(basis)),
         data / frame.variances.sum(),
@@ -49,7 +49,12 @@ def measured(split: Split, settings: Settings) -> Iterator[tuple[Any, ...]]:
         pool_public=("Directions along which variances are told, their centre and total: of the whole pool.",),
     )
     drawn: list[Floats] = []
-    plan.expected(lambda value: drawn.append(np.asarray(value)) or 0.0, settings.releases, settings.seed)
+
+    def keep(value: Any) -> float:
+        drawn.append(np.asarray(value))
+        return 0.0
+
+    plan.expected(keep, settings.releases, settings.seed)
     noised = np.array(drawn[: settings.releases])
     for i in range(len(basis)):
         certified = plan.certificate.membership_success

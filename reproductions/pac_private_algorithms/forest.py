@@ -1,12 +1,12 @@
 """Forests of fixed structure: thresholds, and the classes' shares in every leaf.
 
-Every level of a tree splits on one feature, drawn beforehand (paper, section 5.4). Naive trees choose among the pool's own
-values; regularised ones among multiples of `p`, with the neighbours' entropy weighing `w1` and a penalty `w2` on the
-threshold.
+Every level of a tree splits on one feature, drawn beforehand (paper, section 5.4). Naive trees choose among the
+pool's own values; regularised ones among multiples of `p`, with the neighbours' entropy weighing `w1` and a penalty
+`w2` on the threshold.
 
-Differs from the paper: leaves are in the noised vector, in the paper's series too, as shares of the classes, of which the
-largest names the class; its public code leaves them as they are. The penalty is absolute, as in the text (entropy is
-counted in rows there), not relative to the node as in the public code.
+Differs from the paper: leaves are in the noised vector, in the paper's series too, as shares of the classes, of which
+the largest names the class; its public code leaves them as they are. The penalty is absolute, as in the text (entropy
+is counted in rows there), not relative to the node as in the public code.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _rows_at(whole: Floats, x: Floats, ground: _Ground) -> Floats:
             at = 2 * at + 1 + (x[np.arange(len(x)), ground.nodes[tree, at]] >= each[tree, at])
         np.add.at(rows, at, 1)
         found += [rows[:inner], np.repeat(rows[inner:], ground.classes)]
-    return np.sqrt(np.maximum(np.concatenate(found), 1) / len(x))
+    return np.asarray(np.sqrt(np.maximum(np.concatenate(found), 1) / len(x)))
 
 
 def _all(data: tuple[Any, ...], units: Units, worlds: Worlds, *, ground: _Ground, scale: Floats) -> Floats:
@@ -122,4 +122,4 @@ def _all(data: tuple[Any, ...], units: Units, worlds: Worlds, *, ground: _Ground
 
 @kernels.offers(_all)
 def _forest(x: Floats, y: Labels, *, ground: _Ground, scale: Floats) -> Floats:
-    return ground.grown(x, y, Worlds.everybody(len(x)))[0] * scale
+    return np.asarray(ground.grown(x, y, Worlds.everybody(len(x)))[0] * scale)

@@ -13,7 +13,7 @@ BASELINE, ANISOTROPIC = "the paper: baseline", "the paper: anisotropic"
 
 @dataclass(frozen=True)
 class Quote:
-    """A number in the paper's text: `says` is "=", "≈", "<", "≤", ">" or "≥"; it is about budgets from `low` to `high`."""
+    """A number in the paper's text, about budgets from `low` to `high`; `says` is "=", "≈", "<", "≤", ">" or "≥"."""
 
     figure: str
     data: str

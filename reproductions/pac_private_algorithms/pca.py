@@ -4,8 +4,8 @@ The paper releases directions. Turning them among themselves restores the same, 
 lean out of the pool's space, each lean counted by the variance that it loses, and the mean: the part of it outside of
 that space is what restored rows are off by. `natural` gives mean and directions back.
 
-Differs from the paper: directions are aligned by orthogonal Procrustes (its Claim 1 is not that), and the mean is in the
-noised vector, in the paper's series too; its public code leaves it as it is.
+Differs from the paper: directions are aligned by orthogonal Procrustes (its Claim 1 is not that), and the mean is in
+the noised vector, in the paper's series too; its public code leaves it as it is.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from leakcap.worlds import Units, Worlds
 from reproductions.pac_private_algorithms.data import SCALED, Split
 from reproductions.pac_private_algorithms.series import Study
 
-__all__ = ["Frame", "Test", "components", "orthonormal"]
+__all__ = ["Frame", "Judge", "components", "orthonormal"]
 
 Floats = npt.NDArray[np.float64]
 ROWS = 5000  # that are multiplied at a time
@@ -46,7 +46,9 @@ class Frame:
         centre = x.mean(axis=0, dtype=np.float64)
         scatter = np.zeros((len(centre), len(centre)))
         for rows in range(0, len(x), ROWS):
-            apart = x[rows : rows + ROWS] - centre
+            apart = x[rows : rows + ROWS] - centre.astype(
+                x.dtype
+            )  # in f32 for pictures: any frame near the pool's serves
             scatter += apart.T @ apart
         variances, directions = np.linalg.eigh(scatter / len(x))
         return Frame(k, centre, np.ascontiguousarray(directions[:, ::-1].T), np.maximum(variances[::-1], 0.0))
@@ -87,7 +89,7 @@ class Frame:
 
 
 @dataclass(frozen=True, eq=False)
-class Test:
+class Judge:
     """The restoration error (equation 5 of the paper), from the moments of the test part alone."""
 
     rows: int
@@ -96,8 +98,8 @@ class Test:
     k: int
 
     @staticmethod
-    def of(x: Floats, k: int) -> Test:
-        return Test(len(x), x.sum(axis=0, dtype=np.float64), np.asarray(x.T @ x, dtype=np.float64), k)
+    def of(x: Floats, k: int) -> Judge:
+        return Judge(len(x), x.sum(axis=0, dtype=np.float64), np.asarray(x.T @ x, dtype=np.float64), k)
 
     def error(self, numbers: Floats) -> float:
         """|(x - mean) S'S + mean - x| / |x| over all rows; the directions S need not be orthonormal."""
@@ -137,14 +139,14 @@ def components(
 ) -> Study:
     """`k` directions and the mean."""
     frame = frame or Frame.of(split.x, k)
-    test = Test.of(split.test_x, k)
+    judge = Judge.of(split.test_x, k)
     return Study(
         split.name,
         answer or functools.partial(_components, frame=frame),
         (split.x,),
         np.concatenate([frame.centre, frame.inside.ravel()]),
         frame.natural,
-        test.error,
+        judge.error,
         (*pool_public, "Reference of the directions and unit of the noise: mean and covariance of the whole pool."),
         functools.partial(orthonormal, k=k),
     )
@@ -159,4 +161,5 @@ def _all(data: tuple[Any, ...], units: Units, worlds: Worlds, *, frame: Frame) -
 @kernels.offers(_all, tolerance=1e-6)
 def _components(x: Floats, *, frame: Frame) -> Floats:
     mean = x.mean(axis=0)
-    return frame.encode(mean[None], np.linalg.svd(x - mean, full_matrices=False)[2][None, : frame.k])[0]
+    leading = np.linalg.svd(x - mean, full_matrices=False)[2][: frame.k]
+    return np.asarray(frame.encode(mean[None], leading[None])[0])

@@ -46,7 +46,7 @@ def listed(head: Sequence[str], rows: Sequence[Sequence[Any]], path: Path) -> No
 def drawn(rows: Sequence[Row], title: str, unit: str) -> Figure:
     """A panel for each data set; the paper's words are arrows (above, below) and crosses (about)."""
     panels = list(dict.fromkeys(row.data for row in rows))
-    figure = Figure(figsize=(4.1 * len(panels) + 0.4, 4.4), layout="constrained")
+    figure = Figure(figsize=(4.1 * len(panels) + 0.4, 4.8), layout="constrained")
     axes = figure.subplots(1, len(panels), squeeze=False)[0]
     for panel, axis in zip(panels, axes, strict=True):
         here = [row for row in rows if row.data == panel]
@@ -57,7 +57,9 @@ def drawn(rows: Sequence[Row], title: str, unit: str) -> Figure:
         for name, colour in QUOTED.items():
             for row in here:
                 if row.series == name:
-                    axis.plot(row.mutual_information, row.mean, ARROWS[row.says], color=colour, alpha=0.45, markersize=8)
+                    axis.plot(
+                        row.mutual_information, row.mean, ARROWS[row.says], color=colour, alpha=0.45, markersize=8
+                    )
         axis.set_xscale("log", base=2)
         axis.set_title(panel)
         axis.set_xlabel("mutual information (nats)")
@@ -66,7 +68,7 @@ def drawn(rows: Sequence[Row], title: str, unit: str) -> Figure:
             _readable(axis, here)
     axes[0].set_ylabel(unit)
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(panels) + 1, 4), frameon=False, fontsize=8)
     figure.suptitle(title, fontsize=11)
     return figure
 

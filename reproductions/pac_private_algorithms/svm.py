@@ -1,7 +1,7 @@
 """Linear support vector machines, each class against the rest.
 
-The loss is the squared hinge, that of scikit-learn's `LinearSVC`, which the paper's public code runs; the formula in the
-paper has the plain hinge.
+The loss is the squared hinge, that of scikit-learn's `LinearSVC`, which the paper's public code runs; the formula in
+the paper has the plain hinge.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _all(data: tuple[Any, ...], units: Units, worlds: Worlds, *, C: float, class
 @kernels.offers(_all, tolerance=1e-6)
 def _machine(x: Floats, y: Labels, *, C: float, classes: int, space: Coordinates) -> Floats:
     found = _fit(x, y, C, classes)
-    return space.encode(found[:, :-1], found[:, -1]).ravel()
+    return np.asarray(space.encode(found[:, :-1], found[:, -1]).ravel())
 
 
 def _fit(x: Floats, y: Labels, C: float, classes: int) -> Floats:

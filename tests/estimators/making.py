@@ -35,8 +35,7 @@ def every(**settings: Any) -> dict[str, tuple[Any, tuple[Any, ...]]]:
         "Private pipeline": (
             le.Private(
                 make_pipeline(preprocessing.StandardScaler(), linear_model.LogisticRegression(C=0.1)),
-                strata="y",
-                **common,
+                **{"strata": "y"} | common,
             ),
             (IRIS, KINDS),
         ),

@@ -14,13 +14,17 @@ import warnings
 from typing import Any
 
 import joblib
+import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import Ridge as PlainRidge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler as PlainScaler
 
 import leakcap as lc
 from leakcap.estimators.base import PrivateEstimator
 from leakcap.releases import Plan
-from tests.estimators.making import every
+from tests.estimators.making import IRIS, SMALL, every
 from tests.leaks.test_public_bytes import JITTERS, Rigged, custodian_objects_in, new_token, points_of
 
 NAMES = tuple(every())
@@ -139,6 +143,34 @@ def test_warnings_come_before_the_secret(monkeypatch: pytest.MonkeyPatch) -> Non
     estimator, data = every()["Mean"]
     estimator.fit(*data)
     assert order == ["warning", "release"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"strata": np.arange(150) % 2},
+        {"worlds": np.ones((4, 150), dtype=bool)},
+        {"cap": lc.task(np.eye(16), 0.9)},
+        {"options": {"unit": np.arange(150)}},
+    ],
+    ids=["strata", "worlds", "task", "unit"],
+)
+def test_settings_that_would_be_saved_hold_no_data(settings: dict[str, Any]) -> None:
+    estimator, data = every(**settings)["Mean"]
+    with pytest.raises(lc.InputError, match=r"must be|may hold"):
+        estimator.fit(*data)
+
+
+def test_an_estimator_that_has_learnt_something_is_not_wrapped() -> None:
+    """It would be saved beside the released one."""
+    fitted = make_pipeline(PlainScaler().fit(IRIS), PlainRidge())
+    with pytest.raises(lc.InputError, match="is fitted"):
+        lc.estimators.Private(fitted, **SMALL).fit(IRIS[:, :3], IRIS[:, 3])
+
+
+def test_start_centres_are_not_in_the_plain_estimator() -> None:
+    model = lc.estimators.KMeans(3, init=IRIS[[0, 60, 120]], **SMALL).fit(IRIS)
+    assert IRIS[60].tobytes() not in pickle.dumps(model.estimator_)
 
 
 def test_a_cap_is_needed() -> None:

@@ -15,7 +15,7 @@ from leakcap import checks
 from leakcap.advice.offers import Offered, Variant
 from leakcap.advice.records import Suggestion, Suggestions
 from leakcap.advice.trials import Again, Judge, Trial, Trials, relative_error, scored
-from leakcap.errors import InputError, LeakcapError
+from leakcap.errors import CapError, InputError, LeakcapError
 from leakcap.frame import Frame
 from leakcap.growth import _joined
 from leakcap.releases import Plan
@@ -30,8 +30,12 @@ QUANTILES = (0.01, 0.05)
 RATES = ((1, 2), (2, 3), (3, 4))
 FEWEST = 64  # worlds in which it makes sense to compare
 MOST = 2**28  # units times worlds: beyond, an estimate of the noise takes minutes
-# Relative standard error of an estimated noise: on the same worlds as its counterpart, and on worlds of its own.
-SAME, OWN = 0.02, 0.05
+SAME = 0.02  # relative standard error of an estimated noise, on the same worlds as its counterpart
+OWN = 0.03  # the least for worlds of its own
+GROUPS = 4  # of worlds, between which the luck of worlds is measured
+# On heavy-tailed data the luck of worlds falls more slowly than it should (up to twice the error was measured), and
+# four groups know their own spread badly: doubled, two standard errors cover.
+SAFE = 2.0
 
 
 @dataclass(frozen=True)
@@ -66,9 +70,8 @@ def suggest(
     checks.count(at_least=2, worlds=worlds)
     checks.count(at_least=0, seed=seed)
     checks.nonnegative(seconds=seconds)
-    bench = _Bench(plan, frame, again, score, dict(strata), worlds, float(seconds), Trials(
-        plan._caps, frame.settings, releases, seed
-    ))  # fmt: skip
+    trials = Trials(plan._caps, frame.settings, releases, seed)
+    bench = _Bench(plan, frame, again, score, dict(strata), worlds, float(seconds), trials)
     tried: list[Suggestion] = []
     left_out = list(bench.not_tried)
     for knob, how, m, measure in bench.knobs():
@@ -146,7 +149,7 @@ class _Bench:
         count = self._affordable
         if count >= self.plan.worlds.m:
             return self.plan.worlds, self.now
-        worlds, outputs = self._first(count)
+        worlds, outputs = self._some_of(count)
         return worlds, self.trials.of(outputs, worlds, self.judge())
 
     @cached_property
@@ -171,8 +174,7 @@ class _Bench:
         count = min(self.most, self.plan.worlds.m)
         while count >= 2 and count * self.seconds * max(len(self._reruns), 1) > self.budget:
             count //= 2
-        whole = self.plan.worlds.share.denominator
-        count -= count % whole
+        count -= count % self._parts
         return count if count >= min(FEWEST, self.plan.worlds.m) else 0
 
     @property
@@ -191,7 +193,7 @@ class _Bench:
             return  # the answer is the same in all worlds: there is no noise to save
         if self._twice_is_cheap:
             yield f"{2 * m:,} worlds", f"worlds={2 * m}", 2 * m, self._twice
-        elif self._splits and m >= 4 * 2 * self.plan.worlds.share.denominator:
+        elif self._splits and m >= 8 * self._parts:
             yield f"{2 * m:,} worlds", f"worlds={2 * m}", 2 * m, self._extrapolated
         if self.frame.clip is None:
             for q in QUANTILES:
@@ -217,14 +219,19 @@ class _Bench:
         short = m * self.seconds <= self.budget / 4 and 2 * m * n <= MOST
         return self.again is not None and short and not isinstance(self.frame.worlds, np.ndarray)
 
-    def _first(self, count: int) -> tuple[Worlds, Outputs]:
-        """The first worlds of the plan, whole pairs or partitions of them, and their answers."""
+    @property
+    def _parts(self) -> int:
+        """Worlds that belong together: a pair, or a partition."""
+        return self.plan.worlds.share.denominator
+
+    def _some_of(self, count: int, start: int = 0) -> tuple[Worlds, Outputs]:
+        """Some worlds of the plan, whole pairs or partitions of them, and their answers."""
         all_of = self.plan.worlds
         if all_of.paired:
-            half = count // 2
-            chosen = np.concatenate([np.arange(half), all_of.m // 2 + np.arange(half)])
+            half = np.arange(start // 2, (start + count) // 2)
+            chosen = np.concatenate([half, all_of.m // 2 + half])
         else:
-            chosen = np.arange(count)
+            chosen = np.arange(start, start + count)
         worlds = replace(all_of, packed=all_of.packed[chosen])
         return worlds, replace(self.outputs, table=self.outputs.table[chosen])
 
@@ -242,20 +249,38 @@ class _Bench:
         worlds, order = _joined([self.plan.worlds, more])
         table = np.concatenate([self.outputs.table, added.table])[order]
         then = self.trials.of(replace(self.outputs, table=table), worlds, self.judge())
-        return Found(self.now, then, self.seconds, OWN)
+        return Found(self.now, then, self.seconds, self._luck(self.plan.worlds.m))
+
+    def _luck(self, count: int) -> float:
+        """Relative standard error of the noise that comes from which worlds were drawn, when there are so many."""
+        size, apart = self._between_groups
+        return max(OWN, SAFE * apart * float(np.sqrt(size / count)))  # it falls like the root of their number
+
+    @cached_property
+    def _between_groups(self) -> tuple[int, float]:
+        """The noise in groups of the plan's worlds: their size, and the relative spread between them."""
+        size = self.plan.worlds.m // GROUPS // self._parts * self._parts
+        if not self._splits or size < 2 * self._parts:
+            return self.plan.worlds.m, 1.0  # nothing can be said: no difference will be called clear
+        groups = [self._some_of(size, size * group) for group in range(GROUPS)]
+        try:
+            noise = [self.trials.noise(outputs, worlds).std for worlds, outputs in groups]
+        except CapError:  # in so few worlds
+            return self.plan.worlds.m, 1.0
+        return size, float(np.log(noise).std(ddof=1))
 
     def _extrapolated(self) -> Found:
         """Twice as many worlds, from what the last two doublings have brought."""
-        m = self.plan.worlds.m
-        parts = self.plan.worlds.share.denominator
+        m, parts = self.plan.worlds.m, self._parts
         sizes = [max(m // by // parts, 2) * parts for by in (4, 2)]
-        before = [self.trials.of(outputs, worlds, self.judge()) for worlds, outputs in map(self._first, sizes)]
+        before = [self.trials.of(outputs, worlds, self.judge()) for worlds, outputs in map(self._some_of, sizes)]
         first, last = (np.log(a.noise.std / b.noise.std) for a, b in ((before[0], before[1]), (before[1], self.now)))
         # A doubling brings as much as the one before at most, and less where gains are falling.
         gain = 0.0 if last <= 0 else last if first <= 0 else last * min(1.0, last / first)
         noise = replace(self.now.noise, deviations=self.now.noise.deviations * np.exp(-gain))
         then = self.trials.with_noise(noise, self.outputs, self.judge())
-        return Found(self.now, then, self.seconds, float(np.hypot(OWN, gain / 2)), extrapolated=True)
+        luck = float(np.hypot(self._luck(m), gain / 2))
+        return Found(self.now, then, self.seconds, luck, extrapolated=True)
 
     def _clip(self, q: float) -> Found:
         low, high = np.quantile(self.outputs.table, (q, 1 - q), axis=0)
@@ -280,7 +305,7 @@ class _Bench:
         started = time.perf_counter()
         outputs = self.frame.usable(self.again.run(worlds))
         seconds = (time.perf_counter() - started) / worlds.m
-        return Found(now, self.trials.of(outputs, worlds, self.judge()), seconds, OWN)
+        return Found(now, self.trials.of(outputs, worlds, self.judge()), seconds, self._luck(worlds.m))
 
     def _variant(self, make: Callable[[], Variant]) -> Found:
         """Another function in the same worlds."""

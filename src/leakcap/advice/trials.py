@@ -76,11 +76,14 @@ class Trials:
 
     def of(self, outputs: Outputs, worlds: Worlds, judge: Judge, **changed: Any) -> Trial:
         """A setting with these answers; `changed` are settings of the noise."""
+        return self.with_noise(self.noise(outputs, worlds, **changed), outputs, judge)
+
+    def noise(self, outputs: Outputs, worlds: Worlds, **changed: Any) -> Noise:
+        """About the noise that the caps need in these worlds."""
         settings = replace(self.settings, **changed)
         space = subspace(outputs.table, settings.weights, settings.machine.memory)
         seed = np.random.SeedSequence(self.seed)  # anew: a seed sequence remembers what it has given away
-        noise = likely_noise(space, worlds, self.caps, seed, settings.shape, settings.floor, settings.machine)
-        return self.with_noise(noise, outputs, judge)
+        return likely_noise(space, worlds, self.caps, seed, settings.shape, settings.floor, settings.machine)
 
     def with_noise(self, noise: Noise, outputs: Outputs, judge: Judge) -> Trial:
         """The same for noise that is known."""

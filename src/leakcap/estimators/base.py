@@ -14,6 +14,7 @@ import warnings
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +24,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from leakcap.advice import Offered, Variant
+from leakcap.caps import Task, as_caps
 from leakcap.errors import InputError, UselessReleaseWarning
 from leakcap.planning import plan
 from leakcap.releases import Plan
@@ -34,13 +36,16 @@ Answer = dict[str, Any]
 TRIED = 10  # simulated releases from which the expected utility is told
 WORTH = 0.5  # share of what the plain answer is worth, below which a release is hardly usable
 SCORED = 2000  # rows of the pool on which it is judged
+OPTIONS = frozenset(
+    "backend checkpoint clip confidence draws floor memory mode progress public rate shape workers".split()
+)
 _plans: weakref.WeakKeyDictionary[PrivateEstimator, Plan] = weakref.WeakKeyDictionary()
 
 COMMON = """
     Common parameters:
         cap: what may be learnt about who took part, such as `lc.membership(0.55)`; one cap or a list. Needed.
         worlds: in how many possible worlds the fit is simulated.
-        strata: "y" for worlds that hold every class in proportion, the name of a column, or an array.
+        strata: "y" for worlds that hold every class in proportion, or the name of a column; `fit` takes an array.
         random_state: None for a release. A number makes the fit a simulation, and its certificate says so.
         pool_public: in words, what was done to the data by looking at all of them, such as "columns standardised".
         options: further arguments of `leakcap.plan`, such as `{"workers": 2, "progress": True}`.
@@ -101,19 +106,22 @@ class PrivateEstimator(BaseEstimator):
     options: dict[str, Any] | None = None
     _knobs: ClassVar[tuple[str, ...]] = ("C", "alpha")  # strengths of regularisation: `suggest` tries others
 
-    def fit(self, X: Any, y: Any = None, *, unit: Any = None, sample_weight: Any = None) -> PrivateEstimator:
+    def fit(
+        self, X: Any, y: Any = None, *, unit: Any = None, strata: Any = None, sample_weight: Any = None
+    ) -> PrivateEstimator:
         """Simulate the fit in many worlds, add just enough noise, release once.
 
         Args:
             X: rows and columns, an array or a DataFrame.
             y: the target, where there is one.
             unit: whose row it is, an array or the name of a column (which is then no feature).
+            strata: groups that every world holds in proportion, an array.
             sample_weight: a weight for each row.
         """
         _refuse_searches()
         if self.cap is None:
             raise InputError(f"say what may leak: {type(self).__name__}(..., cap=lc.membership(0.55)), for example")
-        made, mechanism = self._planned(X, y, unit, sample_weight, self.cap)
+        made, mechanism = self._planned(X, y, unit, sample_weight, self.cap, strata)
         self._warn_where_useless(made, mechanism)
         _plans[self] = made
         released = made.release()
@@ -121,10 +129,13 @@ class PrivateEstimator(BaseEstimator):
         self.certificate_ = released.certificate
         return self
 
-    def _planned(self, X: Any, y: Any, unit: Any, sample_weight: Any, cap: Any) -> tuple[Plan, Mechanism]:
+    def _planned(
+        self, X: Any, y: Any, unit: Any, sample_weight: Any, cap: Any, strata: Any = None
+    ) -> tuple[Plan, Mechanism]:
         """The plan of a fit, of which nothing has been released, and what makes an estimator of its release."""
+        self._refuse_data_in_settings()
         X, unit = _without_column(X, unit)
-        strata = self._strata(X, y)
+        groups = self._strata(X, y) if strata is None else strata
         rows = self._rows(X, y, sample_weight)
         settings = copy.copy(self)  # the plan must not hold the estimator that it belongs to: both would stay for good
         mechanism = settings._mechanism(rows)
@@ -134,7 +145,7 @@ class PrivateEstimator(BaseEstimator):
             cap=cap,
             worlds=self.worlds,
             unit=unit,
-            strata=strata,
+            strata=groups,
             seed=self._seed(),
             weights=mechanism.weights,
             drop=mechanism.drop,
@@ -179,7 +190,7 @@ class PrivateEstimator(BaseEstimator):
 
     def _rows(self, X: Any, y: Any, weight: Any) -> Rows:
         """The data as the mechanism takes them."""
-        features = validated(self, X, dtype=np.float64, ensure_min_samples=2)
+        features = validated(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
         return Rows(features, weight=checked_weight(weight, features))
 
     def _publish(self, estimator: Any) -> None:
@@ -196,12 +207,12 @@ class PrivateEstimator(BaseEstimator):
         check_is_fitted(self, "estimator_")
         return self.estimator_
 
-    def _asked(self, method: str, X: Any) -> Any:
+    def _asked(self, method: str, X: Any, **given: Any) -> Any:
         """What the plain estimator says of rows, which are checked here: names, number of columns, finite numbers."""
         plain = copy.copy(self._fitted())
-        rows = validated(self, X, reset=False, dtype=np.float64)
+        rows = validated(self, X, reset=False, dtype=np.float64, order="C")
         vars(plain).pop("feature_names_in_", None)
-        return getattr(plain, method)(rows)
+        return getattr(plain, method)(rows, **given)
 
     def _seed(self) -> int | None:
         if self.random_state is None:
@@ -210,9 +221,21 @@ class PrivateEstimator(BaseEstimator):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31))
 
+    def _refuse_data_in_settings(self) -> None:
+        """Settings are saved with an estimator: nothing that tells about people or worlds may be among them."""
+        if not isinstance(self.worlds, (int, np.integer, str)):
+            raise InputError("worlds must be a number or 'auto': for worlds of your own use leakcap.plan")
+        if not isinstance(self.strata, (str, NoneType)):
+            raise InputError("strata must be 'y' or the name of a column: give an array to fit(X, y, strata=...)")
+        if self.cap is not None and any(isinstance(cap, Task) and not callable(cap.wins) for cap in as_caps(self.cap)):
+            raise InputError("the wins of a task must be a function of the worlds here: they are drawn by fit")
+        unknown = set(self.options or {}) - OPTIONS
+        if unknown:
+            raise InputError(f"options may hold {', '.join(sorted(OPTIONS))}, not {', '.join(sorted(unknown))}")
+
     def _strata(self, X: Any, y: Any) -> Any:
-        if not isinstance(self.strata, str):
-            return self.strata
+        if self.strata is None:
+            return None
         if self.strata == "y":
             if y is None:
                 raise InputError("strata='y' needs y")

@@ -15,7 +15,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 
-from leakcap import kernels
+from leakcap import checks, kernels
 from leakcap.errors import InputError
 from leakcap.estimators.base import COMMON, Mechanism, PrivateEstimator, Rows, Utility, checked_weight, validated
 from leakcap.estimators.coordinates import Coordinates
@@ -38,7 +38,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):
         return self._asked("predict", X)
 
     def _rows(self, X: Any, y: Any, weight: Any) -> Rows:
-        features, target = validated(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        features, target = validated(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
         check_classification_targets(target)
         classes, codes = np.unique(target, return_inverse=True)
         if len(classes) < 2:
@@ -75,6 +75,7 @@ class _Linear(PrivateClassifier):
     def _mechanism(self, rows: Rows) -> Mechanism:
         features, codes, classes = rows.features, rows.target, rows.classes
         assert classes is not None
+        checks.positive(C=self.C)
         coordinates, served = Coordinates.of(features), self._kernel()
         answer: Callable[..., Any]
         data: tuple[Any, ...] = (features, codes)

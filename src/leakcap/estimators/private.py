@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
@@ -127,6 +127,8 @@ class Private(PrivateEstimator):
     def _rows(self, X: Any, y: Any, weight: Any) -> Rows:
         if not hasattr(self.estimator, "fit"):
             raise InputError("Private needs an estimator, such as Private(LogisticRegression(), cap=...)")
+        if _is_fitted(self.estimator):
+            raise InputError("the estimator is fitted, and would be saved with what it knows: give clone(estimator)")
         validated(self, X, skip_check_array=True)
         target = None if y is None else np.asarray(y)
         found = checked_weight(weight, X)
@@ -173,6 +175,17 @@ class Private(PrivateEstimator):
     @property
     def _estimator_type(self) -> Any:  # of scikit-learn before 1.6
         return getattr(self.estimator, "_estimator_type", None)
+
+
+def _is_fitted(estimator: Any) -> bool:
+    """Whether it, or one inside it, holds something that it has learnt."""
+    parts = [estimator, *estimator.get_params(deep=True).values()]
+    return any(
+        name.endswith("_") and not name.startswith("_")
+        for part in parts
+        if isinstance(part, BaseEstimator)
+        for name in vars(part)
+    )
 
 
 def _tried(score: Callable[[Any], float]) -> Callable[[Any], float]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn import linear_model
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from leakcap import kernels
+from leakcap import checks, kernels
 from leakcap.estimators.base import COMMON, Mechanism, PrivateEstimator, Rows, Utility, checked_weight, validated
 from leakcap.estimators.coordinates import Coordinates
 from leakcap.kernels.ridge import ridge
@@ -42,13 +42,14 @@ class _LeastSquares(MultiOutputMixin, RegressorMixin, PrivateEstimator):
 
     def _rows(self, X: Any, y: Any, weight: Any) -> Rows:
         features, target = validated(
-            self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, ensure_min_samples=2
+            self, X, y, dtype=np.float64, order="C", multi_output=True, y_numeric=True, ensure_min_samples=2
         )
         return Rows(features, np.asarray(target, dtype=np.float64), weight=checked_weight(weight, features))
 
     def _mechanism(self, rows: Rows) -> Mechanism:
         features, target = rows.features, rows.target
         assert target is not None
+        checks.nonnegative(alpha=self._alpha())
         spread = np.atleast_1d(target.std(axis=0))
         settings: dict[str, Any] = {
             "coordinates": Coordinates.of(features),

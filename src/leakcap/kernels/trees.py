@@ -21,7 +21,7 @@ from leakcap.kernels.tables import table_of
 from leakcap.kernels.words import as_words, place_of
 from leakcap.worlds import Worlds
 
-__all__ = ["class_scales", "counted_logs", "forest", "predict_forest", "steadied"]
+__all__ = ["class_scales", "counted_logs", "forest", "leaves_of", "predict_forest", "steadied"]
 
 Floats = npt.NDArray[np.float64]
 AT_ONCE = 2**29  # bits, of rows in worlds, that go down a tree together
@@ -42,6 +42,7 @@ def forest(
     penalties: npt.ArrayLike | None = None,
     class_weight: npt.ArrayLike | str | None = None,
     share_of: str = "leaf",
+    pool: int | None = None,
 ) -> Floats:
     """`(m, trees, inner + leaves * classes)`: for every world and tree the inner nodes' thresholds, then the leaves.
 
@@ -66,6 +67,7 @@ def forest(
             that world's own counts. Rounded to whole numbers as `class_scales` says.
         share_of: "leaf", shares within each leaf, or "world": then all leaves of a tree together add to 1, a leaf
             without rows has 0, and a world without rows the same everywhere.
+        pool: how many rows there are in all, where these are only some of them: weights of classes are rounded by it.
     """
     from leakcap.kernels.compiled.trees import Ground, Group, finish, grow
 
@@ -82,7 +84,7 @@ def forest(
     totals = np.empty((m, classes), dtype=np.uint32)
     for c in range(0, classes, 8):
         totals[:, c : c + 8] = masked_sums((kinds[:, None] == np.arange(c, min(c + 8, classes))) / 1.0, worlds)
-    scales = class_scales(totals, class_weight, n)
+    scales = class_scales(totals, class_weight, pool or n)
     logs = counted_logs(int((totals.astype(np.int64) * scales).sum(axis=1).max()))
     near, extra = steadied(smoothing, penalties, ladder.shape, len(logs), classes)
     empty = extra.argmin(axis=1) if extra.size else np.zeros(len(ladder), dtype=np.intp)
@@ -119,11 +121,17 @@ def predict_forest(answer: Floats, features: Floats, nodes: npt.ArrayLike, class
     each = np.reshape(answer, (trees, -1))
     mean = np.zeros((len(table), classes))
     for tree in range(trees):
-        at = np.zeros(len(table), dtype=np.intp)
-        for _ in range(inner.bit_length()):
-            at = 2 * at + 1 + (table[np.arange(len(table)), of_node[tree, at]] >= each[tree, at])
-        mean += each[tree, inner:].reshape(-1, classes)[at - inner]
+        leaf = leaves_of(table, of_node[tree], each[tree, :inner])
+        mean += each[tree, inner:].reshape(-1, classes)[leaf]
     return mean / trees
+
+
+def leaves_of(rows: Floats, nodes: npt.NDArray[np.intp], thresholds: Floats) -> npt.NDArray[np.intp]:
+    """The leaf of one tree to which each row comes, counted from left to right."""
+    at, every = np.zeros(len(rows), dtype=np.intp), np.arange(len(rows))
+    for _ in range(len(nodes).bit_length()):
+        at = 2 * at + 1 + (rows[every, nodes[at]] >= thresholds[at])
+    return at - len(nodes)
 
 
 def counted_logs(n: int) -> npt.NDArray[np.int64]:

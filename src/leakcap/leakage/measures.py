@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import singledispatch
+from functools import lru_cache, singledispatch
 
 import numpy as np
 import numpy.typing as npt
@@ -169,6 +169,7 @@ def _(cap: Membership, seen: Observed, bound: Bound) -> float:
     return min(sampled, balanced_by_information(seen.mi_ceiling, seen.rate))
 
 
+@lru_cache(maxsize=1024)  # a search asks for the same roots again and again
 def balanced_by_information(mi: float, rate: float) -> float:
     """Balanced membership success from the mutual information: the KL root at 1/2, else Pinsker on both sides."""
     if rate == 0.5:

@@ -24,6 +24,7 @@ from leakcap.simulate.structure import Node, Vector
 from leakcap.simulate.task import Form, Ground, Part, Task, of_form
 from leakcap.worlds import Units, Worlds
 
+ROUNDED = 1e-6  # share of the largest output, below which an output may be the rounding of others: a variance of 0
 CHUNK = 0.5  # seconds of work in a task: little overhead, and smooth progress
 SHORT = 2.0  # seconds of work for which no processes are started unless asked for
 __all__ = ["Outputs", "Simulation", "run_worlds", "stored_outputs"]
@@ -193,7 +194,8 @@ class Simulation:
         agrees = rows.shape == (worlds.m, node.size())
         if agrees and pair is not None:
             apart, agreed = np.abs(rows[_pair(worlds.m)] - pair), tolerance_of(self._task.fn)
-            agrees = bool((apart <= agreed * np.maximum(np.abs(pair), np.abs(rows).max(axis=0))).all())
+            size = np.maximum(np.abs(pair), np.abs(rows).max(axis=0))
+            agrees = bool((apart <= agreed * np.maximum(size, ROUNDED * size.max())).all())
         if not agrees:
             raise OutputError("the kernel and the function give different answers: see leakcap.testing.check_kernel")
         return np.ascontiguousarray(rows, dtype=np.float64), time.perf_counter() - started

@@ -1,0 +1,407 @@
+"""What users of scikit-learn may expect of the private estimators."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars
+import pytest
+from sklearn import cluster, covariance, decomposition, linear_model, model_selection, naive_bayes, preprocessing, svm
+from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
+from sklearn.datasets import load_diabetes, load_wine
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Ridge as PlainRidge
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier
+
+import leakcap as lc
+from leakcap import estimators as le
+from leakcap.errors import RepeatedReleaseWarning, UselessReleaseWarning
+from leakcap.kernels import kernel_of
+from leakcap.worlds import Units, draw_worlds
+from tests.estimators.making import IRIS, KINDS, SMALL, every
+
+WINE, SORTS = load_wine(return_X_y=True)
+WINE = (WINE - WINE.mean(axis=0)) / WINE.std(axis=0)
+DIABETES, PROGRESS = load_diabetes(return_X_y=True)
+WEIGHT = np.random.default_rng(0).uniform(0.5, 2.0, size=500)
+NAMES = tuple(every())
+TABLE = pd.DataFrame(IRIS, columns=["sepal length", "sepal width", "petal length", "petal width"])
+
+# Private estimator, plain twin, data, and the attributes that must agree.
+TWINS: dict[str, tuple[Any, Any, tuple[Any, ...], tuple[str, ...]]] = {
+    "scaler": (le.StandardScaler(), preprocessing.StandardScaler(), (WINE,), ("mean_", "var_", "scale_")),
+    "k-means": (
+        le.KMeans(3, init=WINE[[0, 70, 150]]),
+        cluster.KMeans(3, init=WINE[[0, 70, 150]], n_init=1, tol=0, max_iter=1000),
+        (WINE,),
+        ("cluster_centers_",),
+    ),
+    "support vectors": (
+        le.LinearSVC(0.05),
+        svm.LinearSVC(C=0.05, tol=1e-10, max_iter=100_000),
+        (WINE, SORTS),
+        ("coef_", "intercept_", "classes_"),
+    ),
+    "two classes": (
+        le.LinearSVC(0.05),
+        svm.LinearSVC(C=0.05, tol=1e-10, max_iter=100_000),
+        (WINE, SORTS > 0),
+        ("coef_", "intercept_", "classes_"),
+    ),
+    "logistic": (
+        le.LogisticRegression(0.1, tol=1e-10),
+        linear_model.LogisticRegression(C=0.1, tol=1e-10, max_iter=10_000),
+        (WINE, SORTS),
+        ("coef_", "intercept_", "classes_"),
+    ),
+    "two classes, logistic": (
+        le.LogisticRegression(0.1, tol=1e-10),
+        linear_model.LogisticRegression(C=0.1, tol=1e-10, max_iter=10_000),
+        (WINE, SORTS > 0),
+        ("coef_", "intercept_", "classes_"),
+    ),
+    "naive Bayes": (
+        le.GaussianNB(),
+        naive_bayes.GaussianNB(),
+        (WINE, SORTS),
+        ("theta_", "var_", "class_prior_", "classes_"),
+    ),
+    "ridge": (le.Ridge(3.0), linear_model.Ridge(3.0), (DIABETES, PROGRESS), ("coef_", "intercept_")),
+    "two targets": (
+        le.Ridge(3.0),
+        linear_model.Ridge(3.0),
+        (DIABETES[:, 2:], DIABETES[:, :2]),
+        ("coef_", "intercept_"),
+    ),
+    "least squares": (
+        le.LinearRegression(),
+        linear_model.LinearRegression(),
+        (DIABETES, PROGRESS),
+        ("coef_", "intercept_"),
+    ),
+    "without intercept": (
+        le.LinearRegression(fit_intercept=False),
+        linear_model.LinearRegression(fit_intercept=False),
+        (DIABETES, PROGRESS),
+        ("coef_", "intercept_"),
+    ),
+    "components": (
+        le.PCA(3),
+        decomposition.PCA(3),
+        (WINE,),
+        ("components_", "mean_", "explained_variance_", "explained_variance_ratio_", "noise_variance_"),
+    ),
+    "covariance": (
+        le.Covariance(),
+        covariance.EmpiricalCovariance(),
+        (WINE,),
+        ("location_", "covariance_", "precision_"),
+    ),
+}
+
+
+def without_noise(private: Any, data: tuple[Any, ...], weight: Any = None) -> Any:
+    """The estimator that would leave if all of the pool took part and nothing were added."""
+    rows = private._rows(data[0], data[1] if len(data) > 1 else None, weight)
+    mechanism = private._mechanism(rows)
+    return mechanism.build(mechanism.answer(*mechanism.data))
+
+
+def assert_alike(ours: Any, theirs: Any, names: tuple[str, ...], tolerance: float = 2e-3) -> None:
+    for name in names:
+        one, other = getattr(ours, name), getattr(theirs, name)
+        if name == "components_":  # signs are free
+            one, other = np.abs(one), np.abs(other)
+        assert np.shape(one) == np.shape(other), name
+        assert np.abs(np.asarray(one, dtype=float) - other).max() <= tolerance * np.abs(other).max() + 1e-12, name
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_without_halving_and_noise_it_is_scikit_learns_own_fit(name: str) -> None:
+    private, plain, data, names = TWINS[name]
+    assert_alike(without_noise(private, data), plain.fit(*data), names)
+
+
+@pytest.mark.parametrize("name", [name for name in TWINS if name not in ("components", "covariance")])
+def test_weights_of_rows_count_as_in_scikit_learn(name: str) -> None:
+    private, plain, data, names = TWINS[name]
+    weight = WEIGHT[: len(data[0])]
+    if name == "k-means":
+        private, plain = clone(private).set_params(tol=0.0, max_iter=1000), clone(plain)
+    assert_alike(without_noise(private, data, weight), clone(plain).fit(*data, sample_weight=weight), names, 5e-3)
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_all_worlds_at_once_give_what_a_loop_gives(name: str) -> None:
+    private, _, data, _ = TWINS[name]
+    mechanism = private._mechanism(private._rows(data[0], data[1] if len(data) > 1 else None, None))
+    kernel = kernel_of(mechanism.answer)
+    if name == "without intercept":
+        assert kernel is None, "least squares without an intercept go through the loop"
+        return
+    worlds, units = draw_worlds(len(data[0]), 6, np.random.default_rng(1)), Units.of(len(data[0]), None)
+    assert kernel is not None
+    served = kernel(mechanism.data, units, worlds)
+    for world in range(worlds.m):
+        mask = worlds.mask(world)
+        answer = mechanism.answer(*(one[mask] for one in mechanism.data))
+        flat = np.concatenate([np.ravel(part) for part in answer.values()])
+        assert np.abs(served[world] - flat).max() <= 1e-5 * np.abs(served).max()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_seeded_fit_is_called_a_simulation_and_repeats(name: str) -> None:
+    estimator, data = every()[name]
+    first = pickle.dumps(estimator.fit(*data).estimator_)
+    assert estimator.certificate_.kind == "simulation"
+    assert estimator.certificate_.membership_success <= 0.9
+    assert pickle.dumps(estimator.fit(*data).estimator_) == first
+
+
+def test_a_fit_without_a_seed_is_a_release_and_spends_its_plan() -> None:
+    model = le.LinearSVC(0.05, **SMALL | {"random_state": None}).fit(IRIS, KINDS)
+    assert model.certificate_.kind == "exact"
+    with pytest.raises(lc.AlreadyReleased):
+        model.plan_.release()
+
+
+def test_a_second_release_of_the_same_data_warns() -> None:
+    table = IRIS + 1.0
+    settings = SMALL | {"random_state": None}
+    le.Mean(**settings).fit(table)
+    with pytest.warns(RepeatedReleaseWarning):
+        le.Mean(**settings).fit(table)
+
+
+def test_the_certificate_lists_what_is_known_of_the_pool() -> None:
+    model = le.KMeans(3, pool_public=("Columns were divided by ten.",), **SMALL).fit(IRIS / 10)
+    told = " ".join(model.certificate_.pool_public)
+    assert "Columns were divided by ten." in told and "Start and reference of the centres" in told
+
+
+# Around scikit-learn
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        lambda model: model_selection.GridSearchCV(model, {"C": [0.1, 1.0]}).fit(IRIS, KINDS),
+        lambda model: model_selection.GridSearchCV(
+            make_pipeline(preprocessing.StandardScaler(), model), {"linearsvc__C": [0.1]}
+        ).fit(IRIS, KINDS),
+        lambda model: model_selection.cross_val_score(model, IRIS, KINDS),
+        lambda model: model_selection.RandomizedSearchCV(model, {"C": [0.1, 1.0]}, n_iter=1, n_jobs=2).fit(IRIS, KINDS),
+    ],
+    ids=["search", "search around a pipeline", "cross-validation", "random search in processes"],
+)
+@pytest.mark.parametrize("seed", [None, 0])
+def test_searches_around_a_private_estimator_are_refused_with_the_way_out(search: Any, seed: int | None) -> None:
+    with pytest.raises(lc.InputError, match=r"Private\(GridSearchCV"):
+        search(le.LinearSVC(**SMALL | {"random_state": seed}))
+
+
+def test_a_search_inside_releases_the_winners_numbers_and_not_which_it_was() -> None:
+    search = model_selection.GridSearchCV(PlainRidge(alpha=7.0), {"alpha": [0.001, 1000.0]}, cv=3)
+    model = le.Private(search, **SMALL).fit(IRIS[:, :3], IRIS[:, 3])
+    assert isinstance(model.estimator_, PlainRidge)
+    assert model.estimator_.alpha == 7.0, "the winner's parameter would tell about the world"
+    assert model.score(IRIS[:, :3], IRIS[:, 3]) > 0.5
+
+
+def test_a_search_inside_a_pipeline_inside() -> None:
+    inner = model_selection.GridSearchCV(linear_model.LogisticRegression(), {"C": [0.01, 0.1]}, cv=2)
+    model = le.Private(make_pipeline(preprocessing.StandardScaler(), inner), strata="y", **SMALL).fit(IRIS, KINDS)
+    assert isinstance(model.estimator_[-1], linear_model.LogisticRegression)
+    assert list(model.classes_) == [0, 1, 2] and is_classifier(model)
+    assert model.score(IRIS, KINDS) > 0.5
+
+
+@pytest.mark.parametrize("inner", [DecisionTreeClassifier(), KNeighborsClassifier(), svm.SVC()])
+def test_estimators_that_keep_rows_or_compiled_objects_are_refused(inner: BaseEstimator) -> None:
+    with pytest.raises(lc.OutputError, match="cannot be released"):
+        le.Private(inner, **SMALL).fit(IRIS, KINDS)
+
+
+def test_dropping_what_an_estimator_needs_is_noticed_before_the_release() -> None:
+    model = le.Private(linear_model.LogisticRegression(), drop=("coef_",), **SMALL | {"random_state": None})
+    with pytest.raises(lc.OutputError, match="does not suffice"):
+        model.fit(IRIS, KINDS)
+    assert not hasattr(model, "estimator_")
+
+
+def test_private_estimators_work_in_pipelines() -> None:
+    chain = make_pipeline(le.StandardScaler(**SMALL), le.LogisticRegression(0.1, **SMALL)).fit(IRIS, KINDS)
+    assert chain.score(IRIS, KINDS) > 0.6
+    again = pickle.loads(pickle.dumps(chain))
+    assert np.array_equal(again.predict(IRIS), chain.predict(IRIS))
+    assert not hasattr(again[-1], "plan_")
+
+
+def test_kinds_of_estimators_are_known_to_scikit_learn() -> None:
+    assert is_classifier(le.LinearSVC()) and is_classifier(le.Private(linear_model.LogisticRegression()))
+    assert is_regressor(le.Ridge()) and is_regressor(le.Private(PlainRidge()))
+
+
+# Tables
+
+
+@pytest.mark.parametrize("make", [lambda: TABLE, lambda: polars.from_pandas(TABLE)], ids=["pandas", "polars"])
+def test_tables_keep_the_names_of_their_columns(make: Any) -> None:
+    table = make()
+    model = le.PCA(2, **SMALL).fit(table)
+    assert list(model.feature_names_in_) == list(TABLE.columns) == list(model.estimator_.feature_names_in_)
+    assert np.array_equal(model.transform(table), le.PCA(2, **SMALL).fit(IRIS).transform(IRIS))
+    assert list(model.set_output(transform="pandas").transform(table).columns) == ["pca0", "pca1"]
+    scaled = le.StandardScaler(**SMALL).set_output(transform="polars").fit_transform(table)
+    assert isinstance(scaled, polars.DataFrame) and scaled.columns == list(TABLE.columns)
+    with pytest.raises(ValueError, match="feature names"):
+        le.Ridge(**SMALL).fit(table, IRIS[:, 3]).predict(TABLE[TABLE.columns[::-1]])
+
+
+def test_the_plain_estimator_can_be_deployed_alone() -> None:
+    model = le.LogisticRegression(0.1, **SMALL).fit(TABLE, KINDS)
+    alone = pickle.loads(pickle.dumps(model.estimator_))
+    assert type(alone).__module__.startswith("sklearn")
+    assert np.array_equal(alone.predict(TABLE), model.predict(TABLE))
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, polars.DataFrame], ids=["pandas", "polars"])
+def test_rows_of_one_person_move_together(make: Any) -> None:
+    people = np.arange(150) // 3
+    table = make({"who": people, **{name: TABLE[name].to_numpy() for name in TABLE}})
+    model = le.Ridge(**SMALL).fit(table, IRIS[:, 3], unit="who")
+    assert model.certificate_.units == 50 and model.n_features_in_ == 4
+    by_array = le.Ridge(**SMALL).fit(TABLE, IRIS[:, 3], unit=people)
+    assert np.array_equal(model.coef_, by_array.coef_)
+
+
+def test_strata_hold_every_class_in_proportion() -> None:
+    model = le.LinearSVC(0.05, strata="y", **SMALL).fit(IRIS, KINDS)
+    masks = model.plan_.worlds.masks()
+    assert all((masks[:, kind == KINDS].sum(axis=1) == 25).all() for kind in range(3))
+    assert "strat" in model.certificate_.design
+    with pytest.raises(lc.InputError, match="needs y"):
+        le.Mean(strata="y", **SMALL).fit(IRIS)
+    with pytest.raises(lc.InputError, match="no column"):
+        le.Mean(strata="sex", **SMALL).fit(TABLE)
+
+
+# Trouble
+
+
+@pytest.mark.parametrize("make", [le.LinearSVC, le.LogisticRegression, le.GaussianNB])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_class_that_worlds_lack_is_defined(make: Any, weighted: bool) -> None:
+    rare = np.where(np.arange(150) < 2, 3, KINDS)  # two of a kind: half of the worlds that hold both lack none
+    options = {"sample_weight": WEIGHT[:150]} if weighted else {}
+    settings = SMALL | {"cap": lc.membership(0.99)}
+    model = make(**settings).fit(IRIS, rare, **options)
+    assert list(model.classes_) == [0, 1, 2, 3]
+    assert np.isfinite(model.plan_.outputs).all()
+    lacking = model.plan_.worlds.masks()[:, :2].sum(axis=1) == 0
+    assert lacking.any(), "some worlds were meant to lack the class"
+
+
+def test_constant_columns_are_harmless() -> None:
+    table = np.column_stack([IRIS, np.full(150, 7.0)])
+    for name, (estimator, data) in every().items():
+        if data[0].shape == (150, 4) and "Private" not in name:
+            estimator.fit(table, *data[1:])
+    assert le.StandardScaler(**SMALL).fit(table).transform(table).shape == (150, 5)
+
+
+def test_a_cap_that_leaves_nothing_is_told_with_the_expected_utility() -> None:
+    with pytest.warns(UselessReleaseWarning, match=r"expected accuracy 0\.\d+, without noise 0\.9"):
+        le.LinearSVC(1.0, **SMALL | {"cap": lc.any_inference(0.5, 0.51)}).fit(IRIS, KINDS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_unfitted_estimator_says_so(name: str) -> None:
+    estimator, data = every()[name]
+    for method in ("predict", "transform"):
+        if hasattr(estimator, method):
+            with pytest.raises(NotFittedError):
+                getattr(estimator, method)(data[0])
+    assert not hasattr(estimator, "plan_")
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: le.KMeans(100, **SMALL).fit(IRIS), "n_clusters"),
+        (lambda: le.KMeans(3, class_weight="balanced", **SMALL).fit(IRIS), "needs a class"),
+        (lambda: le.PCA(5, **SMALL).fit(IRIS), "n_components"),
+        (lambda: le.LinearSVC(**SMALL).fit(IRIS, np.zeros(150)), "class"),
+        (lambda: le.LinearSVC(-1.0, **SMALL).fit(IRIS, KINDS), "C must be"),
+        (lambda: le.Ridge(-1.0, **SMALL).fit(IRIS, KINDS), "alpha must be"),
+        (lambda: le.Mean(**SMALL).fit(IRIS, sample_weight=-np.ones(150)), "sample_weight"),
+        (lambda: le.Mean(**SMALL).fit(IRIS[:1]), "1 sample"),
+        (lambda: le.Mean(**SMALL).fit([["a"], ["b"]]), "convert"),
+        (lambda: le.Private("text", **SMALL).fit(IRIS), "needs an estimator"),
+        (lambda: le.Private(KNeighborsClassifier(), **SMALL).fit(IRIS, KINDS, sample_weight=WEIGHT[:150]), "no sample"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_as_scikit_learn_does(make: Any, match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        make()
+
+
+def test_clusters_leave_in_the_order_of_the_reference() -> None:
+    from leakcap.estimators.kmeans import in_order
+
+    rng = np.random.default_rng(2)
+    reference = rng.normal(size=(5, 3))
+    turned = np.stack([(reference + 0.01 * rng.normal(size=(5, 3)))[rng.permutation(5)] for _ in range(20)])
+    assert np.abs(in_order(turned, reference) - reference).max() < 0.1
+    far = rng.normal(size=(50, 5, 3))  # no order is obvious: the best one of all 120
+    from itertools import permutations
+
+    best = [min(((one[list(order)] - reference) ** 2).sum() for order in permutations(range(5))) for one in far]
+    assert np.allclose(((in_order(far, reference) - reference) ** 2).sum(axis=(1, 2)), best)
+
+
+def test_balancing_lets_every_class_count_alike_in_each_world() -> None:
+    from leakcap.estimators.kmeans import balanced
+
+    groups = np.array([0, 0, 0, 1, 2, 2])
+    weight = balanced(groups)
+    assert np.allclose(np.bincount(groups, weights=weight), 2.0)
+    assert np.isclose(weight.sum(), 6)
+
+
+def test_what_is_restored_by_components_needs_no_agreement_on_their_turn() -> None:
+    """A frame tells the space that components span: turning them among themselves changes no number that leaves."""
+    from leakcap.estimators.pca import Frame
+
+    frame = Frame.of(WINE, 3)
+    rng = np.random.default_rng(3)
+    directions = np.linalg.qr(rng.normal(size=(13, 3)))[0].T[None]
+    turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    spread = np.ones((1, 3)), np.ones(1)
+    one = frame.encode(WINE[:5].mean(axis=0)[None], directions, *spread)
+    other = frame.encode(WINE[:5].mean(axis=0)[None], turn @ directions, *spread)
+    assert all(np.allclose(a, b) for a, b in zip(one, other, strict=True))
+    names = ("leans", "beyond", "within", "variance", "total")
+    found = frame.decode({name: part[0] for name, part in zip(names, one, strict=True)})
+    projection = directions[0].T @ directions[0]
+    assert np.allclose(found[1].T @ found[1], projection)
+    assert np.allclose(found[0], WINE[:5].mean(axis=0))
+
+
+def test_weights_given_for_classes_are_those_of_scikit_learn() -> None:
+    given = {0: 1.0, 1: 3.0, 2: 0.5}
+    plain = linear_model.LogisticRegression(C=0.1, tol=1e-10, max_iter=10_000, class_weight=given).fit(WINE, SORTS)
+    ours = without_noise(le.LogisticRegression(0.1, class_weight=given, tol=1e-10), (WINE, SORTS))
+    assert_alike(ours, plain, ("coef_", "intercept_"))
+    balanced = functools.partial(linear_model.LogisticRegression, C=0.1, tol=1e-10, max_iter=10_000)
+    assert_alike(
+        without_noise(le.LogisticRegression(0.1, class_weight="balanced", tol=1e-10), (WINE, SORTS)),
+        balanced(class_weight="balanced").fit(WINE, SORTS),
+        ("coef_", "intercept_"),
+    )
