@@ -20,7 +20,7 @@ rng = np.random.default_rng(3)
 MIX = np.array([[1.0, 0.8, 0.0], [0.0, 2.0, 0.5], [0.0, 0.0, 30.0]])
 X = rng.normal(size=(300, 3)) @ MIX + [5.0, -1.0, 1000.0]
 TABLE = pd.DataFrame(X, columns=["age", "hours", "pay"])
-SMALL: dict[str, Any] = {"cap": lc.membership(0.7), "worlds": 64, "random_state": 0}
+SMALL: dict[str, Any] = {"cap": lc.membership(0.8), "worlds": 32, "random_state": 0, "options": {"draws": 4096}}
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_the_release_is_near_the_pool(fitted: Gaussian) -> None:
 def test_the_matrix_has_no_negative_variances() -> None:
     """At a tight cap the noised matrix has some; the released one has not."""
     with pytest.warns(UselessReleaseWarning):
-        tight = Gaussian(cap=lc.membership(0.51), worlds=64, random_state=0).fit(X)
+        tight = Gaussian(**(SMALL | {"cap": lc.membership(0.51)})).fit(X)
     values = np.linalg.eigvalsh(tight.covariance_ / np.outer(X.std(axis=0), X.std(axis=0)))
     assert values.min() > -1e-9
     assert (np.sqrt(np.diag(tight.covariance_)) >= 0).all()
@@ -121,16 +121,18 @@ def test_the_saved_estimator_has_no_plan(fitted: Gaussian) -> None:
     loaded = pickle.loads(pickle.dumps(fitted))
     assert loaded.sample(3, random_state=0).equals(fitted.sample(3, random_state=0))
     assert loaded.certificate_ == fitted.certificate_
-    assert fitted.plan_.worlds.m == 64
+    assert fitted.plan_.worlds.m == 32
     for other in (loaded, copy.deepcopy(fitted), clone(fitted)):
         with pytest.raises(AttributeError, match="no plan"):
             _ = other.plan_
 
 
-def test_constant_columns_stay_constant() -> None:
+def test_constant_columns_stay_constant_but_for_a_thousandth() -> None:
+    """The matrix keeps an inverse, so no variance of it is 0."""
     rows = np.column_stack([X[:, 0], np.full(300, 7.0)])
     drawn = Gaussian(**SMALL).fit(rows).sample(50, random_state=0)
-    assert np.allclose(drawn[:, 1], 7.0)
+    assert np.allclose(drawn[:, 1], 7.0, atol=0.01)
+    assert drawn[:, 0].std() > 0.5
 
 
 def test_one_column_is_enough() -> None:

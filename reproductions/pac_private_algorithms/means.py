@@ -18,6 +18,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from leakcap.kernels import masked_sums
+from leakcap.worlds import Units, independent_worlds
+
 __all__ = ["differential_privacy", "global_noise", "halves", "individual_noise", "released", "stopped"]
 
 Floats = npt.NDArray[np.float64]
@@ -26,20 +29,12 @@ Pair = tuple[float, float]
 
 def halves(rows: Floats, count: int, rng: np.random.Generator) -> Floats:
     """The means of random halves."""
-    n = len(rows)
-    found = np.empty((count, rows.shape[1]))
-    for start in range(0, count, 256):
-        keys = rng.random((min(256, count - start), n), dtype=np.float32)
-        chosen = keys.argpartition(n // 2, axis=1)[:, : n // 2]
-        inside = np.zeros(keys.shape)
-        np.put_along_axis(inside, chosen, 1.0, axis=1)
-        found[start : start + len(keys)] = inside @ rows / (n // 2)
-    return found
+    drawn = independent_worlds(len(rows), count, rng)
+    return np.asarray(masked_sums(rows, drawn, Units(len(rows), len(rows))) / drawn.sizes()[:, None])
 
 
-def released(rows: Floats, noise: Floats, trials: int, rng: np.random.Generator) -> Pair:
-    """Means of halves with Gaussian noise of these standard deviations."""
-    apart = halves(rows, trials, rng) - rows.mean(axis=0)
+def released(apart: Floats, noise: Floats, rng: np.random.Generator) -> Pair:
+    """Means of halves, given as what they are apart from the pool's mean, with Gaussian noise of these deviations."""
     noised = apart + noise * rng.standard_normal(apart.shape)
     return float(_length(apart).mean()), float(_length(noised).mean())
 

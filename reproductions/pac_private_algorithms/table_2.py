@@ -27,6 +27,7 @@ from leakcap import datasets
 from reproductions.pac_private_algorithms.means import (
     differential_privacy,
     global_noise,
+    halves,
     individual_noise,
     released,
     stopped,
@@ -83,26 +84,44 @@ def pool(name: str, split: int) -> Floats:
     return np.asarray(shuffle(scaled, random_state=0 if name == "Iris" else split)[:size])
 
 
-def papers_ways(rows: Floats, nats: float, epsilon: float, trials: int, rng: np.random.Generator) -> dict[str, Pair]:
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A pool, and what one repeat of the experiment draws from it for all budgets."""
+
+    rows: Floats
+    apart: Floats  # means of halves, less the pool's own, one for each trial
+    variances: Floats  # of such means, as the stopping rule estimates them
+    rng: np.random.Generator
+
+    @classmethod
+    def of(cls, rows: Floats, trials: int, rng: np.random.Generator) -> Trial:
+        return cls(rows, halves(rows, trials, rng) - rows.mean(axis=0), stopped(rows, rng), rng)
+
+    def clipped(self, epsilon: float, norm: int, steps: int = 1) -> Pair:
+        return differential_privacy(self.rows, epsilon, len(self.apart), self.rng, norm, steps)
+
+    def noised(self, deviations: Floats) -> Pair:
+        return released(self.apart, deviations, self.rng)
+
+
+def papers_ways(trial: Trial, nats: float, epsilon: float) -> dict[str, Pair]:
     """The three rows of the paper as its figures were made."""
     return {
-        DP: differential_privacy(rows, epsilon, trials, rng, norm=2),
-        ALONE: released(rows, individual_noise(rows, nats, so_far=True), trials, rng),  # a variance as a deviation
-        ALL: released(rows, global_noise(stopped(rows, rng), nats), trials, rng),  # the same
+        DP: trial.clipped(epsilon, norm=2),
+        ALONE: trial.noised(individual_noise(trial.rows, nats, so_far=True)),  # a variance, taken as a deviation
+        ALL: trial.noised(global_noise(trial.variances, nats)),  # the same
     }
 
 
-def done_right(rows: Floats, nats: float, epsilon: float, trials: int, rng: np.random.Generator) -> dict[str, Pair]:
+def done_right(trial: Trial, nats: float, epsilon: float) -> dict[str, Pair]:
     """The same promises, kept."""
-    n = len(rows)
-    variances = rows.var(axis=0) * n / (n - 1) * (1 - (n // 2) / n) / (n // 2)  # of the mean of a random half, exactly
+    n = len(trial.rows)
+    variances = trial.rows.var(axis=0) * n / (n - 1) * (1 - (n // 2) / n) / (n // 2)  # of a half's mean, exactly
     return {
-        f"{DP}, L1 sensitivity, add or remove": differential_privacy(rows, epsilon, trials, rng, norm=1),
-        f"{DP}, L1 sensitivity, replace one": differential_privacy(rows, epsilon, trials, rng, norm=1, steps=2),
-        f"{ALONE}, appendix A done right": released(
-            rows, np.sqrt(individual_noise(rows, nats, so_far=False)), trials, rng
-        ),
-        f"{ALL}, the paper's rule done right": released(rows, np.sqrt(global_noise(variances, nats)), trials, rng),
+        f"{DP}, L1 sensitivity, add or remove": trial.clipped(epsilon, norm=1),
+        f"{DP}, L1 sensitivity, replace one": trial.clipped(epsilon, norm=1, steps=2),
+        f"{ALONE}, appendix A done right": trial.noised(np.sqrt(individual_noise(trial.rows, nats, so_far=False))),
+        f"{ALL}, the paper's rule done right": trial.noised(np.sqrt(global_noise(variances, nats))),
     }
 
 
@@ -135,20 +154,17 @@ def measured(name: str, trials: int, repeats: int, worlds: int) -> list[Row]:
     """All rows of one data set."""
     rng = np.random.default_rng(2)
     pools = [pool(name, split) for split in range(1 if name == "Iris" else min(repeats, 10))]
-    ours_found = ours(pools[0], worlds, trials)
-    rows: list[Row] = []
-    for place, nats in enumerate(BUDGETS):
-        success = float(lc.convert.posterior(nats, 0.5))
-        epsilon = math.log(success / (1 - success))
-        for ways in (papers_ways, done_right):
-            seen: dict[str, list[Pair]] = {}
-            for repeat in range(repeats):
-                for method, pair in ways(pools[repeat % len(pools)], nats, epsilon, trials, rng).items():
-                    seen.setdefault(method, []).append(pair)
-            for method, pairs in seen.items():
-                rows.append(_compared(name, method, nats, success, np.array(pairs), place))
-        for method, figures in ours_found.items():
-            before, total, error = figures[place]
+    seen: dict[tuple[str, int], list[Pair]] = {}
+    budgets = [(nats, float(lc.convert.posterior(nats, 0.5))) for nats in BUDGETS]
+    for repeat in range(repeats):
+        trial = Trial.of(pools[repeat % len(pools)], trials, rng)
+        for place, (nats, success) in enumerate(budgets):
+            epsilon = math.log(success / (1 - success))
+            for method, pair in (papers_ways(trial, nats, epsilon) | done_right(trial, nats, epsilon)).items():
+                seen.setdefault((method, place), []).append(pair)
+    rows = [_compared(name, method, *budgets[place], np.array(pairs), place) for (method, place), pairs in seen.items()]
+    for method, figures in ours(pools[0], worlds, trials).items():
+        for (nats, success), (before, total, error) in zip(budgets, figures, strict=True):
             rows.append(Row(name, method, nats, success, before, total, math.nan, error))
     return rows
 

@@ -15,9 +15,11 @@ from leakcap import estimators as le
 
 COMMON: dict[str, Any] = {"cap": lc.membership(0.99), "worlds": 16, "random_state": 0, "options": {"draws": 256}}
 UNITS = "a row of weight 0 is somebody all the same, and takes part in worlds: leaving it out makes another pool"
+ROWS = "an array with as many entries as a world has rows is refused: it may hold one for each"
 STEPS = "how many steps a fit took tells about who took part, so it does not leave"
 LABELS = "labels of the pool's rows are the pool's: they do not leave, predict() gives them"
 WEIGHTED = {"check_sample_weight_equivalence_on_dense_data": UNITS}
+SPARSE = {"check_sample_weight_equivalence_on_sparse_data": UNITS}
 ITERATES = {"check_non_transformer_estimators_n_iter": STEPS}
 # Estimators, and what of the checks they are excused from.
 CASES: dict[str, tuple[Any, dict[str, str]]] = {
@@ -31,8 +33,11 @@ CASES: dict[str, tuple[Any, dict[str, str]]] = {
     "GaussianNB": (le.GaussianNB(**COMMON), WEIGHTED),
     "KMeans": (le.KMeans(3, **COMMON), WEIGHTED | {"check_transformer_n_iter": STEPS, "check_clustering": LABELS}),
     "PCA": (le.PCA(1, **COMMON), WEIGHTED),
-    "Private regressor": (le.Private(linear_model.Ridge(), **COMMON), WEIGHTED),
-    "Private classifier": (le.Private(linear_model.LogisticRegression(), **COMMON), WEIGHTED),
+    "Private regressor": (
+        le.Private(linear_model.Ridge(), **COMMON),
+        WEIGHTED | SPARSE | {"check_regressor_multioutput": ROWS},
+    ),
+    "Private classifier": (le.Private(linear_model.LogisticRegression(), strata="y", **COMMON), WEIGHTED | SPARSE),
     "Private transformer": (le.Private(preprocessing.StandardScaler(), **COMMON), WEIGHTED),
 }
 

@@ -22,10 +22,11 @@ X = rng.normal(size=(80, 2)) * [1.0, 4.0]
 Y = X @ [1.0, 0.5] + 0.5 * rng.normal(size=80)
 TEST = (X[60:], Y[60:])
 CAPS = [0.52, 0.6, 0.9]
+FEW = {"draws": 256}
 
 
 def small(**settings: Any) -> Ridge:
-    return Ridge(**({"worlds": 32, "random_state": 0, "options": {"draws": 256}} | settings))
+    return Ridge(**({"worlds": 32, "random_state": 0, "options": FEW} | settings))
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +57,8 @@ def test_scores_are_those_of_real_releases() -> None:
 
     Two means of such scores differ by more with a chance below 1e-4; seeds are fixed.
     """
-    found = privacy_utility_curve(Mean(worlds=16, random_state=0), X, caps=[0.55, 0.6], releases=200)
-    plan = Mean(cap=lc.membership(0.55), worlds=16, random_state=0).fit(X).plan_
+    found = privacy_utility_curve(Mean(worlds=16, random_state=0, options=FEW), X, caps=[0.55, 0.6], releases=200)
+    plan = Mean(worlds=16, random_state=0, options=FEW)._planned(X, None, None, None, lc.membership(0.55))[0]
     wanted, scale = X.mean(axis=0), X.std(axis=0)
     releases = [plan._mechanism.vector(Seeded(1000 + i)) for i in range(200)]
     real = np.array([1 - np.mean((vector - wanted / scale) ** 2) for vector in releases])
@@ -111,7 +112,7 @@ def test_scoring_is_as_in_scikit_learn(curve: Curve) -> None:
 
 
 def test_without_test_data_the_estimators_own_utility_is_measured() -> None:
-    found = privacy_utility_curve(KMeans(2, worlds=16, random_state=0), X, caps=0.7, releases=5)
+    found = privacy_utility_curve(KMeans(2, worlds=16, random_state=0, options=FEW), X, caps=0.7, releases=5)
     assert found.scoring == "share of the spread explained"
     assert found.nothing == 0.0
     assert 0 < found.unprotected < 1
@@ -151,7 +152,9 @@ def test_plots_go_onto_given_axes(curve: Curve) -> None:
 
 
 def test_an_answer_without_any_noise_can_be_drawn() -> None:
-    found = privacy_utility_curve(Mean(worlds=16, random_state=0), np.ones((40, 1)), caps=[0.6], releases=4)
+    found = privacy_utility_curve(
+        Mean(worlds=16, random_state=0, options=FEW), np.ones((40, 1)), caps=[0.6], releases=4
+    )
     assert found.points[0].success == 0.5 and found.points[0].noise == 0
     ElementTree.fromstring(found.to_svg())
 

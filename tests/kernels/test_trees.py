@@ -15,7 +15,7 @@ import leakcap as lc
 from leakcap.datasets import dry_bean
 from leakcap.kernels import reference, trees
 from leakcap.kernels.trees import counted_logs, forest, predict_forest
-from leakcap.worlds import draw_worlds, given_worlds, independent_worlds
+from leakcap.worlds import Worlds, draw_worlds, given_worlds, independent_worlds
 
 IRIS, KINDS = load_iris(return_X_y=True)
 
@@ -52,6 +52,47 @@ def test_a_forest_equals_a_plain_fit_in_every_world_to_the_last_bit(
         "nodes": structure(d, 2, depth, seed),
         "thresholds": np.sort(draw.integers(-1, 2**values + 2, size=(d, candidates)) / 1.0),
         "classes": classes,
+    }
+    assert np.array_equal(forest(table, labels, worlds, **shape), reference.forest(table, labels, worlds, **shape))
+
+
+@given(
+    st.integers(4, 120),
+    st.integers(1, 4),
+    st.integers(1, 4),
+    st.integers(1, 3),
+    st.integers(1, 20),
+    st.sampled_from([0.0, 0.3, 0.5, 1.0]),
+    st.sampled_from([None, 0.0, 0.1, 3.0, 30.0]),
+    st.sampled_from([None, "balanced", "given"]),
+    st.sampled_from(["leaf", "world"]),
+    st.integers(0, 2**31),
+)
+@settings(max_examples=60, deadline=None)
+def test_steadied_and_weighted_forests_equal_plain_ones_to_the_last_bit(
+    n: int,
+    d: int,
+    classes: int,
+    depth: int,
+    candidates: int,
+    smoothing: float,
+    penalty: float | None,
+    weight: str | None,
+    share_of: str,
+    seed: int,
+) -> None:
+    draw = np.random.default_rng(seed)
+    table, labels = draw.integers(0, 9, size=(n, d)).astype(float), draw.integers(0, classes, size=n)
+    worlds = draw_worlds(n, 6, draw)
+    given_weight = draw.random(classes) + 0.01
+    shape = {
+        "nodes": structure(d, 2, depth, seed),
+        "thresholds": np.sort(draw.integers(-1, 11, size=(d, candidates)) / 1.0),
+        "classes": classes,
+        "smoothing": smoothing,
+        "penalties": None if penalty is None else penalty * draw.random((d, candidates)),
+        "class_weight": given_weight if weight == "given" else weight,
+        "share_of": share_of,
     }
     assert np.array_equal(forest(table, labels, worlds, **shape), reference.forest(table, labels, worlds, **shape))
 
@@ -107,6 +148,58 @@ def test_the_lowest_of_equal_thresholds_is_taken() -> None:
     shape = {"nodes": [[0]], "thresholds": [[0.25, 0.5, 1.5, 2.5, 2.75]], "classes": 2}
     found = forest(np.arange(4.0)[:, None], [0, 1, 1, 0], everyone, **shape)
     assert np.array_equal(found[0, 0], [0.25, 1, 0, 1 / 3, 2 / 3])
+
+
+EVERYONE = given_worlds(np.array([[1] * 8, [0] * 8], dtype=bool), 8)
+STEP = {"nodes": [[0]], "thresholds": [[0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5]], "classes": 2}
+
+
+def test_smoothing_prefers_a_threshold_whose_neighbours_are_good_too() -> None:
+    """Costs of the seven cuts by hand, for classes 1 0 0 0 1 1 1 1 in a row."""
+    labels = np.array([1, 0, 0, 0, 1, 1, 1, 1])
+
+    def entropy(part: np.ndarray) -> float:
+        shares = np.bincount(part, minlength=2) / max(len(part), 1)
+        return -len(part) * sum(p * np.log(p) for p in shares if p)
+
+    costs = [entropy(labels), *(entropy(labels[:k]) + entropy(labels[k:]) for k in range(1, 8)), entropy(labels)]
+    for w in (0.0, 0.4, 0.9):
+        smooth = [(1 - w) * costs[k] + w * (costs[k - 1] + costs[k + 1]) for k in range(1, 8)]
+        found = forest(np.arange(8.0)[:, None], labels, EVERYONE, **STEP, smoothing=w)[0, 0, 0]
+        assert found == STEP["thresholds"][0][int(np.argmin(smooth))]
+
+
+def test_a_penalty_is_paid_only_where_the_entropy_falls_by_more() -> None:
+    """Cutting between 4 and 4 rows of two classes saves 8 log 2 = 5.55 nats."""
+    table, labels = np.arange(8.0)[:, None], np.array([0] * 4 + [1] * 4)
+    free, steep = np.zeros((1, 7)), np.full((1, 7), 5.5)
+    steep[0, 5] = 0  # cutting at 5.5 instead costs 6 log 6 - 4 log 4 - 2 log 2 = 3.82 nats more
+    assert forest(table, labels, EVERYONE, **STEP, penalties=free)[0, 0, 0] == 3.5
+    assert forest(table, labels, EVERYONE, **STEP, penalties=steep)[0, 0, 0] == 5.5
+    assert forest(table, labels, EVERYONE, **STEP, penalties=steep * 3.8 / 5.5)[0, 0, 0] == 3.5
+    assert forest(table, labels, EVERYONE, **STEP, penalties=steep)[1, 0, 0] == 5.5, "of a world without rows, too"
+
+
+def test_balanced_classes_cut_as_if_each_had_as_many_rows() -> None:
+    draw = np.random.default_rng(0)
+    rare, common = draw.normal(1, 1, size=(20, 1)), draw.normal(0, 1, size=(200, 1))
+    table, labels = np.vstack([rare, common]), np.repeat([0, 1], [20, 200])
+    often = np.vstack([np.tile(rare, (10, 1)), common]), np.repeat([0, 1], [200, 200])
+    shape = {"nodes": structure(1, 1, 3), "thresholds": ladder(table, 40), "classes": 2}
+
+    found = forest(table, labels, Worlds.everybody(220), **shape, class_weight="balanced")
+    same = forest(*often, Worlds.everybody(400), **shape)
+    assert found == pytest.approx(same, abs=1e-3)
+    assert not np.allclose(forest(table, labels, Worlds.everybody(220), **shape), same, atol=1e-3)
+
+
+def test_votes_are_shares_of_the_world() -> None:
+    worlds = draw_worlds(150, 8, np.random.default_rng(2))
+    shape = {"nodes": structure(4, 2, 3), "thresholds": ladder(IRIS), "classes": 3}
+    votes = forest(IRIS, KINDS, worlds, **shape, share_of="world")[:, :, 7:].reshape(8, 2, 8, 3)
+    for w in range(8):
+        kinds = np.bincount(KINDS[worlds.mask(w)], minlength=3) / worlds.mask(w).sum()
+        assert votes[w].sum(axis=1) == pytest.approx(np.tile(kinds, (2, 1)))
 
 
 def test_a_world_without_rows_a_missing_class_and_nodes_that_no_row_reaches() -> None:
@@ -205,6 +298,13 @@ def test_logs_count_in_whole_numbers() -> None:
         ({"thresholds": -ladder(IRIS)}, "ascend"),
         ({"thresholds": ladder(IRIS)[:3]}, "each feature"),
         ({"classes": 0}, "at least 1"),
+        ({"smoothing": 1.5}, "from 0 to 1"),
+        ({"penalties": np.zeros((4, 3))}, "one for each of the thresholds"),
+        ({"penalties": np.full((4, 100), -1.0)}, "from 0"),
+        ({"penalties": np.full((4, 100), 1e12)}, "lower them"),
+        ({"class_weight": [1, 2]}, "each class"),
+        ({"class_weight": "even"}, "balanced"),
+        ({"share_of": "tree"}, "share_of"),
     ],
 )
 def test_bad_input_is_told(wrong: dict, message: str) -> None:

@@ -33,17 +33,14 @@ def test_figure_15_says_what_the_paper_says(tmp_path):
 
 def iris_rows(ways, repeats=8, trials=400):
     rows, rng = table_2.pool("Iris", 0), np.random.default_rng(0)
+    drawn = [table_2.Trial.of(rows, trials, rng) for _ in range(repeats)]
     found = []
     for place, nats in enumerate(table_2.BUDGETS):
         success = float(convert.posterior(nats, 0.5))
-        epsilon = math.log(success / (1 - success))
-        seen = {}
-        for _ in range(repeats):
-            for method, pair in ways(rows, nats, epsilon, trials, rng).items():
-                seen.setdefault(method, []).append(pair)
-        found += [
-            table_2._compared("Iris", method, nats, success, np.array(pairs), place) for method, pairs in seen.items()
-        ]
+        seen = [ways(trial, nats, math.log(success / (1 - success))) for trial in drawn]
+        for method in seen[0]:
+            pairs = np.array([one[method] for one in seen])
+            found.append(table_2._compared("Iris", method, nats, success, pairs, place))
     return found
 
 
@@ -56,10 +53,10 @@ def test_the_papers_way_gives_the_printed_figures_of_iris():
 def test_a_variance_taken_as_a_deviation_is_what_was_printed():
     """Planted the other way round: with noise of the variance that the theorem asks for, no printed total comes out."""
 
-    def right(rows, nats, epsilon, trials, rng):
+    def right(trial, nats, epsilon):
         return {
-            table_2.ALONE: means.released(rows, np.sqrt(means.individual_noise(rows, nats, False)), trials, rng),
-            table_2.ALL: means.released(rows, np.sqrt(means.global_noise(means.stopped(rows, rng), nats)), trials, rng),
+            table_2.ALONE: trial.noised(np.sqrt(means.individual_noise(trial.rows, nats, False))),
+            table_2.ALL: trial.noised(np.sqrt(means.global_noise(trial.variances, nats))),
         }
 
     for row in iris_rows(right):

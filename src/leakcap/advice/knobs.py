@@ -31,10 +31,10 @@ RATES = ((1, 2), (2, 3), (3, 4))
 FEWEST = 64  # worlds in which it makes sense to compare
 MOST = 2**28  # units times worlds: beyond, an estimate of the noise takes minutes
 SAME = 0.02  # relative standard error of an estimated noise, on the same worlds as its counterpart
-OWN = 0.03  # the least for worlds of its own
+OWN = 1.0  # the least for worlds of its own, over the root of their number
 GROUPS = 4  # of worlds, between which the luck of worlds is measured
 # On heavy-tailed data the luck of worlds falls more slowly than it should (up to twice the error was measured), and
-# four groups know their own spread badly: doubled, two standard errors cover.
+# four groups know their own spread badly: doubled, a knob that changes nothing is called clear in 5 % of cases or less.
 SAFE = 2.0
 
 
@@ -254,7 +254,7 @@ class _Bench:
     def _luck(self, count: int) -> float:
         """Relative standard error of the noise that comes from which worlds were drawn, when there are so many."""
         size, apart = self._between_groups
-        return max(OWN, SAFE * apart * float(np.sqrt(size / count)))  # it falls like the root of their number
+        return float(max(OWN, SAFE * apart * np.sqrt(size)) / np.sqrt(count))  # it falls like the root of their number
 
     @cached_property
     def _between_groups(self) -> tuple[int, float]:

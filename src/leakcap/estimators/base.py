@@ -36,9 +36,11 @@ Answer = dict[str, Any]
 TRIED = 10  # simulated releases from which the expected utility is told
 WORTH = 0.5  # share of what the plain answer is worth, below which a release is hardly usable
 SCORED = 2000  # rows of the pool on which it is judged
-OPTIONS = frozenset(
-    "backend checkpoint clip confidence draws floor memory mode progress public rate shape workers".split()
-)
+OPTIONS = {"backend", "checkpoint", "clip", "confidence", "draws", "floor", "memory", "mode", "progress", "public"} | {
+    "rate",
+    "shape",
+    "workers",
+}
 _plans: weakref.WeakKeyDictionary[PrivateEstimator, Plan] = weakref.WeakKeyDictionary()
 
 COMMON = """
@@ -64,7 +66,7 @@ class Rows:
     @property
     def some(self) -> slice:
         """Rows to judge by: not more than it takes."""
-        return slice(None, None, max(1, len(self.features) // SCORED))
+        return slice(None, None, max(1, self.features.shape[0] // SCORED))
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
     reference that they fit best. `labels_`, `inertia_` and `n_iter_` do not leave; `predict` gives the labels.
 
     Args:
-        init: as in scikit-learn, for the fit to the whole pool. An array is saved with the estimator: give no one's rows.
+        init: as in scikit-learn, for the fit to the whole pool. An array is saved with the estimator: give no rows.
         class_weight: None, or "balanced": `fit(X, y)` then weighs rows so that every class of `y` counts alike, in
             each world by its own counts. It takes the place of oversampling.
     {COMMON}"""

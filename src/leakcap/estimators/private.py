@@ -115,6 +115,7 @@ class Private(PrivateEstimator):
         getattr(self, "estimator_", self.estimator).set_output(transform=transform)
         return self
 
+    @available_if(_inner_has("transform"))
     def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Any:
         """Fit, and transform the same rows by what was released."""
         return self.fit(X, y, **options).transform(X)  # type: ignore[attr-defined]
@@ -129,12 +130,18 @@ class Private(PrivateEstimator):
             raise InputError("Private needs an estimator, such as Private(LogisticRegression(), cap=...)")
         if _is_fitted(self.estimator):
             raise InputError("the estimator is fitted, and would be saved with what it knows: give clone(estimator)")
-        validated(self, X, skip_check_array=True)
+        table = X if hasattr(X, "shape") else np.asarray(X)
         target = None if y is None else np.asarray(y)
-        found = checked_weight(weight, X)
-        if found is not None and not has_fit_parameter(self.estimator, "sample_weight"):
+        if table.ndim and table.shape[0] < 4:
+            raise InputError(f"n_samples={table.shape[0]} is too few: a world has half of them")
+        given = {} if weight is None else {"sample_weight": np.asarray(weight)}
+        if given and not has_fit_parameter(self.estimator, "sample_weight"):
             raise InputError(f"{type(self.estimator).__name__} takes no sample_weight")
-        return Rows(X, target, weight=found)
+        clone(self.estimator).fit(
+            table, target, **given
+        )  # what is wrong with the data is told as scikit-learn tells it
+        validated(self, table, skip_check_array=True)
+        return Rows(table, target, weight=checked_weight(weight, table))
 
     def _mechanism(self, rows: Rows) -> Mechanism:
         data = tuple(one for one in (rows.features, rows.target, rows.weight) if one is not None)
@@ -149,7 +156,7 @@ class Private(PrivateEstimator):
 
     def _utility(self, rows: Rows) -> Utility | None:
         """A try, before anything leaves: what is released must suffice for what the estimator is for."""
-        some = _safe_indexing(rows.features, np.arange(len(rows.features))[rows.some])
+        some = _safe_indexing(rows.features, np.arange(rows.features.shape[0])[rows.some])
         target = None if rows.target is None else rows.target[rows.some]
         if is_classifier(self.estimator) and target is not None:
             most = float(np.unique(target, return_counts=True)[1].max() / len(target))

@@ -25,10 +25,14 @@ TIE = 1e-9  # relative: costs that differ by less are equal
 
 
 def drawn_nodes(features: int, trees: int, depth: int, rng: np.random.Generator) -> Numbers:
-    """`(trees, 2**depth - 1)`: the feature of every node, one for all of a level; none twice while they suffice."""
-    times = -(-depth // features)
-    order = [np.concatenate([rng.permutation(features) for _ in range(times)])[:depth] for _ in range(trees)]
-    return np.array(order)[:, np.repeat(np.arange(depth), 2 ** np.arange(depth))]
+    """`(trees, 2**depth - 1)`: the feature of every node; none twice on the way to a leaf, while they suffice."""
+    found = np.empty((trees, 2**depth - 1), dtype=np.intp)
+    for nodes in found:
+        for a in range(len(nodes)):
+            level = (a + 1).bit_length() - 1
+            above = [((a + 1) >> up) - 1 for up in range(level, 0, -1)][level // features * features :]
+            nodes[a] = rng.choice(np.setdiff1d(np.arange(features), nodes[above]))
+    return found
 
 
 def drawn_rungs(shape: tuple[int, ...], rungs: int, rng: np.random.Generator) -> Numbers:
@@ -84,6 +88,8 @@ class Ground:
         """The same in one world, for rows of different weight; in plain NumPy."""
         totals = np.bincount(codes, weights=weight, minlength=self.classes)
         own = weight * self._scale(totals)[codes]
+        if own.any():
+            own *= weight.sum() / own.sum()  # a row still counts one on average
         rungs = np.zeros(self.nodes.shape, dtype=np.intp) if self.drawn is None else self.drawn
         if self.drawn is None:
             for tree, nodes in enumerate(self.nodes):

@@ -116,8 +116,9 @@ def plain_forest(
 
     scale = class_scales(np.bincount(labels, minlength=classes)[None], class_weight, pool or len(rows))[0].astype(int)
     logs = counted_logs(int(scale[labels].sum()))
+    unit = max(1, int(scale[labels].sum()) // max(1, len(rows)))  # what a row counts on average
     ladder = np.asarray(thresholds)
-    near, extra = steadied(smoothing, penalties, ladder.shape, len(logs), classes)
+    near, extra = steadied(smoothing, penalties, ladder.shape, len(logs), classes, unit)
 
     def count(kinds: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         return np.bincount(kinds, minlength=classes) * scale
@@ -135,7 +136,7 @@ def plain_forest(
         around = [entropy(kinds), *cut, entropy(kinds)]
         costs = []
         for v, own in enumerate(cut):
-            penalty = int(extra[feature, v]) if extra.size else 0
+            penalty = unit * int(extra[feature, v]) if extra.size else 0
             costs.append((WHOLE - near) * own + near * (around[v] + around[v + 2]) + penalty)
         return int(np.argmin(costs))
 

@@ -64,7 +64,7 @@ def forest(
             are not cut. Rounded to a multiple of 1/1024, which keeps all costs whole numbers.
         penalties: of the ladder's shape: added to the cost of each threshold, in nats times rows, as the entropy is.
         class_weight: what a row of each class counts, `(classes,)`, or "balanced": every class of a world alike, by
-            that world's own counts. Rounded to whole numbers as `class_scales` says.
+            that world's own counts. Rounded to whole numbers as `class_scales` says; on average a row counts one.
         share_of: "leaf", shares within each leaf, or "world": then all leaves of a tree together add to 1, a leaf
             without rows has 0, and a world without rows the same everywhere.
         pool: how many rows there are in all, where these are only some of them: weights of classes are rounded by it.
@@ -85,8 +85,10 @@ def forest(
     for c in range(0, classes, 8):
         totals[:, c : c + 8] = masked_sums((kinds[:, None] == np.arange(c, min(c + 8, classes))) / 1.0, worlds)
     scales = class_scales(totals, class_weight, pool or n)
-    logs = counted_logs(int((totals.astype(np.int64) * scales).sum(axis=1).max()))
-    near, extra = steadied(smoothing, penalties, ladder.shape, len(logs), classes)
+    weighed = (totals.astype(np.int64) * scales).sum(axis=1)
+    row_units = np.maximum(1, weighed // np.maximum(1, totals.sum(axis=1, dtype=np.int64)))
+    logs = counted_logs(int(weighed.max()))
+    near, extra = steadied(smoothing, penalties, ladder.shape, len(logs), classes, int(row_units.max()))
     empty = extra.argmin(axis=1) if extra.size else np.zeros(len(ladder), dtype=np.intp)
     found = np.empty((trees, m, inner + (inner + 1) * classes))
     step = _batch(m, n, trees)
@@ -101,7 +103,7 @@ def forest(
         cuts = np.tile(empty[of_node[tree]].astype(np.int64), (stop - start, 1))
         leaves = np.zeros((stop - start, inner + 1, classes), dtype=np.uint32)
         own = np.ascontiguousarray(scales[start:stop])
-        ground = Ground(codes, line[tree], logs, bins, classes, depth, own, near, extra[used])
+        ground = Ground(codes, line[tree], logs, bins, classes, depth, own, row_units[start:stop], near, extra[used])
         grow(ground, group, 0, 0, cuts, leaves)
         finish(cuts, leaves, of_node[tree], ladder, own, share_of == "world", found[tree, start:stop])
 
@@ -163,7 +165,7 @@ def class_scales(totals: npt.NDArray[Any], class_weight: npt.ArrayLike | str | N
 
 
 def steadied(
-    smoothing: float, penalties: npt.ArrayLike | None, shape: tuple[int, int], size: int, classes: int
+    smoothing: float, penalties: npt.ArrayLike | None, shape: tuple[int, ...], size: int, classes: int, row_unit: int
 ) -> tuple[int, npt.NDArray[np.int64]]:
     """The weight of neighbours, and each threshold's penalty (no columns where there is none), as whole numbers."""
     checks.probability(smoothing=smoothing)
@@ -173,7 +175,7 @@ def steadied(
         given = np.asarray(penalties, dtype=np.float64)
         if given.shape != shape or not np.isfinite(given).all() or given.min() < 0:
             raise InputError("penalties must be finite numbers from 0, one for each of the thresholds")
-        if given.max() * SCALE * WHOLE >= 2.0**61:
+        if given.max() * SCALE * WHOLE * row_unit >= 2.0**61:
             raise InputError("penalties are so high that no threshold but the lowest is ever chosen: lower them")
         extra = np.rint(given * (SCALE * WHOLE)).astype(np.int64)
     if (smoothing or penalties is not None) and 2 * WHOLE * SCALE * size * math.log(classes + 1) >= 2.0**61:

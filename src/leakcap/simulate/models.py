@@ -98,6 +98,8 @@ def _parameter(value: Any, rows: int, drop: frozenset[str], leaves: list[Vector]
 def _attribute(name: str, value: Any, rows: int, drop: frozenset[str], leaves: list[Vector]) -> Node:
     if is_estimator(value):
         return describe_estimator(value, rows, drop, leaves)
+    if name == "classes_":  # labels, even where they are written as floats: noise would make others of them
+        return _constant(value, "holds the labels of classes")
     if isinstance(value, np.ndarray) and rows in value.shape and value.ndim and value.dtype.kind != "O":
         return Refused("has an entry for every row")
     if isinstance(value, (float, np.floating)) and not name.startswith("_"):

@@ -35,6 +35,7 @@ class Ground(NamedTuple):
     classes: int
     depth: int
     scales: Any  # (worlds, classes): what a row of each class counts in each world, as a whole number
+    units: Any  # (worlds,): what a row counts on average, at least 1: penalties come in it
     near: int  # weight of the two neighbours of a cut, in multiples of 1 / WHOLE
     penalties: Any  # (features, bins - 1): what each cut costs by itself; no columns where all are free
 
@@ -158,7 +159,7 @@ def _whole(words, total, scale, logs, heads, parts):  # type: ignore[no-untyped-
 
 
 @compiled(set())
-def _steady_cut(words, cells, total, scale, logs, heads, counts, parts, near, penalties, costs):  # type: ignore[no-untyped-def]
+def _steady_cut(words, cells, total, scale, logs, heads, counts, parts, near, unit, penalties, costs):  # type: ignore[no-untyped-def]
     """The same with neighbours and penalties: the bin below the best cut, then the last cell to its left.
 
     `costs[b + 1]` becomes the entropy of the cut above bin `b`; before the first and after the last stands that of
@@ -192,7 +193,7 @@ def _steady_cut(words, cells, total, scale, logs, heads, counts, parts, near, pe
     for cut in range(many):
         cost = (WHOLE - near) * costs[cut + 1] + near * (costs[cut] + costs[cut + 2])
         if len(penalties):
-            cost += penalties[cut]
+            cost += unit * penalties[cut]
         if cost < least:
             best, least = np.int64(cut), cost
     return best, np.searchsorted(cells.bins, best + 1) - 1
@@ -216,9 +217,8 @@ def _cut(words, cells, group, ground, node):  # type: ignore[no-untyped-def]
     for w in range(worlds):
         total, scale = group.totals[w], ground.scales[group.who[w]]
         if ground.near or len(penalties):
-            bins[w], k = _steady_cut(
-                words[w], cells, total, scale, ground.logs, heads, counts, parts, ground.near, penalties, costs
-            )
+            shared = words[w], cells, total, scale, ground.logs, heads, counts, parts, ground.near
+            bins[w], k = _steady_cut(*shared, ground.units[group.who[w]], penalties, costs)
         else:
             k = _best_cut(words[w], cells, total, scale, ground.logs, heads, counts, parts)
             if k >= 0:

@@ -1,0 +1,62 @@
+"""What a private fit costs: all worlds of an estimator, in plain scikit-learn fits of the whole pool."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from sklearn import cluster, covariance, decomposition, linear_model, naive_bayes, preprocessing, svm
+
+from benchmarks.utility import standardised
+from leakcap import estimators
+from leakcap.simulate import Pool, run_worlds
+from leakcap.worlds import Units, draw_worlds
+
+WORLDS, TIMES = 1024, 5
+
+
+def cases(train: np.ndarray, kinds: np.ndarray) -> list[tuple[Any, Any, tuple[Any, ...], str]]:
+    start = train[np.random.default_rng(0).choice(len(train), 7, replace=False)]
+    both, rest = (train, kinds), (train[:, :-1], train[:, -1])
+    return [
+        (estimators.StandardScaler(), preprocessing.StandardScaler(), (train,), "100"),
+        (estimators.Covariance(), covariance.EmpiricalCovariance(), (train,), ""),
+        (estimators.Ridge(), linear_model.Ridge(), rest, "30"),
+        (estimators.LinearRegression(), linear_model.LinearRegression(), rest, "30"),
+        (estimators.PCA(8), decomposition.PCA(8), (train,), "40"),
+        (estimators.KMeans(7, init=start, n_init=1), cluster.KMeans(7, init=start, n_init=1), (train,), "50"),
+        (estimators.LinearSVC(1.0), svm.LinearSVC(C=1.0), both, "12"),
+        (estimators.LinearSVC(0.005), svm.LinearSVC(C=0.005), both, "12"),
+        (estimators.LogisticRegression(1.0), linear_model.LogisticRegression(C=1.0, max_iter=1000), both, "20"),
+        (estimators.GaussianNB(), naive_bayes.GaussianNB(), both, ""),
+    ]
+
+
+def main() -> None:
+    train, kinds, _, _ = standardised()
+    units, worlds = Units.of(len(train), None), draw_worlds(len(train), WORLDS, np.random.default_rng(0))
+    print(
+        f"{len(train):,} x {train.shape[1]}, {WORLDS:,} worlds, the fit to the pool included"
+    )
+    print(f"{'estimator':24}{'plain fit, ms':>15}{'all worlds, ms':>16}{'in plain fits':>15}{'at most':>9}")
+    for private, plain, data, most in cases(train, kinds):
+
+        def all_worlds(private: Any = private, data: tuple[Any, ...] = data) -> None:
+            mechanism = private._mechanism(private._rows(data[0], data[1] if len(data) > 1 else None, None))
+            run_worlds(mechanism.answer, Pool(mechanism.data), units, worlds)
+
+        all_worlds()  # compiled once
+        one, every = [], []
+        for _ in range(TIMES):  # side by side
+            one.append(_seconds(lambda plain=plain, data=data: plain.fit(*data)))
+            every.append(_seconds(all_worlds))
+        ratio = np.median(np.array(every) / np.array(one))
+        name = f"{type(private).__name__}{f', C = {private.C}' if hasattr(private, 'C') else ''}"
+        print(f"{name:24}{1e3 * min(one):>15.1f}{1e3 * min(every):>16.1f}{ratio:>15.1f}{most:>9}", flush=True)
+
+
+def _seconds(work: Any) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
