@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reproductions.pac_private_algorithms import data, paper, series
+from reproductions.pac_private_algorithms import data, paper, picture, series
 from reproductions.pac_private_algorithms.__main__ import FIGURES, overview
 from reproductions.pac_private_algorithms.cifar import leading
 from reproductions.pac_private_algorithms.forest import Trees, trees
@@ -158,3 +158,13 @@ def test_quotes_are_about_budgets_of_the_paper_and_figures_that_are_made() -> No
         assert f"figure_{quote.figure}" in FIGURES
         assert any(quote.low <= budget <= quote.high for budget in paper.BUDGETS)
     assert lc.convert.posterior(paper.BUDGETS[0], 0.5) == pytest.approx(0.56242, abs=1e-5)
+
+
+def test_panels_that_were_made_before_are_kept_when_another_is_made(folder: Path) -> None:
+    """A line that is read is the line that was written."""
+    before = made("figure_10", folder)
+    rows = picture.read(folder / "figure_10.csv")
+    picture.written(rows, folder / "again.csv")
+    assert (folder / "again.csv").read_bytes() == (folder / "figure_10.csv").read_bytes()
+    assert len(rows) == len(before)
+    assert picture.read(folder / "no such file.csv") == []

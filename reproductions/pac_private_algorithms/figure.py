@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from reproductions.pac_private_algorithms.picture import drawn, saved, written
+from reproductions.pac_private_algorithms.picture import drawn, read, saved, written
 from reproductions.pac_private_algorithms.series import Row, Settings, Study, measured
 
 __all__ = ["FOLDER", "Panels", "arguments", "make", "settings_of"]
@@ -25,6 +25,7 @@ def arguments(about: str, given: Sequence[str] | None = None) -> argparse.Namesp
     parser.add_argument("--releases", type=int, help="simulated releases for each point (200; the paper has 1,000)")
     parser.add_argument("--worlds", type=int, help="worlds (1,024)")
     parser.add_argument("--thin", action="store_true", help="membership caps at every second budget: half the time")
+    parser.add_argument("--panels", type=int, nargs="+", help="some panels only, from 1; those made before are kept")
     found = parser.parse_args(given)
     found.out.mkdir(parents=True, exist_ok=True)
     return found
@@ -45,12 +46,14 @@ def make(
     """One figure from its panels: `figure_<name>.csv`, `.svg` and `.png`."""
     options = arguments(f"Figure {name}: {title}", given)
     settings = settings_of(options)
-    rows: list[Row] = []
     stem = options.out / f"figure_{name}"
-    for panel in list(panels(settings))[: 1 if options.quick else None]:
+    rows = read(stem.with_suffix(".csv")) if options.panels else []
+    for number, panel in enumerate(panels(settings), start=1):
+        if number not in (options.panels or ((1,) if options.quick else (number,))):
+            continue
         began = time.perf_counter()
         study = panel()
-        rows += measured(name, study, settings)
+        rows = [row for row in rows if row.data != study.data] + list(measured(name, study, settings))
         print(f"Figure {name}, {study.data}: {time.perf_counter() - began:.0f} s", flush=True)
         written(rows, stem.with_suffix(".csv"))  # after every panel: some take long
         saved(drawn(rows, f"Figure {name}: {title}", unit), stem)

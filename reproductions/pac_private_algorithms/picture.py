@@ -15,7 +15,7 @@ from reproductions.pac_private_algorithms import series as names
 from reproductions.pac_private_algorithms.paper import ANISOTROPIC, BASELINE
 from reproductions.pac_private_algorithms.series import SERIES, Row
 
-__all__ = ["drawn", "listed", "saved", "written"]
+__all__ = ["drawn", "listed", "read", "saved", "written"]
 
 LOOKS: dict[str, dict[str, Any]] = {
     names.UNPROTECTED: {"color": "0.25", "linestyle": "--", "linewidth": 1.4},
@@ -33,6 +33,21 @@ ARROWS = {">": "^", "≥": "^", "<": "v", "≤": "v", "≈": "x", "=": "x"}
 def written(rows: Sequence[Row], path: Path) -> None:
     """The rows as a CSV file."""
     listed([field.name for field in fields(Row)], [astuple(row) for row in rows], path)
+
+
+def read(path: Path) -> list[Row]:
+    """The rows of a CSV file that was written before; none where there is no file."""
+    if not path.is_file():
+        return []
+    numbers = {field.name: field.type for field in fields(Row) if field.type != "str"}
+
+    def value(name: str, text: str) -> Any:
+        if name not in numbers:
+            return text
+        return None if not text else int(text) if numbers[name] == "int" else float(text)
+
+    with path.open(encoding="utf-8") as file:
+        return [Row(**{name: value(name, text) for name, text in line.items()}) for line in csv.DictReader(file)]
 
 
 def listed(head: Sequence[str], rows: Sequence[Sequence[Any]], path: Path) -> None:

@@ -64,4 +64,4 @@ def _machine(x: Floats, y: Labels, *, C: float, classes: int, space: Coordinates
 
 def _fit(x: Floats, y: Labels, C: float, classes: int) -> Floats:
     """One plain fit: the world of all rows."""
-    return linear_svm(x, y, Worlds.everybody(len(x)), C=C, classes=np.arange(classes))[0]
+    return np.asarray(linear_svm(x, y, Worlds.everybody(len(x)), C=C, classes=np.arange(classes))[0])

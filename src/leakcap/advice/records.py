@@ -64,11 +64,10 @@ class Suggestions:
                 "No knob that was tried brings a clear gain: what is left are a looser cap, fewer outputs, "
                 "or more people."
             )
-        times = _times(best.noise)
         told = " (extrapolated from fewer worlds, not measured)" if best.extrapolated else ""
         return (
             f"Most would be bought by {best.knob}{told}: expected {self.utility} {_figure(best.now)} -> "
-            f"{_figure(best.then)}, {times} the noise. Plan again with {best.how}."
+            f"{_figure(best.then)}, with {best.noise:.2g} times the noise. Plan again with {best.how}."
         )
 
     def __iter__(self) -> Iterator[Suggestion]:
@@ -114,7 +113,7 @@ def _figure(value: float) -> str:
 
 
 def _times(ratio: float) -> str:
-    return f"x{ratio:.2f}" if ratio < 100 else f"x{ratio:.2g}"
+    return f"{ratio:.2f} x" if ratio < 100 else f"{ratio:.2g} x"
 
 
 def _duration(seconds: float) -> str:

@@ -1,6 +1,7 @@
 """The estimators that people already use, private by changing the import."""
 
 from leakcap.estimators.classification import LinearSVC, LogisticRegression
+from leakcap.estimators.curve import Curve, privacy_utility_curve
 from leakcap.estimators.kmeans import KMeans
 from leakcap.estimators.moments import Covariance, Mean, StandardScaler
 from leakcap.estimators.naive_bayes import GaussianNB
@@ -11,6 +12,7 @@ from leakcap.estimators.regression import LinearRegression, Ridge
 __all__ = [
     "PCA",
     "Covariance",
+    "Curve",
     "GaussianNB",
     "KMeans",
     "LinearRegression",
@@ -20,4 +22,5 @@ __all__ = [
     "Private",
     "Ridge",
     "StandardScaler",
+    "privacy_utility_curve",
 ]

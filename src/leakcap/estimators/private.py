@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
@@ -130,7 +131,7 @@ class Private(PrivateEstimator):
             raise InputError("Private needs an estimator, such as Private(LogisticRegression(), cap=...)")
         if _is_fitted(self.estimator):
             raise InputError("the estimator is fitted, and would be saved with what it knows: give clone(estimator)")
-        table = X if hasattr(X, "shape") else np.asarray(X)
+        table = X.tocsr() if issparse(X) else X if hasattr(X, "shape") else np.asarray(X)
         target = None if y is None else np.asarray(y)
         if table.ndim and table.shape[0] < 4:
             raise InputError(f"n_samples={table.shape[0]} is too few: a world has half of them")
