@@ -4,7 +4,7 @@ BIN := .venv/bin
 export MPLBACKEND := Agg
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: demo test test-all test-torch bench bench-million lint docs clean
+.PHONY: demo test test-all test-torch test-oldest bench bench-million lint docs clean
 
 .venv/core: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -30,6 +30,16 @@ test: .venv/dev
 test-torch: .venv/torch
 	$(BIN)/python -m pytest -rs tests/gpu
 
+# The oldest versions of everything that the numbers come from, in an environment of their own.
+.venv-oldest/core: pyproject.toml tests/oldest.txt
+	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/pip install --quiet --disable-pip-version-check --constraint tests/oldest.txt \
+		--editable '.[tables]' polars pytest
+	touch $@
+
+test-oldest: .venv-oldest/core
+	.venv-oldest/bin/python -m pytest -rs tests/estimators/test_oldest.py tests/estimators/test_estimators.py
+
 test-all: .venv/dev
 	$(BIN)/python -m pytest -rs -m ''
 
@@ -49,4 +59,4 @@ docs: .venv/dev
 	$(BIN)/mkdocs build --strict --quiet
 
 clean:
-	rm -rf .venv site build leakcap-demo
+	rm -rf .venv .venv-oldest site build leakcap-demo

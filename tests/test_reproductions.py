@@ -15,6 +15,7 @@ from reproductions.pac_private_algorithms.__main__ import FIGURES, overview
 from reproductions.pac_private_algorithms.cifar import leading
 from reproductions.pac_private_algorithms.forest import Trees, trees
 from reproductions.pac_private_algorithms.kmeans import clusters
+from reproductions.pac_private_algorithms.page import PAGE, filled
 from reproductions.pac_private_algorithms.pca import Frame, Judge, components
 from reproductions.pac_private_algorithms.svm import machine
 
@@ -168,3 +169,16 @@ def test_panels_that_were_made_before_are_kept_when_another_is_made(folder: Path
     assert (folder / "again.csv").read_bytes() == (folder / "figure_10.csv").read_bytes()
     assert len(rows) == len(before)
     assert picture.read(folder / "no such file.csv") == []
+
+
+def test_the_page_shows_what_was_made_and_says_what_was_not(folder: Path) -> None:
+    """Filling it twice changes nothing; a figure without its file, or without a panel, is named."""
+    made("figure_10", folder)
+    made("appendix_b3", folder)
+    once = filled(PAGE.read_text(encoding="utf-8"), folder)
+    assert filled(once, folder) == once
+    part = once.split("<!-- figure_10 -->")[1].split("<!-- end -->")[0]
+    assert "| Iris | no protection |" in part and "*Not run in full yet: Rice.*" in part
+    assert "| K-Means | 2 |" in once.split("<!-- appendix_b3 -->")[1]
+    empty = filled(once, folder / "nothing here")
+    assert empty.count("*Not run in full yet.*") == len(FIGURES)

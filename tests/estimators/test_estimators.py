@@ -405,3 +405,9 @@ def test_weights_given_for_classes_are_those_of_scikit_learn() -> None:
         balanced(class_weight="balanced").fit(WINE, SORTS),
         ("coef_", "intercept_"),
     )
+
+
+def test_a_mean_can_be_certified_in_closed_form() -> None:
+    model = le.Mean(cap=lc.membership(0.6), worlds=64, options={"mode": "individual"}).fit(WINE)
+    assert model.certificate_.kind == "closed_form" and model.certificate_.membership_success <= 0.6
+    assert np.abs(model.mean_).max() < 1

@@ -70,7 +70,7 @@ def suggest(
     checks.count(at_least=2, worlds=worlds)
     checks.count(at_least=0, seed=seed)
     checks.nonnegative(seconds=seconds)
-    trials = Trials(plan._caps, frame.settings, releases, seed)
+    trials = Trials(plan._caps, frame.settings, frame.gamma, releases, seed)
     bench = _Bench(plan, frame, again, score, dict(strata), worlds, float(seconds), trials)
     tried: list[Suggestion] = []
     left_out = list(bench.not_tried)

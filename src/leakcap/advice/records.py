@@ -88,12 +88,12 @@ class Suggestions:
 
     def _lines(self) -> Iterator[str]:
         yield f"CUSTODIAN ONLY: {self.utility}, now and with one knob changed. Nothing was released."
-        yield f"{'knob':<28}{'now -> then':>20}{'change':>21}{'noise':>8}{'worlds':>8}{'time':>9}"
+        yield f"{'knob':<28}{'now -> then':>20}{'change':>22}{'noise':>8}{'worlds':>8}{'time':>9}"
         for one in self.tried:
             pair = f"{_figure(one.now)} -> {_figure(one.then)}"
-            change = f"{one.gain:+.2g} +- {CLEAR * one.error:.1g}"
+            change = f"{one.gain:+.2g} +- {CLEAR * one.error:.2g}"
             row = (
-                f"{one.knob:<28}{pair:>20}{change:>21}{_times(one.noise):>8}{one.worlds:>8,}{_duration(one.seconds):>9}"
+                f"{one.knob:<28}{pair:>20}{change:>22}{_times(one.noise):>8}{one.worlds:>8,}{_duration(one.seconds):>9}"
             )
             yield f"{row}  {one.verdict}{' (extrapolated)' if one.extrapolated else ''}"
         yield ""

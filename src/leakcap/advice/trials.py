@@ -71,6 +71,7 @@ class Trials:
 
     caps: Sequence[Cap]
     settings: Settings
+    gamma: float
     releases: int
     seed: int
 
@@ -83,7 +84,8 @@ class Trials:
         settings = replace(self.settings, **changed)
         space = subspace(outputs.table, settings.weights, settings.machine.memory)
         seed = np.random.SeedSequence(self.seed)  # anew: a seed sequence remembers what it has given away
-        return likely_noise(space, worlds, self.caps, seed, settings.shape, settings.floor, settings.machine)
+        how = settings.shape, settings.floor, settings.machine, settings.draws, self.gamma
+        return likely_noise(space, worlds, self.caps, seed, *how)
 
     def with_noise(self, noise: Noise, outputs: Outputs, judge: Judge) -> Trial:
         """The same for noise that is known."""

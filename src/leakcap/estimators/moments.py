@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from leakcap import kernels
 from leakcap.estimators.base import COMMON, Mechanism, PrivateEstimator, Rows, Utility
+from leakcap.kernels.contributions import adds_up, averages
 from leakcap.kernels.moments import means, moments, variances
 from leakcap.kernels.sums import masked_sums
 from leakcap.worlds import Units, Worlds
@@ -32,7 +33,8 @@ class _MeanOf(BaseEstimator):
 
 @dataclass(eq=False, repr=False)
 class Mean(PrivateEstimator):
-    __doc__ = f"""Private column means: `mean_` after `fit(X)`.
+    __doc__ = f"""Private column means: `mean_` after `fit(X)`. With `options={{"mode": "individual"}}` the cap is kept
+    for every person by a formula, all halves being possible.
     {COMMON}"""
 
     def _mechanism(self, rows: Rows) -> Mechanism:
@@ -159,6 +161,11 @@ def _all_means(data: tuple[Any, ...], units: Units, worlds: Worlds, scale: Float
     return means(data[0] / scale, worlds, units)
 
 
+def _brings(data: tuple[Any, ...], units: Units, scale: Floats) -> Any:
+    return averages(data[0] / scale, units)
+
+
+@adds_up(_brings)
 @kernels.offers(_all_means)
 def _mean(table: Floats, *, scale: Floats) -> dict[str, Floats]:
     return {"mean": table.mean(axis=0) / scale if len(table) else np.zeros(len(scale))}

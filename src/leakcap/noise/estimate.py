@@ -12,10 +12,10 @@ import numpy as np
 
 from leakcap.caps import Cap
 from leakcap.cores import Machine
-from leakcap.leakage.certify import COARSEST, entropy_slack, grid_step
-from leakcap.leakage.confidence import Floats, Mean
-from leakcap.leakage.measures import information_budget, needs
-from leakcap.noise.calibrate import _candidates, _rough, _Search
+from leakcap.leakage.certify import COARSEST, count_bounds, entropy_slack, grid_step
+from leakcap.leakage.confidence import Attempts, Floats, Mean, log_term
+from leakcap.leakage.measures import RATIOS, information_budget, needs
+from leakcap.noise.calibrate import _candidates, _refine, _rough, _Search
 from leakcap.noise.entropy import sampler_distance
 from leakcap.noise.gaussian import Noise
 from leakcap.noise.subspace import Subspace
@@ -64,13 +64,24 @@ def likely_noise(
     shape: str = "best",
     floor: float = 0.0,
     machine: Machine = Machine(),  # noqa: B008
+    draws: int | None = None,
+    gamma: float = 1e-6,
 ) -> Noise:
-    """About the noise that a calibration would choose: its shape by a rough search, its scale by a few draws."""
+    """About the noise that a calibration would choose: its shape by a rough search, its scale by a few draws.
+
+    `draws` is how many would certify it: few of them need a margin for confidence, which counts. Where the calibration
+    chooses their number, it keeps that margin small, and it is left out here.
+    """
     if space.rank == 0:
         return Noise(space, np.empty(0), floor)
     rough = _rough_searches(space, worlds, caps, seed, shape, floor, machine)
     search, log_t, _ = min(rough, key=lambda found: found[2])
-    return Noise(space.turned(search.turn), search.deviations(_refined(search, log_t, FEW)), floor)
+    if draws is None:
+        log_t = _refined(search, log_t, FEW)
+    else:
+        bounds = count_bounds(worlds.m, worlds.n, len(RATIOS), search.wanted, stages=3)
+        log_t, _ = _refine(search, log_t, log_term(Attempts(gamma).share(1), bounds), draws)
+    return Noise(space.turned(search.turn), search.deviations(log_t), floor)
 
 
 def _rough_searches(

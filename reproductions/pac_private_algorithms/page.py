@@ -1,0 +1,120 @@
+"""`python -m reproductions.pac_private_algorithms.page`: put what was measured into docs/reproductions.md.
+
+The page holds a pair of marks for each figure; what is between them is made from the CSV file of that figure.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from reproductions.pac_private_algorithms.figure import arguments
+from reproductions.pac_private_algorithms.paper import SPREADS
+from reproductions.pac_private_algorithms.series import SERIES
+
+__all__ = ["PAGE", "filled"]
+
+PAGE = Path(__file__).parents[2] / "docs" / "reproductions.md"
+MARKS = re.compile(r"(<!-- (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+BUDGETS = {"1/128": 2**-7, "1/32": 2**-5, "1/8": 2**-3, "1/2": 2**-1, "2": 2.0, "4": 4.0}
+THREE, PICTURES = ("Iris", "Rice", "Dry Bean"), ("Rice", "Dry Bean", "CIFAR-10")
+PANELS = {
+    **dict.fromkeys(("figure_3", "figure_4", "figure_5", "figure_6"), THREE),
+    **dict.fromkeys(("figure_7", "figure_8", "figure_9"), PICTURES),
+    **dict.fromkeys(("figure_10", "figure_11"), THREE[:2]),
+    "figure_14": ("Dry Bean, naive", "Dry Bean, regularised"),
+}
+ERRORS = ("figure_8", "figure_9")
+Lines = Sequence[dict[str, str]]
+
+
+def filled(text: str, folder: Path) -> str:
+    """The page with a table between each pair of marks."""
+
+    def table(found: re.Match[str]) -> str:
+        path = folder / f"{found[2]}.csv"
+        if not path.is_file():
+            return f"{found[1]}\n*Not run in full yet.*\n\n{found[3]}"
+        with path.open(encoding="utf-8") as file:
+            lines = list(csv.DictReader(file))
+        made = _table(found[2], lines)
+        missing = [data for data in PANELS.get(found[2], ()) if all(line["data"] != data for line in lines)]
+        if missing:
+            made += f"\n*Not run in full yet: {', '.join(missing)}.*\n"
+        return f"{found[1]}\n{made}\n{found[3]}"
+
+    return MARKS.sub(table, text)
+
+
+def _table(name: str, lines: Lines) -> str:
+    if name == "figure_7":
+        return _shares(lines)
+    if name == "figure_12":
+        return _stops(lines)
+    return _spreads(lines) if name == "appendix_b3" else _series(lines, name in ERRORS)
+
+
+def _grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    every = [head, ["---"] * len(head), *rows]
+    return "".join("| " + " | ".join(row) + " |\n" for row in every)
+
+
+def _series(lines: Lines, errors: bool) -> str:
+    rows = []
+    for data in dict.fromkeys(line["data"] for line in lines):
+        for series in SERIES:
+            here = {float(li["mutual_information"]): li for li in lines if (li["data"], li["series"]) == (data, series)}
+            cells = [float(here[b]["mean"]) if b in here else None for b in BUDGETS.values()]
+            if here:
+                rows.append([data, series, *("" if c is None else f"{c:.3g}" if errors else f"{c:.1%}" for c in cells)])
+    return _grid(["data", "series", *BUDGETS], rows)
+
+
+def _shares(lines: Lines) -> str:
+    rows = []
+    for data in dict.fromkeys(line["data"] for line in lines):
+        here = [line for line in lines if line["data"] == data]
+        first = here[0]
+        told = f"{float(first['released']):.1%} ± {float(first['spread']):.1%}"
+        rows.append([data, f"{float(first['share']):.1%}", f"{sum(float(li['share']) for li in here):.1%}", told])
+    return _grid(["data", "first component", "first 20, or all", "the first, released at 56.2 %"], rows)
+
+
+def _stops(lines: Lines) -> str:
+    last = {line["algorithm"]: line for line in lines}
+    most = max(int(line["worlds"]) for line in lines)
+    rows = [
+        [
+            name,
+            f"{int(line['stopped']):,}" + (" (not yet)" if int(line["stopped"]) >= most else ""),
+            f"{float(line['variances_off_by']):.0%}",
+        ]
+        for name, line in last.items()
+    ]
+    return _grid(["algorithm", "worlds at the stop", f"a variance is off by (against {most:,} worlds)"], rows)
+
+
+def _spreads(lines: Lines) -> str:
+    rows = []
+    for line in lines:
+        said = next((v for (n, m), v in SPREADS.items() if line["paper_least"] and (n, m) == _key(line)), None)
+        ours = f"{float(line['least']):.3g} to {float(line['largest']):.3g}"
+        rows.append([line["algorithm"], f"{int(line['worlds']):,}", ours, f"{said[0]} to {said[1]}" if said else ""])
+    return _grid(["algorithm", "worlds", "least to largest of 100", "the paper"], rows)
+
+
+def _key(line: dict[str, str]) -> tuple[str, int]:
+    return line["algorithm"].split(",")[0], int(line["worlds"])
+
+
+def main() -> None:
+    """Rewrite the page."""
+    folder = arguments(str(__doc__)).out
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), folder), encoding="utf-8")
+    print(f"written: {PAGE}")
+
+
+if __name__ == "__main__":
+    main()
