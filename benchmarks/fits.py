@@ -36,9 +36,7 @@ def cases(train: np.ndarray, kinds: np.ndarray) -> list[tuple[Any, Any, tuple[An
 def main() -> None:
     train, kinds, _, _ = standardised()
     units, worlds = Units.of(len(train), None), draw_worlds(len(train), WORLDS, np.random.default_rng(0))
-    print(
-        f"{len(train):,} x {train.shape[1]}, {WORLDS:,} worlds, the fit to the pool included"
-    )
+    print(f"{len(train):,} x {train.shape[1]}, {WORLDS:,} worlds, the fit to the pool included")
     print(f"{'estimator':24}{'plain fit, ms':>15}{'all worlds, ms':>16}{'in plain fits':>15}{'at most':>9}")
     for private, plain, data, most in cases(train, kinds):
 

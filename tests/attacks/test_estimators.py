@@ -71,6 +71,9 @@ CASES: dict[str, Case] = {
     "LinearSVC": Case(estimators.LinearSVC),
     "PCA": Case(lambda **settings: estimators.PCA(2, **settings), labelled=False),
     "GaussianNB": Case(estimators.GaussianNB),
+    "RandomForestClassifier": Case(
+        lambda **settings: estimators.RandomForestClassifier(3, max_depth=2, ranges=(-3, 3), **settings)
+    ),
     "Private": Case(scaled_ridge, small_diabetes),
     # Other ways to be fitted.
     "LinearSVC by strata": Case(lambda **settings: estimators.LinearSVC(strata="y", **settings)),
@@ -89,6 +92,7 @@ LARGE = {
     "GaussianNB": Case(estimators.GaussianNB, load_breast_cancer),
     "StandardScaler": Case(estimators.StandardScaler, load_breast_cancer, labelled=False),
     "Ridge": Case(estimators.Ridge, load_diabetes),
+    "RandomForestClassifier": Case(estimators.RandomForestClassifier, load_breast_cancer),
 }
 
 

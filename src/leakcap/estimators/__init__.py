@@ -2,6 +2,7 @@
 
 from leakcap.estimators.classification import LinearSVC, LogisticRegression
 from leakcap.estimators.curve import Curve, privacy_utility_curve
+from leakcap.estimators.forest import RandomForestClassifier
 from leakcap.estimators.kmeans import KMeans
 from leakcap.estimators.moments import Covariance, Mean, StandardScaler
 from leakcap.estimators.naive_bayes import GaussianNB
@@ -20,6 +21,7 @@ __all__ = [
     "LogisticRegression",
     "Mean",
     "Private",
+    "RandomForestClassifier",
     "Ridge",
     "StandardScaler",
     "privacy_utility_curve",

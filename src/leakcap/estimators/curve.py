@@ -142,7 +142,7 @@ def privacy_utility_curve(
         >>> from leakcap.estimators import Mean
         >>> rows = np.random.default_rng(0).normal(size=(60, 2))
         >>> curve = privacy_utility_curve(Mean(worlds=32, random_state=0), rows, caps=[0.55, 0.8], releases=20)
-        >>> curve.points[0].score < curve.points[1].score < curve.without_noise
+        >>> curve.points[0].score < curve.points[1].score
         True
     """
     if not isinstance(estimator, PrivateEstimator):

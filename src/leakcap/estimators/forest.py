@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import secrets
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -47,9 +48,9 @@ class RandomForestClassifier(PrivateClassifier):
         class_weight: None, a dict, or "balanced": in each world by its own counts.
     {COMMON}"""
 
-    n_estimators: int = 12
+    n_estimators: int = 10
     _: KW_ONLY
-    max_depth: int = 4
+    max_depth: int = 5
     n_thresholds: int = 40
     smoothing: float = 0.5
     penalty: float = 0.01
@@ -91,6 +92,13 @@ class RandomForestClassifier(PrivateClassifier):
             tuple(known),
         )
 
+    def _structure(self) -> np.random.Generator:
+        """What trees look like is public: it does not depend on the data. Settings that are compared share it."""
+        seed = self._seed()
+        return np.random.default_rng(
+            self.__dict__.setdefault("_drawn", secrets.randbits(128)) if seed is None else seed
+        )
+
     def _ground(self, features: Floats, classes: npt.NDArray[Any]) -> Ground:
         checks.count(n_estimators=self.n_estimators)
         checks.count(max_depth=self.max_depth)
@@ -101,7 +109,7 @@ class RandomForestClassifier(PrivateClassifier):
             raise InputError(f"the leaves of all trees would have over {MOST} votes: lower max_depth or n_estimators")
         low, high = _ends(self.ranges, features)
         steps = np.linspace(0, 1, self.n_thresholds + 2)[1:-1]
-        rng = np.random.default_rng(self._seed())  # what trees look like is public: it does not depend on the data
+        rng = self._structure()
         nodes = drawn_nodes(len(low), self.n_estimators, self.max_depth, rng)
         # Differs from the paper: thresholds cost by their distance from the middle of the range, not from its low end.
         costs = self.penalty * len(features) * np.abs(2 * steps - 1)

@@ -86,8 +86,8 @@ class Ground:
 
     def grown_by_weight(self, features: Floats, codes: Numbers, weight: Floats) -> tuple[Numbers, Floats]:
         """The same in one world, for rows of different weight; in plain NumPy."""
-        totals = np.bincount(codes, weights=weight, minlength=self.classes)
-        own = weight * self._scale(totals)[codes]
+        totals: Floats = np.bincount(codes, weights=weight, minlength=self.classes).astype(np.float64)
+        own: Floats = weight * self._scale(totals)[codes]
         if own.any():
             own *= weight.sum() / own.sum()  # a row still counts one on average
         rungs = np.zeros(self.nodes.shape, dtype=np.intp) if self.drawn is None else self.drawn

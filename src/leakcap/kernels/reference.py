@@ -121,11 +121,14 @@ def plain_forest(
     near, extra = steadied(smoothing, penalties, ladder.shape, len(logs), classes, unit)
 
     def count(kinds: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-        return np.bincount(kinds, minlength=classes) * scale
+        own = np.bincount(kinds, minlength=classes)
+        return own if class_weight is None else own * scale
 
     def entropy(kinds: npt.NDArray[np.intp]) -> int:
         """Of the classes of some rows, times what the rows count."""
-        return int(logs[count(kinds).sum()] - logs[count(kinds)].sum())
+        own = count(kinds)
+        size = len(kinds) if class_weight is None else own.sum()
+        return int(logs[size] - logs[own].sum())
 
     def cheapest(values: Floats, kinds: npt.NDArray[np.intp], feature: int) -> int:
         """The number of the threshold at which the rows are cut."""
@@ -133,7 +136,8 @@ def plain_forest(
         for threshold in ladder[feature]:
             right = values >= threshold
             cut.append(entropy(kinds[~right]) + entropy(kinds[right]))
-        around = [entropy(kinds), *cut, entropy(kinds)]
+        uncut = entropy(kinds)
+        around = [uncut, *cut, uncut]
         costs = []
         for v, own in enumerate(cut):
             penalty = unit * int(extra[feature, v]) if extra.size else 0

@@ -103,7 +103,8 @@ def forest(
         cuts = np.tile(empty[of_node[tree]].astype(np.int64), (stop - start, 1))
         leaves = np.zeros((stop - start, inner + 1, classes), dtype=np.uint32)
         own = np.ascontiguousarray(scales[start:stop])
-        ground = Ground(codes, line[tree], logs, bins, classes, depth, own, row_units[start:stop], near, extra[used])
+        counts = None if class_weight is None else own
+        ground = Ground(codes, line[tree], logs, bins, classes, depth, counts, row_units[start:stop], near, extra[used])
         grow(ground, group, 0, 0, cuts, leaves)
         finish(cuts, leaves, of_node[tree], ladder, own, share_of == "world", found[tree, start:stop])
 

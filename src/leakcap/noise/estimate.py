@@ -76,7 +76,7 @@ def likely_noise(
         return Noise(space, np.empty(0), floor)
     rough = _rough_searches(space, worlds, caps, seed, shape, floor, machine)
     search, log_t, _ = min(rough, key=lambda found: found[2])
-    if draws is None:
+    if draws is None or grid_step(search.points(log_t), worlds.m, worlds.n):  # summed over a grid: no draws, no margin
         log_t = _refined(search, log_t, FEW)
     else:
         bounds = count_bounds(worlds.m, worlds.n, len(RATIOS), search.wanted, stages=3)

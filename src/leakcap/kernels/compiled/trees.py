@@ -34,7 +34,7 @@ class Ground(NamedTuple):
     bins: int
     classes: int
     depth: int
-    scales: Any  # (worlds, classes): what a row of each class counts in each world, as a whole number
+    scales: Any  # (worlds, classes): what a row of each class counts in each world, as a whole number; None for 1
     units: Any  # (worlds,): what a row counts on average, at least 1: penalties come in it
     near: int  # weight of the two neighbours of a cut, in multiples of 1 / WHOLE
     penalties: Any  # (features, bins - 1): what each cut costs by itself; no columns where all are free
@@ -131,9 +131,9 @@ def _best_cut(words, cells, total, scale, logs, heads, counts, parts):  # type: 
         here = np.uint32(heads[b] + np.uint32(ones(words[b] << cells.shifts[k])))
         mine = np.uint32(counts[cells.before[k]] + (here - passed))
         counts[k] = mine
-        left = np.uint32(left + (here - passed) * scale[c])
+        left = np.uint32(left + _times(np.uint32(here - passed), scale, c))
         passed = here
-        part = logs[np.uint32(mine * scale[c])] + logs[np.uint32((total[c] - mine) * scale[c])]
+        part = logs[_times(mine, scale, c)] + logs[_times(np.uint32(total[c] - mine), scale, c)]
         both += part - parts[c]
         parts[c] = part
         if cells.closes[k]:
@@ -141,6 +141,21 @@ def _best_cut(words, cells, total, scale, logs, heads, counts, parts):  # type: 
             if cost < least:
                 best, least = np.int64(k), cost
     return best
+
+
+@compiled(set())
+def _times(count, scale, c):  # type: ignore[no-untyped-def]
+    """What so many rows of a class count."""
+    if scale is None:  # decided when compiling: forests without weights do not pay for them
+        return count
+    return np.uint32(count * scale[c])
+
+
+@compiled(set())
+def _of(scales, world):  # type: ignore[no-untyped-def]
+    if scales is None:
+        return None
+    return scales[world]
 
 
 @compiled(set())
@@ -152,8 +167,8 @@ def _whole(words, total, scale, logs, heads, parts):  # type: ignore[no-untyped-
         n += np.uint32(ones(words[b]))
     n, both = np.uint32(0), np.int64(0)
     for c in range(len(total)):
-        n += np.uint32(total[c] * scale[c])
-        parts[c] = logs[np.uint32(total[c] * scale[c])]
+        n += _times(total[c], scale, c)
+        parts[c] = logs[_times(total[c], scale, c)]
         both += parts[c]
     return n, both
 
@@ -180,9 +195,9 @@ def _steady_cut(words, cells, total, scale, logs, heads, counts, parts, near, un
         here = np.uint32(heads[b] + np.uint32(ones(words[b] << cells.shifts[k])))
         mine = np.uint32(counts[cells.before[k]] + (here - passed))
         counts[k] = mine
-        left = np.uint32(left + (here - passed) * scale[c])
+        left = np.uint32(left + _times(np.uint32(here - passed), scale, c))
         passed = here
-        part = logs[np.uint32(mine * scale[c])] + logs[np.uint32((total[c] - mine) * scale[c])]
+        part = logs[_times(mine, scale, c)] + logs[_times(np.uint32(total[c] - mine), scale, c)]
         both += part - parts[c]
         parts[c] = part
         if cells.closes[k]:
@@ -215,7 +230,7 @@ def _cut(words, cells, group, ground, node):  # type: ignore[no-untyped-def]
             latest[k + 1, c] = latest[k, c]
         latest[k + 1, cells.kinds[k]] = k
     for w in range(worlds):
-        total, scale = group.totals[w], ground.scales[group.who[w]]
+        total, scale = group.totals[w], _of(ground.scales, group.who[w])
         if ground.near or len(penalties):
             shared = words[w], cells, total, scale, ground.logs, heads, counts, parts, ground.near
             bins[w], k = _steady_cut(*shared, ground.units[group.who[w]], penalties, costs)
