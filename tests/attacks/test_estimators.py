@@ -92,7 +92,9 @@ LARGE = {
     "GaussianNB": Case(estimators.GaussianNB, load_breast_cancer),
     "StandardScaler": Case(estimators.StandardScaler, load_breast_cancer, labelled=False),
     "Ridge": Case(estimators.Ridge, load_diabetes),
-    "RandomForestClassifier": Case(estimators.RandomForestClassifier, load_breast_cancer),
+    "RandomForestClassifier": Case(
+        lambda **settings: estimators.RandomForestClassifier(4, max_depth=3, **settings), load_breast_cancer
+    ),
 }
 
 

@@ -273,6 +273,8 @@ def validated(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **chec
     try:
         from sklearn.utils.validation import validate_data
     except ImportError:  # before 1.6
+        if checks.pop("skip_check_array", False):
+            checks["cast_to_ndarray"] = False
         return estimator._validate_data(X, y, **checks)
     return validate_data(estimator, X, y, **checks)
 
