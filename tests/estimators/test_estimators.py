@@ -286,7 +286,7 @@ def test_strata_hold_every_class_in_proportion() -> None:
     masks = model.plan_.worlds.masks()
     assert all((masks[:, kind == KINDS].sum(axis=1) == 25).all() for kind in range(3))
     assert "strat" in model.certificate_.design
-    with pytest.raises(lc.InputError, match="needs y"):
+    with pytest.raises(lc.InputError, match="requires y"):
         le.Mean(strata="y", **SMALL).fit(IRIS)
     with pytest.raises(lc.InputError, match="no column"):
         le.Mean(strata="sex", **SMALL).fit(TABLE)

@@ -361,9 +361,9 @@ def test_the_custodians_own_texts_do_not_change_when_the_secret_is_drawn() -> No
 def test_the_refusal_of_a_second_release_and_the_warning_say_nothing_about_the_secret() -> None:
     errors, warned = set(), set()
     for world in (0, 9):
-        plan = lc.plan(lambda x: x.mean(axis=0), X + world, **SMALL)
+        plan = lc.plan(lambda x: x.mean(axis=0), X + 1000 + world, **SMALL)
         mechanism = plan._mechanism
-        for again in (plan, lc.plan(lambda x: x.mean(axis=0), X + world, **SMALL)):
+        for again in (plan, lc.plan(lambda x: x.mean(axis=0), X + 1000 + world, **SMALL)):
             again._randomness = Rigged(again.noise, mechanism.step, world, points_of(again)[1], 0.0)
             if again is plan:
                 again.release()

@@ -240,8 +240,9 @@ class PrivateEstimator(BaseEstimator):
             return None
         if self.strata == "y":
             if y is None:
-                raise InputError("strata='y' needs y")
-            return np.asarray(y)
+                raise InputError("strata='y' requires y to be passed, but the target y is None")
+            groups = np.asarray(y)
+            return groups.ravel() if groups.shape[1:] == (1,) else groups
         return np.asarray(_column(X, self.strata))
 
     def _warn_where_useless(self, made: Plan, mechanism: Mechanism) -> None:
