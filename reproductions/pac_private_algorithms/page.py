@@ -49,6 +49,8 @@ def filled(text: str, folder: Path) -> str:
 
 
 def _table(name: str, lines: Lines) -> str:
+    if name == "table_2":
+        return _means(lines)
     if name == "figure_7":
         return _shares(lines)
     if name == "figure_12":
@@ -80,6 +82,17 @@ def _shares(lines: Lines) -> str:
         told = f"{float(first['released']):.1%} ± {float(first['spread']):.1%}"
         rows.append([data, f"{float(first['share']):.1%}", f"{sum(float(li['share']) for li in here):.1%}", told])
     return _grid(["data", "first component", "first 20, or all", "the first, released at 56.2 %"], rows)
+
+
+def _means(lines: Lines) -> str:
+    rows = []
+    for data, method in dict.fromkeys((line["data"], line["method"]) for line in lines):
+        cells = []
+        for line in (line for line in lines if (line["data"], line["method"]) == (data, method)):
+            paper = f" (paper {line['paper_before_noise']}, {line['paper_total']})" if line["paper_total"] else ""
+            cells.append(f"{float(line['before_noise']):.2g}, {float(line['total']):.2g}{paper}")
+        rows.append([data, method, *cells])
+    return _grid(["data", "method", "1/4", "1/16", "1/64"], rows)
 
 
 def _stops(lines: Lines) -> str:

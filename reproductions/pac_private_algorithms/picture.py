@@ -10,6 +10,8 @@ from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, ScalarFormatter
 
 from reproductions.pac_private_algorithms import series as names
 from reproductions.pac_private_algorithms.paper import ANISOTROPIC, BASELINE
@@ -28,6 +30,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 }
 QUOTED = {BASELINE: "0.25", ANISOTROPIC: "#d1495b"}
 ARROWS = {">": "^", "≥": "^", "<": "v", "≤": "v", "≈": "x", "=": "x"}
+SAID = {"^": "the paper says: above", "v": "the paper says: below", "x": "the paper says: about"}
 
 
 def written(rows: Sequence[Row], path: Path) -> None:
@@ -82,8 +85,10 @@ def drawn(rows: Sequence[Row], title: str, unit: str) -> Figure:
         if unit == "restoration error":
             _readable(axis, here)
     axes[0].set_ylabel(unit)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(panels) + 1, 4), frameon=False, fontsize=8)
+    handles = list(axes[0].get_legend_handles_labels()[0])
+    said = {ARROWS[row.says] for row in rows if row.series in QUOTED}
+    handles += [Line2D([], [], color="0.6", marker=m, linestyle="", label=SAID[m]) for m in SAID if m in said]
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(panels) + 1, 4), frameon=False, fontsize=8)
     figure.suptitle(title, fontsize=11)
     return figure
 
@@ -92,6 +97,9 @@ def _readable(axis: Any, rows: Sequence[Row]) -> None:
     """Errors without limit: large ones go off the top rather than flatten the others."""
     least = min(row.mean for row in rows)
     axis.set_yscale("log")
+    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
+    axis.yaxis.set_major_formatter(ScalarFormatter())
+    axis.yaxis.set_minor_formatter("")
     axis.set_ylim(least / 1.3, min(max(row.mean for row in rows) * 1.2, 30 * max(least, 0.05)))
 
 

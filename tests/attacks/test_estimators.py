@@ -85,6 +85,7 @@ CASES: dict[str, Case] = {
 
 LARGE = {
     "Mean": Case(estimators.Mean, load_iris, labelled=False),
+    "Covariance": Case(estimators.Covariance, load_iris, labelled=False),
     "LogisticRegression": Case(estimators.LogisticRegression, load_breast_cancer),
     "LinearSVC": Case(lambda **settings: estimators.LinearSVC(0.02, **settings), load_breast_cancer),
     "KMeans": Case(lambda **settings: estimators.KMeans(2, **settings), load_breast_cancer, labelled=False),
@@ -92,6 +93,8 @@ LARGE = {
     "GaussianNB": Case(estimators.GaussianNB, load_breast_cancer),
     "StandardScaler": Case(estimators.StandardScaler, load_breast_cancer, labelled=False),
     "Ridge": Case(estimators.Ridge, load_diabetes),
+    "LinearRegression": Case(estimators.LinearRegression, load_diabetes),
+    "Private": Case(scaled_ridge, load_diabetes),
     "RandomForestClassifier": Case(
         lambda **settings: estimators.RandomForestClassifier(4, max_depth=3, **settings), load_breast_cancer
     ),

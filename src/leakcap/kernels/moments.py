@@ -93,4 +93,5 @@ def shares(place: npt.NDArray[np.intp], places: int, worlds: Worlds, units: Unit
 
 
 def _centre(table: Floats) -> Floats:
-    return table.mean(axis=0) if len(table) else np.zeros(table.shape[1:])
+    # In f64 even for f32 tables: deviations from it are then f64 too, and keep their digits when they are added up.
+    return table.mean(axis=0, dtype=np.float64) if len(table) else np.zeros(table.shape[1:])
