@@ -394,6 +394,19 @@ def test_what_is_restored_by_components_needs_no_agreement_on_their_turn() -> No
     assert np.allclose(found[0], WINE[:5].mean(axis=0))
 
 
+@pytest.mark.parametrize(("target", "weight"), [(KINDS, None), (KINDS, 1.0 + np.arange(150) % 4), (None, WEIGHT[:150])])
+def test_weighted_centres_of_all_worlds_are_those_of_single_fits(target: Any, weight: Any) -> None:
+    private = le.KMeans(3, class_weight=None if target is None else "balanced")
+    mechanism = private._mechanism(private._rows(IRIS, target, weight))
+    units, worlds = Units.of(150, np.arange(150) // 3), draw_worlds(50, 16, np.random.default_rng(0))
+    served = kernel_of(mechanism.answer)(mechanism.data, units, worlds)
+    rows = worlds.over_rows(units)
+    for world in range(16):
+        here = rows.mask(world)
+        alone = mechanism.answer(*(part[here] for part in mechanism.data))["centres"]
+        assert np.allclose(served[world], alone.ravel(), rtol=0, atol=1e-9)
+
+
 def test_weights_given_for_classes_are_those_of_scikit_learn() -> None:
     given = {0: 1.0, 1: 3.0, 2: 0.5}
     plain = linear_model.LogisticRegression(C=0.1, tol=1e-10, max_iter=10_000, class_weight=given).fit(WINE, SORTS)

@@ -16,15 +16,17 @@ from leakcap.datasets import dry_bean
 from leakcap.errors import InputError, NumericalError
 from leakcap.kernels import kmeans as module
 from leakcap.kernels import lockstep, reference
-from leakcap.kernels.kmeans import kmeans
+from leakcap.kernels.kmeans import Weights, kmeans
 from leakcap.worlds import Worlds, draw_worlds, given_worlds, independent_worlds
 
 
-def plain(table: np.ndarray, start: np.ndarray, iterations: int = 300, tolerance: float = 1e-4) -> np.ndarray:
+def plain(
+    table: np.ndarray, start: np.ndarray, iterations: int = 300, tolerance: float = 1e-4, weight: Any = None
+) -> np.ndarray:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # fewer distinct rows than clusters
         model = KMeans(len(start), init=start, n_init=1, algorithm="lloyd", max_iter=iterations, tol=tolerance)
-        return np.asarray(model.fit(table).cluster_centers_)
+        return np.asarray(model.fit(table, sample_weight=weight).cluster_centers_)
 
 
 def apart(table: np.ndarray, worlds: Worlds, start: np.ndarray, step: int = 1, **options: Any) -> float:
@@ -81,6 +83,44 @@ def test_ties_and_empty_clusters_go_as_in_a_plain_fit(n: int, d: int, k: int, se
     table = draw.integers(0, 5, size=(n, d)).astype(float)
     start = table[draw.integers(0, n, k)]
     assert apart(table, draw_worlds(n, 8, draw), start) < 1e-9
+
+
+def apart_weighted(table: np.ndarray, worlds: Worlds, start: np.ndarray, weights: Weights) -> float:
+    found, worst = kmeans(table, worlds, start, weights=weights), 0.0
+    for world in range(worlds.m):
+        here = worlds.mask(world)
+        expected = plain(table[here], start, weight=weights.factors[world, weights.groups[here]])
+        worst = max(worst, float(np.abs(found[world] - expected).max()))
+    return worst
+
+
+@given(st.integers(8, 200), st.integers(1, 9), st.integers(1, 6), st.integers(1, 6), st.integers(0, 2**31))
+@settings(max_examples=60, deadline=None)
+def test_weights_of_groups_count_in_every_world_as_in_a_plain_fit(n: int, d: int, k: int, many: int, seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    table, worlds = blobs(n, d, 3, seed), draw_worlds(n, 12, draw)
+    weights = Weights(draw.integers(0, many, n), draw.lognormal(0, 2, size=(12, many)))
+    assert apart_weighted(table, worlds, table[draw.choice(n, min(k, n // 2), replace=False)], weights) < 1e-9
+
+
+def test_rows_without_weight_move_no_centre() -> None:
+    draw = np.random.default_rng(8)
+    table, worlds = blobs(300, 3, 4), draw_worlds(300, 40, draw)
+    groups = (table[:, 0] > np.quantile(table[:, 0], 0.8)).astype(np.int64)  # a start centre may have such rows alone
+    weights = Weights(groups, np.array([[1.0, 0.0], [2.0, 1e-9]])[np.arange(40) % 2])
+    start = table[np.argsort(table[:, 0])[[0, 100, 200, 299]]]
+    assert apart_weighted(table, worlds, start, weights) < 1e-9
+    assert not np.allclose(kmeans(table, worlds, start), kmeans(table, worlds, start, weights=weights))
+
+
+@pytest.mark.parametrize("settings", [{"WORTH": 0}, {"ROOM": 1}])
+def test_worlds_that_part_keep_the_weights_of_their_rows(monkeypatch: Any, settings: dict[str, float]) -> None:
+    for name, value in settings.items():
+        monkeypatch.setattr(lockstep, name, value)
+    draw = np.random.default_rng(9)
+    table, worlds = blobs(400, 4, 5), draw_worlds(400, 40, draw)
+    weights = Weights(draw.integers(0, 3, 400), draw.lognormal(0, 1, size=(40, 3)))
+    assert apart_weighted(table, worlds, table[:5], weights) < 1e-9
 
 
 def test_centres_equal_the_reference() -> None:

@@ -15,13 +15,15 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from leakcap import checks, kernels
 from leakcap.errors import InputError
 from leakcap.estimators.base import COMMON, Mechanism, PrivateEstimator, Rows, Utility, checked_weight, validated
-from leakcap.kernels.kmeans import kmeans
+from leakcap.kernels.kmeans import Weights, kmeans
+from leakcap.kernels.sums import masked_sums
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["KMeans"]
 
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.intp]
+LINES = 512  # different weights times clusters, up to which all worlds are fitted at once
 
 
 @dataclass(eq=False, repr=False)
@@ -136,8 +138,23 @@ def in_order(centres: Floats, reference: Floats) -> Floats:
 def _all_centres(data: tuple[Any, ...], units: Units, worlds: Worlds, **settings: Any) -> Floats | None:
     reference, scale = settings["reference"], settings["scale"]
     tuning = {"iterations": settings["iterations"], "tolerance": settings["tolerance"]}
-    found = kmeans(data[0], worlds.over_rows(units), reference, **tuning)
+    rows = worlds.over_rows(units)
+    weights = _weights(data[1], data[2], rows, settings["balance"]) if len(data) > 1 else None
+    if weights is not None and weights.factors.shape[1] * len(reference) > LINES:
+        return None
+    found = kmeans(data[0], rows, reference, weights=weights, **tuning)
     return (in_order(found, reference) * scale).reshape(worlds.m, -1)
+
+
+def _weights(groups: Numbers, weight: Floats, worlds: Worlds, balance: bool) -> Weights:
+    """Rows of equal weight and class go together: what they count in a world is one number."""
+    kinds, of_row = np.unique(np.column_stack([groups, weight]), axis=0, return_inverse=True)
+    classes, own = kinds[:, 0].astype(int), kinds[:, 1]
+    factors = np.broadcast_to(own, (worlds.m, len(own)))
+    if balance:
+        total = masked_sums(weight[:, None] * (groups[:, None] == np.arange(classes.max() + 1)), worlds)
+        factors = own / np.maximum(total, np.finfo(float).tiny)[:, classes]
+    return Weights(of_row.ravel(), np.ascontiguousarray(factors))
 
 
 @kernels.offers(_all_centres)
@@ -145,6 +162,7 @@ def _centres(features: Floats, **settings: Any) -> dict[str, Floats]:
     return _weighted_centres(features, None, None, balance=False, **settings)
 
 
+@kernels.offers(_all_centres)
 def _weighted_centres(
     features: Floats, groups: Any, weight: Any, *, balance: bool, reference: Floats, scale: Floats, **tuning: Any
 ) -> dict[str, Floats]:

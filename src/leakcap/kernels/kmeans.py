@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,15 +23,28 @@ from leakcap.kernels.sums import masked_sums
 from leakcap.kernels.tables import table_of
 from leakcap.worlds import Worlds
 
-__all__ = ["kmeans"]
+__all__ = ["Weights", "kmeans"]
 
 Floats = npt.NDArray[np.float64]
 Worlds_ = npt.NDArray[np.intp]  # numbers of worlds
 FEWEST = 16  # worlds for which a thread of their own pays
 
 
+class Weights(NamedTuple):
+    """What rows weigh: rows of one group alike, in every world by its own factor for that group."""
+
+    groups: npt.NDArray[np.int64]  # (n,), from 0 on
+    factors: Floats  # (m, groups)
+
+
 def kmeans(
-    features: Floats, worlds: Worlds, start: Floats, *, iterations: int = 300, tolerance: float = 1e-4
+    features: Floats,
+    worlds: Worlds,
+    start: Floats,
+    *,
+    iterations: int = 300,
+    tolerance: float = 1e-4,
+    weights: Weights | None = None,
 ) -> Floats:
     """`(m, k, d)`: the centres that Lloyd's algorithm reaches in every world from the `start` centres `(k, d)`.
 
@@ -44,10 +58,11 @@ def kmeans(
     checks.nonnegative(tolerance=tolerance)
     centred, mean = _checked(features, worlds, start)
     limits = _limits(centred, worlds, tolerance)
-    found, plain = _lockstep(centred, worlds, start - mean, limits, iterations)
+    given = weights or Weights(np.zeros(worlds.n, np.int64), np.ones((worlds.m, 1)))
+    found, plain = _lockstep(centred, worlds, start - mean, limits, given, iterations)
     found += mean
     if len(plain):
-        found[plain] = _plain(features, worlds, plain, start, iterations, tolerance)
+        found[plain] = _plain(features, worlds, plain, start, given, iterations, tolerance)
     return found
 
 
@@ -78,17 +93,17 @@ def _limits(centred: Floats, worlds: Worlds, tolerance: float) -> Floats:
 
 
 def _lockstep(
-    centred: Floats, worlds: Worlds, start: Floats, limits: Floats, iterations: int
+    centred: Floats, worlds: Worlds, start: Floats, limits: Floats, weights: Weights, iterations: int
 ) -> tuple[Floats, Worlds_]:
     """The centres in all worlds, and the numbers of the worlds for which they mean nothing."""
-    pool = pool_of(centred)
+    pool = pool_of(centred, weights.groups)
     found, plain = np.empty((worlds.m, *start.shape)), np.zeros(worlds.m, dtype=np.bool_)
     drawn = worlds.m // 2 if worlds.paired else worlds.m
     shares = np.array_split(np.arange(drawn), max(1, min(threads(), drawn // FEWEST)))
 
     def first(some: Worlds_) -> Group:
         members = np.concatenate([some, some + drawn]) if worlds.paired else some
-        return start_group(members, len(some) if worlds.paired else 0, start, limits)
+        return start_group(members, len(some) if worlds.paired else 0, start, limits, weights.factors)
 
     def run(group: Group) -> list[Group]:
         others: list[Group] = []
@@ -108,7 +123,15 @@ def _lockstep(
     return found, np.flatnonzero(plain)
 
 
-def _plain(features: Floats, worlds: Worlds, some: Worlds_, start: Floats, iterations: int, tolerance: float) -> Floats:
+def _plain(
+    features: Floats,
+    worlds: Worlds,
+    some: Worlds_,
+    start: Floats,
+    weights: Weights,
+    iterations: int,
+    tolerance: float,
+) -> Floats:
     """Some worlds by scikit-learn."""
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
@@ -116,7 +139,9 @@ def _plain(features: Floats, worlds: Worlds, some: Worlds_, start: Floats, itera
     def fit(world: int) -> Floats:
         model = KMeans(len(start), init=start, n_init=1, algorithm="lloyd", max_iter=iterations, tol=tolerance)
         with one_blas_thread():  # rounding decides here, and depends on the number of threads
-            return np.asarray(model.fit(features[worlds.mask(world)]).cluster_centers_)
+            here = worlds.mask(world)
+            weight = weights.factors[world, weights.groups[here]]
+            return np.asarray(model.fit(features[here], sample_weight=weight).cluster_centers_)
 
     with warnings.catch_warnings(), one_blas_thread():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters

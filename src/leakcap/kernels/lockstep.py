@@ -22,12 +22,13 @@ APART = 0.25  # share of the spread left in two groups, if there are two (one no
 
 
 class Pool(NamedTuple):
-    """All rows around their mean: one below the other, in tiles, and their lengths."""
+    """All rows around their mean: one below the other, in tiles, their lengths, and groups of rows of equal weight."""
 
     table: Floats
     tiles: Floats
     lengths: Floats
     longest: float
+    groups: Numbers
 
 
 class Group(NamedTuple):
@@ -37,6 +38,7 @@ class Group(NamedTuple):
     mates: int  # world `mates + i` is the complement of world `i`, unless this is 0
     centres: Floats  # (worlds, k, d)
     limits: Floats  # a world stops when its centres move by less (squared)
+    factors: Floats  # (worlds, groups): what a row of each group weighs
     state: Numbers
     passed: int
 
@@ -61,7 +63,7 @@ class Reach(NamedTuple):
     own: Floats  # squared lengths of the centres
 
 
-def pool_of(centred: Floats) -> Pool:
+def pool_of(centred: Floats, groups: Numbers) -> Pool:
     """Rows in the layouts that the compiled loops read."""
     from leakcap.kernels.compiled.kmeans import ROWS, in_tiles
 
@@ -71,13 +73,14 @@ def pool_of(centred: Floats) -> Pool:
     tiles = np.zeros((-(-n // ROWS), d, ROWS))
     in_tiles(table, tiles)
     lengths = np.sqrt(np.einsum("ij,ij->i", centred, centred))
-    return Pool(table, tiles, lengths, float(lengths.max()))
+    return Pool(table, tiles, lengths, float(lengths.max()), groups)
 
 
-def start_group(members: Numbers, mates: int, start: Floats, limits: Floats) -> Group:
+def start_group(members: Numbers, mates: int, start: Floats, limits: Floats, factors: Floats) -> Group:
     """Worlds that have not moved yet."""
     g = len(members)
-    return Group(members, mates, np.repeat(start[None], g, axis=0), limits[members], np.full(g, RUNNING), 0)
+    centres = np.repeat(start[None], g, axis=0)
+    return Group(members, mates, centres, limits[members], factors[members], np.full(g, RUNNING), 0)
 
 
 def advance(pool: Pool, packed: Bits, group: Group, iterations: int) -> list[Group]:
@@ -87,11 +90,12 @@ def advance(pool: Pool, packed: Bits, group: Group, iterations: int) -> list[Gro
     """
     from leakcap.kernels.compiled import kmeans as compiled
 
-    _, mates, centres, limits, state, passed = group
+    _, mates, centres, limits, factors, state, passed = group
     g, k, d = centres.shape
     n, width = pool.table.shape
-    labels, nearest = np.full(n, k), np.empty(n, np.int64)  # cluster k is none
-    sums, counts = np.zeros((g, k + 1, width)), np.zeros((g, k + 1), np.int64)
+    lines = k * factors.shape[1]  # a sum for each group in each cluster
+    labels, nearest = np.full(n, lines), np.empty(n, np.int64)  # the last line is no cluster
+    sums, counts = np.zeros((g, lines + 1, width)), np.zeros((g, lines + 1), np.int64)
     buckets = max(1, min(BUCKETS, 2**17 // (k * k)))
     rows, keys = np.empty((2, min(n * (k - 1), max(n // 2, ROOM // d))), np.int64)
     rivals = tuple(_room(len(rows), k, d, buckets))
@@ -111,10 +115,10 @@ def advance(pool: Pool, packed: Bits, group: Group, iterations: int) -> list[Gro
         if listed < 0:
             continue
         compiled.arrange(tuple(pool), reach.sizes, rows[:listed], keys[:listed], buckets, rivals)
-        compiled.follow_anchor(pool.table, labels, nearest, side, mates, state, sums, counts)
+        compiled.follow_anchor(tuple(pool), labels, nearest, lines // k, side, mates, state, sums, counts)
         some, many = sums[running], counts[running]
         work = compiled.leave_anchor(tuple(pool), centres, state, rivals, side, running, tuple(reach), some, many)
-        compiled.move_centres(centres, state, limits, running, some, many, pool.longest)
+        compiled.move_centres(centres, state, limits, factors, running, some, many, pool.longest)
         passed += 1
         surveys = (work + listed) / (SURVEY * len(pool.tiles))
         if g > 1 and surveys > WORTH:
@@ -142,9 +146,8 @@ def _leave(group: Group, passed: int, *parts: Numbers) -> list[Group]:
     for part in parts:
         some = part[group.state[part] == RUNNING]
         if len(some):
-            found.append(
-                Group(group.members[some], 0, group.centres[some], group.limits[some], group.state[some], passed)
-            )
+            members, _, centres, limits, factors, state, _ = group
+            found.append(Group(members[some], 0, centres[some], limits[some], factors[some], state[some], passed))
             group.state[some] = AWAY
     return found
 
@@ -152,7 +155,7 @@ def _leave(group: Group, passed: int, *parts: Numbers) -> list[Group]:
 def alone(pool: Pool, packed: Bits, group: Group, iterations: int) -> None:
     """Iterate in the only world of a group, on its own rows."""
     rows = np.unpackbits(packed[group.members[0]], count=len(pool.table)).view(np.bool_)
-    own = pool_of(pool.table[rows, : pool.tiles.shape[1]])
+    own = pool_of(pool.table[rows, : pool.tiles.shape[1]], pool.groups[rows])
     everyone = np.packbits(np.ones((1, len(own.table)), dtype=np.bool_), axis=1)
     advance(own, everyone, group._replace(members=np.zeros(1, np.int64)), iterations)
 

@@ -4,6 +4,9 @@ The *anchor* of a group is the mean of its worlds' centres. Its *survey* of the 
 anchor centre and the *rivals*: other centres that could be nearer in some world of the group. Rows without rivals need
 no look in any world, and the sums over the anchor's clusters change only by the rows that the anchor moves.
 
+Rows may weigh differently in different worlds, group by group: sums are kept for every cluster and group, in *lines*
+`cluster * groups + group`, and the weights come in when centres are taken from them.
+
 `pool`, `rivals` and `reach` are the records of `lockstep`, as plain tuples: what is compiled is kept on disk
 and must not depend on the name of a class.
 """
@@ -147,7 +150,7 @@ def survey(pool, anchor, reach, nearest, rows, keys, buckets):  # type: ignore[n
     A rival `b` of a row nearest to `a` is listed unless `distance(b) - distance(a)` exceeds all that `a` and `b` are
     away from the anchor's in any world (triangle inequality) and what rounding could hide.
     """
-    _, tiles, lengths, longest = pool
+    _, tiles, lengths, longest, _ = pool
     _, widest, sizes, _ = reach
     n, (k, d) = len(lengths), anchor.shape
     distance = np.empty((k, ROWS))  # squared, less the squared length of the row
@@ -190,7 +193,7 @@ def survey(pool, anchor, reach, nearest, rows, keys, buckets):  # type: ignore[n
 @compiled({"contract"})
 def arrange(pool, sizes, rows, keys, buckets, rivals):  # type: ignore[no-untyped-def]
     """Sort the listed rows by key (a counting sort) and copy their features into tiles; a pair begins with a tile."""
-    table, _, lengths, longest = pool
+    table, _, lengths, longest, _ = pool
     starts, order, alone, slacks, tiles, _ = rivals
     starts[:] = 0
     for key in keys:
@@ -218,39 +221,41 @@ def arrange(pool, sizes, rows, keys, buckets, rivals):  # type: ignore[no-untype
 
 
 @compiled(set())
-def moved_rows(labels, nearest, k):  # type: ignore[no-untyped-def]
-    """Label rows by their nearest centre; those that move, by where they go, and where each of the ways begins."""
-    starts = np.zeros((k + 1) * k + 1, np.int64)
+def moved_rows(labels, nearest, groups, many, lines):  # type: ignore[no-untyped-def]
+    """Label rows by their new lines; those that move, by where they go, and where each of the ways begins."""
+    starts = np.zeros((lines + 1) * lines + 1, np.int64)
     for x in range(len(labels)):
-        if labels[x] != nearest[x]:
-            starts[labels[x] * k + nearest[x] + 1] += 1
-    for way in range((k + 1) * k):
+        line = nearest[x] * many + groups[x]
+        if labels[x] != line:
+            starts[labels[x] * lines + line + 1] += 1
+    for way in range((lines + 1) * lines):
         starts[way + 1] += starts[way]
     moved, free = np.empty(starts[-1], np.int64), starts.copy()
     for x in range(len(labels)):
-        if labels[x] != nearest[x]:
-            way = labels[x] * k + nearest[x]
+        line = nearest[x] * many + groups[x]
+        if labels[x] != line:
+            way = labels[x] * lines + line
             moved[free[way]] = x
             free[way] += 1
-            labels[x] = nearest[x]
+            labels[x] = line
     return moved, starts
 
 
 @compiled({"contract"})
-def follow_anchor(table, labels, nearest, side, mates, state, sums, counts):  # type: ignore[no-untyped-def]
+def follow_anchor(pool, labels, nearest, many, side, mates, state, sums, counts):  # type: ignore[no-untyped-def]
     """Bring every world's sums from the labels to the nearest anchor centres, by tables of the sums of four rows.
 
     Rows that go the same way are taken in blocks; a world's bits for four of them pick one of sixteen sums. World
     `mates + i` is the complement of world `i`, unless `mates` is 0: its sums are what is left of the block.
     """
-    g, lines, width = sums.shape
-    k = lines - 1
-    moved, starts = moved_rows(labels, nearest, k)
+    table, groups = pool[0], pool[4]
+    g, lines, width = sums.shape[0], sums.shape[1] - 1, sums.shape[2]
+    moved, starts = moved_rows(labels, nearest, groups, many, lines)
     tables = np.zeros((BLOCK // 4, 16, width))
     total, part, nothing = np.empty(width), np.empty(width), np.zeros(width)
     words = np.empty(BLOCK // 8, np.uint64)
-    for way in range(lines * k):
-        source, target = way // k, way % k
+    for way in range((lines + 1) * lines):
+        source, target = way // lines, way % lines
         for first in range(starts[way], starts[way + 1], BLOCK):
             some = moved[first : min(first + BLOCK, starts[way + 1])]
             sum_rows(total, table, some, len(some), width)
@@ -291,7 +296,7 @@ def leave_anchor(pool, centres, state, rivals, side, running, reach, sums, count
     Returns how many tiles were seen and rows moved. A decision that rounding could turn makes a world PLAIN.
     """
     starts, order = rivals[:2]
-    n, k, work = len(pool[0]), sums.shape[1] - 1, 0
+    n, k, work = len(pool[0]), centres.shape[1], 0
     buckets = (len(starts) - 1) // (k * k)
     ends = np.zeros(len(side) + 1, np.int64)  # of the running worlds in each eight
     for w in running:
@@ -320,11 +325,11 @@ def leave_anchor(pool, centres, state, rivals, side, running, reach, sums, count
 @compiled({"contract"})
 def leave_cluster(pool, centres, state, rivals, a, running, first, last, reach, bits, visits, sums, counts):  # type: ignore[no-untyped-def]  # noqa: PLR0912, PLR0915
     """Correct the sums of up to eight worlds for rows that leave the anchor's cluster `a` for a rival."""
-    table, _, lengths, longest = pool
+    table, _, lengths, longest, groups = pool
     starts, order, alone, slacks, tiles, chosen = rivals
     own = reach[3]
     width, (k, d) = table.shape[1], centres.shape[1:]
-    buckets = (len(starts) - 1) // (k * k)
+    buckets, many = (len(starts) - 1) // (k * k), (sums.shape[1] - 1) // k
     weights, values, part, nothing = np.empty(d), np.empty(ROWS), np.empty(width), np.zeros(width)
     work = 0
     for i in range(first, last):
@@ -366,32 +371,48 @@ def leave_cluster(pool, centres, state, rivals, a, running, first, last, reach, 
                             state[w] = PLAIN
                         if value >= last_visit[2]:
                             continue
-                        add_part(sums[i], goal, b, table[x], nothing, width)
-                        counts[i, goal] -= 1
-                        counts[i, b] += 1
+                        source, target = goal * many + groups[x], b * many + groups[x]
+                        add_part(sums[i], source, target, table[x], nothing, width)
+                        counts[i, source] -= 1
+                        counts[i, target] += 1
                     last_visit[0], last_visit[1], last_visit[2] = visit, b, value
-            if leaving:
+            work += leaving
+            if leaving and many == 1:
                 sum_rows(part, table, chosen, leaving, width)
                 add_part(sums[i], a, b, part, nothing, width)
                 counts[i, a] -= leaving
                 counts[i, b] += leaving
-                work += leaving
+                continue
+            for x in chosen[:leaving]:
+                source, target = a * many + groups[x], b * many + groups[x]
+                add_part(sums[i], source, target, table[x], nothing, width)
+                counts[i, source] -= 1
+                counts[i, target] += 1
     return work
 
 
 @compiled({"contract"})
-def move_centres(centres, state, limits, running, sums, counts, longest):  # type: ignore[no-untyped-def]
+def move_centres(centres, state, limits, factors, running, sums, counts, longest):  # type: ignore[no-untyped-def]
     """Put the centres of the running worlds on the means of their clusters, and see which worlds stop."""
-    k, d = centres.shape[1:]
+    (k, d), many = centres.shape[1:], factors.shape[1]
+    mean = np.empty(d)
     for i in range(len(running)):
         w = running[i]
         shift = 0.0
         for c in range(k):
-            if counts[i, c] == 0:
+            weight = 0.0
+            mean[:] = 0.0
+            for g in range(many):
+                line, factor = c * many + g, factors[w, g]
+                if counts[i, line] and factor > 0:  # what is left of a sum without rows is rounding
+                    weight += factor * counts[i, line]
+                    for j in range(d):
+                        mean[j] += factor * sums[i, line, j]
+            if weight == 0:
                 state[w] = PLAIN
                 break
             for j in range(d):
-                value = sums[i, c, j] / counts[i, c]
+                value = mean[j] / weight
                 shift += (value - centres[w, c, j]) ** 2
                 centres[w, c, j] = value
         if state[w] == RUNNING:
