@@ -1,6 +1,7 @@
 # Every target does its own set-up: a virtual environment in .venv, filled by pip.
 PYTHON ?= python3
 BIN := .venv/bin
+SPREAD := -n auto --maxprocesses 4 --dist worksteal
 export MPLBACKEND := Agg
 export NO_MKDOCS_2_WARNING := 1
 
@@ -20,7 +21,7 @@ demo: .venv/core
 	$(BIN)/leakcap demo
 
 test: .venv/dev
-	$(BIN)/python -m pytest -rs
+	$(BIN)/python -m pytest -rs $(SPREAD)
 
 # Torch is an extra, and so are its tests: on a machine without a GPU they run on torch's CPU.
 .venv/torch: .venv/dev
@@ -41,7 +42,7 @@ test-oldest: .venv-oldest/core
 	.venv-oldest/bin/python -m pytest -rs tests/estimators/test_oldest.py tests/estimators/test_estimators.py
 
 test-all: .venv/dev
-	$(BIN)/python -m pytest -rs -m ''
+	$(BIN)/python -m pytest -rs $(SPREAD) -m ''
 
 bench: .venv/dev
 	$(BIN)/python -m benchmarks

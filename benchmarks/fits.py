@@ -6,10 +6,11 @@ import time
 from typing import Any
 
 import numpy as np
-from sklearn import cluster, covariance, decomposition, linear_model, naive_bayes, preprocessing, svm
+from sklearn import cluster, covariance, decomposition, ensemble, linear_model, naive_bayes, preprocessing, svm
 
 from benchmarks.utility import standardised
 from leakcap import estimators
+from leakcap.estimators.kmeans import balanced
 from leakcap.simulate import Pool, run_worlds
 from leakcap.worlds import Units, draw_worlds
 
@@ -20,17 +21,45 @@ def cases(train: np.ndarray, kinds: np.ndarray) -> list[tuple[Any, Any, tuple[An
     start = train[np.random.default_rng(0).choice(len(train), 7, replace=False)]
     both, rest = (train, kinds), (train[:, :-1], train[:, -1])
     return [
+        (estimators.Mean(), Middle(), (train,), "100"),
         (estimators.StandardScaler(), preprocessing.StandardScaler(), (train,), "100"),
         (estimators.Covariance(), covariance.EmpiricalCovariance(), (train,), ""),
         (estimators.Ridge(), linear_model.Ridge(), rest, "30"),
         (estimators.LinearRegression(), linear_model.LinearRegression(), rest, "30"),
         (estimators.PCA(8), decomposition.PCA(8), (train,), "40"),
         (estimators.KMeans(7, init=start, n_init=1), cluster.KMeans(7, init=start, n_init=1), (train,), "50"),
+        (
+            estimators.KMeans(7, init=start, n_init=1, class_weight="balanced"),
+            Balanced(7, init=start, n_init=1),
+            both,
+            "50",
+        ),
         (estimators.LinearSVC(1.0), svm.LinearSVC(C=1.0), both, "12"),
         (estimators.LinearSVC(0.005), svm.LinearSVC(C=0.005), both, "12"),
         (estimators.LogisticRegression(1.0), linear_model.LogisticRegression(C=1.0, max_iter=1000), both, "20"),
         (estimators.GaussianNB(), naive_bayes.GaussianNB(), both, ""),
+        (estimators.RandomForestClassifier(ranges=(-4, 4)), _forest(), both, ""),
     ]
+
+
+class Middle:
+    """The plain mean."""
+
+    def fit(self, X: np.ndarray) -> np.ndarray:
+        return np.asarray(X.mean(axis=0))
+
+
+class Balanced(cluster.KMeans):
+    """K-Means with classes that count alike."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> Any:
+        return super().fit(X, sample_weight=balanced(y))
+
+
+def _forest() -> ensemble.RandomForestClassifier:
+    """scikit-learn's own with as many and as deep trees."""
+    ours = estimators.RandomForestClassifier()
+    return ensemble.RandomForestClassifier(ours.n_estimators, max_depth=ours.max_depth)
 
 
 def main() -> None:

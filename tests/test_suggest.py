@@ -8,10 +8,13 @@ import weakref
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge as PlainRidge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler as PlainScaler
 
 import leakcap as lc
 from leakcap.advice import Offered, Suggestion, Suggestions, Variant
-from leakcap.estimators import Ridge
+from leakcap.estimators import Private, Ridge
 from leakcap.noise.estimate import likely_noise
 from leakcap.planning import stored_plan
 
@@ -152,6 +155,15 @@ def test_regularisation_of_an_estimator_is_tried() -> None:
     assert found["alpha=80"].noise < 0.9
     assert found["alpha=5"].noise > 1.05
     assert found["alpha=80"].verdict == "worse"
+
+
+def test_regularisation_inside_a_wrapped_pipeline_is_tried_and_left_as_it_was() -> None:
+    inner = make_pipeline(PlainScaler(), PlainRidge(20.0))
+    X = np.random.default_rng(1).normal(size=(60, 3))
+    private = Private(inner, worlds=16, random_state=0, options={"draws": 256})
+    plan, _ = private._planned(X, X[:, 0], None, None, lc.membership(0.9))
+    assert {"ridge__alpha=5", "ridge__alpha=80"} <= set(knobs(plan.suggest(releases=10, worlds=16)))
+    assert private.estimator is inner and inner.get_params()["ridge__alpha"] == 20.0
 
 
 def test_a_plan_does_not_keep_its_estimator_alive() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars
 import pytest
 from sklearn.base import clone
 
@@ -80,6 +81,8 @@ def test_tables_give_tables(fitted: Gaussian) -> None:
     rows = fitted.sample(4, random_state=0)
     assert isinstance(rows, pd.DataFrame) and list(rows.columns) == ["age", "hours", "pay"]
     assert isinstance(Gaussian(**SMALL).fit(X).sample(2), np.ndarray)
+    other = Gaussian(**SMALL).fit(polars.DataFrame(X, schema=["age", "hours", "pay"])).sample(2, random_state=0)
+    assert isinstance(other, polars.DataFrame) and other.columns == ["age", "hours", "pay"]
 
 
 def test_samples_repeat_with_a_seed_and_differ_without(fitted: Gaussian) -> None:

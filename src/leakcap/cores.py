@@ -5,19 +5,20 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Machine", "in_parts", "on_all_cores", "one_blas_thread", "threads"]
+__all__ = ["Machine", "crew", "in_parts", "on_all_cores", "one_blas_thread", "threads"]
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
+WORTH = 2**22  # multiplications from which threads are worth their start
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,22 @@ def _libraries(modules: int) -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
+
+
+@contextmanager
+def crew(work: float) -> Iterator[Executor]:
+    """A thread for each core, and one for numerical libraries; where there is little work, the caller alone."""
+    with one_blas_thread(), ThreadPoolExecutor(threads()) if work > WORTH else _Caller() as pool:
+        yield pool
+
+
+class _Caller(Executor):
+    """Does at once what it is given."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        done.set_result(fn(*args, **kwargs))
+        return done
 
 
 def on_all_cores(work: Callable[[Item], Found], items: Iterable[Item]) -> list[Found]:

@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 import leakcap as lc
 from leakcap import estimators as le
+from leakcap.synthetic import Gaussian
 
 IRIS, KINDS = load_iris(return_X_y=True)
 SMALL: dict[str, Any] = {"cap": lc.membership(0.9), "worlds": 16, "random_state": 0, "options": {"draws": 256}}
@@ -32,6 +33,7 @@ def every(**settings: Any) -> dict[str, tuple[Any, tuple[Any, ...]]]:
         "Ridge": (le.Ridge(1.0, **common), (IRIS[:, :3], IRIS[:, 3])),
         "LinearRegression": (le.LinearRegression(**common), (IRIS[:, :2], IRIS[:, 2:])),
         "PCA": (le.PCA(2, **common), (IRIS,)),
+        "synthetic Gaussian": (Gaussian(ranges={0: (0, 10)}, integers=[1], **common), (IRIS,)),
         "Private": (le.Private(linear_model.Ridge(), **common), (IRIS[:, :3], IRIS[:, 3])),
         "Private pipeline": (
             le.Private(

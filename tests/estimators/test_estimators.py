@@ -378,14 +378,17 @@ def test_balancing_lets_every_class_count_alike_in_each_world() -> None:
 def test_what_is_restored_by_components_needs_no_agreement_on_their_turn() -> None:
     """A frame tells the space that components span: turning them among themselves changes no number that leaves."""
     from leakcap.estimators.pca import Frame
+    from leakcap.kernels.pca import aligned
 
     frame = Frame.of(WINE, 3)
     rng = np.random.default_rng(3)
     directions = np.linalg.qr(rng.normal(size=(13, 3)))[0].T[None]
     turn = np.linalg.qr(rng.normal(size=(3, 3)))[0]
     spread = np.ones((1, 3)), np.ones(1)
-    one = frame.encode(WINE[:5].mean(axis=0)[None], directions, *spread)
-    other = frame.encode(WINE[:5].mean(axis=0)[None], turn @ directions, *spread)
+    one, other = (
+        frame.encode(WINE[:5].mean(axis=0)[None], aligned(some, frame.inside), *spread)
+        for some in (directions, turn @ directions)
+    )
     assert all(np.allclose(a, b) for a, b in zip(one, other, strict=True))
     names = ("leans", "beyond", "within", "variance", "total")
     found = frame.decode({name: part[0] for name, part in zip(names, one, strict=True)})

@@ -161,13 +161,12 @@ class PrivateEstimator(BaseEstimator):
         """What `plan_.suggest()` needs to know: how a release is judged, and other settings that keep the task."""
 
         def variant(name: str, value: float) -> Variant:
-            other = copy.copy(self).set_params(**{name: value})._mechanism(rows)
+            other = self._with(name, value)._mechanism(rows)
             return Variant(other.answer, other.data, other.build, other.weights, other.drop)
 
-        strengths = {name: getattr(self, name, None) for name in self._knobs}
         settings = [
             (name, value * by)
-            for name, value in strengths.items()
+            for name, value in self._strengths().items()
             if isinstance(value, (int, float)) and value > 0
             for by in (1 / 4, 4)
         ]
@@ -179,6 +178,14 @@ class PrivateEstimator(BaseEstimator):
             {f"{name}={value:g}": functools.partial(variant, name, value) for name, value in settings},
             {} if classes is None or self.strata is not None else {"strata='y'": rows.target},
         )
+
+    def _strengths(self) -> dict[str, Any]:
+        """Settings that regularise, by name."""
+        return {name: getattr(self, name, None) for name in self._knobs}
+
+    def _with(self, name: str, value: float) -> PrivateEstimator:
+        """Another one with another strength."""
+        return copy.copy(self).set_params(**{name: value})
 
     @property
     def plan_(self) -> Plan:

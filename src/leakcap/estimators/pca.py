@@ -17,6 +17,7 @@ from sklearn import decomposition
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from leakcap import checks, kernels
+from leakcap.cores import in_parts
 from leakcap.errors import InputError
 from leakcap.estimators.base import COMMON, Mechanism, PrivateEstimator, Rows, Utility
 from leakcap.kernels.moments import moments
@@ -121,9 +122,8 @@ class Frame:
         lost = np.maximum(variance[:, None] - beyond, 1e-6 * tiny / d)
         return Frame(centre, inside, outside, np.maximum(variance, 1e-12 * tiny), np.sqrt(lost), float(np.sqrt(tiny)))
 
-    def encode(self, mean: Floats, directions: Floats, variance: Floats, total: Floats) -> list[Floats]:
+    def encode(self, mean: Floats, turned: Floats, variance: Floats, total: Floats) -> list[Floats]:
         """For `m` worlds: leans, the mean outside and inside of the pool's space, variances and their total."""
-        turned = aligned(directions, self.inside)
         leans = turned @ self.outside.T
         off = mean - self.centre
         within = off @ self.inside.T
@@ -163,9 +163,14 @@ NAMES = ("leans", "beyond", "within", "variance", "total")
 def _all_described(data: tuple[Any, ...], units: Units, worlds: Worlds, frame: Frame) -> Floats:
     found = moments(data[0], worlds, units)
     scatter = found.scatter / np.maximum(found.rows - 1, 1)[:, :, None]
-    directions = np.linalg.eigh(scatter)[1][:, :, : -len(frame.inside) - 1 : -1].transpose(0, 2, 1)
-    parts = frame.encode(found.mean, directions, *_spread(scatter, aligned(directions, frame.inside)))
+    turned = np.concatenate(in_parts(lambda some: _leading(some, frame), scatter))
+    parts = frame.encode(found.mean, turned, *_spread(scatter, turned))
     return np.concatenate([part.reshape(worlds.m, -1) for part in parts], axis=1)
+
+
+def _leading(scatter: Floats, frame: Frame) -> Floats:
+    """The leading directions of every world, turned towards the pool's."""
+    return aligned(np.linalg.eigh(scatter)[1][:, :, : -len(frame.inside) - 1 : -1].transpose(0, 2, 1), frame.inside)
 
 
 def _spread(scatter: Floats, directions: Floats) -> tuple[Floats, Floats]:
@@ -186,18 +191,17 @@ def _described_alone(features: Floats, weight: Floats | None = None, *, frame: F
     rows = max(share.sum(), np.finfo(float).tiny)
     mean = share @ features / rows
     apart = (features - mean) * np.sqrt(share / max(rows - 1, np.finfo(float).tiny))[:, None]
-    _, _, right = np.linalg.svd(apart, full_matrices=False) if features.shape[1] <= WIDE else _top(apart, frame)
-    directions = right[: len(frame.inside)]
-    turned = aligned(directions[None], frame.inside)[0]
-    along = ((apart @ turned.T) ** 2).sum(axis=0)
-    parts = frame.encode(mean[None], directions[None], along[None], np.array([(apart**2).sum()]))
+    wide = features.shape[1] > WIDE
+    turned = aligned(_top(apart, frame)[None], frame.inside) if wide else _leading((apart.T @ apart)[None], frame)
+    along = ((apart @ turned[0].T) ** 2).sum(axis=0)
+    parts = frame.encode(mean[None], turned, along[None], np.array([(apart**2).sum()]))
     return {name: part[0] for name, part in zip(NAMES, parts, strict=True)}
 
 
-def _top(apart: Floats, frame: Frame) -> tuple[Any, Any, Floats]:
+def _top(apart: Floats, frame: Frame) -> Floats:
     """The leading directions of a wide table."""
     made = decomposition.PCA(len(frame.inside), svd_solver="arpack", random_state=0).fit(apart)
-    return None, None, made.components_
+    return np.asarray(made.components_)
 
 
 def _signed(vectors: Floats) -> Floats:

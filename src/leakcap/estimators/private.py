@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
@@ -154,6 +155,17 @@ class Private(PrivateEstimator):
         answer = functools.partial(_fit, estimator=self.estimator, names=names)
         drop = (*DIAGNOSTICS, *self.drop)
         return Mechanism(answer, data, lambda value: value, self._utility(rows), weights=self.weights, drop=drop)
+
+    def _strengths(self) -> dict[str, Any]:
+        if isinstance(self.estimator, BaseSearchCV):
+            return {}  # it chooses for itself
+        given = self.estimator.get_params()
+        return {name: value for name, value in given.items() if name.rpartition("__")[2] in self._knobs}
+
+    def _with(self, name: str, value: float) -> Private:
+        other = copy.copy(self)
+        other.estimator = clone(self.estimator).set_params(**{name: value})
+        return other
 
     def _utility(self, rows: Rows) -> Utility | None:
         """A try, before anything leaves: what is released must suffice for what the estimator is for."""

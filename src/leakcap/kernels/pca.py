@@ -14,6 +14,7 @@ from leakcap.worlds import Units, Worlds
 __all__ = ["aligned", "pca"]
 
 Floats = npt.NDArray[np.float64]
+FAR = 1e-4  # squared cosine of the largest angle between two spaces, below which singular vectors are taken
 
 
 def pca(
@@ -52,5 +53,13 @@ def _directions(scatter: Floats, components: int) -> Floats:
 
 def aligned(directions: Floats, reference: Floats) -> Floats:
     """Each world's directions turned, by one orthogonal matrix, as close to the reference as can be."""
-    left, _, right = np.linalg.svd(reference @ directions.transpose(0, 2, 1))
-    return np.asarray(left @ right @ directions)
+    across = reference @ directions.transpose(0, 2, 1)
+    # The closest orthogonal matrix to A is (A A')^(-1/2) A; squares lose digits where a cosine is near 0.
+    cosines, axes = np.linalg.eigh(across @ across.transpose(0, 2, 1))
+    far = cosines[:, 0] < FAR
+    scaled = axes / np.sqrt(np.maximum(cosines, FAR))[:, None]
+    turn = scaled @ (axes.transpose(0, 2, 1) @ across)
+    if far.any():
+        left, _, right = np.linalg.svd(across[far])
+        turn[far] = left @ right
+    return np.asarray(turn @ directions)

@@ -161,15 +161,14 @@ def certify(
         success = observe_known(Sampled(points, effort.known, child), worlds, k, tick).blurred(distance)
         known.append((k, min(1.0, float(bound(success).max()))))
     share_done(1.0)
+    priors = np.array(seen_worlds.priors, dtype=np.float64)
+    ceilings = np.minimum(convert.posterior(mi, priors), 1.0)
     return Findings(
         exposure=exposure,
         membership=float(exposure.max()),
         naming=min(1.0, float(bound(units.naming)[0]), float(convert.posterior(mi_ceiling, worlds.rate))),
         sticks=tuple(zip(cuts.tolist(), bound(units.sticks).max(axis=1).tolist(), strict=True)),
-        curve=tuple(
-            (float(p), min(1.0, float(s), float(convert.posterior(mi, float(p)))))
-            for p, s in zip(seen_worlds.priors, bound(seen_worlds.curve), strict=True)
-        ),
+        curve=tuple(zip(priors.tolist(), np.minimum(bound(seen_worlds.curve), ceilings).tolist(), strict=True)),
         mutual_information=mi,
         known=tuple(known),
         values=tuple(measure(cap, seen, bound) for cap in caps),

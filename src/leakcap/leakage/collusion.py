@@ -6,13 +6,12 @@ Knowing k memberships at random leaves about m / 2^k worlds, so with few worlds 
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.cores import one_blas_thread, threads
+from leakcap.cores import crew
 from leakcap.leakage.confidence import Mean
 from leakcap.leakage.posterior import Sampled, View
 from leakcap.leakage.units import TILE, Tick, evidence, unit_columns
@@ -64,7 +63,7 @@ def observe_known(source: Sampled, worlds: Worlds, k: int, tick: Tick = lambda _
         found = evidence(known, worlds.paired, exact=False)
         return found.table, told, found.rounding
 
-    with one_blas_thread(), ThreadPoolExecutor(threads()) as pool:
+    with crew(float(source.rows * source.blocks) * worlds.m * n) as pool:
         parts = list(pool.map(learn, range(source.blocks)))
         table = np.concatenate([part[0] for part in parts])
         told = np.concatenate([part[1] for part in parts])

@@ -7,14 +7,13 @@ given prior at once, and is attained (docs/proofs/leakage-curve.md, tasks.md).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.cores import one_blas_thread, threads
+from leakcap.cores import crew
 from leakcap.leakage.confidence import Floats, Mean
 from leakcap.leakage.posterior import Source
 from leakcap.proofs import proves
@@ -80,7 +79,7 @@ def observe_worlds(
     total = np.zeros(len(priors) + 1 + len(tasks))
     squares = np.zeros_like(total)
     rounding = 0.0
-    with one_blas_thread(), ThreadPoolExecutor(threads()) as pool:
+    with crew(float(source.rows * source.blocks) * m * 64) as pool:  # a posterior is found and sorted
         for first, second, slip in pool.map(block, range(source.blocks)):
             total += first
             squares += second

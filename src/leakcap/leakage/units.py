@@ -8,14 +8,13 @@ any order; a compiled loop reduces each tile while it is in cache.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.cores import Machine, one_blas_thread, threads
+from leakcap.cores import Machine, crew, threads
 from leakcap.leakage.confidence import Floats, Mean
 from leakcap.leakage.posterior import Sampled, Source, View
 from leakcap.worlds import Worlds
@@ -58,7 +57,7 @@ def observe_units(
     dtype = np.float64 if exact else np.float32
     # A quarter of the memory holds evidence; the rest is for blocks of posteriors, tiles and sums.
     blocks_at_once = max(1, machine.memory // 4 // (source.rows * width * np.dtype(dtype).itemsize))
-    with one_blas_thread(), ThreadPoolExecutor(threads()) as pool:
+    with crew(float(source.rows * source.blocks) * width * n) as pool:
         for start in range(0, source.blocks, blocks_at_once):
             ids = range(start, min(start + blocks_at_once, source.blocks))
             parts = list(pool.map(lambda block: evidence(source.view(block), worlds.paired, exact), ids))

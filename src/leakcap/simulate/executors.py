@@ -42,13 +42,13 @@ class Workers(Protocol):
         ...
 
 
-def workers_for(backend: str | None, count: int) -> Workers:
-    """What the caller has asked for."""
+def workers_for(backend: str | None, count: int, alone: bool) -> Workers:
+    """What the caller has asked for; a serial worker that is `alone` leaves numerical libraries all their threads."""
     kind = backend or ("serial" if count == 1 else "processes")
     if kind not in ("serial", "threads", "processes"):
         raise InputError("backend must be 'serial', 'threads', 'processes', or a device of torch such as 'torch:cuda'")
     if kind == "serial":
-        return Serial(count == 1)
+        return Serial(alone)
     return Threads(count) if kind == "threads" else Processes(count, takes_part=backend is None)
 
 

@@ -82,7 +82,9 @@ class Simulation:
         count = 1 if workers is None else checks.count(workers=workers)
         self._task = Task(fn, frozenset(drop))
         self._ground = Ground(pool, units)
-        self._here, self._workers = Serial(count == 1), workers_for(backend, count)
+        # Threads of numerical libraries go on waiting for work for a while after a call, on cores that a kernel needs.
+        alone = count == 1 and kernel_of(fn) is None
+        self._here, self._workers = Serial(alone), workers_for(backend, count, alone)
         self._asked = backend is not None
         self._watch, self._checkpoint, self._device = watch, checkpoint, device
         self._form: Form | None = None
