@@ -43,8 +43,7 @@ def sampled_bounds_alone(monkeypatch):
 @pytest.fixture(autouse=True)
 def one_thread_throughout(monkeypatch):
     """Looking for the thread pools of libraries costs more than such small products: do it once per test."""
-    for name in ("units", "tasks", "collusion"):
-        monkeypatch.setattr(f"leakcap.leakage.{name}.one_blas_thread", nullcontext)
+    monkeypatch.setattr("leakcap.cores.one_blas_thread", nullcontext)
     with threadpool_limits(1):
         yield
 
