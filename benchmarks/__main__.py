@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import fits, kernels, loop, masks, noise, rate, scale, start, utility
+from benchmarks import audit, fits, kernels, loop, masks, noise, rate, scale, start, utility
 
 ALL = {
+    "audit": audit.main,
     "fits": fits.main,
     "kernels": kernels.main,
     "loop": loop.main,

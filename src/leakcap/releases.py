@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -182,6 +183,11 @@ class Plan:
                 "see it again"
             )
         return self._released(stored["vector"], tuple(zip(LEVELS, stored["widths"], strict=False)), certificate)
+
+    def _spend_on_trials(self) -> None:
+        """Releases whose secrets are told are none for the public, but no other may follow as if they had not been."""
+        with suppress(AlreadyReleased):
+            self._token.spend(quiet=True)
 
     def _released(
         self, vector: Floats, widths: tuple[tuple[float, Floats], ...], certificate: Certificate | None = None

@@ -190,6 +190,30 @@ def check_command(
             raise SystemExit(1)
 
 
+@app.command("audit")
+def audit_command(
+    custodian: Annotated[
+        Path, typer.Argument(help="The folder of a release, or its custodian's part.", show_default=False)
+    ],
+    trials: Annotated[int, typer.Option(help="Releases to make and to attack.")] = 10_000,
+    out: Annotated[
+        Path | None, typer.Option(help="File for the report, .html or .json; the custodian's.", show_default=False)
+    ] = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Attack your own release: measured success beside the certified one.
+
+    Makes many releases from the stored plan by the very code of a release, each with a secret of its own, and lets
+    attackers loose on them. Exit code 1 if any of them does what the certificate rules out.
+    """
+    with _ending():
+        from leakcap.cli.audit import run
+
+        if not run(custodian, trials, out, quiet, json):
+            raise SystemExit(1)
+
+
 @contextmanager
 def _ending(after_stop: str = "") -> Iterator[None]:
     """What leakcap raises on purpose is told in its own words; other errors without their text: it may quote data."""

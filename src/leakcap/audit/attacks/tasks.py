@@ -1,0 +1,28 @@
+"""Any question about the secret world: who wins with which guess."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.audit.attacks.posterior import BLOCK, Believe
+from leakcap.audit.findings import Finding, judged
+from leakcap.audit.trials import Known, Trials
+
+__all__ = ["task"]
+
+Floats = npt.NDArray[np.float64]
+
+
+def task(
+    attack: str, known: Known, judge: Trials, believe: Believe, wins: Floats, alpha: float, question: str = "a task"
+) -> Finding:
+    """Answer a question whose guess `g` is right in world `w` where `wins[w, g]` is 1."""
+    assert judge.secret is not None
+    right = 0
+    for first in range(0, len(judge), BLOCK):
+        rows = slice(first, first + BLOCK)
+        guess = (believe(judge.seen[rows]) @ wins).argmax(axis=1)
+        right += int(wins[judge.secret[rows], guess].sum())
+    prior = float(wins.mean(axis=0).max())
+    return judged(attack, question, right, len(judge), prior, float(known.certificate.posterior(prior)), alpha)

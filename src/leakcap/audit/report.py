@@ -1,0 +1,158 @@
+"""What an audit has found: measured beside promised, as text, JSON and a page."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from leakcap.audit.findings import HOLDS, INCONCLUSIVE, REFUTED, UNBOUNDED, Finding
+from leakcap.certificate import Certificate
+from leakcap.errors import LeakcapError
+
+__all__ = ["AuditReport"]
+
+
+@dataclass(frozen=True)
+class AuditReport:
+    """Custodian side: figures of an audit tell about the people it attacked."""
+
+    findings: tuple[Finding, ...]
+    certificate: Certificate | None
+    trials: int
+    alpha: float  # chance of a false "refuted" in the whole report
+    target: str
+    seconds: float
+    exposed: tuple[int, ...] = ()  # units by number, the most exposed first
+
+    @property
+    def verdict(self) -> str:
+        """`refuted` if any attack refutes; `holds` if none does and all had the sight to; else `inconclusive`.
+
+        `no promise` where nothing was claimed.
+        """
+        verdicts = {one.verdict for one in self.findings}
+        for verdict in (REFUTED, INCONCLUSIVE, HOLDS):
+            if verdict in verdicts:
+                return verdict
+        return UNBOUNDED
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing was refuted."""
+        return self.verdict != REFUTED
+
+    @property
+    def worst(self) -> Finding:
+        """What speaks most against the promise: refuted first, then the success that comes nearest to its bound."""
+        if not self.findings:
+            raise LeakcapError("no attack applied to this target")
+
+        def weight(one: Finding) -> tuple[bool, float]:
+            over = one.measured - one.certified if one.certified is not None else -math.inf
+            return one.verdict == REFUTED, over
+
+        return max(self.findings, key=weight)
+
+    @property
+    def measured(self) -> float:
+        return self.worst.measured
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        return self.worst.interval
+
+    @property
+    def certified(self) -> float | None:
+        return self.worst.certified
+
+    def to_json(self) -> str:
+        """All figures; the certificate as it was published."""
+        held = {
+            "verdict": self.verdict,
+            "target": self.target,
+            "trials": self.trials,
+            "alpha": self.alpha,
+            "seconds": self.seconds,
+            "most exposed units, by number": list(self.exposed),
+            "findings": [_plain(asdict(one)) for one in self.findings],
+            "certificate": json.loads(self.certificate.to_json()) if self.certificate else None,
+        }
+        return json.dumps(held, indent=1, allow_nan=False)
+
+    def to_html(self) -> str:
+        """A page for the custodian: the verdict in a sentence, and measured beside certified for every attack."""
+        from leakcap.report.audit_page import audit_page
+
+        return audit_page(self)
+
+    def _repr_html_(self) -> str:
+        from leakcap.report.audit_page import audit_fragment
+
+        return audit_fragment(self)
+
+    def __str__(self) -> str:
+        lines = [self.sentence, ""]
+        head = f"{'attack':36}{'guessed':50}{'prior':>8}{'measured':>10}{'interval':>18}{'certified':>11}  verdict"
+        lines += [head, "-" * len(head)]
+        for one in self.findings:
+            low, high = one.interval
+            between = f"{low:.4f} to {high:.4f}" if not math.isnan(low) else ""
+            prior = f"{one.prior:.4f}" if not math.isnan(one.prior) else ""
+            bound = f"{one.certified:.4f}" if one.certified is not None else ""
+            more = f" ({one.needed:,} judged would decide)" if one.needed else ""
+            lines.append(
+                f"{one.attack:36}{one.question:50}{prior:>8}{one.measured:>10.4f}{between:>18}{bound:>11}  "
+                f"{one.verdict}{more}"
+            )
+        return "\n".join(lines)
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in plain words."""
+        if self.verdict == REFUTED:
+            worst = self.worst
+            return (
+                f"REFUTED: {worst.attack} does what the certificate rules out ({worst.question}; chance of that if the "
+                f"certificate held: {worst.p_value:.0e}). Do not publish."
+            )
+        if all(one.certified is None for one in self.findings):
+            return self._exposure
+        undecided = sum(one.verdict == INCONCLUSIVE for one in self.findings)
+        rest = f"; {undecided} of {len(self.findings)} figures need more releases to decide" if undecided else ""
+        return (
+            f"Nothing refuted in {self.trials:,} releases{rest}. An audit finds faults; it never proves their absence."
+        )
+
+    @property
+    def _exposure(self) -> str:
+        """How exposed people are where nothing was promised, for somebody who has to decide."""
+        if not self.findings:
+            return "No attack applied: nothing was measured."
+        worst = max(self.findings, key=lambda one: one.interval[0])
+        sure = worst.interval[0]
+        how = (
+            "clearly more often than by guessing" if sure > worst.prior + 0.05 else "hardly more often than by guessing"
+        )
+        return (
+            f"Whoever sees what is published can tell {worst.question} in {100 * worst.measured:.0f} of 100 cases (at "
+            f"least {100 * sure:.0f}, allowing for chance; guessing is right in {100 * worst.prior:.0f}): {how}. Nothing "
+            "was promised, so there is nothing to refute."
+        )
+
+    def __reduce__(self) -> Any:
+        raise LeakcapError("an audit is custodian-side and is not pickled: keep its to_json() with the custodian")
+
+
+def _plain(found: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else _ends(value)
+        for name, value in found.items()
+    }
+
+
+def _ends(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [None if math.isnan(end) else end for end in value]
+    return value

@@ -1,0 +1,178 @@
+"""`audit.run`: make releases, and let every attack learn, choose and be judged on separate ones."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap import checks
+from leakcap.audit.attacks import bayes, collude, law, learned, posterior, predictable, tasks, world
+from leakcap.audit.attacks.membership import Scorer, membership
+from leakcap.audit.attacks.posterior import Believe
+from leakcap.audit.findings import Finding
+from leakcap.audit.report import AuditReport
+from leakcap.audit.trials import Known, Trials, knowledge, releases
+from leakcap.caps import Task
+from leakcap.errors import InputError
+from leakcap.releases import Plan
+
+__all__ = ["ALPHA", "ATTACKS", "FEWEST", "PARTS", "Bench", "run"]
+
+Attack = Callable[["Bench", float], Iterator[Finding]]
+Own = Callable[[Known, Trials], Scorer]  # an attack of the user's: from what is known and seen to scores
+PARTS = (0.3, 0.2, 0.5)  # of the releases: to learn from, to choose by, to be judged on
+ALPHA = 1e-6  # of a false refutation in the whole audit
+FEWEST = 200
+CLAIMED, SEEN = "by the claimed noise", "by the noise as seen"
+
+
+def run(
+    target: Any, *, attacks: Iterable[str | Own] | None = None, trials: int = 10_000, alpha: float = ALPHA
+) -> AuditReport:
+    """Attack the releases of a plan or of a fitted private estimator, and compare with the certificate.
+
+    Makes `trials` releases by the code of `release()`, each with a secret of its own, which is told to the attacks for
+    the part that they learn from. The plan is spent by this: audit one that was released, or that never will be.
+
+    Args:
+        attacks: names from `audit.ATTACKS`, or functions `attack(known, learn)` that return a score of every unit for
+            given releases (see `leakcap.testing.check_attack`); all that apply if None.
+        alpha: chance that the audit says "refuted" of a certificate that holds, over all its attacks.
+    """
+    plan, model = _plan_of(target)
+    wanted = [_attack(one) for one in (ATTACKS if attacks is None else attacks)]
+    checks.count(at_least=FEWEST, trials=trials)
+    checks.fraction(alpha=alpha)
+    began = time.perf_counter()
+    bench = Bench(plan, knowledge(plan, model=model), releases(plan, trials, model=model))
+    # Every attack has an equal share of alpha, and divides it among its own questions.
+    found = [finding for attack in wanted for finding in attack(bench, alpha / len(wanted))]
+    seconds = time.perf_counter() - began
+    name = type(target).__name__ if model else "plan"
+    return AuditReport(tuple(found), plan.certificate, trials, alpha, name, seconds, bench.exposed)
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """A plan, what is known of it, and its releases in three parts."""
+
+    plan: Plan
+    known: Known
+    trials: Trials
+
+    @cached_property
+    def parts(self) -> list[Trials]:
+        """To learn from, to choose by, to be judged on."""
+        return self.trials.split(*PARTS)
+
+    @cached_property
+    def beliefs(self) -> dict[str, Believe]:
+        """The posterior over worlds, by what is claimed of the noise and by what is seen of it."""
+        ways = {CLAIMED: posterior.as_claimed(self.known), SEEN: posterior.as_seen(self.known, self.parts[0])}
+        return {way: believe for way, believe in ways.items() if believe is not None}
+
+    @cached_property
+    def scores(self) -> dict[str, Scorer]:
+        return {way: bayes.participation(self.known, believe) for way, believe in self.beliefs.items()}
+
+    @property
+    def exposed(self) -> tuple[int, ...]:
+        """The units that the plan knows to be the most exposed, by number."""
+        return tuple(int(unit) for unit in self.known.exposed[:10])
+
+
+def _bayes(bench: Bench, alpha: float) -> Iterator[Finding]:
+    _, choose, judge = bench.parts
+    for way, score in bench.scores.items():
+        share = alpha / (3 * len(bench.scores))
+        yield from membership(f"bayes, {way}", bench.known, choose, judge, score, share, even=bench.known.rate)
+
+
+def _learned(bench: Bench, alpha: float) -> Iterator[Finding]:
+    learn, choose, judge = bench.parts
+    score = learned.directions(learn)
+    if score is not None:
+        yield from membership("learned", bench.known, choose, judge, score, alpha / 3)
+
+
+def _world(bench: Bench, alpha: float) -> Iterator[Finding]:
+    for way, believe in bench.beliefs.items():
+        share = alpha / len(bench.beliefs)
+        yield world.identify(f"world, {way}", bench.known, bench.parts[2], believe, share)
+
+
+def _generalized(bench: Bench, alpha: float) -> Iterator[Finding]:
+    for way, score in bench.scores.items():
+        share = alpha / (2 * len(bench.scores))
+        yield from world.everybody(f"generalized, {way}", bench.known, bench.parts[2], score, share)
+
+
+def _collude(bench: Bench, alpha: float) -> Iterator[Finding]:
+    told = [k for k, _ in bench.known.certificate.known_memberships]
+    if CLAIMED in bench.beliefs:
+        for k in told:
+            unit, share = int(bench.known.exposed[0]), alpha / len(told)
+            yield collude.collude("collude", bench.known, bench.parts[2], bench.beliefs[CLAIMED], unit, k, share)
+
+
+def _task(bench: Bench, alpha: float) -> Iterator[Finding]:
+    asked = [cap for cap in bench.plan._caps if isinstance(cap, Task)]
+    if CLAIMED in bench.beliefs:
+        for cap in asked:
+            wins: npt.NDArray[np.float64] = np.asarray(
+                cap.wins(bench.plan.worlds.masks()) if callable(cap.wins) else cap.wins, dtype=np.float64
+            )
+            believe, share = bench.beliefs[CLAIMED], alpha / len(asked)
+            yield tasks.task("task", bench.known, bench.parts[2], believe, wins, share)
+
+
+def _law(bench: Bench, alpha: float) -> Iterator[Finding]:
+    yield from law.law(bench.known, bench.parts[2], alpha / 2)
+
+
+def _predictable(bench: Bench, alpha: float) -> Iterator[Finding]:
+    found = predictable.predictable(bench.plan, bench.trials) if bench.known.factor is not None else None
+    if found is not None:
+        yield found
+
+
+_NAMED: dict[str, Attack] = {
+    "bayes": _bayes,
+    "learned": _learned,
+    "world": _world,
+    "generalized": _generalized,
+    "collude": _collude,
+    "task": _task,
+    "law": _law,
+    "predictable": _predictable,
+}
+ATTACKS = tuple(_NAMED)
+
+
+def _attack(given: str | Own) -> Attack:
+    if isinstance(given, str):
+        return _NAMED[str(checks.choice(ATTACKS, attacks=given))]
+    name = getattr(given, "__name__", type(given).__name__)
+
+    def own(bench: Bench, alpha: float) -> Iterator[Finding]:
+        learn, choose, judge = bench.parts
+        yield from membership(name, bench.known, choose, judge, given(bench.known, learn), alpha / 3)
+
+    return own
+
+
+def _plan_of(target: Any) -> tuple[Plan, bool]:
+    if isinstance(target, Plan):
+        return target, False
+    if hasattr(target, "plan_"):
+        return target.plan_, True
+    raise InputError(
+        "audit.run takes a plan or a fitted private estimator in the process that fitted it; for other models use "
+        "audit.model(train=, score=, data=)"
+    )

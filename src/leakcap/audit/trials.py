@@ -1,0 +1,200 @@
+"""Releases that were really made, each with the secret behind it, and what every attacker knows beforehand.
+
+Trials run the code of `release()`: draw, grid, rebuilding, structure. What attackers get are the numbers of the
+published object, found in it anew, never those that we meant to put there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap import checks
+from leakcap.certificate import Certificate
+from leakcap.errors import InputError
+from leakcap.noise import Randomness
+from leakcap.releases import Plan
+from leakcap.simulate import rebuild
+from leakcap.worlds import Worlds
+
+__all__ = ["Known", "Trials", "knowledge", "numbers_in", "releases"]
+
+Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.intp]
+Bits = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """`k` independent releases: the numbers of each, and who took part."""
+
+    seen: Floats  # (k, d)
+    secret: Numbers | None  # (k,): which world it was; None where each secret was drawn afresh
+    packed: Bits  # (k, n / 8): who took part
+    units: int
+
+    def __len__(self) -> int:
+        return len(self.seen)
+
+    def inside(self, units: slice | Numbers = slice(None)) -> npt.NDArray[np.bool_]:
+        """`(k, units)`: who of these took part."""
+        if isinstance(units, slice):
+            return np.unpackbits(self.packed, axis=1, count=self.units).view(np.bool_)[:, units]
+        bit = np.uint8(128) >> (units % 8).astype(np.uint8)
+        return np.asarray(self.packed[:, units // 8] & bit, dtype=np.bool_)
+
+    def part(self, rows: slice) -> Trials:
+        """Some of them."""
+        secret = None if self.secret is None else self.secret[rows]
+        return Trials(self.seen[rows], secret, self.packed[rows], self.units)
+
+    def split(self, *shares: float) -> list[Trials]:
+        """In parts of these shares, in the order in which they were made."""
+        ends = np.rint(np.cumsum(shares) / sum(shares) * len(self)).astype(int)
+        return [self.part(slice(a, b)) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What every attacker knows before the release: pool, code, possible worlds, noise, certificate."""
+
+    certificate: Certificate
+    units: int
+    rate: float
+    worlds: Worlds | None  # None where the secret is any part of the pool
+    answers: Floats | None  # (m, d): what would be seen in each world if there were no noise
+    factor: Floats | None  # (d, r): the noise as it is claimed, covariance `factor @ factor.T`
+    exposed: Numbers  # units, the most exposed first, as far as the plan knows
+
+
+def releases(plan: Plan, k: int, *, model: bool = False) -> Trials:
+    """Make `k` releases of a plan, each with a secret of its own, and tell the secrets.
+
+    For audits: whoever holds the result knows who took part in each. The plan is spent by this, if it was not already;
+    audit a plan that was released, or one that never will be.
+
+    Args:
+        model: of an estimator's plan, whether the published estimator is to be read, not the numbers it is made of.
+    """
+    checks.count(k=k)
+    plan._spend_on_trials()
+    build = _building(plan, model)
+    watched = _Watched(plan._randomness)
+    mechanism = watched.on(plan._mechanism)
+    seen, secrets, masks = [], [], []
+    for _ in range(k):
+        value = rebuild(plan._simulation.node, mechanism.vector(watched))
+        seen.append(numbers_in(build(value)))
+        secrets.append(watched.world)
+        masks.append(watched.mask)
+    numbers = _table(seen)
+    if masks[0] is not None:
+        return Trials(numbers, None, np.packbits(np.array(masks), axis=1), plan.worlds.n)
+    worlds = np.array(secrets, dtype=np.intp)
+    return Trials(numbers, worlds, plan.worlds.packed[worlds], plan.worlds.n)
+
+
+def knowledge(plan: Plan, *, model: bool = False) -> Known:
+    """What attackers of this plan's release know; of a model, the noise only by seeing it."""
+    build, node = _building(plan, model), plan._simulation.node
+    finite = plan.certificate.mode == "exact"
+    answers = _table([numbers_in(build(rebuild(node, row))) for row in plan.outputs]) if finite else None
+    return Known(
+        plan.certificate,
+        plan.worlds.n,
+        plan.worlds.rate,
+        plan.worlds if finite else None,
+        answers,
+        None if model or not finite else _claimed(plan),
+        np.argsort(-plan.exposure, kind="stable"),
+    )
+
+
+def _claimed(plan: Plan) -> Floats | None:
+    """The claimed noise of every number that is seen; None where the numbers are not those that were noised."""
+    factor = plan.noise.factor
+    marks = plan.outputs.mean(axis=0) + np.pi * (1 + np.arange(len(factor)))
+    place = {mark: i for i, mark in enumerate(numbers_in(rebuild(plan._simulation.node, marks)).tolist())}
+    if any(mark not in place for mark in marks.tolist()):
+        return None
+    found = np.zeros((len(numbers_in(rebuild(plan._simulation.node, plan.outputs[0]))), factor.shape[1]))
+    found[[place[mark] for mark in marks.tolist()]] = factor
+    return found
+
+
+def numbers_in(thing: Any) -> Floats:
+    """Every number that an object holds, at any depth, hidden attributes included, in a fixed order."""
+    found = list(_parts(thing, set()))
+    return np.concatenate(found) if found else np.empty(0)
+
+
+def _parts(thing: Any, above: set[int]) -> Iterator[Floats]:
+    if isinstance(thing, (bool, int, float, np.number, np.bool_)):
+        yield np.array([float(thing)])
+    elif isinstance(thing, np.ndarray):
+        if thing.dtype.kind in "biuf":
+            yield thing.ravel().astype(np.float64)
+        elif thing.dtype.kind == "O":
+            for one in thing.ravel():
+                yield from _parts(one, above)
+    elif hasattr(thing, "tocsr"):
+        yield from _parts(thing.toarray(), above)
+    elif hasattr(thing, "to_numpy"):
+        yield from _parts(np.asarray(thing.to_numpy()), above)
+    elif isinstance(thing, (dict, list, tuple)) or hasattr(thing, "__dict__"):
+        if id(thing) in above or isinstance(thing, (type, np.random.Generator)) or callable(thing):
+            return
+        inner = thing if isinstance(thing, (dict, list, tuple)) else vars(thing)
+        for part in inner.values() if isinstance(inner, dict) else inner:
+            yield from _parts(part, above | {id(thing)})
+
+
+def _table(rows: list[Floats]) -> Floats:
+    if len({len(row) for row in rows}) != 1:
+        raise InputError(
+            "published objects hold different numbers of numbers: how many there are tells the secret already"
+        )
+    return np.array(rows)
+
+
+def _building(plan: Plan, model: bool) -> Callable[[Any], Any]:
+    if not model:
+        return lambda value: value
+    if plan.offered is None:
+        raise InputError("this plan is not of an estimator: audit it with model=False")
+    return plan.offered.build
+
+
+class _Watched:
+    """Passes randomness on and remembers the secret that was drawn from it."""
+
+    def __init__(self, randomness: Randomness) -> None:
+        self._randomness = randomness
+        self.world = -1
+        self.mask: npt.NDArray[np.bool_] | None = None
+
+    def on(self, mechanism: Any) -> Any:
+        """The mechanism, with its draw of a fresh world watched where it has one."""
+        if not hasattr(mechanism, "draw"):
+            return mechanism
+        draw = mechanism.draw
+
+        def watched(_: Randomness) -> npt.NDArray[np.bool_]:
+            self.mask = draw(self._randomness)
+            return self.mask
+
+        return replace(mechanism, draw=watched)
+
+    def below(self, n: int) -> int:
+        self.world = self._randomness.below(n)
+        return self.world
+
+    def normals(self, size: int) -> Floats:
+        return self._randomness.normals(size)
+
+    def bits(self) -> Any:
+        return self._randomness.bits()

@@ -1,0 +1,234 @@
+"""Faults planted in the release path are refuted, and the same mechanism without them is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+import leakcap as lc
+from leakcap import audit, estimators
+from leakcap.audit.mechanism import check_mechanism
+from leakcap.modes import finite
+from leakcap.modes.finite import OneOfTheWorlds
+from leakcap.noise import Seeded, released_vector
+
+pytestmark = pytest.mark.filterwarnings("ignore::leakcap.errors.LeakcapWarning")
+IRIS, KINDS = load_iris(return_X_y=True)
+SURE = 1e-6
+CAP = 0.6
+TRIALS = 6_000
+
+
+def plan(fn: Any = lc.stats.mean, data: Any = IRIS, cap: float = CAP, worlds: int = 64, **options: Any) -> lc.Plan:
+    return lc.plan(fn, data, cap=lc.membership(cap), worlds=worlds, draws=16_384, **options)
+
+
+def refuted(report: audit.AuditReport) -> bool:
+    return report.verdict == "refuted" and min(one.p_value for one in report.findings) < SURE
+
+
+def check(monkeypatch: Any, target: Any, fault: Any, trials: int = TRIALS, **options: Any) -> audit.AuditReport:
+    """The honest release first, then with the fault."""
+    honest = audit.run(target, trials=trials, **options)
+    assert honest.holds, str(honest)
+    fault(monkeypatch)
+    found = audit.run(target, trials=trials, **options)
+    assert refuted(found), str(found)
+    return found
+
+
+def other_noise(change: Any) -> Any:
+    """Deviations of the noise that are not those that were certified."""
+
+    def fault(monkeypatch: Any) -> None:
+        def wrong(noise: Any, coordinates: Any, step: float, randomness: Any) -> Any:
+            return released_vector(replace(noise, deviations=change(noise.deviations)), coordinates, step, randomness)
+
+        monkeypatch.setattr(finite, "released_vector", wrong)
+
+    return fault
+
+
+def test_noise_of_half_the_size(monkeypatch: Any) -> None:
+    found = check(monkeypatch, plan(), other_noise(lambda deviations: deviations / 2))
+    assert any(one.verdict == "refuted" for one in found.findings if one.attack.startswith("bayes"))
+
+
+def test_a_variance_in_the_place_of_a_deviation(monkeypatch: Any) -> None:
+    assert (plan().noise.deviations < 0.7).all()  # so that the fault means less noise
+    check(monkeypatch, plan(), other_noise(np.square))
+
+
+def test_an_eigenvalue_in_the_place_of_its_root(monkeypatch: Any) -> None:
+    """In the basis of the covariance of all outputs, of which the fault is one step away."""
+
+    def fault(monkeypatch: Any) -> None:
+        def vector(self: Any, randomness: Any) -> Any:
+            secret = randomness.below(len(target.outputs))
+            values, vectors = np.linalg.eigh(target.noise.covariance())
+            return target.outputs[secret] + vectors @ (np.maximum(values, 0) * randomness.normals(len(values)))
+
+        monkeypatch.setattr(OneOfTheWorlds, "vector", vector)
+
+    target = plan()
+    check(monkeypatch, target, fault)
+
+
+def test_noise_beside_the_directions_that_were_cut(monkeypatch: Any) -> None:
+    """Noise on the world's own output, in the directions that matter: one that does not has none, and names it."""
+
+    def fault(monkeypatch: Any) -> None:
+        def vector(self: Any, randomness: Any) -> Any:
+            secret = randomness.below(len(target.outputs))
+            space, deviations = self.noise.space, self.noise.deviations
+            kept = deviations > 1e-2 * deviations.max()
+            return target.outputs[secret] + space.lift(kept * deviations * randomness.normals(space.rank))
+
+        monkeypatch.setattr(OneOfTheWorlds, "vector", vector)
+
+    steep = IRIS @ np.diag([1.0, 1e-3, 1e-6, 1e-12])
+    target = plan(data=steep, weights="equal")
+    assert (target.noise.deviations < 1e-2 * target.noise.deviations.max()).any()
+    found = check(monkeypatch, target, fault)
+    assert any(one.verdict == "refuted" for one in found.findings if "as seen" in one.attack)
+
+
+def bare(target: lc.Plan, names: tuple[str, ...]) -> Any:
+    """Some parts of the answer leave as they are in the secret world."""
+    labels = list(target._simulation.node.labels())
+    chosen = np.array([any(name in label for name in names) for label in labels])
+    assert chosen.any() and not chosen.all()
+
+    def fault(monkeypatch: Any) -> None:
+        made = OneOfTheWorlds.vector
+
+        def vector(self: Any, randomness: Any) -> Any:
+            class Told:
+                world = -1
+
+                def below(self, n: int) -> int:
+                    self.world = randomness.below(n)
+                    return self.world
+
+                def normals(self, size: int) -> Any:
+                    return randomness.normals(size)
+
+            told = Told()
+            found = made(self, told).copy()
+            found[chosen] = target.outputs[told.world][chosen]
+            return found
+
+        monkeypatch.setattr(OneOfTheWorlds, "vector", vector)
+
+    return fault
+
+
+def test_votes_of_a_forest_without_noise(monkeypatch: Any) -> None:
+    forest = estimators.RandomForestClassifier(
+        2, max_depth=2, cap=lc.membership(CAP), worlds=64, random_state=0, options={"draws": 4096}
+    ).fit(IRIS, KINDS)
+    check(monkeypatch, forest, bare(forest.plan_, ("vote",)), 1_000)
+
+
+def test_a_mean_of_principal_components_without_noise(monkeypatch: Any) -> None:
+    components = estimators.PCA(2, cap=lc.membership(CAP), worlds=64, random_state=0, options={"draws": 4096}).fit(IRIS)
+    check(monkeypatch, components, bare(components.plan_, ("beyond", "within")), 1_000)
+
+
+def test_the_whole_pool_in_the_place_of_a_world(monkeypatch: Any) -> None:
+    def fault(monkeypatch: Any) -> None:
+        def vector(self: Any, randomness: Any) -> Any:
+            randomness.below(len(target.outputs))
+            coordinates = self.noise.space.project(target._simulation.whole_pool)
+            return released_vector(self.noise, coordinates, self.step, randomness)
+
+        monkeypatch.setattr(OneOfTheWorlds, "vector", vector)
+
+    target = plan(cap=0.75)
+    found = check(monkeypatch, target, fault)
+    assert any(one.verdict == "refuted" for one in found.findings if one.attack == "law of the noise")
+
+
+def test_a_seed_that_can_be_guessed(monkeypatch: Any) -> None:
+    target = plan()
+
+    def fault(monkeypatch: Any) -> None:
+        target._randomness = Seeded(7)
+
+    found = check(monkeypatch, target, fault)
+    assert next(one for one in found.findings if one.attack == "predictable").verdict == "refuted"
+
+
+def test_a_seed_that_is_set_anew_for_every_release(monkeypatch: Any) -> None:
+    target = plan()
+
+    def fault(monkeypatch: Any) -> None:
+        made = OneOfTheWorlds.vector
+        monkeypatch.setattr(OneOfTheWorlds, "vector", lambda self, randomness: made(self, _Anew(randomness)))
+
+    class _Anew:
+        def __init__(self, randomness: Any) -> None:
+            self.source = Seeded(1_234_567)
+            self.outer = randomness
+
+        def below(self, n: int) -> int:
+            world = self.source.below(n)
+            self.outer.world = world
+            return world
+
+        def normals(self, size: int) -> Any:
+            return self.source.normals(size)
+
+    found = check(monkeypatch, target, fault)
+    assert next(one for one in found.findings if one.attack == "predictable").verdict == "refuted"
+
+
+def members(rows: Any) -> float:
+    """Whether six given people all take part: rare, and certain where it is seen."""
+    return float(np.isin(np.arange(6), rows).all())
+
+
+def test_noise_that_a_stopping_rule_left_out() -> None:
+    """No world of the first shows the event, so there is no noise, and one release in a hundred tells six people."""
+    for seed in range(20):
+        target = lc.plan(
+            members, np.arange(60), cap=lc.mutual_information(1e-4), mode="empirical", worlds=64, seed=seed
+        )
+        if target.noise.std == 0:
+            break
+    else:
+        pytest.fail("the rule saw the event in every run")
+    target._randomness = Seeded(1000)
+    found = audit.run(target, trials=6_000, attacks=["learned"])
+    assert refuted(found), str(found)
+
+
+def radius(d: int, scale: float, gamma: bool) -> Any:
+    """Provable Membership Inference Privacy, Corollary 10 with M = 2: the radius as printed, or as it must be.
+
+    The secret is one of two outputs, all ones or all minus ones, of which every deviation is 1. What an attacker needs
+    is the noise along the line between them and its length across.
+    """
+
+    def release(place: float) -> tuple[float, float]:
+        rng = np.random.default_rng()
+        along, across = rng.standard_normal(), np.sqrt(rng.chisquare(d - 1))
+        length = (rng.gamma(d, scale) if gamma else rng.exponential(scale)) / np.sqrt((along**2 + across**2) / d)
+        return place + length * along, length * across
+
+    return release
+
+
+@pytest.mark.parametrize("eta", [0.4, 0.25])
+def test_the_radius_of_a_paper_at_a_million_outputs(eta: float) -> None:
+    d, scale = 1_000_000, (6.16 / eta) ** 2
+    places = [-np.sqrt(d), np.sqrt(d)]
+    wrong = check_mechanism(radius(d, scale, gamma=False), places, success=0.5 + eta, trials=6_000)
+    assert refuted(wrong), str(wrong)
+    assert wrong.measured == pytest.approx({0.4: 0.989, 0.25: 0.931}[eta], abs=0.015)
+    right = check_mechanism(radius(d, scale, gamma=True), places, success=0.5 + eta, trials=6_000)
+    assert right.holds, str(right)
