@@ -42,7 +42,7 @@ def given_by(law: Any) -> Any:
     """In the place of plans: `law(pool, releases)` makes what is seen of one."""
 
     def told(fn: Any, pool: Any, cap: Any, k: int, options: Any) -> Any:
-        return [("value", law(pool, k)), ("bars", np.empty(0)), ("certificate", np.empty(0))]
+        return {"value": ("", law(pool, k)), "error bars": pools.NOTHING}
 
     return told
 
@@ -82,7 +82,7 @@ def test_a_refusal_of_one_pool_is_seen() -> None:
 
     inside = pools.pool_of("with", MARKED, {})
     both = [inside, pools.without(inside, 0, "without")]
-    (refused, nothing), (_, numbers) = (pools._told(spoilt, one, CAP, 3, FEW_WORLDS)[0] for one in both)
+    (refused, nothing), (_, numbers) = (pools._told(spoilt, one, CAP, 3, FEW_WORLDS)["value"] for one in both)
     assert refused[0] == "OutputError" and len(nothing) == 0 and numbers.shape == (3, 2)
     seen = pools._columns([(refused, nothing), ("released", numbers)], 3)
     assert seen.shape == (2, 3, 4) and seen[0, 0].tolist() == [1, 0, 0, 0] and (seen[1, :, 1] == 1).all()
@@ -195,7 +195,8 @@ def test_reconstruction_prior_is_the_best_guess_without_the_release(monkeypatch:
 
 
 def differing(found: Any) -> dict[str, str]:
-    return {one.question: one.verdict for one in found.findings if one.measured == 1.0}
+    shown = [one for one in found.findings if one.measured == 1.0]
+    return {one.question.removeprefix("two pools apart by "): one.verdict for one in shown}
 
 
 def test_replay_of_the_same_pool_finds_no_difference() -> None:

@@ -131,7 +131,10 @@ def test_every_number_of_every_finding_is_on_the_page(made):
         ("holds", "Nothing refuted: no attack did better than the certificate allows."),
         ("inconclusive", "Nothing refuted, but not decided: 1 of 10 figures is still open."),
         ("refuted", "Refuted: this release tells more than its certificate allows. Do not publish it."),
-        ("no promise", "People are not protected at all: an attacker is right in 93 of 100 cases; guessing is right"),
+        (
+            "no promise",
+            "The most exposed people are not protected at all: an attacker is right about one of them in 93 of 100",
+        ),
         ("mechanism", "Nothing refuted: no attack did better than the claim allows."),
         ("nothing", "Nothing was attacked"),
     ],
@@ -163,6 +166,17 @@ def test_what_is_refuted_is_told_in_cases_and_looks_alarming():
         assert "verdict refuted" not in body and "broken" not in body, name
 
 
+def test_what_is_refuted_stands_first():
+    fault = replace(CHECKS[0], verdict="refuted", p_value=1e-9, measured=0.5)
+    assert "Checks of the mechanism" in _first_question((*HOLDING[:-2], fault))
+    assert "Whether the most exposed" in _first_question(HOLDING)
+    assert "Which of the worlds" in _first_question((*HOLDING, replace(DOUBT, verdict="refuted")))
+
+
+def _first_question(findings):
+    return re.search(r'<div class="question"><h3>(.*?)</h3>', a_report(findings).to_html())[1]
+
+
 def test_an_open_question_says_how_many_releases_would_decide():
     report = REPORTS["inconclusive"]
     told = words(report.to_html())
@@ -177,9 +191,20 @@ def test_without_a_promise_the_page_says_how_exposed_people_are():
     def told(share):
         return a_report([finding(measured=share, certified=None, verdict="no promise")], None).to_html()
 
-    levels = {0.95: "not protected at all", 0.8: "strongly exposed", 0.6: "are exposed", 0.53: "slightly exposed"}
+    levels = {
+        0.95: "not protected at all",
+        0.8: "strongly exposed",
+        0.6: "people are exposed",
+        0.53: "slightly exposed",
+    }
     for share, level in levels.items():
         assert level in told(share)
+    everybody = finding("rmia", "whether a row was trained on, all rows", 0.95, None, "no promise")
+    sentence = (
+        "<h1>People are not protected at all: an attacker is right in 95 of 100 cases; guessing is right in 50.</h1>"
+    )
+    assert sentence in a_report([everybody], None).to_html()
+    assert "100 models made" in replace(a_report([everybody], None, target="model"), trials=100).to_html()
     assert "No attack did clearly better than guessing. That is no promise" in told(0.505)
     assert "certified" not in told(0.8).partition("</head>")[2].partition("<footer>")[0]
 

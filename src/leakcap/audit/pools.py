@@ -48,7 +48,7 @@ __all__ = [
 
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.intp]
-VIEWS = ("the value", "value and error bars", "all that is public")
+VIEWS = ("value", "value, error bars", "all that is public")
 BY_ROW = ("unit", "strata")  # options of plan() that hold an entry for every row
 LEVEL = 0.95  # of the error bars that are looked at; those of other levels are made of the same spreads
 FEWEST = 4  # plans for each pool to learn from
@@ -105,7 +105,7 @@ def attack(
         believe = _best(learn, choose, place, right)
         seen, which = judge.view(place)
         share = _won(believe, seen, which, right).reshape(judge.seen.shape[:2]).mean(axis=1)
-        words = f"{question}, from {view}"
+        words = f"{question} ({view})"
         found.append(_judged(name, words, share, float(right.mean(axis=0).max()), claim, alpha / len(VIEWS)))
     return AuditReport(tuple(found), None, plans * releases, alpha, "pool", time.perf_counter() - began)
 
@@ -132,24 +132,27 @@ def play(
     rng = np.random.default_rng()
     which = np.concatenate([np.arange(counts[0]) % len(pools), rng.integers(len(pools), size=sum(counts[1:]))])
     told = [_told(fn, pools[one], cap, releases, options) for one in which]
-    parts = [_columns([one[block] for one in told], releases) for block in range(len(VIEWS))]
+    names = list(dict.fromkeys(name for one in told for name in one))
+    parts = [_columns([one.get(name, NOTHING) for one in told], releases) for name in names]
     seen = np.concatenate(parts, axis=2)
-    ends = tuple(int(end) for end in np.cumsum([part.shape[2] for part in parts]))
+    widths = np.cumsum([part.shape[2] for part in parts])
+    ends = int(widths[0]), int(widths[1]), int(widths[-1])
     cuts = np.cumsum(counts)[:2]
     return [Played(w, s, ends) for w, s in zip(np.split(which, cuts), np.split(seen, cuts), strict=True)]
 
 
 _Told = tuple[Hashable, Floats]  # what is not a number, and the numbers: (releases, numbers) or (numbers,)
+NOTHING: _Told = ("", np.empty(0))
 
 
-def _told(fn: Callable[..., Any], pool: Pool, cap: CapLike, k: int, options: Mapping[str, Any]) -> list[_Told]:
-    """What the public gets to see of one plan: values, error bars, certificate. A refusal is seen, too."""
+def _told(fn: Callable[..., Any], pool: Pool, cap: CapLike, k: int, options: Mapping[str, Any]) -> dict[str, _Told]:
+    """What the public gets to see of one plan: value, error bars, each entry of the certificate. Refusals are seen."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LeakcapWarning)  # the same data again and again: that is the game
         try:
             made = plan(fn, *pool.data, cap=cap, **{**options, **pool.options})
         except LeakcapError as error:
-            return [((type(error).__name__, str(error)), np.empty(0)), ("", np.empty(0)), ("", np.empty(0))]
+            return {"value": ((type(error).__name__, str(error)), np.empty(0)), "error bars": NOTHING}
         published = made.release()
     values = releases(made, k).seen
     try:
@@ -159,8 +162,8 @@ def _told(fn: Callable[..., Any], pool: Pool, cap: CapLike, k: int, options: Map
     # Logarithms: what differs between pools is the factor. 0 is kept apart from all that is not.
     bars = np.log(np.maximum((high - low) / 2, np.finfo(np.float64).tiny))
     record = json.loads(published.certificate.to_json())
-    figures = numbers_in(record)
-    return [(published.names, values), (len(bars), bars), (_words(record), figures)]
+    entries = {f"certificate: {name}": (_words(part), numbers_in(part)) for name, part in record.items()}
+    return {"value": (published.names, values), "error bars": (len(bars), bars), **entries}
 
 
 def _words(record: Any) -> Hashable:

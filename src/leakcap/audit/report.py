@@ -137,8 +137,8 @@ class AuditReport:
         )
         return (
             f"Whoever sees what is published can tell {worst.question} in {100 * worst.measured:.0f} of 100 cases (at "
-            f"least {100 * sure:.0f}, allowing for chance; guessing is right in {100 * worst.prior:.0f}): {how}. Nothing "
-            "was promised, so there is nothing to refute."
+            f"least {100 * sure:.0f}, allowing for chance; guessing is right in {100 * worst.prior:.0f}): {how}. "
+            "Nothing was promised, so there is nothing to refute."
         )
 
     def __reduce__(self) -> Any:

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from leakcap import checks
 from leakcap.audit.attacks import bayes, collude, law, learned, posterior, predictable, tasks, world
-from leakcap.audit.attacks.membership import Scorer, membership
-from leakcap.audit.attacks.posterior import Believe
+from leakcap.audit.attacks.membership import Scorer, Units, membership
+from leakcap.audit.attacks.posterior import Belief
 from leakcap.audit.findings import Finding
 from leakcap.audit.report import AuditReport
 from leakcap.audit.trials import Known, Trials, knowledge, releases
@@ -25,7 +25,8 @@ from leakcap.releases import Plan
 __all__ = ["ALPHA", "ATTACKS", "FEWEST", "PARTS", "Bench", "run"]
 
 Attack = Callable[["Bench", float], Iterator[Finding]]
-Own = Callable[[Known, Trials], Scorer]  # an attack of the user's: from what is known and seen to scores
+# An attack of the user's: from what is known and seen to a score of every unit for some seen numbers.
+Own = Callable[[Known, Trials], Callable[[npt.NDArray[np.float64]], npt.ArrayLike]]
 PARTS = (0.3, 0.2, 0.5)  # of the releases: to learn from, to choose by, to be judged on
 ALPHA = 1e-6  # of a false refutation in the whole audit
 FEWEST = 200
@@ -72,14 +73,14 @@ class Bench:
         return self.trials.split(*PARTS)
 
     @cached_property
-    def beliefs(self) -> dict[str, Believe]:
+    def beliefs(self) -> dict[str, Belief]:
         """The posterior over worlds, by what is claimed of the noise and by what is seen of it."""
         ways = {CLAIMED: posterior.as_claimed(self.known), SEEN: posterior.as_seen(self.known, self.parts[0])}
-        return {way: believe for way, believe in ways.items() if believe is not None}
+        return {way: belief for way, belief in ways.items() if belief is not None}
 
     @cached_property
     def scores(self) -> dict[str, Scorer]:
-        return {way: bayes.participation(self.known, believe) for way, believe in self.beliefs.items()}
+        return {way: bayes.participation(self.known, belief) for way, belief in self.beliefs.items()}
 
     @property
     def exposed(self) -> tuple[int, ...]:
@@ -102,15 +103,16 @@ def _learned(bench: Bench, alpha: float) -> Iterator[Finding]:
 
 
 def _world(bench: Bench, alpha: float) -> Iterator[Finding]:
-    for way, believe in bench.beliefs.items():
+    for way, belief in bench.beliefs.items():
         share = alpha / len(bench.beliefs)
-        yield world.identify(f"world, {way}", bench.known, bench.parts[2], believe, share)
+        yield world.identify(f"world, {way}", bench.known, bench.parts[2], belief, share)
 
 
 def _generalized(bench: Bench, alpha: float) -> Iterator[Finding]:
+    prior = world.prior_of_most(bench.plan.worlds.masks()) if bench.scores else 1.0
     for way, score in bench.scores.items():
         share = alpha / (2 * len(bench.scores))
-        yield from world.everybody(f"generalized, {way}", bench.known, bench.parts[2], score, share)
+        yield from world.everybody(f"generalized, {way}", bench.known, bench.parts[2], score, prior, share)
 
 
 def _collude(bench: Bench, alpha: float) -> Iterator[Finding]:
@@ -128,8 +130,8 @@ def _task(bench: Bench, alpha: float) -> Iterator[Finding]:
             wins: npt.NDArray[np.float64] = np.asarray(
                 cap.wins(bench.plan.worlds.masks()) if callable(cap.wins) else cap.wins, dtype=np.float64
             )
-            believe, share = bench.beliefs[CLAIMED], alpha / len(asked)
-            yield tasks.task("task", bench.known, bench.parts[2], believe, wins, share)
+            belief, share = bench.beliefs[CLAIMED], alpha / len(asked)
+            yield tasks.task("task", bench.known, bench.parts[2], belief, wins, share)
 
 
 def _law(bench: Bench, alpha: float) -> Iterator[Finding]:
@@ -162,7 +164,12 @@ def _attack(given: str | Own) -> Attack:
 
     def own(bench: Bench, alpha: float) -> Iterator[Finding]:
         learn, choose, judge = bench.parts
-        yield from membership(name, bench.known, choose, judge, given(bench.known, learn), alpha / 3)
+        made = given(bench.known, learn)
+
+        def score(trials: Trials, rows: slice, units: Units = slice(None)) -> npt.NDArray[Any]:
+            return np.asarray(made(trials.seen[rows]))[:, units]
+
+        yield from membership(name, bench.known, choose, judge, score, alpha / 3)
 
     return own
 

@@ -19,6 +19,7 @@ from leakcap.report.audited import (
     is_recognition,
     is_share,
     releases_needed,
+    things,
 )
 from leakcap.report.markup import bullets, paragraph, section, shortened, table, text
 from leakcap.report.numbers import bound, data, neat
@@ -58,7 +59,7 @@ def audit_fragment(audit: Audited) -> str:
 
 def _top(audit: Audited, tag: str) -> str:
     state = bearing(audit).replace(" ", "-") if audit.findings else UNBOUNDED.replace(" ", "-")
-    about = f"leakcap audit · {audit.target} · {audit.trials:,} releases made and attacked"
+    about = f"leakcap audit · {audit.target} · {audit.trials:,} {things(audit)} made and attacked"
     return (
         f'<header><p class="kicker">{text(about)}</p>'
         f'<div class="verdict {state}"><{tag}>{text(headline(audit))}</{tag}>'
@@ -72,8 +73,8 @@ def _sections(audit: Audited) -> Iterator[str]:
         yield section(
             "The bound beside the measurement" if bearing(audit) != UNBOUNDED else "What attackers achieved",
             paragraph(
-                "Every attack was tried on releases with a known secret that it had not seen before. A dot is how "
-                "often it was right; all attacks on one question share a scale."
+                f"Every attack was tried on {things(audit)} with a known secret that it had not seen before. A dot is "
+                "how often it was right; all attacks on one question share a scale."
             ),
             bar_key(audit),
             beside(audit),
@@ -90,10 +91,12 @@ def _exposed(audit: Audited) -> str:
     if not audit.exposed:
         return ""
     items = "".join(f"<li>unit <b>{unit:,}</b></li>" for unit in audit.exposed)
-    words = (
-        "By number, from 0, as they stand in the pool; the most exposed first. Their data are not on this page. Often "
-        "they are outliers: a bound on what one person can contribute (clip=) helps them, and lowers the noise."
-    )
+    words = "By number, from 0, as they stand in the pool; the most exposed first. Their data are not on this page."
+    if audit.certificate is not None:
+        words += (
+            " Often they are outliers: a bound on what one person can contribute (clip=) helps them, and lowers the "
+            "noise."
+        )
     kept = '<p class="kept">CUSTODIAN ONLY</p>'
     return captioned("The most exposed people", words, f'<ol class="ranks">{items}</ol>', kept)
 
@@ -109,7 +112,7 @@ def _table(audit: Audited) -> str:
         f"{promised}, at most",
         "chance if it held",
         "verdict",
-        "more releases that would decide",
+        f"more {things(audit)} that would decide",
     )
     rows = [_figures(audit, one) for one in audit.findings]
     kept = [i for i in range(len(heads)) if any(row[i] for row in rows)]
@@ -158,16 +161,21 @@ def _note(audit: Audited) -> str:
 
 def _methods(audit: Audited) -> str:
     """What the attackers do, those that were tried, each once."""
-    names = dict.fromkeys(one.attack.partition(",")[0] for one in audit.findings)
-    known = "".join(f"<dt>{text(name)}</dt><dd>{text(METHODS[name])}</dd>" for name in names if name in METHODS)
+    told: dict[str, list[str]] = {}
+    for name in dict.fromkeys(one.attack.partition(",")[0] for one in audit.findings):
+        words = METHODS.get(name) or METHODS.get(name.partition(" ")[0])
+        if words:
+            told.setdefault(words, []).append(name)
+    known = "".join(f"<dt>{text(', '.join(names))}</dt><dd>{text(words)}</dd>" for words, names in told.items())
     return f"<h3>The attackers</h3><dl>{known}</dl>" if known else ""
 
 
 def _meaning(audit: Audited) -> Iterator[str]:
     promise = "certificate" if audit.certificate is not None else "promise"
+    what = things(audit)
     yield (
-        "It makes releases by the very code that publishes, each with a secret of its own, lets attackers guess the "
-        "secret, and counts. Attackers learn and choose on some of the releases and are judged on the others."
+        f"It makes {what} by the very code that publishes, each with a secret of its own, lets attackers guess the "
+        f"secret, and counts. Attackers learn and choose on some of the {what} and are judged on the others."
     )
     yield (
         f"It can refute a {promise}; it can never prove one. What it measures is a lower bound: somebody may find a "
@@ -190,7 +198,7 @@ def _facts(audit: Audited) -> str:
     judged = max((one.trials for one in audit.findings), default=0)
     facts = [
         ("Attacked", audit.target),
-        ("Releases made", f"{audit.trials:,}, of which {judged:,} were judged"),
+        (f"{things(audit).capitalize()} made", f"{audit.trials:,}, of which {judged:,} were judged"),
         ("Refuted by mistake", f"in at most {likelihood(audit.alpha)} (alpha {audit.alpha:g}, for the whole page)"),
         ("Intervals", "95 % each, Clopper-Pearson or stricter; they are for the eye, the verdict asks for more"),
         ("Time", f"{neat(audit.seconds, 3)} seconds"),
@@ -262,5 +270,11 @@ AUDIT_STYLE = """
 .leakcap .audited td:nth-child(2){text-align:right;min-width:0}
 .leakcap .audited th:first-child{min-width:0}
 .leakcap .audited td:empty{display:none}
+}
+@media print{
+.leakcap .audited{font-size:12px}
+.leakcap .audited th,.leakcap .audited td{padding-right:7px}
+.leakcap .audited thead th:nth-child(2),.leakcap .audited td:nth-child(2){min-width:10em}
+.leakcap .audited th:first-child{min-width:7em}
 }
 """

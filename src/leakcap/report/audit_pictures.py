@@ -38,11 +38,13 @@ def beside(audit: Audited) -> str:
     """For every question a scale, and on it for every attack: luck, what was measured, and the bound."""
     asked = [one for one in audit.findings if not is_check(one)]
     checked = [one for one in audit.findings if is_check(one)]
-    parts = [_question(title, members) for title, members in groups(asked)]
+    parts = [(members, _question(title, members)) for title, members in groups(asked)]
     if checked:
         rows = "".join(_row(one, one.question, "<span></span>") for one in checked)
-        parts.append(f'<div class="question"><h3>Checks of the mechanism</h3>{rows}</div>')
-    return "\n".join(parts)
+        parts.append((checked, f'<div class="question"><h3>Checks of the mechanism</h3>{rows}</div>'))
+    # What is refuted stands first.
+    parts.sort(key=lambda part: all(one.verdict != REFUTED for one in part[0]))
+    return "\n".join(words for _, words in parts)
 
 
 def _question(title: str, members: Sequence[Found]) -> str:

@@ -8,6 +8,7 @@ import re
 from leakcap.report.audited import (
     HOLDS,
     INCONCLUSIVE,
+    NAMED,
     NUMBERS,
     REFUTED,
     UNBOUNDED,
@@ -19,6 +20,8 @@ from leakcap.report.audited import (
     is_share,
     leading,
     releases_needed,
+    surely_won,
+    things,
 )
 from leakcap.report.numbers import neat, shown
 from leakcap.report.words import UNBROKEN
@@ -39,10 +42,10 @@ __all__ = [
 BASES = (100, 1_000, 10_000, 100_000, 1_000_000)
 COARSE = 0.05  # error of a rounded count that readers do not mind
 EXPOSED = (
-    (0.7, "People are not protected at all"),
-    (0.3, "People are strongly exposed"),
-    (0.1, "People are exposed"),
-    (0.0, "People are slightly exposed"),
+    (0.7, "not protected at all"),
+    (0.3, "strongly exposed"),
+    (0.1, "exposed"),
+    (0.0, "slightly exposed"),
 )
 
 CHECKED = {  # how the question of a check begins, and its answer in words
@@ -61,6 +64,7 @@ METHODS = {
     "predictable": "no guess: looks for releases that repeat each other or that follow from a seed",
     "lira": "compares a person's score with those in models that were trained with and without them",
     "rmia": "compares a person's score with their usual one, and with that of people who took part in nothing",
+    "calibrated": "compares a person's score with their usual one in models that were trained without them",
     "threshold": "takes a high score, or a low loss, for a sign of participation",
     "universe": "knows everybody else's data, and asks whether a person is in the pool at all: no certificate is about "
     "that",
@@ -191,12 +195,16 @@ def _exposure(audit: Audited) -> str:
     assert first is not None
     if not is_share(first) or math.isnan(first.prior):
         return "Nothing was promised about this target: read the figures below."
-    # Of what guessing leaves open, the part that is surely won: 0 says nothing, 1 everything.
-    won = (first.interval[0] - first.prior) / max(1 - first.prior, 1e-12)
+    won = surely_won(first)
     if won <= 0:
         return "No attack did clearly better than guessing. That is no promise: a better one may."
     words = next(words for least, words in EXPOSED if won >= least)
-    return f"{words}: an attacker {'' if is_recognition(first) else 'is '}{in_cases(audit, first)}."
+    who, about = (
+        ("The most exposed people", " about one of them") if first.question.startswith(NAMED) else ("People", "")
+    )
+    verb = "recognises" if is_recognition(first) else "is right"
+    told = in_cases(audit, first).removeprefix(verb.removeprefix("is "))
+    return f"{who} are {words}: an attacker {verb}{about}{told}."
 
 
 def next_steps(audit: Audited) -> list[str]:
@@ -250,9 +258,10 @@ def _after_doubt(audit: Audited) -> list[str]:
     # Round up to two digits: nobody types 61,359.
     size = 10 ** max(math.floor(math.log10(enough)) - 1, 0)
     asked = math.ceil(enough / size) * size
+    option = "models" if things(audit) == "models" else "trials"
     return [
-        f"Audit again with about {asked:,} releases (trials={asked}) instead of {audit.trials:,}: with so many, the "
-        "open figures most likely come out on one side or the other.",
+        f"Audit again with about {asked:,} {things(audit)} ({option}={asked}) instead of {audit.trials:,}: with so "
+        "many, the open figures most likely come out on one side or the other.",
         "Until then nothing speaks against the promise; this audit was too small to say more about the figures marked "
         "inconclusive.",
     ]

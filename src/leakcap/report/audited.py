@@ -24,10 +24,12 @@ __all__ = [
     "is_share",
     "leading",
     "releases_needed",
+    "surely_won",
+    "things",
 ]
 
 REFUTED, HOLDS, INCONCLUSIVE, UNBOUNDED = "refuted", "holds", "inconclusive", "no promise"
-NAMED = "whether the most exposed person"  # how the plainest of all questions begins
+NAMED = "whether the most exposed"  # how the plainest of all questions begins
 RECOGNISED = "recognising a participant at"
 NUMBERS = re.compile(r"\d[\d.,]*( ?%)?")
 
@@ -113,16 +115,34 @@ def _together(title: str, members: list[Found]) -> tuple[str, list[Found]]:
 
 
 def leading(audit: Audited) -> Found | None:
-    """What a reader should hear first: what is refuted; otherwise the strongest attack on a person named in advance."""
+    """What a reader should hear first.
+
+    What is refuted; where nothing was promised, the surest win over guessing; otherwise the strongest attack on a
+    person named in advance.
+    """
     worst = [one for one in audit.findings if one.verdict == REFUTED] or list(audit.findings)
     counted = [one for one in worst if is_share(one)] or worst
-    plainest = [one for one in counted if one.question.startswith(NAMED)] or counted
-    return max(plainest, key=_weight, default=None)
+    if bearing(audit) == UNBOUNDED:
+        return max(counted, key=surely_won, default=None)
+    promised = [one for one in counted if one.certified is not None] or counted
+    plainest = [one for one in promised if one.question.startswith(NAMED)] or promised
+    return max(plainest, key=_excess, default=None)
 
 
-def _weight(one: Found) -> float:
-    beyond = one.prior if one.certified is None else one.certified
-    return one.measured - beyond if math.isfinite(one.measured - beyond) else -math.inf
+def surely_won(one: Found) -> float:
+    """Of what guessing leaves open, the part that is won, allowing for luck: 0 is nothing, 1 everything."""
+    won = (one.interval[0] - one.prior) / max(1 - one.prior, 1e-12)
+    return won if math.isfinite(won) else -math.inf
+
+
+def _excess(one: Found) -> float:
+    over = one.measured - (one.prior if one.certified is None else one.certified)
+    return over if math.isfinite(over) else -math.inf
+
+
+def things(audit: Audited) -> str:
+    """What was made to be attacked."""
+    return "models" if audit.target == "model" else "releases"
 
 
 def releases_needed(audit: Audited, one: Found) -> int | None:

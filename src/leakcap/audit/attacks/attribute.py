@@ -50,7 +50,7 @@ def attribute(
         candidates.append(pools.with_entries(pool, person, entries, f"value {number}"))
     return pools.attack(
         "attribute",
-        f"which of {len(values)} values an attribute has",
+        f"which of {len(values)} values an entry has",
         fn,
         candidates,
         cap=cap,

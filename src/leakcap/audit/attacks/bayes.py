@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.audit.attacks.membership import Scorer
-from leakcap.audit.attacks.posterior import Believe
-from leakcap.audit.trials import Known
+from leakcap.audit.attacks.membership import Scorer, Units
+from leakcap.audit.attacks.posterior import Belief
+from leakcap.audit.trials import Known, Trials
 
 __all__ = ["participation"]
 
-Floats = npt.NDArray[np.float64]
 
-
-def participation(known: Known, believe: Believe) -> Scorer:
+def participation(known: Known, belief: Belief) -> Scorer:
     """How likely everybody took part, given what is seen."""
     assert known.worlds is not None
     worlds = known.worlds
     half = worlds.m // 2
-    if not worlds.paired:
-        masks = worlds.masks().astype(np.float32)
-        return lambda seen: np.asarray(believe(seen).astype(np.float32) @ masks)
     # Of a pair of complementary worlds only the difference counts: half of the product.
-    signs = np.where(worlds.masks()[:half], np.float32(0.5), np.float32(-0.5))
+    masks = worlds.masks()[:half] - np.float32(0.5) if worlds.paired else worlds.masks().astype(np.float32)
 
-    def score(seen: Floats) -> Floats:
-        belief = believe(seen)
-        return np.asarray((belief[:, :half] - belief[:, half:]).astype(np.float32) @ signs + np.float32(0.5))
+    def score(trials: Trials, rows: slice, units: Units = slice(None)) -> npt.NDArray[Any]:
+        likely = belief.block(trials, rows)
+        if not worlds.paired:
+            return np.asarray(likely @ masks[:, units])
+        return np.asarray((likely[:, :half] - likely[:, half:]) @ masks[:, units] + np.float32(0.5))
 
     return score

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.audit.attacks.posterior import BLOCK, Believe
+from leakcap.audit.attacks.posterior import Belief, blocks
 from leakcap.audit.findings import Finding, judged
 from leakcap.audit.trials import Known, Trials
 
@@ -15,19 +15,19 @@ Numbers = npt.NDArray[np.intp]
 
 
 def collude(
-    attack: str, known: Known, judge: Trials, believe: Believe, unit: int, told: int, alpha: float, seed: int = 0
+    attack: str, known: Known, judge: Trials, belief: Belief, unit: int, told: int, alpha: float, seed: int = 0
 ) -> Finding:
     """Success against a unit fixed before, for an attacker who is told `told` other memberships at random."""
     assert known.worlds is not None
     masks, rng, wins = np.ascontiguousarray(known.worlds.masks().T), np.random.default_rng(seed), 0
-    for first in range(0, len(judge), BLOCK):
-        part = judge.part(slice(first, first + BLOCK))
+    for rows in blocks(len(judge)):
+        part = judge.part(rows)
         given = _others(known.units, unit, len(part), told, rng)
-        belief, truth = believe(part.seen), part.inside()
+        likely, truth = belief.block(judge, rows).astype(np.float64), part.inside()
         for k in range(told):  # worlds that contradict what is told fall out
-            belief[masks[given[:, k]] != np.take_along_axis(truth, given[:, k : k + 1], axis=1)] = 0.0
-        mass = belief.sum(axis=1)
-        share = np.divide(belief @ masks[unit], mass, out=np.full(len(part), 0.5), where=mass > 0)
+            likely *= masks[given[:, k]] == np.take_along_axis(truth, given[:, k : k + 1], axis=1)
+        mass = likely.sum(axis=1)
+        share = np.divide(likely @ masks[unit], mass, out=np.full(len(part), 0.5), where=mass > 0)
         wins += int(((share > 0.5) == truth[:, unit]).sum())
     question = f"whether a person took part, knowing of {told} others"
     return judged(attack, question, wins, len(judge), 0.5, known.certificate.given(told), alpha)

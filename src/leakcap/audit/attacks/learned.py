@@ -5,10 +5,12 @@ It knows neither worlds nor noise: what it finds, any newspaper reader with the 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.audit.attacks.membership import Scorer
+from leakcap.audit.attacks.membership import Scorer, Units
 from leakcap.audit.trials import Trials
 
 __all__ = ["directions"]
@@ -34,7 +36,11 @@ def directions(learn: Trials) -> Scorer | None:
     within = white.T @ inside.astype(np.float64)
     others = white.sum(axis=0)[:, None] - within
     apart = within / np.maximum(count, 1) - others / np.maximum(len(learn) - count, 1)
-    return lambda some: ((some[:, varying] - centre) / spread) @ whiten @ apart
+
+    def score(trials: Trials, rows: slice, units: Units = slice(None)) -> npt.NDArray[Any]:
+        return np.asarray(((trials.seen[rows][:, varying] - centre) / spread) @ whiten @ apart[:, units])
+
+    return score
 
 
 def _thin(table: Floats) -> tuple[Floats, Floats]:

@@ -6,26 +6,33 @@ one binomial number: nothing was chosen by looking at it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from leakcap.audit import statistics
-from leakcap.audit.attacks.posterior import BLOCK
+from leakcap.audit.attacks.posterior import blocks
 from leakcap.audit.findings import SHOWN, Finding, judged, verdict_of
 from leakcap.audit.trials import Known, Trials
 
-__all__ = ["FALSE_ALARMS", "Exposed", "Scorer", "membership"]
+__all__ = ["FALSE_ALARMS", "Exposed", "Scorer", "Units", "membership"]
 
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.intp]
 Truths = npt.NDArray[np.bool_]
-Scorer = Callable[
-    [Floats], npt.NDArray[Any]
-]  # from seen numbers (k, d) to (k, n): the higher, the likelier a participant
+Units = slice | Numbers
+
+
+class Scorer(Protocol):
+    """An attack on everybody at once."""
+
+    def __call__(self, trials: Trials, rows: slice, units: Units = ...) -> npt.NDArray[Any]:
+        """`(rows, units)`: the higher, the likelier a participant."""
+        ...
+
+
 FINALISTS = 64  # units among which the most exposed is sought
 FALSE_ALARMS = (0.01, 0.001)
 
@@ -91,21 +98,16 @@ def _recognised(attack: str, known: Known, rate: float, claims: Truths, inside: 
     return Finding(attack, question, found.tpr, ends, rate, certified, p, verdict, len(claims))
 
 
-def _blocks(trials: Trials, score: Scorer) -> Iterator[tuple[slice, Floats]]:
-    for first in range(0, len(trials), BLOCK):
-        rows = slice(first, min(first + BLOCK, len(trials)))
-        yield rows, score(trials.seen[rows])
-
-
 def _columns(trials: Trials, score: Scorer, units: Numbers) -> Floats:
-    return np.concatenate([found[:, units] for _, found in _blocks(trials, score)])
+    return np.concatenate([score(trials, rows, units) for rows in blocks(len(trials))])
 
 
 def _finalists(known: Known, choose: Trials, score: Scorer) -> Numbers:
     """Half of them by what the plan knows, half by how far scores of participants lie above those of the others."""
     total, within, squares = (np.zeros(known.units) for _ in range(3))
     count = np.zeros(known.units)
-    for rows, found in _blocks(choose, score):
+    for rows in blocks(len(choose)):
+        found = score(choose, rows)
         inside = choose.part(rows).inside()
         total += found.sum(axis=0)
         squares += (found**2).sum(axis=0)

@@ -6,33 +6,31 @@ takes the noise as it finds it: numbers without noise, or with less, or only in 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 
 from leakcap.audit.trials import Known, Trials
 
-__all__ = ["BLOCK", "Believe", "as_claimed", "as_seen"]
+__all__ = ["Belief", "as_claimed", "as_seen", "blocks"]
 
 Floats = npt.NDArray[np.float64]
-Believe = Callable[[Floats], Floats]  # from seen numbers (k, d) to posteriors over worlds (k, m)
 BLOCK = 512  # releases at a time
+KEPT = 2**26  # posterior probabilities that are kept
 EXACT = 1e-9  # share of an answer's spread below which a number has no noise worth the name
 ROUNDING = 2.0**-48  # of a number, by all that was computed with it
 PER_DIRECTION = 8  # releases that a direction's noise is learnt from, at least
 
 
-def as_claimed(known: Known) -> Believe | None:
+def as_claimed(known: Known) -> Belief | None:
     """By the claimed noise; None where it is not known for the numbers that are seen."""
     if known.answers is None or known.factor is None:
         return None
     directions, sizes, _ = np.linalg.svd(known.factor, full_matrices=False)
     kept = sizes > 1e-10 * sizes.max(initial=0.0)
-    return _believer(known.answers, directions[:, kept] / sizes[kept])
+    return Belief(known.answers, directions[:, kept] / sizes[kept])
 
 
-def as_seen(known: Known, learn: Trials) -> Believe | None:
+def as_seen(known: Known, learn: Trials) -> Belief | None:
     """By the noise that releases with known secrets show."""
     if known.answers is None or learn.secret is None:
         return None
@@ -50,7 +48,7 @@ def as_seen(known: Known, learn: Trials) -> Believe | None:
         rest = np.zeros((answers.shape[1], found.shape[1]))
         rest[noisy] = found
         whiten = np.hstack([whiten, rest])
-    return _believer(answers, whiten)
+    return Belief(answers, whiten)
 
 
 def _whitened(answers: Floats, off: Floats, rounded: Floats) -> Floats:
@@ -75,15 +73,32 @@ def _whitened(answers: Floats, off: Floats, rounded: Floats) -> Floats:
     return np.asarray(combined / np.maximum(size / np.sqrt(len(noise)), least))
 
 
-def _believer(answers: Floats, whiten: Floats) -> Believe:
-    centre = answers.mean(axis=0)
-    points = (answers - centre) @ whiten
+class Belief:
+    """Posteriors over worlds, of releases by the block; those of a part that is asked for again are kept."""
 
-    def believe(seen: Floats) -> Floats:
-        found = (seen - centre) @ whiten
-        score = found @ points.T - 0.5 * np.einsum("ij,ij->i", points, points)
+    def __init__(self, answers: Floats, whiten: Floats) -> None:
+        self._centre, self._whiten = answers.mean(axis=0), whiten
+        self._points = (answers - self._centre) @ whiten
+        self._lengths = 0.5 * np.einsum("ij,ij->i", self._points, self._points)
+        self._kept: tuple[Trials, npt.NDArray[np.float32]] | None = None
+
+    def __call__(self, seen: Floats) -> npt.NDArray[np.float32]:
+        score = (seen - self._centre) @ self._whiten @ self._points.T - self._lengths
         score -= score.max(axis=1, keepdims=True)
         np.exp(score, out=score)
-        return np.asarray(score / score.sum(axis=1, keepdims=True))
+        score /= score.sum(axis=1, keepdims=True)
+        return score.astype(np.float32)
 
-    return believe
+    def block(self, trials: Trials, rows: slice) -> npt.NDArray[np.float32]:
+        """`(rows, m)`; not to be changed."""
+        if len(trials) * len(self._points) > KEPT:
+            return self(trials.seen[rows])
+        if self._kept is None or self._kept[0] is not trials:
+            parts = [self(trials.seen[some]) for some in blocks(len(trials))]
+            self._kept = trials, np.concatenate(parts)
+        return self._kept[1][rows]
+
+
+def blocks(k: int) -> list[slice]:
+    """All of `k` releases, some at a time."""
+    return [slice(first, min(first + BLOCK, k)) for first in range(0, k, BLOCK)]

@@ -125,7 +125,7 @@ def _compared(first: Facts, second: Facts) -> Iterator[Finding]:
             equal += 1
         else:
             yield _finding(name, True, _verdict(name))
-    yield _finding(f"{equal} other public things are equal", False, HOLDS)
+    yield _finding(f"any of {equal} other public things", False, HOLDS)
 
 
 def _verdict(name: str) -> str:
@@ -138,6 +138,7 @@ def _without_size(text: str, units: int) -> str:
     return re.sub(r"\d[\d,.]*\d|\d", lambda found: "#" if found[0] in sizes else found[0], text)
 
 
-def _finding(question: str, differs: bool, verdict: str) -> Finding:
+def _finding(what: str, differs: bool, verdict: str) -> Finding:
+    success = 1.0 if differs else 0.5  # of telling the two pools apart, with the randomness known
     p = 0.0 if verdict == REFUTED else 1.0
-    return Finding("replay", question, float(differs), (np.nan, np.nan), 0.0, None, p, verdict, 2)
+    return Finding("replay", f"two pools apart by {what}", success, (success, success), 0.5, None, p, verdict, 2)

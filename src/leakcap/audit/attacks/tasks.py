@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.audit.attacks.posterior import BLOCK, Believe
+from leakcap.audit.attacks.posterior import Belief, blocks
 from leakcap.audit.findings import Finding, judged
 from leakcap.audit.trials import Known, Trials
 
@@ -15,14 +15,13 @@ Floats = npt.NDArray[np.float64]
 
 
 def task(
-    attack: str, known: Known, judge: Trials, believe: Believe, wins: Floats, alpha: float, question: str = "a task"
+    attack: str, known: Known, judge: Trials, belief: Belief, wins: Floats, alpha: float, question: str = "a task"
 ) -> Finding:
     """Answer a question whose guess `g` is right in world `w` where `wins[w, g]` is 1."""
     assert judge.secret is not None
     right = 0
-    for first in range(0, len(judge), BLOCK):
-        rows = slice(first, first + BLOCK)
-        guess = (believe(judge.seen[rows]) @ wins).argmax(axis=1)
+    for rows in blocks(len(judge)):
+        guess = (belief.block(judge, rows) @ wins).argmax(axis=1)
         right += int(wins[judge.secret[rows], guess].sum())
     prior = float(wins.mean(axis=0).max())
     return judged(attack, question, right, len(judge), prior, float(known.certificate.posterior(prior)), alpha)

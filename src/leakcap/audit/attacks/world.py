@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap.audit.attacks.membership import Scorer
-from leakcap.audit.attacks.posterior import BLOCK, Believe
+from leakcap.audit.attacks.posterior import Belief, blocks
 from leakcap.audit.findings import Finding, judged
 from leakcap.audit.trials import Known, Trials
 
@@ -15,11 +15,11 @@ __all__ = ["everybody", "identify", "prior_of_most"]
 MOST = 0.9  # share of all memberships that one guess has to get right
 
 
-def identify(attack: str, known: Known, judge: Trials, believe: Believe, alpha: float) -> Finding:
+def identify(attack: str, known: Known, judge: Trials, belief: Belief, alpha: float) -> Finding:
     """Guess which world it was."""
     assert judge.secret is not None and known.worlds is not None
     wins = sum(
-        int((believe(judge.seen[rows]).argmax(axis=1) == judge.secret[rows]).sum()) for rows in _slices(len(judge))
+        int((belief.block(judge, rows).argmax(axis=1) == judge.secret[rows]).sum()) for rows in blocks(len(judge))
     )
     prior = 1 / known.worlds.m
     certified = float(known.certificate.posterior(prior))
@@ -27,16 +27,17 @@ def identify(attack: str, known: Known, judge: Trials, believe: Believe, alpha: 
 
 
 def everybody(
-    attack: str, known: Known, judge: Trials, score: Scorer, alpha: float, share: float = MOST
+    attack: str, known: Known, judge: Trials, score: Scorer, prior: float, alpha: float, share: float = MOST
 ) -> list[Finding]:
-    """Name one person who took part, chosen after the release; get at least this share of all memberships right."""
-    assert known.worlds is not None
+    """Name one person who took part, chosen after the release; get at least this share of all memberships right.
+
+    `prior` bounds how often the latter succeeds without the release: see `prior_of_most`.
+    """
     named = most = 0
-    for rows in _slices(len(judge)):
-        likely, truth = score(judge.seen[rows]), judge.part(rows).inside()
+    for rows in blocks(len(judge)):
+        likely, truth = score(judge, rows), judge.part(rows).inside()
         named += int(truth[np.arange(len(truth)), likely.argmax(axis=1)].sum())
         most += int((((likely > 0.5) == truth).mean(axis=1) >= share).sum())
-    prior = prior_of_most(known.worlds.masks(), share)
     bound = float(known.certificate.posterior(prior)) if prior < 1 else 1.0
     naming, question = known.certificate.name_a_member_success, f"at least {share:.0%} of all memberships at once"
     return [
@@ -45,7 +46,7 @@ def everybody(
     ]
 
 
-def prior_of_most(masks: npt.NDArray[np.bool_], share: float) -> float:
+def prior_of_most(masks: npt.NDArray[np.bool_], share: float = MOST) -> float:
     """An upper bound on how often a guess made without the release gets so many memberships right.
 
     Worlds that agree with one guess in all but r units differ among themselves in at most 2r: the largest number of
@@ -55,11 +56,7 @@ def prior_of_most(masks: npt.NDArray[np.bool_], share: float) -> float:
     off = n - int(np.ceil(share * n - 1e-9))
     signs = np.where(masks, 1.0, -1.0).astype(np.float32)
     nearest = 1
-    for first in range(0, m, BLOCK):
-        differ = (n - signs[first : first + BLOCK] @ signs.T) / 2
+    for rows in blocks(m):
+        differ = (n - signs[rows] @ signs.T) / 2
         nearest = max(nearest, int((differ <= 2 * off + 0.5).sum(axis=1).max()))
     return nearest / m
-
-
-def _slices(k: int) -> list[slice]:
-    return [slice(first, min(first + BLOCK, k)) for first in range(0, k, BLOCK)]
