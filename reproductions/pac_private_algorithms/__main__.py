@@ -13,7 +13,17 @@ from pathlib import Path
 from reproductions.pac_private_algorithms.figure import arguments
 
 CHEAP_FIRST = ("appendix_b3", "figure_12", "figure_7", "figure_10", "figure_11")
-FIGURES = (*CHEAP_FIRST, "figure_3", "figure_4", "figure_5", "figure_6", "figure_13", "figure_14", "figure_8", "figure_9")
+FIGURES = (
+    *CHEAP_FIRST,
+    "figure_3",
+    "figure_4",
+    "figure_5",
+    "figure_6",
+    "figure_13",
+    "figure_14",
+    "figure_8",
+    "figure_9",
+)
 
 
 def overview(folder: Path) -> str:

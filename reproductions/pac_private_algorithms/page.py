@@ -51,6 +51,8 @@ def filled(text: str, folder: Path) -> str:
 def _table(name: str, lines: Lines) -> str:
     if name == "table_2":
         return _means(lines)
+    if name == "figure_13":
+        return _attacked(lines)
     if name == "figure_7":
         return _shares(lines)
     if name == "figure_12":
@@ -93,6 +95,21 @@ def _means(lines: Lines) -> str:
             cells.append(f"{float(line['before_noise']):.2g}, {float(line['total']):.2g}{paper}")
         rows.append([data, method, *cells])
     return _grid(["data", "method", "1/4", "1/16", "1/64"], rows)
+
+
+def _attacked(lines: Lines) -> str:
+    rows = []
+    for data, series in dict.fromkeys((line["data"], line["series"]) for line in lines):
+        here = {float(li["mutual_information"]): li for li in lines if (li["data"], li["series"]) == (data, series)}
+        cells = [here.get(budget) for budget in BUDGETS.values()]
+        rows.append(
+            [data, series]
+            + [
+                f"{float(c['mean']):.1%}, {float(c['most_exposed']):.1%}" if c and c["most_exposed"] else ""
+                for c in cells
+            ]
+        )
+    return _grid(["mechanism", "series", *BUDGETS], [row for row in rows if any(row[2:])])
 
 
 def _stops(lines: Lines) -> str:

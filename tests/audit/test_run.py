@@ -132,6 +132,53 @@ def test_statistics_at_full_size_hold_and_are_tight(name: str, data: Any, cap: f
     assert near_the_bound(report, 0.01) or report.certificate.membership_success < cap - 0.01
 
 
+def test_attacks_by_score_use_the_releases_as_shadows() -> None:
+    """An outlier of a small pool is found by how well published centres fit it, and the cap is kept."""
+    rows = IRIS[::3] + np.where(np.arange(50)[:, None] == 7, 3.0, 0.0)
+    made = estimators.KMeans(2, cap=lc.membership(0.75), worlds=64, random_state=0).fit(rows)
+    report = audit.run(made, trials=4_000, attacks=["score"], data=(rows,))
+    assert report.holds, str(report)
+    names = {one.attack for one in report.findings}
+    assert names == {"threshold", "lira", "lira offline", "rmia"}
+    best = max(one.measured for one in report.findings if one.attack == "lira" and "most" in one.question)
+    assert best > 0.6
+    with pytest.raises(InputError, match="data="):
+        audit.run(made, trials=400, data=(rows[:10],))
+
+
+KINDS_OF: dict[str, Any] = {
+    "Mean": estimators.Mean,
+    "Covariance": estimators.Covariance,
+    "StandardScaler": estimators.StandardScaler,
+    "KMeans": lambda **common: estimators.KMeans(3, **common),
+    "PCA": lambda **common: estimators.PCA(3, **common),
+    "LogisticRegression": lambda **common: estimators.LogisticRegression(0.1, **common),
+    "LinearSVC": lambda **common: estimators.LinearSVC(0.05, **common),
+    "GaussianNB": estimators.GaussianNB,
+    "RandomForestClassifier": lambda **common: estimators.RandomForestClassifier(3, max_depth=3, **common),
+    "Ridge": estimators.Ridge,
+    "LinearRegression": estimators.LinearRegression,
+}
+POOLS = {"iris": (IRIS, KINDS), "breast cancer": (CANCER[:, :8], SORTS), "diabetes": (DIABETES, PROGRESS > 140)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cap", [0.55, 0.6, 0.75])
+@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("name", KINDS_OF)
+def test_estimators_at_full_size_hold_and_are_tight(name: str, pool: str, cap: float) -> None:
+    X, y = POOLS[pool]
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    made = KINDS_OF[name](cap=lc.membership(cap), random_state=1)
+    made.fit(*((X[:, :-1], X[:, -1]) if name in ("Ridge", "LinearRegression") else (X, y.astype(int))))
+    published = audit.run(made, trials=10_000)
+    assert published.holds, str(published)
+    report = audit.run(made.plan_, trials=60_000)
+    print(f"{name:24}{pool:16}{cap}: {report.measured:.4f} certified {report.certificate.membership_success:.4f}")
+    assert report.holds, str(report)
+    assert near_the_bound(report, 0.01)
+
+
 def test_reports_are_told_in_words_and_numbers_and_are_not_pickled() -> None:
     report = audit.run(plan(), trials=400)
     held = json.loads(report.to_json())

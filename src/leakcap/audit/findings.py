@@ -10,7 +10,7 @@ __all__ = ["HOLDS", "INCONCLUSIVE", "REFUTED", "SHOWN", "SLACK", "UNBOUNDED", "F
 
 REFUTED, HOLDS, INCONCLUSIVE, UNBOUNDED = "refuted", "holds", "inconclusive", "no promise"
 SHOWN = 0.05  # error of the intervals that are shown; a refutation needs far more than to leave one
-SLACK = 0.01  # an excess that an audit has to be able to see before it says "holds"
+SLACK, OF_BOUND = 0.01, 0.2  # an excess, or share of a small bound, that has to be visible before "holds" is said
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,11 @@ def judged(
     p = statistics.p_value(wins, trials, certified)
     verdict = verdict_of(p, high, certified, alpha)
     undecided = verdict == INCONCLUSIVE
-    needed = statistics.trials_to_decide(share, certified, 2 * alpha, SLACK, shown=SHOWN) if undecided else None
+    needed = (
+        statistics.trials_to_decide(share, certified, 2 * alpha, slack_of(certified), shown=SHOWN)
+        if undecided
+        else None
+    )
     return Finding(attack, question, share, (low, high), prior, certified, p, verdict, trials, needed)
 
 
@@ -48,4 +52,9 @@ def verdict_of(p: float, high: float, certified: float, alpha: float) -> str:
     """Refuted: surely above the promise. Holds: an excess of a point would have been seen, most likely."""
     if p < alpha:
         return REFUTED
-    return HOLDS if high <= certified + SLACK else INCONCLUSIVE
+    return HOLDS if high <= certified + slack_of(certified) else INCONCLUSIVE
+
+
+def slack_of(certified: float) -> float:
+    """What a figure may be above its bound without being noticed."""
+    return min(SLACK, OF_BOUND * certified)

@@ -14,9 +14,7 @@ import numpy.typing as npt
 
 from leakcap import checks
 from leakcap.audit import statistics
-from leakcap.audit.attacks.lira import EmpiricalLira, Lira
-from leakcap.audit.attacks.rmia import Rmia
-from leakcap.audit.attacks.threshold import Threshold
+from leakcap.audit.attacks.scored import STATISTICS, fitted
 from leakcap.audit.findings import SHOWN, UNBOUNDED, Finding, judged
 from leakcap.audit.report import AuditReport
 from leakcap.audit.run import ALPHA
@@ -26,10 +24,9 @@ __all__ = ["MODEL_ATTACKS", "model"]
 
 Floats = npt.NDArray[np.float64]
 Truths = npt.NDArray[np.bool_]
-Statistic = Callable[[Floats], Floats]
 PARTS = (0.4, 0.2, 0.4)  # of the models: to learn from, to choose by, to be judged on
 FEWEST = 20
-MODEL_ATTACKS = ("threshold", "calibrated", "lira", "lira offline", "lira empirical", "rmia")
+MODEL_ATTACKS = STATISTICS
 
 
 def model(
@@ -63,7 +60,7 @@ def model(
     (learn, choose, judge), (told, known, truth) = np.split(scores, ends), np.split(inside, ends)
     found: list[Finding] = []
     for name in wanted:
-        statistic = _fitted(name, learn, told)
+        statistic = fitted(name, learn, told)
         found += _findings(name, statistic(choose), known, statistic(judge), truth, claimed, alpha / len(wanted))
     seconds = time.perf_counter() - began
     ranked = np.argsort(-np.abs(_apart(learn, told)), kind="stable")
@@ -91,28 +88,6 @@ def _trained(
 
 def _taken(part: Any, chosen: npt.NDArray[np.intp]) -> Any:
     return part.iloc[chosen] if hasattr(part, "iloc") else part[chosen]
-
-
-def _fitted(name: str, learn: Floats, told: Truths) -> Statistic:
-    if name == "threshold":
-        return Threshold("none").fit(learn, told)
-    if name == "calibrated":
-        return Threshold("outside").fit(learn, told)
-    if name == "lira":
-        return Lira().fit(learn, told)
-    if name == "lira offline":
-        return Lira("offline").fit(learn, told)
-    if name == "lira empirical":
-        return EmpiricalLira().fit(learn, told)
-    # Everybody else is the population against whom one is compared.
-    top = float(learn.max())
-
-    def likely(scores: Floats) -> Floats:
-        """Scores as likelihoods, up to a factor, which cancels."""
-        return np.asarray(np.exp(np.clip(scores - top, -600.0, 600.0)))
-
-    attack = Rmia().fit(likely(learn), told, likely(learn))
-    return lambda target: attack(likely(target), likely(target))
 
 
 def _findings(

@@ -112,10 +112,11 @@ class AuditReport:
     def sentence(self) -> str:
         """The verdict in plain words."""
         if self.verdict == REFUTED:
-            worst = self.worst
+            worst, claim = self.worst, "certificate" if self.certificate else "claim"
+            chance = f"{worst.p_value:.0e}" if worst.p_value > 1e-300 else "below 1e-300"
             return (
-                f"REFUTED: {worst.attack} does what the certificate rules out ({worst.question}; chance of that if the "
-                f"certificate held: {worst.p_value:.0e}). Do not publish."
+                f"REFUTED: {worst.attack} does what the {claim} rules out ({worst.question}; chance of that if it "
+                f"held: {chance}). Do not publish."
             )
         if all(one.certified is None for one in self.findings):
             return self._exposure

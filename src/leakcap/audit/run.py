@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap import checks
-from leakcap.audit.attacks import bayes, collude, law, learned, posterior, predictable, tasks, world
+from leakcap.audit.attacks import bayes, collude, law, learned, posterior, predictable, scored, tasks, world
 from leakcap.audit.attacks.membership import Scorer, Units, membership
 from leakcap.audit.attacks.posterior import Belief
 from leakcap.audit.findings import Finding
 from leakcap.audit.report import AuditReport
+from leakcap.audit.scores import fit_of
 from leakcap.audit.trials import Known, Trials, knowledge, releases
 from leakcap.caps import Task
 from leakcap.errors import InputError
@@ -30,11 +31,18 @@ Own = Callable[[Known, Trials], Callable[[npt.NDArray[np.float64]], npt.ArrayLik
 PARTS = (0.3, 0.2, 0.5)  # of the releases: to learn from, to choose by, to be judged on
 ALPHA = 1e-6  # of a false refutation in the whole audit
 FEWEST = 200
+SCORED = ("threshold", "lira", "lira offline", "rmia")
 CLAIMED, SEEN = "by the claimed noise", "by the noise as seen"
 
 
 def run(
-    target: Any, *, attacks: Iterable[str | Own] | None = None, trials: int = 10_000, alpha: float = ALPHA
+    target: Any,
+    *,
+    attacks: Iterable[str | Own] | None = None,
+    trials: int = 10_000,
+    data: tuple[Any, ...] | None = None,
+    score: Callable[..., Any] = fit_of,
+    alpha: float = ALPHA,
 ) -> AuditReport:
     """Attack the releases of a plan or of a fitted private estimator, and compare with the certificate.
 
@@ -44,6 +52,9 @@ def run(
     Args:
         attacks: names from `audit.ATTACKS`, or functions `attack(known, learn)` that return a score of every unit for
             given releases (see `leakcap.testing.check_attack`); all that apply if None.
+        data: the rows that an estimator was fitted to, `(X,)` or `(X, y)`, each a unit: brings in the attacks by score
+            (LiRA, RMIA, thresholds), for which the plan's own releases are the shadow models.
+        score: `score(estimator, *data)`, how well it fits each row; by the kind of the estimator if not given.
         alpha: chance that the audit says "refuted" of a certificate that holds, over all its attacks.
     """
     plan, model = _plan_of(target)
@@ -51,7 +62,8 @@ def run(
     checks.count(at_least=FEWEST, trials=trials)
     checks.fraction(alpha=alpha)
     began = time.perf_counter()
-    bench = Bench(plan, knowledge(plan, model=model), releases(plan, trials, model=model))
+    fit = _fit(plan, model, data, score)
+    bench = Bench(plan, knowledge(plan, model=model), releases(plan, trials, model=model, score=fit))
     # Every attack has an equal share of alpha, and divides it among its own questions.
     found = [finding for attack in wanted for finding in attack(bench, alpha / len(wanted))]
     seconds = time.perf_counter() - began
@@ -144,6 +156,22 @@ def _predictable(bench: Bench, alpha: float) -> Iterator[Finding]:
         yield found
 
 
+def _by_score(bench: Bench, alpha: float) -> Iterator[Finding]:
+    learn, choose, judge = bench.parts
+    if learn.scores is not None:
+        for name in SCORED:
+            made, share = scored.scorer(name, learn), alpha / (3 * len(SCORED))
+            yield from membership(name, bench.known, choose, judge, made, share)
+
+
+def _fit(plan: Plan, model: bool, data: tuple[Any, ...] | None, score: Callable[..., Any]) -> Any:
+    if data is None:
+        return None
+    if not model or any(len(part) != plan.worlds.n for part in data):
+        raise InputError("data= is for estimators whose rows are the units: give the rows that it was fitted to")
+    return lambda value: score(value, *data)
+
+
 _NAMED: dict[str, Attack] = {
     "bayes": _bayes,
     "learned": _learned,
@@ -151,6 +179,7 @@ _NAMED: dict[str, Attack] = {
     "generalized": _generalized,
     "collude": _collude,
     "task": _task,
+    "score": _by_score,
     "law": _law,
     "predictable": _predictable,
 }

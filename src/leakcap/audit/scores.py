@@ -5,6 +5,8 @@ Predictions come as arrays with a row for each release; models of the papers as 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logsumexp
@@ -12,6 +14,7 @@ from scipy.special import expit, logsumexp
 from leakcap.errors import InputError
 
 __all__ = [
+    "fit_of",
     "hinge_margin",
     "kmeans_confidence",
     "log_likelihood",
@@ -102,6 +105,32 @@ def svm_confidence(rows: npt.ArrayLike, slopes: npt.ArrayLike, offsets: npt.Arra
         distances = (w[part] @ x.T + b[part, :, None]) / norms[part, :, None]
         found[part] = np.abs(distances[:, 0]) if w.shape[1] == 1 else distances.max(axis=1)
     return np.asarray(expit(found))
+
+
+def fit_of(model: Any, X: Any, y: Any = None) -> Floats:
+    """How well a fitted scikit-learn estimator fits each row, by what it can do.
+
+    Classifiers: the logit-scaled confidence in the right class (the margin, where there are no probabilities).
+    Regressors: minus the squared error. Clusterings: one less the normalised distance to the nearest centre. Others:
+    minus the squared error of what `inverse_transform` restores, or minus the squared size of what `transform` gives.
+    """
+    rows = np.asarray(X, dtype=np.float64)
+    if hasattr(model, "classes_") and y is not None:
+        own = np.searchsorted(model.classes_, np.asarray(y))
+        if hasattr(model, "predict_proba"):
+            return logit_confidence(np.asarray(model.predict_proba(X))[np.arange(len(own)), own])
+        scores = np.asarray(model.decision_function(X))
+        return hinge_margin(np.column_stack([-scores, scores]) if scores.ndim == 1 else scores, own)
+    if hasattr(model, "cluster_centers_"):
+        return kmeans_confidence(rows, np.asarray(model.cluster_centers_)[None])[0]
+    if hasattr(model, "predict") and y is not None:
+        off = np.asarray(model.predict(X)) - np.asarray(y)
+        return np.asarray(-(off**2).reshape(len(rows), -1).sum(axis=1))
+    if hasattr(model, "inverse_transform"):
+        return np.asarray(-((np.asarray(model.inverse_transform(model.transform(X))) - rows) ** 2).sum(axis=1))
+    if hasattr(model, "transform"):
+        return np.asarray(-(np.asarray(model.transform(X)) ** 2).sum(axis=1))
+    raise InputError("no score is known for this estimator: give score=, a function of the estimator and the data")
 
 
 def _probabilities(given: npt.ArrayLike) -> Floats:

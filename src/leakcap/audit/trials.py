@@ -36,6 +36,7 @@ class Trials:
     secret: Numbers | None  # (k,): which world it was; None where each secret was drawn afresh
     packed: Bits  # (k, n / 8): who took part
     units: int
+    scores: npt.NDArray[np.float32] | None = None  # (k, n): how well each published model fits each unit
 
     def __len__(self) -> int:
         return len(self.seen)
@@ -50,7 +51,8 @@ class Trials:
     def part(self, rows: slice) -> Trials:
         """Some of them."""
         secret = None if self.secret is None else self.secret[rows]
-        return Trials(self.seen[rows], secret, self.packed[rows], self.units)
+        scores = None if self.scores is None else self.scores[rows]
+        return Trials(self.seen[rows], secret, self.packed[rows], self.units, scores)
 
     def split(self, *shares: float) -> list[Trials]:
         """In parts of these shares, in the order in which they were made."""
@@ -71,7 +73,7 @@ class Known:
     exposed: Numbers  # units, the most exposed first, as far as the plan knows
 
 
-def releases(plan: Plan, k: int, *, model: bool = False) -> Trials:
+def releases(plan: Plan, k: int, *, model: bool = False, score: Callable[[Any], Any] | None = None) -> Trials:
     """Make `k` releases of a plan, each with a secret of its own, and tell the secrets.
 
     For audits: whoever holds the result knows who took part in each. The plan is spent by this, if it was not already;
@@ -79,6 +81,7 @@ def releases(plan: Plan, k: int, *, model: bool = False) -> Trials:
 
     Args:
         model: of an estimator's plan, whether the published estimator is to be read, not the numbers it is made of.
+        score: of a published value: how well it fits each unit, for attacks by scores.
     """
     checks.count(k=k)
     plan._spend_on_trials()
@@ -86,16 +89,19 @@ def releases(plan: Plan, k: int, *, model: bool = False) -> Trials:
     watched = _Watched(plan._randomness)
     mechanism = watched.on(plan._mechanism)
     seen, secrets, masks = [], [], []
-    for _ in range(k):
-        value = rebuild(plan._simulation.node, mechanism.vector(watched))
-        seen.append(numbers_in(build(value)))
+    scores = None if score is None else np.empty((k, plan.worlds.n), dtype=np.float32)
+    for place in range(k):
+        value = build(rebuild(plan._simulation.node, mechanism.vector(watched)))
+        seen.append(numbers_in(value))
+        if scores is not None and score is not None:
+            scores[place] = score(value)
         secrets.append(watched.world)
         masks.append(watched.mask)
     numbers = _table(seen)
     if masks[0] is not None:
-        return Trials(numbers, None, np.packbits(np.array(masks), axis=1), plan.worlds.n)
+        return Trials(numbers, None, np.packbits(np.array(masks), axis=1), plan.worlds.n, scores)
     worlds = np.array(secrets, dtype=np.intp)
-    return Trials(numbers, worlds, plan.worlds.packed[worlds], plan.worlds.n)
+    return Trials(numbers, worlds, plan.worlds.packed[worlds], plan.worlds.n, scores)
 
 
 def knowledge(plan: Plan, *, model: bool = False) -> Known:
