@@ -2,9 +2,9 @@
 
 from leakcap.audit.findings import Finding
 from leakcap.audit.mechanism import check_mechanism
-from leakcap.audit.model import MODEL_ATTACKS, model
+from leakcap.audit.models import MODEL_ATTACKS, model
 from leakcap.audit.report import AuditReport
-from leakcap.audit.run import ATTACKS, run
+from leakcap.audit.runs import ATTACKS, run
 from leakcap.audit.trials import Known, Trials, releases
 
 __all__ = [

@@ -13,7 +13,7 @@ from leakcap import checks
 from leakcap.audit import statistics
 from leakcap.audit.findings import HOLDS, REFUTED, Finding, judged
 from leakcap.audit.report import AuditReport
-from leakcap.audit.run import ALPHA, FEWEST, PARTS
+from leakcap.audit.runs import ALPHA, FEWEST, PARTS
 from leakcap.audit.trials import numbers_in
 from leakcap.errors import InputError
 

@@ -26,7 +26,7 @@ from leakcap.audit import statistics
 from leakcap.audit.beliefs import Belief, learned
 from leakcap.audit.findings import INCONCLUSIVE, SHOWN, SLACK, UNBOUNDED, Finding, verdict_of
 from leakcap.audit.report import AuditReport
-from leakcap.audit.run import PARTS
+from leakcap.audit.runs import PARTS
 from leakcap.audit.trials import numbers_in, releases
 from leakcap.caps import CapLike
 from leakcap.errors import InputError, LeakcapError, LeakcapWarning

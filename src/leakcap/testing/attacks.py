@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.audit.run import run
+from leakcap.audit.runs import run
 from leakcap.audit.trials import Known, Trials, knowledge, releases
 from leakcap.caps import membership
 from leakcap.errors import InputError

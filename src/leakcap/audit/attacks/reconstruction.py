@@ -12,7 +12,7 @@ from leakcap import checks
 from leakcap.audit import pools
 from leakcap.audit.attacks.universe import PLANS, RELEASES
 from leakcap.audit.report import AuditReport
-from leakcap.audit.run import ALPHA
+from leakcap.audit.runs import ALPHA
 from leakcap.caps import CapLike
 from leakcap.errors import InputError
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from leakcap.audit import pools
 from leakcap.audit.report import AuditReport
-from leakcap.audit.run import ALPHA
+from leakcap.audit.runs import ALPHA
 from leakcap.caps import CapLike
 
 __all__ = ["universe"]

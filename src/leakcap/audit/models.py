@@ -17,7 +17,7 @@ from leakcap.audit import statistics
 from leakcap.audit.attacks.scored import STATISTICS, fitted
 from leakcap.audit.findings import SHOWN, UNBOUNDED, Finding, judged
 from leakcap.audit.report import AuditReport
-from leakcap.audit.run import ALPHA
+from leakcap.audit.runs import ALPHA
 from leakcap.errors import InputError, OutputError
 
 __all__ = ["MODEL_ATTACKS", "model"]
