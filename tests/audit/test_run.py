@@ -196,3 +196,5 @@ def test_what_cannot_be_audited_is_refused() -> None:
         audit.run(plan(), attacks=["magic"])
     with pytest.raises(InputError, match="trials"):
         audit.run(plan(), trials=10)
+    with pytest.raises(InputError, match="67,108,864 at most"):
+        testing.releases(plan(), 10**9)

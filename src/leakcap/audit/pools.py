@@ -191,7 +191,7 @@ def _best(learn: Played, choose: Played, place: int, wins: Floats) -> Belief:
     pool_count, (seen, which) = len(wins), choose.view(place)
     ways = [
         _looking_at(believe, learn.ends[less])
-        for less in range(place + 1)
+        for less in reversed(range(place + 1))  # of equals the first is taken: the one that sees most
         for believe in learned(*learn.view(less), pool_count)
     ]
 

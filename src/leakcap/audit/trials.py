@@ -26,6 +26,7 @@ __all__ = ["Known", "Trials", "knowledge", "numbers_in", "releases"]
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.intp]
 Bits = npt.NDArray[np.uint8]
+ROOM = 2**28  # numbers of all releases together
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +85,11 @@ def releases(plan: Plan, k: int, *, model: bool = False, score: Callable[[Any], 
         score: of a published value: how well it fits each unit, for attacks by scores.
     """
     checks.count(k=k)
+    each = plan.outputs.shape[1] + (plan.worlds.n // 2 if score else 0)
+    if k * each > ROOM:
+        raise InputError(
+            f"so many releases of {each:,} numbers do not fit into memory: ask for {ROOM // each:,} at most"
+        )
     plan._spend_on_trials()
     build = _building(plan, model)
     watched = _Watched(plan._randomness)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from json import loads
 from pathlib import Path
 
 from leakcap.audit import run as attack
-from leakcap.audit.findings import REFUTED
+from leakcap.audit.findings import REFUTED, Finding
 from leakcap.cli.terminal import Terminal, plain
 from leakcap.errors import InputError
 from leakcap.planning import stored_plan
 
-__all__ = ["run"]
+__all__ = ["run", "strongest"]
 
 
 def run(custodian: Path, trials: int, out: Path | None, quiet: bool = False, json: bool = False) -> bool:
@@ -28,17 +29,10 @@ def run(custodian: Path, trials: int, out: Path | None, quiet: bool = False, jso
     style = "bold red" if report.verdict == REFUTED else "bold"
     terminal.say(f"[{style}]{plain(report.sentence)}[/{style}]")
     terminal.table(
-        ("attack", "guessed", "measured", "interval", "certified", "verdict"),
+        ("what the attacker guessed", "measured", "certified", "verdict"),
         [
-            (
-                one.attack,
-                one.question,
-                f"{one.measured:.2%}",
-                f"{one.interval[0]:.2%} to {one.interval[1]:.2%}" if one.interval[0] == one.interval[0] else "",
-                "" if one.certified is None else f"{one.certified:.2%}",
-                one.verdict,
-            )
-            for one in report.findings
+            (one.question, _figure(one.measured), "" if one.certified is None else _figure(one.certified), one.verdict)
+            for one in strongest(report.findings)
         ],
     )
     if out is not None:
@@ -49,3 +43,17 @@ def run(custodian: Path, trials: int, out: Path | None, quiet: bool = False, jso
         terminal.note(f"written for the custodian: {out}")
     terminal.result(loads(report.to_json()))
     return report.verdict != REFUTED
+
+
+def strongest(findings: Iterable[Finding]) -> list[Finding]:
+    """One for each question: what speaks most against the promise; a terminal has no room for every attack."""
+    best: dict[str, Finding] = {}
+    for one in findings:
+        known = best.get(one.question)
+        if known is None or (one.verdict == REFUTED, one.measured) > (known.verdict == REFUTED, known.measured):
+            best[one.question] = one
+    return sorted(best.values(), key=lambda one: one.verdict != REFUTED)
+
+
+def _figure(value: float) -> str:
+    return f"{value:.2%}"
