@@ -148,6 +148,16 @@ def answered(fn: Any) -> Any:
     return given_by(lambda pool, k: fn(pool.data[0]) + RNG.normal(size=(k, 2)))
 
 
+def test_numbers_that_hang_together_exactly_for_one_secret_are_noticed() -> None:
+    """Two released numbers on a line: the noise has one direction where one person makes up the filter."""
+    which = np.arange(600) % 2
+    seen = RNG.normal(size=(600, 2))
+    seen[which == 0, 1] = 3 * seen[which == 0, 0] / np.sqrt(10)
+    seen[which == 0, 0] /= np.sqrt(10)
+    ways = learned(seen[:300], which[:300], 2)
+    assert max((way(seen[300:]).argmax(axis=1) == which[300:]).mean() for way in ways) > 0.97
+
+
 def test_an_attribute_is_read_off_where_the_answer_shows_it(monkeypatch: Any) -> None:
     """Three values, 3 deviations apart: the best attacker is right with (4 Phi(1.5) - 1) / 3 = .911."""
     monkeypatch.setattr(pools, "_told", answered(pay_of_few))

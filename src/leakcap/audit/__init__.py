@@ -1,5 +1,9 @@
 """Attack your own release: measured lower bounds beside the certified upper ones."""
 
+from leakcap.audit.attacks.attribute import attribute
+from leakcap.audit.attacks.reconstruction import reconstruction
+from leakcap.audit.attacks.replay import replay
+from leakcap.audit.attacks.universe import universe
 from leakcap.audit.findings import Finding
 from leakcap.audit.mechanism import check_mechanism
 from leakcap.audit.models import MODEL_ATTACKS, model
@@ -14,8 +18,12 @@ __all__ = [
     "Finding",
     "Known",
     "Trials",
+    "attribute",
     "check_mechanism",
     "model",
+    "reconstruction",
     "releases",
+    "replay",
     "run",
+    "universe",
 ]

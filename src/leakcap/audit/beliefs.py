@@ -1,6 +1,6 @@
 """What is believed about a secret after seeing numbers, learnt from others whose secrets were told.
 
-Four ways, all likelihoods by Bayes' rule at equal prior chances. None knows how the numbers were made.
+All by Bayes' rule at equal prior chances. None knows how the numbers were made.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.intp]
 Belief = Callable[[Floats], Floats]  # from numbers (k, c) to chances of each secret (k, secrets)
 SLIGHT = 1e-6  # of the spread: below, a number counts as the same
-SHRUNK = 0.1  # how far covariances are drawn to their diagonal: few plans to learn from, many numbers
+# How far covariances are drawn to their diagonal: wholly; a little, where there is little to learn from; or hardly, so
+# that numbers which hang together exactly for one secret and not for another are noticed.
+SHRUNK = (1.0, 0.1, 1e-9)
 REACH = 10.0  # deviations at which numbers are cut off: one wild release must not set the scale
 WIDEST = 48  # directions that are looked at together
 
@@ -42,8 +44,8 @@ def learned(seen: Floats, which: Numbers, secrets: int) -> list[Belief]:
         return table(some) @ turn
 
     for own in (False, True):
-        for full in (False, True):
-            ways.append((_by_law(given @ turn, which, secrets, own, full), turned))
+        for shrunk in SHRUNK:
+            ways.append((_by_law(given @ turn, which, secrets, own, shrunk), turned))
     ways.append((_by_neighbours(given @ turn, which, secrets), turned))
     return [partial(_after, believe, prepared) for believe, prepared in ways]
 
@@ -68,8 +70,8 @@ def _main_directions(table: Floats) -> Floats:
     return np.asarray(np.linalg.svd(table - table.mean(axis=0), full_matrices=False)[2][:WIDEST].T)
 
 
-def _by_law(table: Floats, which: Numbers, secrets: int, own: bool, full: bool) -> Belief:
-    """Normal laws: `own` spread for each secret or one for all; `full` covariance or each number for itself."""
+def _by_law(table: Floats, which: Numbers, secrets: int, own: bool, shrunk: float) -> Belief:
+    """Normal laws: `own` spread for each secret or one for all; `shrunk` from 0, the covariance, to 1, its diagonal."""
     means = np.stack([table[which == one].mean(axis=0) for one in range(secrets)])
     off = table - means[which]
     slight = SLIGHT * np.maximum(table.std(axis=0), SLIGHT)
@@ -77,10 +79,11 @@ def _by_law(table: Floats, which: Numbers, secrets: int, own: bool, full: bool) 
     whitens, sizes = [], []
     for part in parts:
         spread = np.maximum(part.std(axis=0), slight)
-        if full and table.shape[1] > 1:
+        if shrunk < 1 and table.shape[1] > 1:
             correlation = np.atleast_2d((part / spread).T @ (part / spread)) / max(len(part), 1)
-            correlation = (1 - SHRUNK) * correlation + SHRUNK * np.eye(len(spread))
+            correlation = (1 - shrunk) * correlation + shrunk * np.eye(len(spread))
             values, turn = np.linalg.eigh(correlation)
+            values = np.maximum(values, shrunk)
             whitens.append(turn / np.sqrt(values) / spread[:, None])
             sizes.append(float(np.log(spread).sum() + 0.5 * np.log(values).sum()))
         else:
@@ -102,7 +105,7 @@ def _alone(table: Floats, which: Numbers, secrets: int) -> Belief:
     best, chosen, column = (-1.0, -np.inf), None, 0
     for place in range(table.shape[1]):
         number = table[:, [place]]
-        for believe in (_by_law(number, which, secrets, True, False), _by_neighbours(number, which, secrets)):
+        for believe in (_by_law(number, which, secrets, True, 1.0), _by_neighbours(number, which, secrets)):
             chances = believe(number)
             sure = np.log(np.maximum(chances[np.arange(len(which)), which], 1e-9)).mean()
             merit = float((chances.argmax(axis=1) == which).mean()), float(sure)
