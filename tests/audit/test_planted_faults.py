@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_breast_cancer, load_iris
 
 import leakcap as lc
 from leakcap import audit, estimators
@@ -18,21 +18,43 @@ from leakcap.noise import Seeded, released_vector
 
 pytestmark = pytest.mark.filterwarnings("ignore::leakcap.errors.LeakcapWarning")
 IRIS, KINDS = load_iris(return_X_y=True)
+CANCER = load_breast_cancer().data[:, :8]
+CANCER = (CANCER - CANCER.mean(axis=0)) / CANCER.std(axis=0)
 SURE = 1e-6
 CAP = 0.6
-TRIALS = 6_000
 
 
-def plan(fn: Any = lc.stats.mean, data: Any = IRIS, cap: float = CAP, worlds: int = 64, **options: Any) -> lc.Plan:
-    return lc.plan(fn, data, cap=lc.membership(cap), worlds=worlds, draws=16_384, **options)
+@dataclass
+class Size:
+    """How large the mechanisms are, and how often they release."""
+
+    rows: Any
+    worlds: int
+    trials: int
+
+
+SMALL = Size(IRIS, 64, 6_000)
+FULL = Size(CANCER, 1024, 30_000)
+size = SMALL
+
+
+@pytest.fixture(autouse=True, params=["small", pytest.param("full", marks=pytest.mark.slow)])
+def of_a_size(request: Any, monkeypatch: Any) -> None:
+    monkeypatch.setitem(globals(), "size", FULL if request.param == "full" else SMALL)
+
+
+def plan(data: Any = None, cap: float = CAP, **options: Any) -> lc.Plan:
+    rows = size.rows if data is None else data
+    return lc.plan(lc.stats.mean, rows, cap=lc.membership(cap), worlds=size.worlds, draws=16_384, **options)
 
 
 def refuted(report: audit.AuditReport) -> bool:
     return report.verdict == "refuted" and min(one.p_value for one in report.findings) < SURE
 
 
-def check(monkeypatch: Any, target: Any, fault: Any, trials: int = TRIALS, **options: Any) -> audit.AuditReport:
+def check(monkeypatch: Any, target: Any, fault: Any, **options: Any) -> audit.AuditReport:
     """The honest release first, then with the fault."""
+    trials = size.trials
     honest = audit.run(target, trials=trials, **options)
     assert honest.holds, str(honest)
     fault(monkeypatch)
@@ -90,7 +112,7 @@ def test_noise_beside_the_directions_that_were_cut(monkeypatch: Any) -> None:
 
         monkeypatch.setattr(OneOfTheWorlds, "vector", vector)
 
-    steep = IRIS @ np.diag([1.0, 1e-3, 1e-6, 1e-12])
+    steep = size.rows[:, :4] @ np.diag([1.0, 1e-3, 1e-6, 1e-12])
     target = plan(data=steep, weights="equal")
     assert (target.noise.deviations < 1e-2 * target.noise.deviations.max()).any()
     found = check(monkeypatch, target, fault)
@@ -129,14 +151,16 @@ def bare(target: lc.Plan, names: tuple[str, ...]) -> Any:
 
 def test_votes_of_a_forest_without_noise(monkeypatch: Any) -> None:
     forest = estimators.RandomForestClassifier(
-        2, max_depth=2, cap=lc.membership(CAP), worlds=64, random_state=0, options={"draws": 4096}
+        2, max_depth=2, cap=lc.membership(CAP), worlds=size.worlds, random_state=0, options={"draws": 4096}
     ).fit(IRIS, KINDS)
-    check(monkeypatch, forest, bare(forest.plan_, ("vote",)), 1_000)
+    check(monkeypatch, forest, bare(forest.plan_, ("vote",)))
 
 
 def test_a_mean_of_principal_components_without_noise(monkeypatch: Any) -> None:
-    components = estimators.PCA(2, cap=lc.membership(CAP), worlds=64, random_state=0, options={"draws": 4096}).fit(IRIS)
-    check(monkeypatch, components, bare(components.plan_, ("beyond", "within")), 1_000)
+    components = estimators.PCA(
+        2, cap=lc.membership(CAP), worlds=size.worlds, random_state=0, options={"draws": 4096}
+    ).fit(size.rows)
+    check(monkeypatch, components, bare(components.plan_, ("beyond", "within")))
 
 
 def test_the_whole_pool_in_the_place_of_a_world(monkeypatch: Any) -> None:
@@ -203,7 +227,7 @@ def test_noise_that_a_stopping_rule_left_out() -> None:
     else:
         pytest.fail("the rule saw the event in every run")
     target._randomness = Seeded(1000)
-    found = audit.run(target, trials=6_000, attacks=["learned"])
+    found = audit.run(target, trials=size.trials, attacks=["learned"])
     assert refuted(found), str(found)
 
 
@@ -227,8 +251,8 @@ def radius(d: int, scale: float, gamma: bool) -> Any:
 def test_the_radius_of_a_paper_at_a_million_outputs(eta: float) -> None:
     d, scale = 1_000_000, (6.16 / eta) ** 2
     places = [-np.sqrt(d), np.sqrt(d)]
-    wrong = check_mechanism(radius(d, scale, gamma=False), places, success=0.5 + eta, trials=6_000)
+    wrong = check_mechanism(radius(d, scale, gamma=False), places, success=0.5 + eta, trials=size.trials)
     assert refuted(wrong), str(wrong)
     assert wrong.measured == pytest.approx({0.4: 0.989, 0.25: 0.931}[eta], abs=0.015)
-    right = check_mechanism(radius(d, scale, gamma=True), places, success=0.5 + eta, trials=6_000)
+    right = check_mechanism(radius(d, scale, gamma=True), places, success=0.5 + eta, trials=size.trials)
     assert right.holds, str(right)

@@ -109,7 +109,7 @@ def _alone(table: Floats, which: Numbers, secrets: int) -> Belief:
             chances = believe(number)
             sure = np.log(np.maximum(chances[np.arange(len(which)), which], 1e-9)).mean()
             merit = float((chances.argmax(axis=1) == which).mean()), float(sure)
-            if merit > best:
+            if merit >= best:  # of equals the last: what is told once for a plan stands there
                 best, chosen, column = merit, believe, place
     assert chosen is not None
     way = chosen
