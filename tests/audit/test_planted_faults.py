@@ -107,14 +107,13 @@ def test_noise_beside_the_directions_that_were_cut(monkeypatch: Any) -> None:
         def vector(self: Any, randomness: Any) -> Any:
             secret = randomness.below(len(target.outputs))
             space, deviations = self.noise.space, self.noise.deviations
-            kept = deviations > 1e-2 * deviations.max()
+            kept = deviations == deviations.max()  # the direction that nearly all of the variance is in
             return target.outputs[secret] + space.lift(kept * deviations * randomness.normals(space.rank))
 
         monkeypatch.setattr(OneOfTheWorlds, "vector", vector)
 
     steep = size.rows[:, :4] @ np.diag([1.0, 1e-3, 1e-6, 1e-12])
     target = plan(data=steep, weights="equal")
-    assert (target.noise.deviations < 1e-2 * target.noise.deviations.max()).any()
     found = check(monkeypatch, target, fault)
     assert any(one.verdict == "refuted" for one in found.findings if "as seen" in one.attack)
 
