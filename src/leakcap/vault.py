@@ -95,7 +95,8 @@ class Vault:
             raise InputError("custodian files need an owner and a mode: use Linux, macOS, or WSL on Windows")
         header = folder / HEADER
         if not header.exists():
-            if folder.is_dir() and any(not path.name.endswith(PART) for path in folder.iterdir()):
+            others = folder.is_dir() and any(not path.name.endswith(PART) for path in folder.iterdir())
+            if others and not header.exists():  # looked up again: another process may have made the vault meanwhile
                 raise InputError(f"{folder} holds other files: choose a new or an empty folder")
             private_folder(folder)
             salt = secrets.token_hex(32) if _can_seal() else None
