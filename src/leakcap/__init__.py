@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from leakcap.version import __version__
 
 if TYPE_CHECKING:
-    from leakcap import audit, convert, estimators, stats, synthetic, testing
+    from leakcap import audit, convert, estimators, labels, stats, synthetic, testing
     from leakcap.caps import (
         any_inference,
         identification,
@@ -50,6 +50,7 @@ __all__ = [
     "estimators",
     "identification",
     "kernel",
+    "labels",
     "membership",
     "mip",
     "mutual_information",
@@ -75,7 +76,7 @@ _HOMES = {
     "releases": "Plan Release",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
-_MODULES = {"audit", "caps", "convert", "datasets", "errors", "estimators", "stats", "synthetic", "testing"}
+_MODULES = {"audit", "caps", "convert", "datasets", "errors", "estimators", "labels", "stats", "synthetic", "testing"}
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,7 @@ from numbers import Integral, Real
 
 from leakcap.errors import InputError
 
-__all__ = ["choice", "count", "fraction", "nonnegative", "positive", "probability"]
+__all__ = ["choice", "count", "finite", "fraction", "nonnegative", "positive", "probability"]
 
 
 def _one(values: dict[str, object]) -> tuple[str, object]:
@@ -22,6 +22,11 @@ def _real(name: str, value: object) -> float:
     if not math.isfinite(number):
         raise InputError(f"{name} must be finite")
     return number
+
+
+def finite(**value: object) -> float:
+    """Any finite number."""
+    return _real(*_one(value))
 
 
 def positive(**value: object) -> float:

@@ -10,7 +10,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from leakcap.certificate import Certificate
 
-__all__ = ["collusion", "in_short", "method", "page", "percent", "rounded_up", "rows", "title", "unnoised"]
+__all__ = [
+    "WIDTH",
+    "collusion",
+    "heading",
+    "in_short",
+    "listed",
+    "method",
+    "page",
+    "percent",
+    "rounded_up",
+    "rows",
+    "section",
+    "title",
+    "unnoised",
+]
 
 WIDTH = 96
 
@@ -33,19 +47,19 @@ def page(cert: Certificate) -> str:
 def _lines(cert: Certificate) -> Iterator[str]:
     yield title(cert)
     yield ""
-    yield from _section("The game", _game(cert))
-    yield from _section("The attacker", _attacker(cert))
-    yield from _heading(_row("What the attacker can do", "before", "after, at most"))
+    yield from section("The game", _game(cert))
+    yield from section("The attacker", _attacker(cert))
+    yield from heading(_row("What the attacker can do", "before", "after, at most"))
     yield from _table(cert)
     yield ""
-    yield from _section("Attackers who already know some participants", collusion(cert))
-    yield from _section("What leaves without noise", unnoised(cert))
-    yield from _list("Known about the whole pool (says nothing about who took part)", cert.pool_public)
+    yield from section("Attackers who already know some participants", collusion(cert))
+    yield from section("What leaves without noise", unnoised(cert))
+    yield from listed("Known about the whole pool (says nothing about who took part)", cert.pool_public)
     if cert.declared_public:
-        yield from _list("Declared by the custodian, not checked", cert.declared_public)
-    yield from _list("Not promised", cert.not_promised)
-    yield from _list("Assumed", cert.assumptions)
-    yield from _section("How it was certified", method(cert))
+        yield from listed("Declared by the custodian, not checked", cert.declared_public)
+    yield from listed("Not promised", cert.not_promised)
+    yield from listed("Assumed", cert.assumptions)
+    yield from section("How it was certified", method(cert))
     proofs = f"Proofs: {', '.join(cert.theorems)} (docs/proofs). leakcap {cert.leakcap_version}."
     yield from textwrap.wrap(proofs, WIDTH)
 
@@ -193,19 +207,22 @@ def method(cert: Certificate) -> str:
     return f"Sampled releases: {drawn}. {share} {split}."
 
 
-def _heading(title: str) -> Iterator[str]:
+def heading(title: str) -> Iterator[str]:
+    """A line of its own, underlined."""
     yield title
     yield "-" * WIDTH
 
 
-def _section(title: str, text: str) -> Iterator[str]:
-    yield from _heading(title)
+def section(title: str, text: str) -> Iterator[str]:
+    """A paragraph under a heading."""
+    yield from heading(title)
     yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
     yield ""
 
 
-def _list(title: str, items: tuple[str, ...]) -> Iterator[str]:
-    yield from _heading(title)
+def listed(title: str, items: tuple[str, ...]) -> Iterator[str]:
+    """A list under a heading."""
+    yield from heading(title)
     for item in items:
         yield from textwrap.wrap(item, WIDTH, initial_indent="  - ", subsequent_indent="    ")
     yield ""

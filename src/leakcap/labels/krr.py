@@ -1,0 +1,72 @@
+"""k-ary randomised response: the label itself, or any other one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.labels import guessing, information
+from leakcap.labels.chances import ONE, Chances, below, count_up
+from leakcap.labels.mechanism import Mechanism
+from leakcap.proofs import proves
+
+__all__ = ["KRR", "response"]
+
+
+def response(epsilon: float, n: int) -> Chances:
+    """Whether a label among `n` is kept (0) or replaced by one of the others (1)."""
+    others = n - 1
+    replaced = count_up(others * np.exp(-epsilon) / (1 + others * np.exp(-epsilon))) if others else 0
+    return Chances([ONE - replaced, replaced])
+
+
+@proves("label-mechanisms")
+class KRR(Mechanism):
+    """The label is kept with probability `e^epsilon / (e^epsilon + C - 1)`, else any other one takes its place.
+
+    Guarantee: epsilon-DP for the label. What leaves is an ordinary label: any file or program can hold it. Best
+    where `e^epsilon` exceeds the number of classes.
+
+    >>> KRR(epsilon=3.0, classes=["no", "yes"]).privatize(["yes", "no"]).shape
+    (2,)
+    """
+
+    name = "k-ary randomised response"
+
+    def __init__(self, epsilon: float, n_classes: int | None = None, classes: Sequence[Any] | None = None) -> None:
+        super().__init__(epsilon, n_classes, classes)
+        self.chances = response(self._working_epsilon, self.n_classes)
+
+    def _observe(self, codes: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        found = codes.copy()
+        (replaced,) = np.nonzero(self.chances.draw(len(codes)))
+        found[replaced] += 1 + below(self.n_classes - 1, len(replaced))
+        found[replaced] %= self.n_classes
+        return self._classes.of(found)
+
+    def scores(self, observed: npt.ArrayLike) -> npt.NDArray[np.float32]:
+        """`epsilon` at the class that was observed."""
+        codes = self._classes.seen(observed)
+        score = np.zeros((len(codes), self.n_classes), dtype=np.float32)
+        score[np.arange(len(codes)), codes] = self.epsilon
+        return score
+
+    def mutual_information(self, prior: npt.ArrayLike | None = None) -> float:
+        rows = np.atleast_2d(self._prior(prior))
+        return float(np.mean([information.of_channel(row, self._channel) for row in rows]))
+
+    def guess_success(self, prior: npt.ArrayLike | None = None) -> float:
+        rows = np.atleast_2d(self._prior(prior))
+        return float(np.mean([guessing.of_channel(row, self._channel) for row in rows]))
+
+    @property
+    def _channel(self) -> npt.NDArray[np.float64]:
+        """Probability of every observation (column) under every class (row)."""
+        kept, replaced = self.chances.probabilities
+        return np.where(np.eye(self.n_classes, dtype=bool), kept, replaced / (self.n_classes - 1))
+
+    def _settings(self) -> tuple[tuple[str, float], ...]:
+        return (("kept", float(self.chances.probabilities[0])),)

@@ -1,0 +1,160 @@
+"""What every label mechanism is: labels in once, observations out, and Bayes' rule for whoever reads them.
+
+A mechanism sees each label alone and draws from the operating system. All that happens afterwards, learning
+included, is post-processing of what it drew and costs no further epsilon.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap import checks
+from leakcap.errors import InputError
+from leakcap.label_certificate import LabelCertificate
+from leakcap.labels.classes import Classes
+from leakcap.version import __version__
+
+__all__ = ["SMALLEST_EPSILON", "Mechanism", "checked_prior"]
+
+Floats = npt.NDArray[np.floating[Any]]
+SMALLEST_EPSILON = 1e-6
+# Chances are built for slightly less than the epsilon that is claimed; their rounding is smaller than the rest.
+_MARGIN = 1 - 1e-9
+
+
+class Mechanism(ABC):
+    """A label-private mechanism for `n_classes` classes, or for the names in `classes`.
+
+    Labels are whole numbers from 0 to `n_classes` - 1 unless `classes` names them. Classes are public: never take
+    them from the labels themselves, or a class that occurs once gives its owner away.
+    """
+
+    name: str  # in certificates and on the command line
+    theorem = "label-mechanisms"
+
+    def __init__(self, epsilon: float, n_classes: int | None = None, classes: Sequence[Any] | None = None) -> None:
+        self.epsilon = checks.positive(epsilon=epsilon)
+        if self.epsilon < SMALLEST_EPSILON:
+            raise InputError(
+                f"epsilon must be at least {SMALLEST_EPSILON:g}: below that the labels say nothing; train without them"
+            )
+        self._classes = Classes(n_classes, classes)
+
+    @property
+    def n_classes(self) -> int:
+        return self._classes.count
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """Names of the classes, in the order of the columns of `scores` and `posterior`."""
+        return self._classes.names
+
+    @property
+    def delta(self) -> float:
+        """Probability with which epsilon may fail: 0 but for Gaussian noise."""
+        return 0.0
+
+    @property
+    def _working_epsilon(self) -> float:
+        return self.epsilon * _MARGIN
+
+    def privatize(self, y: npt.ArrayLike) -> npt.NDArray[Any]:
+        """What may be known of the labels: one observation per label, drawn afresh at every call.
+
+        Guarantee: each observation is (epsilon, delta)-DP in its own label, whatever else is known. Calling it
+        twice on the same labels spends epsilon twice: privatise once, keep the result, and learn from that.
+        """
+        return self._observe(self._classes.codes(y))
+
+    @abstractmethod
+    def _observe(self, codes: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """Observations of labels that were checked."""
+
+    @abstractmethod
+    def scores(self, observed: npt.ArrayLike) -> npt.NDArray[np.float32]:
+        """Log-likelihood of each observation under every class, up to a constant per row: `(n, n_classes)`."""
+
+    @abstractmethod
+    def mutual_information(self, prior: npt.ArrayLike | None = None) -> float:
+        """Nats that one observation carries about its label, for labels by this prior (even, if left out)."""
+
+    @abstractmethod
+    def guess_success(self, prior: npt.ArrayLike | None = None) -> float:
+        """How often the best attacker names the label, who knows the prior, the mechanism and the observation."""
+
+    def posterior(self, observed: npt.ArrayLike, log_prior: npt.ArrayLike) -> Floats:
+        """Probability of every class given what was observed, by Bayes' rule: `(n, n_classes)`.
+
+        `log_prior` has one row for all or a row each, in logarithms (they need not be normalised): for instance what
+        a model predicts. One table of this size is made, in the precision of `log_prior` (float32 or float64).
+
+        >>> import leakcap as lc
+        >>> krr = lc.labels.KRR(epsilon=1.0, n_classes=3)
+        >>> krr.posterior([2], [0.0, 0.0, 0.0]).round(3)
+        array([[0.212, 0.212, 0.576]])
+        """
+        prior = np.asarray(log_prior)
+        prior = prior if prior.dtype in (np.float32, np.float64) else prior.astype(np.float64)
+        if prior.ndim not in (1, 2) or prior.shape[-1] != self.n_classes:
+            raise InputError(f"log_prior needs {self.n_classes} columns, one for each class")
+        score = self.scores(observed)
+        if prior.ndim == 2 and len(prior) not in (1, len(score)):
+            raise InputError("log_prior needs one row, or as many rows as there are observations")
+        joint: Floats = score if prior.dtype == np.float32 else score.astype(np.float64)
+        joint += prior
+        top = joint.max(axis=1, keepdims=True)
+        if not np.isfinite(top).all():
+            raise InputError("log_prior must leave every row a possible class, and hold no NaN or +infinity")
+        joint -= top
+        np.exp(joint, out=joint)
+        joint /= joint.sum(axis=1, keepdims=True)
+        return joint
+
+    def certificate(self, labels: int, prior: npt.ArrayLike | None = None) -> LabelCertificate:
+        """What the best attacker can learn of one label when this many were privatised."""
+        even = prior is None
+        known = self._prior(prior)
+        return LabelCertificate(
+            kind="label_dp",
+            mechanism=self.name,
+            settings=self._settings(),
+            epsilon=self.epsilon,
+            delta=self.delta,
+            labels=checks.count(labels=labels),
+            classes=tuple(str(name) for name in self.classes),
+            prior=tuple(float(p) for p in np.atleast_2d(known).mean(axis=0)),
+            prior_is_even=even,
+            prior_success=float(np.atleast_2d(known).max(axis=1).mean()),
+            guess_success=self.guess_success(prior),
+            mutual_information=self.mutual_information(prior),
+            theorems=(self.theorem, "label-guessing"),
+            leakcap_version=__version__,
+        )
+
+    def _settings(self) -> tuple[tuple[str, float], ...]:
+        """Public figures of the mechanism beyond epsilon, for the certificate."""
+        return ()
+
+    def _prior(self, prior: npt.ArrayLike | None) -> npt.NDArray[np.float64]:
+        return checked_prior(prior, self.n_classes)
+
+    def __repr__(self) -> str:
+        more = "".join(f", {name}={value:.6g}" for name, value in self._settings())
+        return f"{type(self).__name__}(epsilon={self.epsilon:g}, n_classes={self.n_classes}{more})"
+
+
+def checked_prior(prior: npt.ArrayLike | None, n_classes: int) -> npt.NDArray[np.float64]:
+    """Probabilities of the classes, `(C,)` or `(n, C)`; even if left out."""
+    if prior is None:
+        return np.full(n_classes, 1 / n_classes)
+    found = np.asarray(prior, dtype=np.float64)
+    if found.ndim not in (1, 2) or found.shape[-1] != n_classes or found.size == 0:
+        raise InputError(f"the prior needs {n_classes} probabilities (or rows of them), one for each class")
+    if not (found >= 0).all() or not np.allclose(found.sum(axis=-1), 1, atol=1e-6):
+        raise InputError("the prior must hold probabilities that sum to 1")
+    return np.asarray(found / found.sum(axis=-1, keepdims=True))

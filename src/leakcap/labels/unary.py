@@ -1,0 +1,61 @@
+"""Unary bits: the one-hot vector with every bit flipped at random."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from leakcap.labels.chances import ONE, Chances, count_up
+from leakcap.labels.coordinates import Coordinates
+from leakcap.proofs import proves
+
+__all__ = ["UnaryBits"]
+
+
+@proves("label-mechanisms")
+class UnaryBits(Coordinates):
+    """Every bit of the one-hot vector is flipped with probability `1/(1 + e^(epsilon/2))`.
+
+    Guarantee: epsilon-DP for the label. At equal epsilon it tells more than `Laplace` under every prior, since a
+    Laplace-noised bit is a post-processing of a flipped bit. With `optimised=True` a true bit is kept with
+    probability 1/2 and a false one set with `1/(1 + e^epsilon)`: better where classes are many and nothing is known.
+
+    >>> bits = UnaryBits(epsilon=2.0, n_classes=4).privatize([0, 3])
+    >>> bits.shape, bits.dtype
+    ((2, 4), dtype('bool'))
+    """
+
+    name = "unary bits"
+
+    def __init__(
+        self,
+        epsilon: float,
+        n_classes: int | None = None,
+        classes: Sequence[Any] | None = None,
+        *,
+        optimised: bool = False,
+    ) -> None:
+        super().__init__(epsilon, n_classes, classes)
+        self.optimised = bool(optimised)
+        self.values = np.array([False, True])
+        if self.optimised:
+            false_set = count_up(float(expit(-self._working_epsilon)))
+            self.zero, self.one = Chances([ONE - false_set, false_set]), Chances([ONE // 2, ONE // 2])
+        else:
+            flip = min(count_up(float(expit(-self._working_epsilon / 2))), ONE // 2)
+            self.zero = Chances([ONE - flip, flip])
+            self.one = self.zero.mirrored()
+
+    def scores(self, observed: npt.ArrayLike) -> npt.NDArray[np.float32]:
+        """`epsilon` where the bit is set."""
+        score = self._table(observed).astype(np.float32)
+        score *= np.float32(self.epsilon)
+        return score
+
+    def _settings(self) -> tuple[tuple[str, float], ...]:
+        false_set, true_set = float(self.zero.probabilities[1]), float(self.one.probabilities[1])
+        return (("false_bit_set", false_set), ("true_bit_set", true_set))

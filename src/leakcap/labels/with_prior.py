@@ -1,0 +1,105 @@
+"""Randomised response among the likeliest classes, by a public prior: the mechanism of LP-2ST."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.errors import InputError
+from leakcap.labels import guessing, information
+from leakcap.labels.chances import below
+from leakcap.labels.krr import response
+from leakcap.labels.mechanism import Mechanism, checked_prior
+from leakcap.proofs import proves
+
+__all__ = ["RRWithPrior"]
+
+
+@proves("label-mechanisms")
+class RRWithPrior(Mechanism):
+    """Randomised response among the k likeliest classes; a label outside them becomes any of the k.
+
+    `prior` is what is known without the labels, `(C,)` for all or `(n, C)` with a row for each label: a model's
+    predictions, for instance, if it never saw these labels. For every row the k is taken that keeps the label most
+    often (Ghazi et al. 2021, Algorithm 2).
+
+    Guarantee: epsilon-DP for the label, for any prior that does not depend on it.
+
+    >>> mechanism = RRWithPrior(epsilon=1.0, prior=[0.48, 0.48, 0.02, 0.02])
+    >>> mechanism.sizes.tolist()
+    [2]
+    """
+
+    name = "randomised response with a prior"
+
+    def __init__(self, epsilon: float, prior: npt.ArrayLike, classes: Sequence[Any] | None = None) -> None:
+        given = np.asarray(prior)
+        super().__init__(epsilon, given.shape[-1] if given.ndim else None, classes)
+        self.prior = checked_prior(prior, self.n_classes)
+        rows = np.atleast_2d(self.prior)
+        order = np.argsort(-rows, axis=1, kind="stable")
+        gathered = np.cumsum(np.take_along_axis(rows, order, axis=1), axis=1)
+        k = np.arange(1, self.n_classes + 1)
+        kept = 1 / (1 + (k - 1) * np.exp(-self.epsilon))
+        self.sizes = np.argmax(gathered * kept, axis=1) + 1
+        self._order = order.astype(np.int64)
+        self._rank = np.argsort(order, axis=1)
+
+    def _observe(self, codes: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        rows = self._rows(len(codes))
+        sizes, rank = self.sizes[rows], self._rank[rows, codes]
+        found = np.empty(len(codes), dtype=np.int64)
+        for k in np.unique(sizes):
+            (here,) = np.nonzero(sizes == k)
+            # Every row draws for both cases, so that no stream of random numbers tells which case it was.
+            replaced = response(self._working_epsilon, int(k)).draw(len(here)) == 1
+            other = below(int(k) - 1, len(here)) + 1 if k > 1 else np.zeros(len(here), dtype=np.int64)
+            any_one = below(int(k), len(here))
+            place = np.where(replaced, (rank[here] + other) % k, rank[here])
+            found[here] = np.where(rank[here] < k, place, any_one)
+        return self._classes.of(self._order[rows, found])
+
+    def scores(self, observed: npt.ArrayLike) -> npt.NDArray[np.float32]:
+        """`epsilon` at the class observed, 0 at the other likely ones, `log((e^epsilon + k - 1)/k)` at the rest."""
+        codes = self._classes.seen(observed)
+        rows = self._rows(len(codes))
+        sizes = self.sizes[rows]
+        if (self._rank[rows, codes] >= sizes).any():
+            raise InputError("some observations lie outside the likely classes of their prior: they belong to another")
+        outside = self.epsilon + np.log1p((sizes - 1) * np.exp(-self.epsilon)) - np.log(sizes)
+        score = np.where(self._rank[rows] < sizes[:, None], 0.0, outside[:, None]).astype(np.float32)
+        score[np.arange(len(codes)), codes] = self.epsilon
+        return score
+
+    def mutual_information(self, prior: npt.ArrayLike | None = None) -> float:
+        return self._mean_over_rows(prior, information.of_channel)
+
+    def guess_success(self, prior: npt.ArrayLike | None = None) -> float:
+        return self._mean_over_rows(prior, guessing.of_channel)
+
+    def _mean_over_rows(self, prior: npt.ArrayLike | None, measure: Any) -> float:
+        known = np.broadcast_to(self._prior(prior), np.atleast_2d(self.prior).shape)
+        return float(np.mean([measure(known[row], self._channel(row)) for row in range(len(known))]))
+
+    def _prior(self, prior: npt.ArrayLike | None) -> npt.NDArray[np.float64]:
+        return self.prior if prior is None else checked_prior(prior, self.n_classes)
+
+    def _channel(self, row: int) -> npt.NDArray[np.float64]:
+        """Probability of every observation (column) under every class (row)."""
+        k = int(self.sizes[row])
+        kept, replaced = response(self._working_epsilon, k).probabilities
+        likely = self._order[row, :k]
+        channel = np.zeros((self.n_classes, self.n_classes))
+        channel[:, likely] = 1 / k
+        channel[np.ix_(likely, likely)] = replaced / max(k - 1, 1)
+        channel[likely, likely] = kept
+        return channel
+
+    def _rows(self, labels: int) -> npt.NDArray[np.int64]:
+        rows = np.atleast_2d(self.prior).shape[0]
+        if rows not in (1, labels):
+            raise InputError(f"the prior has {rows} rows: give as many labels, in the same order")
+        return np.zeros(labels, dtype=np.int64) if rows == 1 else np.arange(labels)

@@ -1,0 +1,113 @@
+"""What the certificate says of an attacker is true for the best attacker of every mechanism."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import leakcap as lc
+from leakcap import labels
+from leakcap.errors import InputError
+from leakcap.label_certificate import LabelCertificate
+
+from . import laws
+
+MECHANISMS = [
+    labels.KRR(1.0, 4),
+    labels.UnaryBits(1.5, 4),
+    labels.UnaryBits(1.5, 4, optimised=True),
+    labels.SubsetSelection(0.7, 4, size=2),
+    labels.RRWithPrior(2.0, [0.5, 0.3, 0.15, 0.05]),
+]
+
+
+def questions(prior):
+    """Every yes/no question about the label: sets of classes."""
+    for bits in range(1, 15):
+        yield np.array([bits >> c & 1 for c in range(4)], dtype=bool)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
+@pytest.mark.parametrize("seed", range(4))
+def test_no_attacker_beats_the_bound_at_any_observation(mechanism, seed):
+    prior = np.random.default_rng(seed).dirichlet(np.full(4, 0.7))
+    rows, _ = laws.channel(mechanism)
+    cert = mechanism.certificate(labels=10)
+    posterior = prior[:, None] * rows / (prior @ rows)
+    assert (posterior.max(axis=0) <= cert.posterior(prior.max()) + 1e-9).all()
+    for question in questions(prior):
+        p = prior[question].sum()
+        assert (posterior[question].sum(axis=0) <= cert.posterior(p) + 1e-9).all()
+    # on average over observations, the exact figure lies below the bound
+    assert mechanism.guess_success(prior) <= cert.posterior(prior.max()) + 1e-9
+
+
+def test_a_planted_epsilon_is_beaten():
+    mechanism = labels.KRR(1.0, 4)
+    rows, _ = laws.channel(mechanism)
+    prior = np.full(4, 0.25)
+    posterior = prior[:, None] * rows / (prior @ rows)
+    assert posterior.max() > labels.KRR(0.9, 4).certificate(labels=10).posterior(0.25)
+
+
+@pytest.mark.parametrize("prior", [[0.5, 0.5], [0.8, 0.2], [0.99, 0.01]])
+def test_with_delta_the_bound_holds_on_average_and_needs_it(prior):
+    mechanism = labels.Gaussian(0.4, 2, delta=0.2)
+    zero, one = (np.array(law) for law in laws.entry_laws(mechanism))
+    rows = np.stack([np.outer(one, zero).ravel(), np.outer(zero, one).ravel()])
+    success = (np.array(prior)[:, None] * rows).max(axis=0).sum()
+    cert = mechanism.certificate(labels=3)
+    assert success <= cert.posterior(max(prior))
+    if max(prior) == 0.5:
+        assert success > cert.posterior(0.5) - cert.delta  # without delta it would be false
+
+
+def test_the_figures_of_the_certificate_are_those_of_the_mechanism():
+    cert = labels.SubsetSelection(1.0, 10).certificate(labels=1234)
+    assert (cert.kind, cert.epsilon, cert.delta, cert.labels, cert.confidence) == ("label_dp", 1.0, 0.0, 1234, 1.0)
+    assert cert.prior_success == pytest.approx(0.1)
+    assert cert.guess_success == labels.SubsetSelection(1.0, 10).guess_success()
+    words = str(cert)
+    for part in ("1,234 labels", "subset selection", "epsilon = 1", "Not promised", "label-mechanisms"):
+        assert part in words
+    assert "delta = 1e-05" in str(labels.Gaussian(1.0, 3).certificate(labels=5))
+    assert "<pre>" in cert._repr_html_()
+
+
+def test_json_round_trip_and_nothing_else_is_taken():
+    cert = labels.KRR(1.0, classes=["<=50K", ">50K"]).certificate(labels=7, prior=[0.8, 0.2])
+    assert LabelCertificate.from_json(cert.to_json()) == cert
+    assert not cert.prior_is_even and cert.prior_success == pytest.approx(0.8)
+    record = json.loads(cert.to_json())
+    for change in (
+        {"kind": "exact"},
+        {"epsilon": -1},
+        {"epsilon": "1"},
+        {"labels": 0},
+        {"prior": [0.5]},
+        {"guess_success": 1.5},
+        {"classes": "ab"},
+        {"settings": [["kept"]]},
+        {"more": 1},
+    ):
+        with pytest.raises(InputError):
+            LabelCertificate.from_json(json.dumps({**record, **change}))
+    for text in ("{", "[]", "{}"):
+        with pytest.raises(InputError):
+            LabelCertificate.from_json(text)
+    with pytest.raises(InputError):
+        lc.Certificate.from_json(cert.to_json())
+
+
+def test_certificates_of_other_kinds_are_not_taken_for_labels():
+    plan = lc.plan(
+        lambda X: X.mean(axis=0),
+        np.random.default_rng(0).normal(size=(12, 2)),
+        cap=lc.membership(0.8),
+        worlds=64,
+        seed=1,
+    )
+    with pytest.raises(InputError):
+        LabelCertificate.from_json(plan.certificate.to_json())
