@@ -29,7 +29,7 @@ test: .venv/dev
 	touch $@
 
 test-torch: .venv/torch
-	$(BIN)/python -m pytest -rs tests/gpu
+	$(BIN)/python -m pytest -rs tests/gpu tests/reproductions/test_label_dp.py
 
 # The oldest versions of everything that the numbers come from, in an environment of their own.
 .venv-oldest/core: pyproject.toml tests/oldest.txt

@@ -17,8 +17,8 @@ from leakcap.wording import WIDTH, heading, listed, percent, rounded_up, section
 __all__ = ["LabelCertificate"]
 
 GAME = (
-    "Features are known to everybody; each label was replaced by an observation, drawn once, by chances that depend on "
-    "that label alone. The attacker is asked for the label."
+    "Features are known to everybody; each label was replaced by what was observed of it, drawn by chances that depend "
+    "on that label alone. The attacker is asked for the label."
 )
 ATTACKER = (
     "May know all features, every other label, how the observations were drawn, and everything computed from them, "

@@ -64,6 +64,21 @@ def test_with_delta_the_bound_holds_on_average_and_needs_it(prior):
         assert success > cert.posterior(0.5) - cert.delta  # without delta it would be false
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_two_observations_of_a_label_stay_within_the_sums(seed):
+    prior = np.random.default_rng(seed).dirichlet(np.ones(4))
+    first, second = labels.KRR(0.8, 4), labels.SubsetSelection(1.1, 4, size=2)
+    (a, _), (b, _) = laws.channel(first), laws.channel(second)
+    rows = np.einsum("co,cs->cos", a, b).reshape(4, -1)
+    joint = prior[:, None] * rows
+    told = (joint * np.log(rows / joint.sum(axis=0))).sum()
+    assert told <= first.mutual_information(prior) + second.mutual_information(prior)
+    assert told > max(first.mutual_information(prior), second.mutual_information(prior))  # and more than either
+    bound = labels.KRR(1.9, 4).certificate(labels=1)
+    assert ((joint / joint.sum(axis=0)).max(axis=0) <= bound.posterior(prior.max()) + 1e-9).all()
+    assert (rows.max(axis=0) / rows.min(axis=0)).max() == pytest.approx(np.exp(1.9))  # attained: one sum is not enough
+
+
 def test_the_figures_of_the_certificate_are_those_of_the_mechanism():
     cert = labels.SubsetSelection(1.0, 10).certificate(labels=1234)
     assert (cert.kind, cert.epsilon, cert.delta, cert.labels, cert.confidence) == ("label_dp", 1.0, 0.0, 1234, 1.0)

@@ -164,6 +164,19 @@ def test_gaussian_noise_keeps_delta_and_wastes_none(epsilon, delta):
     assert 0.98 * delta < found <= delta
 
 
+@pytest.mark.parametrize("epsilon", [1e-6, 1e6])
+def test_gaussian_noise_without_a_grid_is_refused(epsilon):
+    with pytest.raises(InputError, match="grid"):
+        labels.Gaussian(epsilon, 3)
+
+
+@pytest.mark.parametrize("epsilon", [0.001, 1000.0])
+def test_gaussian_noise_reaches_far(epsilon):
+    mechanism = labels.Gaussian(epsilon, 3)
+    assert len(mechanism.values) < 2**16
+    assert mechanism.privatize([0, 1, 2]).shape == (3, 3)
+
+
 def test_the_papers_gaussian_rule_would_not_keep_delta():
     """Sensitivity 1 in place of sqrt 2 (section 5.1), at an epsilon where its rule is meant to hold."""
     epsilon, delta = 0.9, 1e-5

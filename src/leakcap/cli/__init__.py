@@ -214,6 +214,67 @@ def audit_command(
             raise SystemExit(1)
 
 
+@app.command("labels")
+def labels_command(
+    context: typer.Context,
+    data: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="DATA", show_default=False)],
+    column: Annotated[str, typer.Option(help="The column of labels.", show_default=False, metavar="NAME")],
+    epsilon: Annotated[
+        float, typer.Option(help="What a label may give away: 1 is private, 8 hardly.", show_default=False)
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(help="Folder for what is written: public/ and custodian/.", show_default=False, metavar="FOLDER"),
+    ],
+    classes: Annotated[
+        str | None, typer.Option(help="Every class there may be: no,yes. Never read from the data.", metavar="NAMES")
+    ] = None,
+    mechanism: Annotated[
+        str,
+        typer.Option(
+            help="auto (what tells most), krr, unary, subset, laplace, gaussian or bins.",
+            metavar="NAME",
+        ),
+    ] = "auto",
+    delta: Annotated[
+        float | None, typer.Option(help="For gaussian: how often epsilon may fail; 1e-5 if left out.", metavar="SHARE")
+    ] = None,
+    prior: Annotated[
+        str | None, typer.Option(help="How likely each class is, as publicly known: 0.76,0.24.", metavar="SHARES")
+    ] = None,
+    low: Annotated[
+        float | None, typer.Option(help="For labels that are numbers: the least there may be.", metavar="NUMBER")
+    ] = None,
+    high: Annotated[
+        float | None, typer.Option(help="For labels that are numbers: the largest there may be.", metavar="NUMBER")
+    ] = None,
+    missing_as: Annotated[
+        str | None, typer.Option(help="Missing labels are a class of this name; refused if left out.", metavar="NAME")
+    ] = None,
+    title: Annotated[str, typer.Option(help="Title of the public page.", metavar="WORDS", show_default=False)] = "",
+    issuer: Annotated[
+        str, typer.Option(help="Who publishes it, for the public page.", metavar="WORDS", show_default=False)
+    ] = "",
+    again: Annotated[
+        bool, typer.Option("--again", help="Privatise once more in the same folder, and count all of it.")
+    ] = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Privatise the label column of a file, certified.
+
+    All other columns leave as they are: this is for features that are public and labels that are not.
+    """
+    with _ending():
+        from leakcap.cli.labels import Order, run
+
+        run(
+            Order(**{name: value for name, value in context.params.items() if name not in ("quiet", "json")}),
+            quiet,
+            json,
+        )
+
+
 @contextmanager
 def _ending(after_stop: str = "") -> Iterator[None]:
     """What leakcap raises on purpose is told in its own words; other errors without their text: it may quote data."""

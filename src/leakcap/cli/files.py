@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from leakcap.cli.columns import kind_of, kind_of_arrow
 from leakcap.errors import InputError, MissingExtra
 
-__all__ = ["TableFile", "listed", "open_table"]
+__all__ = ["TableFile", "listed", "open_table", "parquet", "tried"]
 
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 PARQUET = (".parquet", ".pq")
@@ -41,24 +41,24 @@ class TableFile:
         """The rows of some columns, in the given order, as a DataFrame; of all columns when None."""
         wanted = list(self.columns if columns is None else columns)
         if self.separator is None:
-            table = _tried(self.path, lambda _: _arrow_table(self.path, wanted).to_pandas(ignore_metadata=True))
+            table = tried(self.path, lambda _: _arrow_table(self.path, wanted).to_pandas(ignore_metadata=True))
         else:
-            self._refuse_long_lines()
-            table = self._read_csv(usecols=wanted)[wanted]
+            self.refuse_long_lines()
+            table = self.read_csv(usecols=wanted)[wanted]
         return self._with_rows(table).reset_index(drop=True)
 
     def read_exactly(self, column: str) -> Any:
         """One column without rounding: whole numbers of any size, and whatever CSV holds, as text."""
         if self.separator is None:
-            return _tried(self.path, lambda _: _unrounded(_arrow_table(self.path, [column]).column(0)))
-        return self._read_csv(usecols=[column], dtype={column: str})[column]
+            return tried(self.path, lambda _: _unrounded(_arrow_table(self.path, [column]).column(0)))
+        return self.read_csv(usecols=[column], dtype={column: str})[column]
 
     def kinds(self) -> dict[str, str]:
         """What kind each column is, from the first rows of a CSV file or the schema of a Parquet file."""
         if self.separator is None:
-            schema = _tried(self.path, lambda _: _arrow_schema(self.path))
+            schema = tried(self.path, lambda _: _arrow_schema(self.path))
             return {str(field.name): kind_of_arrow(field.type) for field in schema}
-        rows = self._with_rows(self._read_csv(nrows=SAMPLE))
+        rows = self._with_rows(self.read_csv(nrows=SAMPLE))
         return {name: kind_of(rows[name]) for name in self.columns}
 
     def find(self, names: Iterable[str]) -> list[str]:
@@ -94,15 +94,16 @@ class TableFile:
         hint = f"; did you mean {lower[close[0]]!r}?" if close else "."
         return f"{self.path.name} has no column {name!r}{hint} The columns are: {listed(self.columns)}"
 
-    def _read_csv(self, **options: Any) -> Any:
+    def read_csv(self, **options: Any) -> Any:
+        """Rows of a CSV file, by the options of pandas."""
         names = list(self.columns)
-        return _tried(self.path, lambda pandas: pandas.read_csv(self.path, names=names, **self._layout, **options))
+        return tried(self.path, lambda pandas: pandas.read_csv(self.path, names=names, **self._layout, **options))
 
     @property
     def _layout(self) -> dict[str, Any]:
         return {"sep": self.separator, "header": 0, "index_col": False, "encoding": "utf-8-sig", "low_memory": False}
 
-    def _refuse_long_lines(self) -> None:
+    def refuse_long_lines(self) -> None:
         """Lines with more fields than names: an unquoted comma has moved their cells into other columns.
 
         pandas does not see them when it reads some columns only. It complains about a name too many where every
@@ -124,16 +125,16 @@ class TableFile:
 
 def open_table(path: Path) -> TableFile:
     """The columns of a file, or what is wrong with it."""
-    if _tried(path, lambda _: path.is_dir()):
+    if tried(path, lambda _: path.is_dir()):
         raise InputError(f"{path.name or path} is a folder: name one file in it")
-    if not _tried(path, lambda _: path.exists()):
+    if not tried(path, lambda _: path.exists()):
         raise InputError(f"there is no file {path}: check the name and the folder you are in")
     _refuse_disguise(path)
     ending = path.name.lower()
     if ending.endswith(CSV):
         found = _open_csv(path)
     elif ending.endswith(PARQUET):
-        names = _tried(path, lambda _: [str(name) for name in _arrow_schema(path).names])
+        names = tried(path, lambda _: [str(name) for name in _arrow_schema(path).names])
         found = TableFile(path, tuple(name for name in names if not re.fullmatch(INDEX, name)), None)
     else:
         raise InputError(
@@ -148,7 +149,7 @@ def _refuse_disguise(path: Path) -> None:
     """Files whose first bytes say that they are not what their names say."""
     ending = path.name.lower()
     if ending.endswith(CSV + PARQUET):
-        start = _tried(path, lambda _: _first_bytes(path))
+        start = tried(path, lambda _: _first_bytes(path))
         for magic, (endings, what) in MAGIC.items():
             if start.startswith(magic) and not ending.endswith(endings):
                 raise InputError(f"{path.name} is {what}")
@@ -173,10 +174,10 @@ def _open_csv(path: Path) -> TableFile:
     def first_line(pandas: Any, sep: str) -> list[str]:
         return [str(name) for name in pandas.read_csv(path, sep=sep, **options).iloc[0]]
 
-    names = _tried(path, lambda pandas: first_line(pandas, separator))
+    names = tried(path, lambda pandas: first_line(pandas, separator))
     if len(names) == 1 and separator == "," and ";" in names[0]:  # as spreadsheets write it where 0,5 is a half
         separator = ";"
-        names = _tried(path, lambda pandas: first_line(pandas, separator))
+        names = tried(path, lambda pandas: first_line(pandas, separator))
     named = tuple(name.strip() or f"unnamed {place}" for place, name in enumerate(names, 1))
     return TableFile(path, named, separator, nameless=any(map(_like_data, named)))
 
@@ -202,7 +203,7 @@ def _refuse_twins(file: TableFile) -> None:
     )
 
 
-def _tried(path: Path, read: Callable[[Any], T]) -> T:
+def tried(path: Path, read: Callable[[Any], T]) -> T:
     """What `read` gives, or an error in our own words: those of pandas and pyarrow quote cells."""
     pandas = _pandas()
     try:
@@ -243,11 +244,11 @@ def _in_words(path: Path, error: Exception) -> str:
 
 
 def _arrow_schema(path: Path) -> Any:
-    return _parquet().read_schema(path)
+    return parquet().read_schema(path)
 
 
 def _arrow_table(path: Path, columns: list[str]) -> Any:
-    return _parquet().read_table(path, columns=columns).select(columns)
+    return parquet().read_table(path, columns=columns).select(columns)
 
 
 def _unrounded(column: Any) -> Any:
@@ -257,7 +258,8 @@ def _unrounded(column: Any) -> Any:
     return (column.cast(string()) if types.is_integer(column.type) else column).to_pandas()
 
 
-def _parquet() -> Any:
+def parquet() -> Any:
+    """The module of pyarrow, or which extra to install."""
     try:
         from pyarrow import parquet  # type: ignore[import-untyped]
     except ImportError:

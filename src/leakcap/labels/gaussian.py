@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
 from leakcap import checks
-from leakcap.errors import NumericalError
+from leakcap.errors import InputError, NumericalError
 from leakcap.labels.chances import Chances
 from leakcap.labels.coordinates import Coordinates
 from leakcap.proofs import proves
@@ -20,6 +20,7 @@ from leakcap.proofs import proves
 __all__ = ["Gaussian", "least_sigma"]
 
 _CELLS = 64  # grid cells in a standard deviation
+_SIGMAS = 0.02, 3_000.0  # noise that has a grid of fewer than 2^16 points
 _REACH = 9.0  # standard deviations beyond which values fall on the last grid point
 
 
@@ -50,6 +51,11 @@ class Gaussian(Coordinates):
         super().__init__(epsilon, n_classes, classes)
         self._delta = checks.fraction(delta=delta)
         self.sigma = least_sigma(self.epsilon, self._delta)
+        if not _SIGMAS[0] <= self.sigma <= _SIGMAS[1]:
+            raise InputError(
+                f"epsilon and delta ask for noise of {self.sigma:.2g} standard deviations, which has no grid: choose "
+                "an epsilon from 0.001 to 1,000, or UnaryBits"
+            )
         for _ in range(20):
             self._lay_grid()
             if hockey_stick(self.zero.probabilities, self.one.probabilities, self.epsilon) <= self._delta:
@@ -87,13 +93,23 @@ def least_sigma(epsilon: float, delta: float) -> float:
         lost = epsilon / (2 * half)
         return float(ndtr(half - lost) - np.exp(epsilon + log_ndtr(-half - lost))) - delta
 
-    return math.exp(brentq(excess, -8.0, 16.0, xtol=1e-13)) * (1 + 1e-9)
+    return math.exp(brentq(excess, -20.0, 30.0, xtol=1e-13)) * (1 + 1e-9)
 
 
 def hockey_stick(zero: npt.NDArray[np.float64], one: npt.NDArray[np.float64], epsilon: float) -> float:
-    """Largest delta at this epsilon between two labels: they differ in two entries, each (zero, one) or (one, zero)."""
-    gain = one[:, None] * zero[None, :] - math.exp(epsilon) * (zero[:, None] * one[None, :])
-    return float(np.maximum(gain, 0).sum()) * (1 + 1e-12) + 1e-14
+    """Largest delta at this epsilon between two labels: they differ in two entries, each (zero, one) or (one, zero).
+
+    The sum over pairs (j, k) of `one_j zero_k - e^eps zero_j one_k` where that is positive: where the likelihood
+    ratio at j exceeds that at k by more than epsilon. With outcomes in the order of their ratio, those k come first.
+    """
+    order = np.argsort(one / zero, kind="stable")
+    zero, one = zero[order], one[order]
+    ratio = np.log(one) - np.log(zero)
+    first = np.searchsorted(ratio, ratio - epsilon, side="left")
+    zero_sums, one_sums = (np.concatenate([[0.0], np.cumsum(law)])[first] for law in (zero, one))
+    with np.errstate(divide="ignore"):
+        lost = np.exp(np.minimum(epsilon + np.log(zero) + np.log(one_sums), 0.0))
+    return float(np.maximum(one * zero_sums - lost, 0).sum()) * (1 + 1e-12) + 1e-14
 
 
 def _cells(ends: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -70,6 +70,8 @@ def of_subsets(prior: Floats, size: int, inside: float, outside: float) -> float
         return np.asarray(np.exp(-t * outside) * (outside * plain[size] + gap * held[size]))
 
     known = share * np.log(inside) + (1 - share) * np.log(outside)
+    if prior.min() == prior.max():
+        return max(0.0, float(known))  # every set has the same prior mass: W = 1
     return max(0.0, float(known) - _mean_log(moment, outside, inside))
 
 

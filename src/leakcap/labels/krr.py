@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import xlogy
 
-from leakcap.labels import guessing, information
 from leakcap.labels.chances import ONE, Chances, below, count_up
 from leakcap.labels.mechanism import Mechanism
 from leakcap.proofs import proves
@@ -55,18 +55,24 @@ class KRR(Mechanism):
         return score
 
     def mutual_information(self, prior: npt.ArrayLike | None = None) -> float:
-        rows = np.atleast_2d(self._prior(prior))
-        return float(np.mean([information.of_channel(row, self._channel) for row in rows]))
+        known = np.atleast_2d(self._prior(prior))
+        kept, other = self._kept_and_other
+        seen = other + (kept - other) * known
+        spread = xlogy(kept, kept) + xlogy(1 - kept, other)  # minus the entropy of the observation, given the label
+        return max(0.0, float(spread - xlogy(seen, seen).sum(axis=1).mean()))
 
     def guess_success(self, prior: npt.ArrayLike | None = None) -> float:
-        rows = np.atleast_2d(self._prior(prior))
-        return float(np.mean([guessing.of_channel(row, self._channel) for row in rows]))
+        known = np.atleast_2d(self._prior(prior))
+        kept, other = self._kept_and_other
+        # At its own class the label was kept; elsewhere the likeliest class is the best guess, if likelier still.
+        best = np.maximum(known * kept, known.max(axis=1, keepdims=True) * other)
+        return min(1.0, float(best.sum(axis=1).mean()))
 
     @property
-    def _channel(self) -> npt.NDArray[np.float64]:
-        """Probability of every observation (column) under every class (row)."""
+    def _kept_and_other(self) -> tuple[float, float]:
+        """Probability of the label itself, and of any one other class."""
         kept, replaced = self.chances.probabilities
-        return np.where(np.eye(self.n_classes, dtype=bool), kept, replaced / (self.n_classes - 1))
+        return float(kept), float(replaced) / (self.n_classes - 1)
 
     def _settings(self) -> tuple[tuple[str, float], ...]:
         return (("kept", float(self.chances.probabilities[0])),)

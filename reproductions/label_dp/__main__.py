@@ -1,0 +1,65 @@
+"""`python -m reproductions.label_dp FOLDER ...`: the tables and a picture from the files of all runs so far."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib
+
+from reproductions.label_dp import published, tables
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt  # after the choice of a drawing back end
+
+
+def picture(runs: Sequence[tables.Run], path: Path) -> None:
+    """CIFAR-10: accuracy against epsilon."""
+    figure, axes = plt.subplots(figsize=(7, 4.5))
+    for preset, mark in (("ours", "o-"), ("alibi", "s--"), ("naive", "x:")):
+        levels = sorted({run.recipe.epsilon for run in runs if run.recipe.preset == preset})
+        points = [(e, tables.of(runs, tables.standing(preset, e, "cifar10"))) for e in levels]
+        points = [(e, found) for e, found in points if found]
+        if points:
+            means = [statistics.mean(run.per_cent for run in found) for _, found in points]
+            spread = [statistics.stdev([r.per_cent for r in found]) if len(found) > 1 else 0.0 for _, found in points]
+            label = f"{tables.METHODS[preset]}, measured"
+            axes.errorbar([e for e, _ in points], means, spread, fmt=mark, capsize=3, label=label)
+    lines = [row for row in published.TABLE_1 if row.data == "cifar10" and row.method == "alibi"]
+    axes.plot([r.epsilon for r in lines], [r.accuracy for r in lines], "D", color="grey", label="ALIBI, published")
+    two = {e: figure for e, (name, figure) in published.BEST_CIFAR10.items() if name == "LP-2ST"}
+    axes.plot(list(two), list(two.values()), "^", color="black", label="LP-2ST, published")
+    top = tables.of(runs, tables.standing("ceiling", None, "cifar10"))
+    if top:
+        axes.axhline(
+            statistics.mean(run.per_cent for run in top), color="green", lw=1, label="true labels, same recipe"
+        )
+    axes.set(xscale="log", xlabel="ε of each label", ylabel="test accuracy, %", title="CIFAR-10 from private labels")
+    axes.set_xticks([1, 2, 4, 8], ["1", "2", "4", "8"])
+    axes.minorticks_off()
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.tight_layout()
+    figure.savefig(path.with_suffix(".svg"))
+    figure.savefig(path.with_suffix(".png"), dpi=150)
+    plt.close(figure)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folders", nargs="*", type=Path, default=[Path(__file__).parent / "measured"])
+    parser.add_argument("--out", type=Path, default=Path("reproductions/out/label_dp"))
+    given = parser.parse_args(arguments)
+    runs = tables.read(given.folders)
+    given.out.mkdir(parents=True, exist_ok=True)
+    text = tables.page(runs)
+    (given.out / "tables.md").write_text(text, encoding="utf-8")
+    picture(runs, given.out / "accuracy")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
