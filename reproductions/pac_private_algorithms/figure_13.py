@@ -25,7 +25,6 @@ import leakcap as lc
 from leakcap.audit import scores
 from leakcap.audit.attacks.lira import EmpiricalLira, Lira
 from leakcap.audit.trials import releases
-from leakcap.caps import Cap
 from leakcap.releases import Plan
 from reproductions.pac_private_algorithms.data import Split, iris
 from reproductions.pac_private_algorithms.figure import arguments, settings_of
@@ -42,6 +41,7 @@ from reproductions.pac_private_algorithms.series import (
     Study,
     cap_of,
     papers_rule,
+    planned,
 )
 from reproductions.pac_private_algorithms.svm import machine
 
@@ -130,8 +130,8 @@ def attacked(confidence: Floats, inside: Members) -> Success:
 def measured(panel: Panel, settings: Settings) -> Iterator[Point]:
     """All points of one panel."""
     study, k = panel.study, settings.releases
-    plan = _plan(study, settings, lc.mutual_information(settings.budgets[0]), settings.draws_information)
-    people = _plan(study, settings, lc.membership(cap_of(settings.budgets[0])), settings.draws)
+    plan = planned(study, settings, lc.mutual_information(settings.budgets[0]), settings.draws_information)
+    people = planned(study, settings, lc.membership(cap_of(settings.budgets[0])), settings.draws)
     masks = plan.worlds.masks()
     answers = np.array([study.natural(answer) for answer in plan.outputs])
     rng = np.random.default_rng(settings.seed)
@@ -181,19 +181,6 @@ def measured(panel: Panel, settings: Settings) -> Iterator[Point]:
         if cap < 1 and not (settings.thin and place % 2):
             capped = people.recap(lc.membership(cap)) if place else people
             yield point(OURS_CAP, budget, ours(capped), capped)
-
-
-def _plan(study: Study, settings: Settings, cap: Cap, draws: int) -> Plan:
-    return lc.plan(
-        study.answer,
-        *study.columns,
-        cap=cap,
-        worlds=settings.worlds,
-        seed=settings.seed,
-        weights="equal",
-        draws=draws,
-        pool_public=study.pool_public,
-    )
 
 
 def quoted(budgets: Sequence[float], panel: str) -> list[Row]:

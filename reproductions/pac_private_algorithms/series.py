@@ -30,6 +30,7 @@ __all__ = [
     "isotropic",
     "measured",
     "papers_rule",
+    "planned",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -99,8 +100,8 @@ class Row:
 
 def measured(figure: str, study: Study, settings: Settings) -> Iterator[Row]:
     """All points of one panel."""
-    plan = _plan(study, settings, lc.mutual_information(settings.budgets[0]), settings.draws_information)
-    people = _plan(study, settings, lc.membership(cap_of(settings.budgets[0])), settings.draws)
+    plan = planned(study, settings, lc.mutual_information(settings.budgets[0]), settings.draws_information)
+    people = planned(study, settings, lc.membership(cap_of(settings.budgets[0])), settings.draws)
     worlds = np.array([study.natural(answer) for answer in plan.outputs])
     halves = _scores(study, worlds, np.zeros(worlds.shape[1]), settings)
 
@@ -201,7 +202,8 @@ def _ours(study: Study, plan: Plan, settings: Settings) -> Floats:
     return np.array(found[: settings.releases])  # noised ones come first, then ones without noise
 
 
-def _plan(study: Study, settings: Settings, cap: Cap, draws: int) -> Plan:
+def planned(study: Study, settings: Settings, cap: Cap, draws: int) -> Plan:
+    """A simulation of the study at a cap."""
     return lc.plan(
         study.answer,
         *study.columns,

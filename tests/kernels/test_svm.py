@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,25 +16,11 @@ import leakcap as lc
 from leakcap import datasets
 from leakcap.kernels import reference, svm
 from leakcap.kernels.svm import linear_svm
-from leakcap.worlds import Worlds, draw_worlds
+from leakcap.worlds import draw_worlds
+
+from .pools import exactly, some_data, standard
 
 LOADERS = {"wine": load_wine, "iris": load_iris, "cancer": load_breast_cancer}
-
-
-def standard(table: np.ndarray) -> np.ndarray:
-    return (table - table.mean(axis=0)) / table.std(axis=0)
-
-
-def some_data(n: int, d: int, classes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    draw = np.random.default_rng(seed)
-    labels = np.concatenate([np.arange(classes), draw.integers(0, classes, n - classes)])
-    return draw.normal(size=(n, d)) + labels[:, None] * draw.normal(size=d), labels
-
-
-def exactly(masks: Any, paired: bool = False) -> Worlds:
-    """Worlds with just these rows, balanced or not."""
-    table = np.asarray(masks, dtype=bool)
-    return Worlds(np.packbits(table, axis=1), table.shape[1], Fraction(1, 2), paired, "given")
 
 
 def plain(features: np.ndarray, labels: np.ndarray, C: float, **options: Any) -> np.ndarray:
