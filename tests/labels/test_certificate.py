@@ -83,12 +83,23 @@ def test_the_figures_of_the_certificate_are_those_of_the_mechanism():
     cert = labels.SubsetSelection(1.0, 10).certificate(labels=1234)
     assert (cert.kind, cert.epsilon, cert.delta, cert.labels, cert.confidence) == ("label_dp", 1.0, 0.0, 1234, 1.0)
     assert cert.prior_success == pytest.approx(0.1)
-    assert cert.guess_success == labels.SubsetSelection(1.0, 10).guess_success()
+    exact = labels.SubsetSelection(1.0, 10).guess_success()
+    assert exact <= cert.guess_success <= exact * (1 + 1e-8)
     words = str(cert)
     for part in ("1,234 labels", "subset selection", "epsilon = 1", "Not promised", "label-mechanisms"):
         assert part in words
     assert "delta = 1e-05" in str(labels.Gaussian(1.0, 3).certificate(labels=5))
     assert "<pre>" in cert._repr_html_()
+
+
+def test_with_a_prior_by_rows_the_certificate_states_the_label_that_is_told_best():
+    rows = np.array([[0.97, 0.01, 0.01, 0.01], [0.48, 0.48, 0.02, 0.02], [0.25, 0.25, 0.25, 0.25]])
+    mechanism = labels.RRWithPrior(1.0, rows)
+    apart = [labels.RRWithPrior(1.0, row).guess_success() for row in rows]
+    cert = mechanism.certificate(labels=3)
+    assert cert.guess_success == pytest.approx(max(apart))
+    assert cert.prior_success == pytest.approx(0.97)
+    assert mechanism.guess_success() == pytest.approx(np.mean(apart))
 
 
 def test_json_round_trip_and_nothing_else_is_taken():

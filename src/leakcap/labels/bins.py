@@ -11,7 +11,7 @@ from leakcap import checks
 from leakcap.errors import InputError
 from leakcap.labels.classes import Classes
 from leakcap.labels.krr import KRR
-from leakcap.labels.mechanism import Floats, checked_prior
+from leakcap.labels.mechanism import checked_prior
 
 __all__ = ["RROnBins"]
 
@@ -54,7 +54,9 @@ class RROnBins(KRR):
         self.centres = np.where(mass > 0, inside, ends)
         self._classes = _Bins(self.edges, values)
 
-    def expected(self, observed: npt.ArrayLike, log_prior: npt.ArrayLike | None = None) -> Floats:
+    def expected(
+        self, observed: npt.ArrayLike, log_prior: npt.ArrayLike | None = None
+    ) -> npt.NDArray[np.floating[Any]]:
         """Mean of every label given its observation and what is known of the bins (the prior, if left out)."""
         with np.errstate(divide="ignore"):
             known = np.log(self.bin_prior) if log_prior is None else log_prior

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from leakcap.errors import InputError
 from leakcap.labels import guessing, information
 from leakcap.labels.chances import Chances
-from leakcap.labels.mechanism import Mechanism
+from leakcap.labels.mechanism import Floats, Mechanism
 
 __all__ = ["Coordinates"]
 
@@ -43,12 +43,10 @@ class Coordinates(Mechanism):
             raise InputError("observed must hold finite numbers only, as privatize() gives")
         return given
 
-    def mutual_information(self, prior: npt.ArrayLike | None = None) -> float:
-        rows = np.atleast_2d(self._prior(prior))
+    def _information(self, prior: Floats) -> Floats:
         zero, one = self.zero.probabilities, self.one.probabilities
-        return float(np.mean([information.of_coordinates(row, zero, one) for row in rows]))
+        return np.array([information.of_coordinates(row, zero, one) for row in prior])
 
-    def guess_success(self, prior: npt.ArrayLike | None = None) -> float:
-        rows = np.atleast_2d(self._prior(prior))
+    def _guesses(self, prior: Floats) -> Floats:
         zero, one = self.zero.probabilities, self.one.probabilities
-        return float(np.mean([guessing.of_coordinates(row, zero, one) for row in rows]))
+        return np.array([guessing.of_coordinates(row, zero, one) for row in prior])

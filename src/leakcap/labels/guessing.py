@@ -11,14 +11,9 @@ from scipy.special import comb
 
 from leakcap.proofs import proves
 
-__all__ = ["of_channel", "of_coordinates", "of_subsets"]
+__all__ = ["of_coordinates", "of_subsets"]
 
 Floats = npt.NDArray[np.float64]
-
-
-def of_channel(prior: Floats, channel: Floats) -> float:
-    """From the probability of every observation (column) under every class (row)."""
-    return min(1.0, float((prior[:, None] * channel).max(axis=0).sum()))
 
 
 @proves("label-guessing")

@@ -16,17 +16,10 @@ from scipy.special import xlogy
 
 from leakcap.proofs import proves
 
-__all__ = ["of_channel", "of_coordinates", "of_even_subsets", "of_subsets"]
+__all__ = ["of_coordinates", "of_even_subsets", "of_subsets"]
 
 Floats = npt.NDArray[np.float64]
 _STEP = 0.2  # of log t: the integrand is analytic in a strip of half-width pi/2, so the error is about exp(-pi^2/step)
-
-
-def of_channel(prior: Floats, channel: Floats) -> float:
-    """From the probability of every observation (column) under every class (row)."""
-    mixed = prior @ channel
-    spread = prior[:, None] * (xlogy(channel, channel) - xlogy(channel, np.where(mixed > 0, mixed, 1)))
-    return max(0.0, float(spread.sum()))
 
 
 @proves("label-information")

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.special import xlogy
 
 from leakcap.labels.chances import ONE, Chances, below, count_up
-from leakcap.labels.mechanism import Mechanism
+from leakcap.labels.mechanism import Floats, Mechanism
 from leakcap.proofs import proves
 
 __all__ = ["KRR", "response"]
@@ -54,19 +54,16 @@ class KRR(Mechanism):
         score[np.arange(len(codes)), codes] = self.epsilon
         return score
 
-    def mutual_information(self, prior: npt.ArrayLike | None = None) -> float:
-        known = np.atleast_2d(self._prior(prior))
+    def _information(self, prior: Floats) -> Floats:
         kept, other = self._kept_and_other
-        seen = other + (kept - other) * known
-        spread = xlogy(kept, kept) + xlogy(1 - kept, other)  # minus the entropy of the observation, given the label
-        return max(0.0, float(spread - xlogy(seen, seen).sum(axis=1).mean()))
+        seen = other + (kept - other) * prior
+        given = xlogy(kept, kept) + xlogy(1 - kept, other)  # minus the entropy of the observation, given the label
+        return np.asarray(np.maximum(given - xlogy(seen, seen).sum(axis=1), 0))
 
-    def guess_success(self, prior: npt.ArrayLike | None = None) -> float:
-        known = np.atleast_2d(self._prior(prior))
+    def _guesses(self, prior: Floats) -> Floats:
         kept, other = self._kept_and_other
         # At its own class the label was kept; elsewhere the likeliest class is the best guess, if likelier still.
-        best = np.maximum(known * kept, known.max(axis=1, keepdims=True) * other)
-        return min(1.0, float(best.sum(axis=1).mean()))
+        return np.asarray(np.maximum(prior * kept, prior.max(axis=1, keepdims=True) * other).sum(axis=1))
 
     @property
     def _kept_and_other(self) -> tuple[float, float]:

@@ -21,7 +21,7 @@ from leakcap.version import __version__
 
 __all__ = ["SMALLEST_EPSILON", "Mechanism", "checked_prior"]
 
-Floats = npt.NDArray[np.floating[Any]]
+Floats = npt.NDArray[np.float64]
 SMALLEST_EPSILON = 1e-6
 # Chances are built for slightly less than the epsilon that is claimed; their rounding is smaller than the rest.
 _MARGIN = 1 - 1e-9
@@ -79,15 +79,29 @@ class Mechanism(ABC):
     def scores(self, observed: npt.ArrayLike) -> npt.NDArray[np.float32]:
         """Log-likelihood of each observation under every class, up to a constant per row: `(n, n_classes)`."""
 
-    @abstractmethod
     def mutual_information(self, prior: npt.ArrayLike | None = None) -> float:
-        """Nats that one observation carries about its label, for labels by this prior (even, if left out)."""
+        """Nats that one observation carries about its label, for labels by this prior (even, if left out).
+
+        The mean over rows, where the prior has a row for every label.
+        """
+        return float(self._information(np.atleast_2d(self._prior(prior))).mean())
+
+    def guess_success(self, prior: npt.ArrayLike | None = None) -> float:
+        """How often the best attacker names the label, who knows the prior, the mechanism and the observation.
+
+        The mean over rows, where the prior has a row for every label; a certificate states that of the worst row.
+        """
+        return min(1.0, float(self._guesses(np.atleast_2d(self._prior(prior))).mean()))
 
     @abstractmethod
-    def guess_success(self, prior: npt.ArrayLike | None = None) -> float:
-        """How often the best attacker names the label, who knows the prior, the mechanism and the observation."""
+    def _information(self, prior: Floats) -> Floats:
+        """Nats about a label, for every row of a prior."""
 
-    def posterior(self, observed: npt.ArrayLike, log_prior: npt.ArrayLike) -> Floats:
+    @abstractmethod
+    def _guesses(self, prior: Floats) -> Floats:
+        """The best attacker's success, for every row of a prior."""
+
+    def posterior(self, observed: npt.ArrayLike, log_prior: npt.ArrayLike) -> npt.NDArray[np.floating[Any]]:
         """Probability of every class given what was observed, by Bayes' rule: `(n, n_classes)`.
 
         `log_prior` has one row for all or a row each, in logarithms (they need not be normalised): for instance what
@@ -105,7 +119,7 @@ class Mechanism(ABC):
         score = self.scores(observed)
         if prior.ndim == 2 and len(prior) not in (1, len(score)):
             raise InputError("log_prior needs one row, or as many rows as there are observations")
-        joint: Floats = score if prior.dtype == np.float32 else score.astype(np.float64)
+        joint: npt.NDArray[np.floating[Any]] = score if prior.dtype == np.float32 else score.astype(np.float64)
         joint += prior
         top = joint.max(axis=1, keepdims=True)
         if not np.isfinite(top).all():
@@ -118,7 +132,8 @@ class Mechanism(ABC):
     def certificate(self, labels: int, prior: npt.ArrayLike | None = None) -> LabelCertificate:
         """What the best attacker can learn of one label when this many were privatised."""
         even = prior is None
-        known = self._prior(prior)
+        rows = np.atleast_2d(self._prior(prior))
+        success = float(self._guesses(rows).max())  # of the label that is told best
         return LabelCertificate(
             kind="label_dp",
             mechanism=self.name,
@@ -127,10 +142,10 @@ class Mechanism(ABC):
             delta=self.delta,
             labels=checks.count(labels=labels),
             classes=tuple(str(name) for name in self.classes),
-            prior=tuple(float(p) for p in np.atleast_2d(known).mean(axis=0)),
+            prior=tuple(float(p) for p in rows.mean(axis=0)),
             prior_is_even=even,
-            prior_success=float(np.atleast_2d(known).max(axis=1).mean()),
-            guess_success=self.guess_success(prior),
+            prior_success=float(rows.max()),
+            guess_success=min(1.0, success * (1 + 1e-9)),
             mutual_information=self.mutual_information(prior),
             theorems=(self.theorem, "label-guessing"),
             leakcap_version=__version__,
@@ -140,7 +155,7 @@ class Mechanism(ABC):
         """Public figures of the mechanism beyond epsilon, for the certificate."""
         return ()
 
-    def _prior(self, prior: npt.ArrayLike | None) -> npt.NDArray[np.float64]:
+    def _prior(self, prior: npt.ArrayLike | None) -> Floats:
         return checked_prior(prior, self.n_classes)
 
     def __repr__(self) -> str:
@@ -148,7 +163,7 @@ class Mechanism(ABC):
         return f"{type(self).__name__}(epsilon={self.epsilon:g}, n_classes={self.n_classes}{more})"
 
 
-def checked_prior(prior: npt.ArrayLike | None, n_classes: int) -> npt.NDArray[np.float64]:
+def checked_prior(prior: npt.ArrayLike | None, n_classes: int) -> Floats:
     """Probabilities of the classes, `(C,)` or `(n, C)`; even if left out."""
     if prior is None:
         return np.full(n_classes, 1 / n_classes)

@@ -12,7 +12,7 @@ from leakcap import checks
 from leakcap.errors import InputError
 from leakcap.labels import guessing, information
 from leakcap.labels.chances import ONE, Chances, below, count_up
-from leakcap.labels.mechanism import Mechanism
+from leakcap.labels.mechanism import Floats, Mechanism
 from leakcap.proofs import proves
 
 __all__ = ["SubsetSelection", "best_size"]
@@ -93,13 +93,11 @@ class SubsetSelection(Mechanism):
         score *= np.float32(self.epsilon)
         return score
 
-    def mutual_information(self, prior: npt.ArrayLike | None = None) -> float:
-        rows = np.atleast_2d(self._prior(prior))
-        return float(np.mean([information.of_subsets(row, *self._weights) for row in rows]))
+    def _information(self, prior: Floats) -> Floats:
+        return np.array([information.of_subsets(row, *self._weights) for row in prior])
 
-    def guess_success(self, prior: npt.ArrayLike | None = None) -> float:
-        rows = np.atleast_2d(self._prior(prior))
-        return float(np.mean([guessing.of_subsets(row, *self._weights) for row in rows]))
+    def _guesses(self, prior: Floats) -> Floats:
+        return np.array([guessing.of_subsets(row, *self._weights) for row in prior])
 
     @property
     def _weights(self) -> tuple[int, float, float]:

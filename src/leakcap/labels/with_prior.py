@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import xlogy
 
 from leakcap.errors import InputError
-from leakcap.labels import guessing, information
 from leakcap.labels.chances import below
 from leakcap.labels.krr import response
-from leakcap.labels.mechanism import Mechanism, checked_prior
+from leakcap.labels.mechanism import Floats, Mechanism, checked_prior
 from leakcap.proofs import proves
 
 __all__ = ["RRWithPrior"]
@@ -74,29 +74,31 @@ class RRWithPrior(Mechanism):
         score[np.arange(len(codes)), codes] = self.epsilon
         return score
 
-    def mutual_information(self, prior: npt.ArrayLike | None = None) -> float:
-        return self._mean_over_rows(prior, information.of_channel)
+    def _information(self, prior: Floats) -> Floats:
+        prior, likely, k, kept, other = self._by_rows(prior)
+        mass = np.where(likely, prior, 0).sum(axis=1, keepdims=True)
+        seen = np.where(likely, other * mass + (kept - other) * prior + (1 - mass) / k, 0)
+        told = mass[:, 0] * (xlogy(kept, kept) + xlogy((k - 1) * other, other))[:, 0]  # minus entropies given the label
+        told -= (1 - mass[:, 0]) * np.log(k[:, 0])
+        return np.asarray(np.maximum(told - xlogy(seen, seen).sum(axis=1), 0))
 
-    def guess_success(self, prior: npt.ArrayLike | None = None) -> float:
-        return self._mean_over_rows(prior, guessing.of_channel)
+    def _guesses(self, prior: Floats) -> Floats:
+        prior, likely, k, kept, other = self._by_rows(prior)
+        inside = np.where(likely, prior, 0).max(axis=1, keepdims=True) * other
+        outside = np.where(likely, 0, prior).max(axis=1, keepdims=True) / k
+        best = np.maximum(prior * kept, np.maximum(inside, outside))
+        return np.asarray(np.where(likely, best, 0).sum(axis=1))
 
-    def _mean_over_rows(self, prior: npt.ArrayLike | None, measure: Any) -> float:
-        known = np.broadcast_to(self._prior(prior), np.atleast_2d(self.prior).shape)
-        return float(np.mean([measure(known[row], self._channel(row)) for row in range(len(known))]))
+    def _by_rows(self, prior: Floats) -> tuple[Floats, npt.NDArray[np.bool_], Floats, Floats, Floats]:
+        """Prior, which classes are likely, their number, and probabilities of the label and of any other likely one."""
+        known = np.broadcast_to(prior, np.broadcast_shapes(prior.shape, self._rank.shape))
+        sizes, place = np.unique(self.sizes, return_inverse=True)
+        laws = np.array([response(self._working_epsilon, int(k)).probabilities for k in sizes])[place]
+        k = self.sizes[:, None].astype(np.float64)
+        return known, self._rank < self.sizes[:, None], k, laws[:, :1], laws[:, 1:] / np.maximum(k - 1, 1)
 
-    def _prior(self, prior: npt.ArrayLike | None) -> npt.NDArray[np.float64]:
+    def _prior(self, prior: npt.ArrayLike | None) -> Floats:
         return self.prior if prior is None else checked_prior(prior, self.n_classes)
-
-    def _channel(self, row: int) -> npt.NDArray[np.float64]:
-        """Probability of every observation (column) under every class (row)."""
-        k = int(self.sizes[row])
-        kept, replaced = response(self._working_epsilon, k).probabilities
-        likely = self._order[row, :k]
-        channel = np.zeros((self.n_classes, self.n_classes))
-        channel[:, likely] = 1 / k
-        channel[np.ix_(likely, likely)] = replaced / max(k - 1, 1)
-        channel[likely, likely] = kept
-        return channel
 
     def _rows(self, labels: int) -> npt.NDArray[np.int64]:
         rows = np.atleast_2d(self.prior).shape[0]
