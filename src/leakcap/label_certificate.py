@@ -63,6 +63,12 @@ class LabelCertificate:
     def is_guarantee(self) -> bool:
         return True
 
+    @property
+    def loss(self) -> str:
+        """Epsilon, and delta if there is one, in words; rounded up."""
+        shown = f"epsilon = {_shown_up(self.epsilon)}"
+        return shown + (f", delta = {_shown_up(self.delta)}" if self.delta else "")
+
     @proves("label-guessing")
     def posterior(self, prior: float) -> float:
         """Highest success at any question about one label whose best guess is right with this chance beforehand.
@@ -77,8 +83,10 @@ class LabelCertificate:
         p = checks.probability(prior=prior)
         if p in (0.0, 1.0):
             return p
-        sure = 1 / (1 + (1 - p) / p * math.exp(-self.epsilon))
-        return min(1.0, sure * (1 + 2.0**-48) + self.delta)
+        if self.epsilon > 700:
+            return 1.0
+        odds = p / (1 - p) * math.exp(self.epsilon)
+        return min(1.0, max(p, odds / (1 + odds) * (1 + 2.0**-48) + self.delta)) if math.isfinite(odds) else 1.0
 
     def to_json(self) -> str:
         """The whole record, in a stable order."""
@@ -123,8 +131,7 @@ def _lines(cert: LabelCertificate) -> Iterator[str]:
         yield _row(f"  any question about it, {100 * prior:g} % before", _floor(prior), percent(cert.posterior(prior)))
     nats = rounded_up(cert.mutual_information, 4)
     yield _row("  information about one label, in nats", "0", f"{nats:.4f}")
-    loss = f"epsilon = {cert.epsilon:g}" + (f", delta = {cert.delta:g}" if cert.delta else "")
-    yield f"  Differential privacy of each label: {loss}"
+    yield f"  Differential privacy of each label: {cert.loss}"
     yield ""
     yield from section("How the labels were privatised", _method(cert))
     yield from listed("Not promised", cert.not_promised)
@@ -141,6 +148,12 @@ def _method(cert: LabelCertificate) -> str:
     )
 
 
+def _shown_up(figure: float) -> str:
+    """Six digits, never below the figure."""
+    shown = f"{figure:.6g}"
+    return shown if float(shown) >= figure else f"{figure + 10.0 ** (math.floor(math.log10(figure)) - 5):.6g}"
+
+
 def _row(what: str, before: str, after: str) -> str:
     return f"{what:<52}{before:>14}{after:>20}"
 
@@ -153,7 +166,7 @@ def _is_plausible(cert: LabelCertificate) -> bool:
     """Whether every entry is of its kind and in its range. It says nothing about who wrote the text."""
 
     def number(low: float, high: float, *values: Any) -> bool:
-        return all(type(x) in (int, float) and math.isfinite(x) and low <= x <= high for x in values)
+        return all(type(x) in (int, float) and low <= x <= high and x < 1e300 for x in values)
 
     def words(*values: Any) -> bool:
         return all(isinstance(x, str) for x in values)
@@ -165,8 +178,13 @@ def _is_plausible(cert: LabelCertificate) -> bool:
         and type(cert.labels) is int
         and cert.labels >= 1
         and len(cert.prior) == len(cert.classes) >= 2
+        and abs(math.fsum(cert.prior) - 1) < 1e-6
+        and max(cert.prior) - 1e-9 <= cert.prior_success <= cert.guess_success
         and type(cert.prior_is_even) is bool
         and words(cert.mechanism, cert.leakcap_version, *cert.classes, *cert.theorems)
         and words(*cert.assumptions, *cert.not_promised)
-        and all(len(pair) == 2 and words(pair[0]) and number(-math.inf, math.inf, pair[1]) for pair in cert.settings)
+        and all(
+            isinstance(pair, tuple) and len(pair) == 2 and words(pair[0]) and number(-math.inf, math.inf, pair[1])
+            for pair in cert.settings
+        )
     )

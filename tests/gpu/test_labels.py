@@ -144,12 +144,62 @@ def test_wrong_input_is_told():
     X, y, _, _ = digits()
     with pytest.raises(InputError, match="differ in length"):
         lc.labels.PrivateLabels(TensorDataset(X), MECHANISMS[0], observed=[1, 2])
-    with pytest.raises(InputError, match="features only"):
+    with pytest.raises(InputError, match="two tensors"):
         lc.labels.PrivateLabels(TensorDataset(X), MECHANISMS[0])
     with pytest.raises(InputError, match="from 0 to 9"):
         lc.labels.PrivateLabels(TensorDataset(X, y + 5), MECHANISMS[0])
     with pytest.raises(InputError, match="same shape"):
         lc.labels.PosteriorLoss()(torch.zeros(3, 10), torch.zeros(3, 9))
+
+
+def test_features_cut_from_a_table_with_labels_do_not_carry_them_along():
+    table = torch.cat([torch.randn(50, 3), torch.arange(50)[:, None] % 10.0], dim=1)
+    private = lc.labels.PrivateLabels(TensorDataset(table[:, :3], table[:, 3]), lc.labels.KRR(1.0, 10))
+    kept = pickle.loads(pickle.dumps(private))
+    for features in (private[0][0], kept._features):
+        assert features.untyped_storage().nbytes() <= 50 * 3 * 4
+
+
+class Pictures(Files):
+    """As torchvision has it: labels in `targets`."""
+
+    @property
+    def targets(self):
+        return self.y.tolist()
+
+    def __getitem__(self, row):
+        assert row < 1, "labels are at hand: the pictures need not be loaded"
+        return super().__getitem__(row)
+
+
+class Alone(Files):
+    def __getitem__(self, row):
+        return self.X[row]
+
+
+def test_labels_are_taken_from_targets_and_never_saved():
+    X, y, _, _ = digits()
+    private = lc.labels.PrivateLabels(Pictures(X, y), lc.labels.KRR(30.0, 10))
+    assert torch.equal(private.scores.argmax(1), y)
+    with pytest.raises(InputError, match="observed"):
+        pickle.dumps(private)
+    for wrong in (Alone(X, y), [{"x": X[0], "label": 1}], TensorDataset(X, X, y)):
+        with pytest.raises(InputError):
+            lc.labels.PrivateLabels(wrong, lc.labels.KRR(30.0, 10))
+    with pytest.raises(InputError, match="alone"):
+        lc.labels.PrivateLabels(Files(X, y), lc.labels.KRR(30.0, 10), observed=y.numpy())
+
+
+def test_the_power_of_the_prior_counts():
+    scores = torch.tensor([[1.0, 0.0, 0.0]])
+    logits = torch.tensor([[0.0, 2.0, 0.0]])
+    loss = lc.labels.PosteriorLoss(prior_power=2.0).to("cpu")
+    expected = torch.softmax(scores + 2 * torch.log_softmax(logits, 1), 1)
+    assert torch.allclose(loss.posterior(logits, scores), expected)
+    value = -(expected * torch.log_softmax(logits, 1)).sum()
+    assert float(loss(logits, scores)) == pytest.approx(float(value))
+    with pytest.raises(InputError, match="same shape"):
+        loss.posterior(torch.zeros(1, 4), scores)
 
 
 def test_half_precision_logits_lose_nothing():

@@ -77,7 +77,7 @@ def test_labels_beyond_the_range_count_as_its_ends_and_wrong_ones_are_refused():
     mechanism = labels.RROnBins(40.0, low=-1, high=1)
     low, high = mechanism.privatize([-1e9, 1e9])
     assert low == mechanism.values[0] and high == mechanism.values[-1]
-    for wrong in ([np.nan], ["a"], [], [[1.0]]):
+    for wrong in ([np.nan], ["a"], [], [[1.0, 2.0]]):
         with pytest.raises(InputError):
             mechanism.privatize(wrong)
     for low, high in ((1, 1), (2, 1), (0, np.inf), ("a", 1)):

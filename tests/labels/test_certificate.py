@@ -102,6 +102,18 @@ def test_with_a_prior_by_rows_the_certificate_states_the_label_that_is_told_best
     assert mechanism.guess_success() == pytest.approx(np.mean(apart))
 
 
+def test_figures_in_words_are_never_below_the_truth():
+    assert labels.KRR(2.1000004, 2).certificate(labels=1).loss == "epsilon = 2.10001"
+    assert labels.KRR(2.1, 2).certificate(labels=1).loss == "epsilon = 2.1"
+    assert not labels.RRWithPrior(1.0, [0.9, 0.05, 0.05]).certificate(labels=1).prior_is_even
+    told = labels.KRR(1.0, 4).certificate(labels=1, prior=[0.7, 0.1, 0.1, 0.1])
+    assert "name one label (the stated prior)" in str(told) and "70.00 %" in str(told)
+    shown = f"{100 * told.guess_success:.2f}"
+    assert any(shown[:4] in line for line in str(told).splitlines() if "name one label" in line)
+    assert told.guess_success == pytest.approx(labels.KRR(1.0, 4).guess_success([0.7, 0.1, 0.1, 0.1]))
+    assert told.mutual_information == pytest.approx(labels.KRR(1.0, 4).mutual_information([0.7, 0.1, 0.1, 0.1]))
+
+
 def test_json_round_trip_and_nothing_else_is_taken():
     cert = labels.KRR(1.0, classes=["<=50K", ">50K"]).certificate(labels=7, prior=[0.8, 0.2])
     assert LabelCertificate.from_json(cert.to_json()) == cert
@@ -116,6 +128,10 @@ def test_json_round_trip_and_nothing_else_is_taken():
         {"guess_success": 1.5},
         {"classes": "ab"},
         {"settings": [["kept"]]},
+        {"settings": [1.0]},
+        {"epsilon": 10**400},
+        {"guess_success": 0.0},
+        {"prior": [0.9, 0.9]},
         {"more": 1},
     ):
         with pytest.raises(InputError):

@@ -66,6 +66,27 @@ def test_bounded_numbers_are_exactly_even(monkeypatch, n):
     assert (counts == kept // n).all()
 
 
+@pytest.mark.parametrize(("n", "words"), [(256, np.uint16), (257, np.uint32), (65_536, np.uint32), (65_537, np.uint64)])
+def test_wider_ranges_draw_wider_words(monkeypatch, n, words):
+    asked = []
+
+    def recording(dtype, size):
+        asked.append(dtype)
+        return np.full(size, np.iinfo(dtype).max // n * n - 1, dtype=dtype)  # the last number that is kept
+
+    monkeypatch.setattr(chances, "system_words", recording)
+    assert below(n, 3).tolist() == [n - 1] * 3
+    assert set(asked) == {words}
+
+
+def test_draws_in_blocks_are_all_there(monkeypatch):
+    monkeypatch.setattr(chances, "_AT_ONCE", 7)
+    drawn = Chances([ONE // 2, ONE // 2]).draw(1003)
+    assert drawn.shape == (1003,) and set(drawn.tolist()) == {0, 1}
+    assert 380 < drawn.sum() < 620 and drawn[-3:].max() <= 1
+    assert np.bincount(below(3, 1000)).min() > 250
+
+
 def test_numbers_of_the_incomplete_last_round_are_thrown_away(monkeypatch):
     limit = (1 << 16) // 3 * 3
     given = iter([np.array([limit, 5], dtype=np.uint16), np.array([7], dtype=np.uint16)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -63,6 +65,29 @@ def test_information_of_noised_entries_equals_the_sum_over_all_pairs(kind, prior
         rows = np.stack([np.outer(one, zero).ravel(), np.outer(zero, one).ravel()])
         np.testing.assert_allclose(mechanism.mutual_information(prior), brute_information(prior, rows), rtol=1e-5)
         np.testing.assert_allclose(mechanism.guess_success(prior), (prior[:, None] * rows).max(axis=0).sum(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 20.0, 45.0, 100.0, 1e4])
+@pytest.mark.parametrize("prior", [[0.5, 0.5], [0.9, 0.1], [1e-12, 1 - 1e-12]])
+def test_guesses_are_right_at_any_epsilon(epsilon, prior):
+    """Against exact sums over the four pairs of bits, in fractions."""
+    for mechanism in (labels.UnaryBits(epsilon, 2), labels.UnaryBits(epsilon, 2, optimised=True)):
+        zero, one = ([Fraction(w, 2**64) for w in law.weights] for law in (mechanism.zero, mechanism.one))
+        known = [Fraction(p) for p in prior]
+        exact = sum(max(known[0] * one[a] * zero[b], known[1] * zero[a] * one[b]) for a in (0, 1) for b in (0, 1))
+        found = mechanism.certificate(labels=1, prior=prior).guess_success
+        assert float(exact) <= found <= float(exact) * (1 + 1e-8) + 1e-12
+
+
+@pytest.mark.parametrize(
+    "mechanism", [labels.Gaussian(200.0, 3), labels.Laplace(100.0, 3), labels.SubsetSelection(0.5, 2000)]
+)
+def test_no_guess_is_worse_than_the_prior(mechanism):
+    assert max(1 / mechanism.n_classes, 0.0) < mechanism.guess_success() <= 1
+    if mechanism.n_classes == 3:
+        assert mechanism.guess_success() > 0.999
+    else:
+        assert mechanism.guess_success() < 2 / 2000
 
 
 def test_rows_of_priors_are_averaged():

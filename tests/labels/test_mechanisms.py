@@ -13,7 +13,8 @@ from scipy.stats import chisquare
 
 from leakcap import labels
 from leakcap.errors import InputError
-from leakcap.labels.gaussian import least_sigma
+from leakcap.labels import coordinates, gaussian, subset
+from leakcap.labels.gaussian import hockey_stick, least_sigma
 from leakcap.labels.krr import response
 
 from . import laws
@@ -79,6 +80,43 @@ def test_noised_entries_follow_the_law_written_out_and_a_planted_scale_does_not(
         assert low <= worst <= high
 
 
+@pytest.mark.parametrize(("n_classes", "size"), [(6, 3), (6, 4), (5, 4)])
+def test_larger_sets_are_uniform_too(n_classes, size):
+    mechanism = labels.SubsetSelection(1.0, n_classes, size=size)
+    assert agrees(mechanism, mechanism, n=60_000) > 1e-7
+    assert agrees(labels.SubsetSelection(1.2, n_classes, size=size), mechanism, n=60_000) < 1e-9
+
+
+def test_every_row_of_a_prior_has_its_own_law():
+    """Rows take turns; the observations of each follow the law of a mechanism with that row alone."""
+    rows = np.array([[0.5, 0.3, 0.15, 0.05], [0.05, 0.15, 0.3, 0.5], [0.01, 0.48, 0.01, 0.5]])
+    n = 60_000
+    mechanism = labels.RRWithPrior(1.5, np.tile(rows, (n, 1)))
+    for c in range(4):
+        seen = mechanism.privatize(np.full(3 * n, c)).reshape(n, 3)
+        for row in range(3):
+            law, outcomes = laws.channel(labels.RRWithPrior(1.5, rows[row]))
+            counted = np.bincount(seen[:, row], minlength=4)
+            assert counted[outcomes].sum() == n
+            if len(outcomes) > 1:
+                assert chisquare(counted[outcomes], law[c] * n).pvalue > 1e-7
+    few = labels.RRWithPrior(1.5, rows)
+    seen = np.array([outcomes[0] for outcomes in (laws.channel(labels.RRWithPrior(1.5, row))[1] for row in rows)])
+    alone = [labels.RRWithPrior(1.5, rows[i]).scores(seen[i : i + 1])[0] for i in range(3)]
+    np.testing.assert_allclose(few.scores(seen), alone)
+
+
+@pytest.mark.parametrize(
+    "made", [labels.UnaryBits(30.0, 4), labels.SubsetSelection(30.0, 4, size=2), labels.Laplace(60.0, 4)]
+)
+def test_blocks_hold_the_observations_of_their_own_labels(made, monkeypatch):
+    """At this epsilon the label can be read off every observation, whatever block it was drawn in."""
+    monkeypatch.setattr(coordinates, "_ENTRIES", 40)
+    monkeypatch.setattr(subset, "_ENTRIES", 40)
+    y = np.random.default_rng(0).integers(0, 4, 95)
+    assert (made.privatize(y)[np.arange(95), y] > 0.5).mean() > 0.99
+
+
 def test_entries_of_one_observation_are_independent_of_each_other():
     drawn = labels.UnaryBits(1.0, 3).privatize(np.zeros(300_000, dtype=int)).astype(float)
     assert np.abs(np.corrcoef(drawn.T) - np.eye(3)).max() < 0.01  # 5.5 standard errors
@@ -135,6 +173,12 @@ def test_no_observation_exceeds_epsilon_on_the_whole_grid(epsilon, n_classes):
         assert epsilon > 40 or exceeds(ratio, epsilon * (1 - 1e-6)), mechanism  # and none is wasted
 
 
+def test_small_epsilons_are_kept_to_the_last_digit():
+    for epsilon in np.exp(np.random.default_rng(5).uniform(np.log(1e-6), np.log(1e-3), 60)).tolist():
+        for kind in (labels.KRR, labels.UnaryBits, labels.Laplace):
+            assert not exceeds(worst_ratio(kind(epsilon, 3)), epsilon), (kind, epsilon)
+
+
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_no_observation_of_a_prior_response_exceeds_epsilon(epsilon):
     priors = np.random.default_rng(3).dirichlet(np.full(6, 0.4), 50)
@@ -162,6 +206,18 @@ def test_gaussian_noise_keeps_delta_and_wastes_none(epsilon, delta):
     mechanism = labels.Gaussian(epsilon, 3, delta=delta)
     found = hockey_stick_in_long_numbers(mechanism.zero.weights, mechanism.one.weights, epsilon)
     assert 0.98 * delta < found <= delta
+    zero, one = mechanism.zero.probabilities, mechanism.one.probabilities
+    assert hockey_stick(zero, one, epsilon) == pytest.approx(found, rel=1e-6, abs=2e-14)
+    assert hockey_stick(zero, one, 0.9 * epsilon) > 1.2 * found  # a region that ignored epsilon would be noticed
+
+
+def test_noise_that_is_too_small_for_its_delta_is_enlarged(monkeypatch):
+    """Planted: a calibration that is a ten-thousandth off is mended by the sum over the grid."""
+    honest = labels.Gaussian(1.0, 3)
+    monkeypatch.setattr(gaussian, "least_sigma", lambda epsilon, delta: least_sigma(epsilon, delta) * (1 - 1e-4))
+    mended = labels.Gaussian(1.0, 3)
+    assert hockey_stick_in_long_numbers(mended.zero.weights, mended.one.weights, 1.0) <= mended.delta
+    assert mended.sigma == pytest.approx(honest.sigma, rel=3e-4)
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 1e6])
@@ -270,11 +326,39 @@ def test_fewer_than_two_classes_are_refused(more):
         ([[0, 1], [1, 2]], "one column"),
         (1, "one column"),
         (np.array([{}], dtype=object), "whole numbers"),
+        (np.array([10**400, 1], dtype=object), "whole numbers"),
+        (np.ma.array([0, 1], mask=[True, False]), "missing"),
+        ([[0], [0, 1]], "one column"),
     ],
 )
 def test_wrong_labels_are_refused_and_not_quoted(y, words):
     with pytest.raises(InputError, match=words):
         labels.KRR(**GOOD).privatize(y)
+
+
+def test_errors_keep_no_label_behind_them():
+    with pytest.raises(InputError) as caught:
+        labels.KRR(1.0, 3).privatize(np.array([b"a secret", 1], dtype=object))
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("names", [[1, "a"], [2**53 + 1, 0.5], ["a\0", "b"], [True, "x"]])
+def test_names_of_several_types_come_back_as_they_are(names):
+    mechanism = labels.KRR(40.0, classes=names)
+    seen = mechanism.privatize(np.array([*names, names[0]], dtype=object))
+    assert seen.tolist() == [*names, names[0]]
+    assert mechanism.scores(seen).argmax(axis=1).tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("names", ["yes", {"a", "b"}, [["a"], ["b"]], [("a",), ("b",)]])
+def test_classes_without_an_order_or_a_name_are_refused(names):
+    with pytest.raises(InputError, match="classes="):
+        labels.KRR(1.0, classes=names)
+
+
+def test_epsilon_is_read_only():
+    with pytest.raises(AttributeError):
+        labels.KRR(1.0, 3).epsilon = 0.1
 
 
 def test_names_stand_for_classes():
@@ -307,6 +391,7 @@ def test_labels_of_every_usual_type_are_taken():
         (labels.UnaryBits(1.0, 3), [[0, 1]]),
         (labels.UnaryBits(1.0, 3), [0, 1, 2]),
         (labels.Laplace(1.0, 3), [[0, 1, np.nan]]),
+        (labels.UnaryBits(1.0, 3), [[0.5, 0, 1]]),
         (labels.SubsetSelection(1.0, 4, size=2), [[1, 1, 1, 0]]),
         (labels.SubsetSelection(1.0, 4, size=2), [[2, 0, 0, 0]]),
         (labels.KRR(1.0, 3), [3]),

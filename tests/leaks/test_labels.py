@@ -64,7 +64,7 @@ def word_for(law: Chances, outcomes: npt.ArrayLike) -> Words:
 def krr_words(made: Any, y: Labels, agreed: npt.NDArray[Any]) -> Iterator[Words]:
     moved = agreed != y
     yield word_for(made.chances, moved.astype(int))
-    yield ((agreed - y - 1) % made.n_classes)[moved]
+    yield np.where(moved, (agreed - y - 1) % made.n_classes, 0)
 
 
 def entry_words(made: Any, y: Labels, agreed: npt.NDArray[Any]) -> Iterator[Words]:
@@ -76,11 +76,12 @@ def subset_words(made: Any, y: Labels, agreed: npt.NDArray[Any]) -> Iterator[Wor
     last = made.n_classes - 1
     inside = agreed[np.arange(len(y)), y]
     yield word_for(made.chances, (~inside).astype(int))
-    for mask, others in ((inside, made.size - 1), (~inside, made.size)):
-        drawn = np.zeros((mask.sum(), others), dtype=np.int64)
-        for row, (label, marks) in enumerate(zip(y[mask], agreed[mask], strict=True)):
+    for mask, others in ((~inside, made.size), (inside, made.size - 1)):
+        drawn = np.tile(np.arange(last - others, last), (len(y), 1))  # where the set does not leave, any will do
+        for row in np.flatnonzero(mask):
             # The last class stands in for the label among the others.
-            wanted = {int(label) if one == last else int(one) for one in np.nonzero(marks)[0] if one != label}
+            label = y[row]
+            wanted = {int(label) if one == last else int(one) for one in np.nonzero(agreed[row])[0] if one != label}
             early = iter(sorted(one for one in wanted if one < last - others))
             drawn[row] = [new if new in wanted else next(early) for new in range(last - others, last)]
         yield from drawn.T
@@ -361,6 +362,43 @@ def test_the_words_drawn_do_not_depend_on_the_labels(name: str, monkeypatch: Any
     calls = [asked_for(made, y, monkeypatch) for y in LABELS]
     assert calls[0] == calls[1] == calls[2]
     assert sum(size for _, size in calls[0]) >= 2000
+
+
+def patterns(made: Mechanism, monkeypatch: Any) -> set[tuple[tuple[str, int], ...]]:
+    """The requests of 300 calls for one label, each with other words; those that settle rare draws left out."""
+    rng, calls = np.random.default_rng(11), list[tuple[str, int]]()
+
+    def recording(dtype: Any, size: int) -> Words:
+        if np.dtype(dtype) != np.uint64:
+            calls.append((np.dtype(dtype).name, size))
+        return np.frombuffer(rng.bytes(size * np.dtype(dtype).itemsize), dtype=dtype)
+
+    monkeypatch.setattr(chances, "system_words", recording)
+    found = set()
+    for _ in range(300):
+        calls.clear()
+        made.privatize([1])
+        found.add(tuple(calls))
+    return found
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_the_words_drawn_do_not_depend_on_what_leaves(name: str, monkeypatch: Any) -> None:
+    """Whoever times a call must not learn whether the label was kept."""
+    made = MADE[name]()
+    if "rows" not in name:  # that one has a prior for many labels
+        assert len(patterns(made, monkeypatch)) == 1
+
+
+def test_a_mechanism_that_spares_kept_labels_would_be_caught(monkeypatch: Any) -> None:
+    class Sparing(KRR):
+        def _observe(self, codes: Labels) -> npt.NDArray[Any]:
+            moved = np.flatnonzero(self.chances.draw(len(codes)))
+            found = codes.copy()
+            found[moved] = (codes[moved] + 1 + chances.below(self.n_classes - 1, len(moved))) % self.n_classes
+            return found
+
+    assert len(patterns(Sparing(1.0, 5), monkeypatch)) == 2
 
 
 def test_a_mechanism_that_draws_by_label_would_be_caught(monkeypatch: Any) -> None:

@@ -256,7 +256,7 @@ class _Arrow(LabelColumn):
         if self._is_text:
             return _numbers_in(self._column.fill_null("").to_pandas())
         self._typed([])
-        found = self._column.cast("float64").to_numpy(zero_copy_only=False)
+        found = self._column.cast("float64", safe=False).to_numpy(zero_copy_only=False)
         return found, np.isnan(found)
 
     def written(self, cells: Mapping[str, Any]) -> bytes:
@@ -265,6 +265,8 @@ class _Arrow(LabelColumn):
         place = self.table.schema.names.index(self.name)
         # Notes in the file may tell about the labels: pandas writes how many categories there are, for instance.
         whole = self.table.replace_schema_metadata(None).remove_column(place)
+        if whole.num_columns:
+            whole = whole.cast(pyarrow.schema([field.remove_metadata() for field in whole.schema]))
         for further, (name, one) in enumerate(cells.items()):
             cell = one if isinstance(one, pyarrow.Array) else pyarrow.array(one)
             whole = whole.add_column(place + further, pyarrow.field(name, cell.type), cell)

@@ -87,8 +87,7 @@ def _tell(
     runs: int,
 ) -> None:
     terminal.heading(order.title or f"Private labels: {order.column}")
-    loss = f"epsilon = {certificate.epsilon:g}" + (f", delta = {certificate.delta:g}" if certificate.delta else "")
-    terminal.say(plain(f"{certificate.labels:,} labels by {certificate.mechanism}: {loss} for each."))
+    terminal.say(plain(f"{certificate.labels:,} labels by {certificate.mechanism}: {certificate.loss} for each."))
     terminal.heading("What the best attacker can learn about one of them")
     terminal.table(
         ("", "before", "after, at most"),

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from leakcap import checks
 from leakcap.errors import InputError
-from leakcap.labels.classes import Classes
+from leakcap.labels.classes import Classes, column
 from leakcap.labels.krr import KRR
 from leakcap.labels.mechanism import checked_prior
 
@@ -17,6 +17,7 @@ __all__ = ["RROnBins"]
 
 POINTS = 256  # grid of label values that the bins are chosen on
 MOST_BINS = 64
+MOST_PARTS = 1_000
 
 
 class RROnBins(KRR):
@@ -40,11 +41,15 @@ class RROnBins(KRR):
         if not start < end:
             raise InputError("low must lie below high: they are the range of the labels, and public")
         share = checked_prior(prior, POINTS if prior is None else len(np.atleast_1d(np.asarray(prior))))
-        if share.ndim != 1 or len(share) < 2:
-            raise InputError("the prior must be one row of at least two probabilities, for equal parts of the range")
+        if share.ndim != 1 or not 2 <= len(share) <= MOST_PARTS:
+            raise InputError(
+                f"the prior must be one row of 2 to {MOST_PARTS:,} probabilities, for equal parts of the range"
+            )
         edges = np.linspace(start, end, len(share) + 1)
         middle = (edges[1:] + edges[:-1]) / 2
         cuts, values = best_bins(middle, share, checks.positive(epsilon=epsilon))
+        if len(np.unique(values)) < len(values):
+            raise InputError("prior and range leave labels of one value only: there is nothing to protect, or to learn")
         super().__init__(epsilon, n_classes=len(values))
         self.edges, self.values = edges[cuts], values
         mass = np.add.reduceat(share, cuts[:-1])
@@ -74,9 +79,9 @@ class _Bins(Classes):
         self._edges, self._values = edges, values
 
     def codes(self, y: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        given = np.asarray(y)
-        if given.ndim != 1 or len(given) == 0 or given.dtype.kind not in "biuf":
-            raise InputError("labels must be one column of numbers with at least one entry")
+        given = column(y)
+        if given.dtype.kind not in "biuf":
+            raise InputError("labels must be one column of numbers, none of them missing")
         if np.isnan(given).any():
             raise InputError("some labels are missing: drop those rows if it is public which they are")
         return np.searchsorted(self._edges[1:-1], given, side="right")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from leakcap import checks
 from leakcap.errors import InputError
 
-__all__ = ["Classes"]
+__all__ = ["Classes", "column"]
 
 _MISSING = (
     "some labels are missing: drop those rows if it is public which they are, or make 'missing' a class of its own "
@@ -30,12 +30,16 @@ class Classes:
             self.count = checks.count(at_least=2, n_classes=n_classes)
             self.names: tuple[Any, ...] = tuple(range(self.count))
         else:
+            if isinstance(names, str | set | frozenset):
+                raise InputError("classes= must be a list of names, in the order of the columns to come")
             self.names = tuple(name.item() if isinstance(name, np.generic) else name for name in names)
             self.count = len(self.names)
             if n_classes is not None and n_classes != self.count:
                 raise InputError("n_classes and the number of names in classes= differ")
             if self.count < 2:
                 raise InputError("labels of one class hold nothing to protect: name at least two classes")
+            if any(not isinstance(name, Hashable) or isinstance(name, tuple) for name in self.names):
+                raise InputError("classes= must hold names or numbers")
             if len(set(self.names)) != self.count or any(_is_missing(name) for name in self.names):
                 raise InputError("classes= must hold different names, none of them missing")
         self.named = names is not None
@@ -43,11 +47,7 @@ class Classes:
 
     def codes(self, y: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Labels as places among the classes."""
-        given = np.asarray(y)
-        if given.ndim == 2 and given.shape[1] == 1:
-            given = given[:, 0]
-        if given.ndim != 1 or len(given) == 0:
-            raise InputError("labels must be one column with at least one entry")
+        given = column(y)
         return self._of_names(given) if self.named else self._of_numbers(given)
 
     def seen(self, observed: npt.ArrayLike) -> npt.NDArray[np.int64]:
@@ -58,7 +58,11 @@ class Classes:
         """Places as labels, in the smallest type that holds them."""
         if not self.named:
             return codes.astype(np.min_scalar_type(self.count - 1))
-        return np.asarray(self.names)[codes]
+        names = np.asarray(self.names)
+        if names.tolist() != list(self.names):  # names of several types would become one
+            names = np.empty(self.count, dtype=object)
+            names[:] = self.names
+        return names[codes]
 
     def _of_numbers(self, given: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         if given.dtype.kind == "O":
@@ -78,13 +82,32 @@ class Classes:
         return given.astype(np.int64)
 
     def _of_names(self, given: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        found = np.fromiter((self._place.get(one, -1) for one in given.tolist()), dtype=np.int64, count=len(given))
+        try:
+            places = [self._place.get(one, -1) for one in given.tolist()]
+        except TypeError:
+            places = [-1] * len(given)  # something that has no name at all
+        found = np.array(places, dtype=np.int64)
         if (found < 0).any():
             strange = given[found < 0]
             if any(_is_missing(one) for one in strange.tolist()):
                 raise InputError(_MISSING)
             raise InputError("some labels are not among classes=[...]: name every class there may be, as in the data")
         return found
+
+
+def column(y: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Labels as one column, none of them hidden behind a mask."""
+    if np.ma.is_masked(y):
+        raise InputError(_MISSING)
+    try:
+        given = np.asarray(y)
+    except ValueError:
+        given = np.empty((0, 0))  # rows of different lengths
+    if given.ndim == 2 and given.shape[1] == 1:
+        given = given[:, 0]
+    if given.ndim != 1 or len(given) == 0:
+        raise InputError("labels must be one column with at least one entry")
+    return given
 
 
 def _plain(given: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -94,9 +117,12 @@ def _plain(given: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if any(isinstance(one, str) for one in given.tolist()):
         return given.astype(str)
     try:
-        return given.astype(np.float64)
-    except (TypeError, ValueError):
-        raise InputError("labels must be whole numbers, or names listed in classes=[...]") from None
+        found = given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        found = None
+    if found is None:  # raised outside of the handler: an error in hand would be kept, and it quotes the label
+        raise InputError("labels must be whole numbers, or names listed in classes=[...]")
+    return found
 
 
 def _is_missing(one: Any) -> bool:

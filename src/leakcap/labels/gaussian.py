@@ -35,7 +35,7 @@ class Gaussian(Coordinates):
     over the grid.
 
     >>> round(Gaussian(epsilon=1.0, n_classes=3, delta=1e-5).sigma, 3)
-    5.275
+    5.276
     """
 
     name = "gaussian"
@@ -53,15 +53,17 @@ class Gaussian(Coordinates):
         self.sigma = least_sigma(self.epsilon, self._delta)
         if not _SIGMAS[0] <= self.sigma <= _SIGMAS[1]:
             raise InputError(
-                f"epsilon and delta ask for noise of {self.sigma:.2g} standard deviations, which has no grid: choose "
-                "an epsilon from 0.001 to 1,000, or UnaryBits"
+                f"epsilon and delta ask for a standard deviation of {self.sigma:.2g}, which has no grid: choose an "
+                "epsilon from 0.001 to 1,000, a larger delta, or UnaryBits, which needs none"
             )
-        for _ in range(20):
+        for doubling in range(16):
             self._lay_grid()
             if hockey_stick(self.zero.probabilities, self.one.probabilities, self.epsilon) <= self._delta:
                 return
-            self.sigma *= 1 + 1e-6
-        raise NumericalError("no noise found for this epsilon and delta: ask for a larger delta, or use UnaryBits")
+            self.sigma *= 1 + 1e-6 * 2**doubling
+        raise NumericalError(
+            "no noise found for so small a delta: ask for a larger one, or use UnaryBits, which needs none"
+        )
 
     def _lay_grid(self) -> None:
         shift = math.ceil(_CELLS / self.sigma)  # cells from 0 to 1

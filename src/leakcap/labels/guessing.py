@@ -5,9 +5,11 @@ The attacker knows the prior, the mechanism, every other label and the observati
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
-from scipy.special import comb
+from scipy.special import gammaln
 
 from leakcap.proofs import proves
 
@@ -20,13 +22,16 @@ Floats = npt.NDArray[np.float64]
 def of_coordinates(prior: Floats, zero: Floats, one: Floats) -> float:
     """Of a one-hot vector whose entries are noised alone: the mean, over pure noise, of the largest `prior_c L_c`."""
     order = np.argsort(one / zero, kind="stable")
-    ratio, reached = (one / zero)[order], np.concatenate([[0.0], np.cumsum(zero[order])])
+    ratio = (one / zero)[order]
+    # Chances of a ratio at or above each: they may be tiny while the ratios are huge, so none is a difference from 1.
+    above = np.append(np.cumsum(zero[order][::-1])[::-1], 0.0)
     kinds, members = np.unique(prior[prior > 0], return_counts=True)
     levels = np.unique(np.outer(kinds, ratio))
-    below = np.ones(len(levels))  # probability that no class exceeds the level
-    for p, many in zip(kinds, members, strict=True):
-        below *= reached[np.searchsorted(p * ratio, levels, side="right")] ** many
-    return min(1.0, float(levels[0] + (np.diff(levels) * (1 - below[:-1])).sum()))
+    none = np.zeros(len(levels))  # log-probability that no class exceeds the level
+    with np.errstate(divide="ignore"):
+        for p, many in zip(kinds, members, strict=True):
+            none += many * np.log1p(-np.minimum(above[np.searchsorted(p * ratio, levels, side="right")], 1.0))
+    return min(1.0, _up(float(levels[0] + (np.diff(levels) * -np.expm1(none[:-1])).sum())))
 
 
 @proves("label-guessing")
@@ -34,5 +39,15 @@ def of_subsets(prior: Floats, size: int, inside: float, outside: float) -> float
     """Of a random set of classes: the likeliest class in it, or the likeliest of all if that is likelier still."""
     ranked, n = np.sort(prior)[::-1], len(prior)
     best = np.arange(n - size + 1)  # rank of the likeliest class that is in the set
-    chance = comb(n - best - 1, size - 1) / comb(n, size)
-    return min(1.0, float(chance @ np.maximum(inside * ranked[best], outside * ranked[0])))
+    chance = np.exp(_log_comb(n - best - 1, size - 1) - _log_comb(n, size))
+    return min(1.0, _up(float(chance @ np.maximum(inside * ranked[best], outside * ranked[0]))))
+
+
+def _log_comb(n: Any, k: int) -> Any:
+    """Logarithm of the number of subsets: the number itself overflows beyond a thousand classes."""
+    return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+
+
+def _up(success: float) -> float:
+    """Beyond the rounding of the sums."""
+    return success * (1 + 1e-11)

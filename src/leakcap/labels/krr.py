@@ -41,10 +41,11 @@ class KRR(Mechanism):
         self.chances = response(self._working_epsilon, self.n_classes)
 
     def _observe(self, codes: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        found = codes.copy()
-        (replaced,) = np.nonzero(self.chances.draw(len(codes)))
-        found[replaced] += 1 + below(self.n_classes - 1, len(replaced))
-        found[replaced] %= self.n_classes
+        # Every label draws its replacement, needed or not: the time of a call does not tell whether it was.
+        found = self.chances.draw(len(codes)).astype(np.int64)
+        found *= 1 + below(self.n_classes - 1, len(codes))
+        found += codes
+        found %= self.n_classes
         return self._classes.of(found)
 
     def scores(self, observed: npt.ArrayLike) -> npt.NDArray[np.float32]:

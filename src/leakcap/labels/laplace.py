@@ -34,10 +34,12 @@ class Laplace(Coordinates):
 
     def __init__(self, epsilon: float, n_classes: int | None = None, classes: Sequence[Any] | None = None) -> None:
         super().__init__(epsilon, n_classes, classes)
-        decay = np.exp(-self._working_epsilon / 2 / STEPS)  # of the two-sided geometric law, per cell
-        law = -np.expm1(-self._working_epsilon / 2 / STEPS) / (1 + decay) * decay ** np.arange(STEPS + 1)
+        x = self._working_epsilon / 2
+        decay = np.exp(-x / STEPS)  # of the two-sided geometric law, per cell
+        # Exponents are taken directly: powers of a rounded decay would be off by 256 roundings.
+        law = -np.expm1(-x / STEPS) / (1 + decay) * np.exp(-x * (np.arange(STEPS + 1) / STEPS))
         law[0] = 1 / (1 + decay)  # all that falls to 0 or below
-        law[-1] = decay**STEPS / (1 + decay)  # to 1 or above
+        law[-1] = np.exp(-x) / (1 + decay)  # to 1 or above
         self.zero = Chances.rounded(law.tolist())
         self.one = self.zero.mirrored()
         self.values = (np.arange(STEPS + 1) / STEPS).astype(np.float32)

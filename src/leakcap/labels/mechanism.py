@@ -38,12 +38,17 @@ class Mechanism(ABC):
     theorem = "label-mechanisms"
 
     def __init__(self, epsilon: float, n_classes: int | None = None, classes: Sequence[Any] | None = None) -> None:
-        self.epsilon = checks.positive(epsilon=epsilon)
-        if self.epsilon < SMALLEST_EPSILON:
+        self._epsilon = checks.positive(epsilon=epsilon)
+        if self._epsilon < SMALLEST_EPSILON:
             raise InputError(
                 f"epsilon must be at least {SMALLEST_EPSILON:g}: below that the labels say nothing; train without them"
             )
         self._classes = Classes(n_classes, classes)
+
+    @property
+    def epsilon(self) -> float:
+        """Differential privacy of each label."""
+        return self._epsilon
 
     @property
     def n_classes(self) -> int:
@@ -105,7 +110,8 @@ class Mechanism(ABC):
         """Probability of every class given what was observed, by Bayes' rule: `(n, n_classes)`.
 
         `log_prior` has one row for all or a row each, in logarithms (they need not be normalised): for instance what
-        a model predicts. One table of this size is made, in the precision of `log_prior` (float32 or float64).
+        a model predicts. The result has the precision of `log_prior` (float32 or float64); the scores are one more
+        table of that size, in float32.
 
         >>> import leakcap as lc
         >>> krr = lc.labels.KRR(epsilon=1.0, n_classes=3)
@@ -113,6 +119,8 @@ class Mechanism(ABC):
         array([[0.212, 0.212, 0.576]])
         """
         prior = np.asarray(log_prior)
+        if prior.dtype.kind not in "biuf":
+            raise InputError("log_prior must hold numbers: logarithms of probabilities")
         prior = prior if prior.dtype in (np.float32, np.float64) else prior.astype(np.float64)
         if prior.ndim not in (1, 2) or prior.shape[-1] != self.n_classes:
             raise InputError(f"log_prior needs {self.n_classes} columns, one for each class")
@@ -131,7 +139,6 @@ class Mechanism(ABC):
 
     def certificate(self, labels: int, prior: npt.ArrayLike | None = None) -> LabelCertificate:
         """What the best attacker can learn of one label when this many were privatised."""
-        even = prior is None
         rows = np.atleast_2d(self._prior(prior))
         success = float(self._guesses(rows).max())  # of the label that is told best
         return LabelCertificate(
@@ -143,9 +150,9 @@ class Mechanism(ABC):
             labels=checks.count(labels=labels),
             classes=tuple(str(name) for name in self.classes),
             prior=tuple(float(p) for p in rows.mean(axis=0)),
-            prior_is_even=even,
+            prior_is_even=bool((rows == rows.flat[0]).all()),
             prior_success=float(rows.max()),
-            guess_success=min(1.0, success * (1 + 1e-9)),
+            guess_success=max(float(rows.max()), min(1.0, success * (1 + 1e-9))),
             mutual_information=self.mutual_information(prior),
             theorems=(self.theorem, "label-guessing"),
             leakcap_version=__version__,
@@ -167,9 +174,12 @@ def checked_prior(prior: npt.ArrayLike | None, n_classes: int) -> Floats:
     """Probabilities of the classes, `(C,)` or `(n, C)`; even if left out."""
     if prior is None:
         return np.full(n_classes, 1 / n_classes)
-    found = np.asarray(prior, dtype=np.float64)
+    try:
+        found = np.asarray(prior, dtype=np.float64)
+    except (TypeError, ValueError):
+        found = np.empty(0)
     if found.ndim not in (1, 2) or found.shape[-1] != n_classes or found.size == 0:
         raise InputError(f"the prior needs {n_classes} probabilities (or rows of them), one for each class")
-    if not (found >= 0).all() or not np.allclose(found.sum(axis=-1), 1, atol=1e-6):
+    if not (found >= 0).all() or not (np.abs(found.sum(axis=-1) - 1) <= 1e-6).all():
         raise InputError("the prior must hold probabilities that sum to 1")
     return np.asarray(found / found.sum(axis=-1, keepdims=True))

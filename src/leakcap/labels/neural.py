@@ -36,9 +36,8 @@ class PrivateLabels:
 
     def __init__(self, dataset: Any, mechanism: Mechanism, observed: npt.ArrayLike | None = None) -> None:
         self.mechanism = mechanism
-        pairs = not _is_tensors(dataset) and len(dataset) > 0 and isinstance(dataset[0], tuple | list)
-        self._holds_labels = pairs and len(dataset[0]) > 1
-        self._features = dataset.tensors[0] if _is_tensors(dataset) else dataset
+        self._features = _features(dataset, alone=observed is not None)
+        self._holds_labels = observed is None and self._features is dataset
         self.observed = mechanism.privatize(_labels(dataset)) if observed is None else np.asarray(observed)
         if len(self.observed) != len(dataset):
             raise InputError("dataset and observed differ in length: one observation belongs to each row of features")
@@ -78,7 +77,9 @@ class PosteriorLoss:
     `loss(logits, scores)`: the prior is the network's own prediction. Its gradient is that of the likelihood of the
     observations, so that is the value it returns: minus `log sum_c p(observed | c) p(c | x)`, up to a constant. It
     can be watched on held-out observations, at no epsilon. `loss(logits, scores, prior_logits=...)`: the prior comes
-    from elsewhere, such as averaged weights or another view of the same picture; it gets no gradient.
+    from elsewhere, such as averaged weights or another view of the same picture; it gets no gradient, and the value is
+    the cross entropy. `prior_power` other than 1 raises the prior to that power: above 1, predictions count for more
+    than Bayes' rule says.
     """
 
     def __init__(self, prior_power: float = 1.0) -> None:
@@ -96,26 +97,48 @@ class PosteriorLoss:
         target = self.posterior(logits if prior_logits is None else prior_logits, scores)
         return -(target * predicted).sum(dim=1).mean()
 
+    def to(self, *_: Any, **__: Any) -> PosteriorLoss:
+        """The loss itself: it has no weights, and works where its input is."""
+        return self
+
     def posterior(self, prior_logits: Any, scores: Any) -> Any:
         """Probability of every class given what was observed; no gradient flows through it."""
         torch = _torch()
+        if prior_logits.shape != scores.shape:
+            raise InputError("prior_logits and scores must have the same shape: a row per label, a column per class")
         prior = torch.log_softmax(prior_logits.detach().float(), dim=1)
         return torch.softmax(scores.to(prior) + self.prior_power * prior, dim=1)
 
 
-def _labels(dataset: Any) -> npt.NDArray[Any]:
-    """The labels of a data set, without loading features where it can be avoided."""
+def _features(dataset: Any, alone: bool) -> Any:
+    """What items are taken from: the features alone, wherever they can be had without the labels."""
+    if len(dataset) == 0:
+        raise InputError("the data set is empty")
     if _is_tensors(dataset):
-        if len(dataset.tensors) < 2:
-            raise InputError("this data set has features only: give observed=, or a data set of pairs")
-        return np.asarray(dataset.tensors[-1])
+        if len(dataset.tensors) != 2 - alone:
+            raise InputError(
+                "with observed= the data set must hold one tensor, the features"
+                if alone
+                else "the data set must hold two tensors, features and labels; for features only, give observed="
+            )
+        kept = dataset.tensors[0]
+        # A view of a larger table would carry that table along, labels and all.
+        return kept if kept.untyped_storage().nbytes() == kept.numel() * kept.element_size() else kept.clone()
+    first = dataset[0]
+    if alone and isinstance(first, tuple | list) and len(first) != 1:
+        raise InputError("with observed= the data set must give features alone, not pairs")
+    if not alone and not (isinstance(first, tuple | list) and len(first) == 2):
+        raise InputError("the data set must give pairs (features, label)")
+    return dataset
+
+
+def _labels(dataset: Any) -> npt.NDArray[Any]:
+    """The labels of a data set of pairs, without loading features where it can be avoided."""
+    if _is_tensors(dataset):
+        return np.asarray(dataset.tensors[1])
     if hasattr(dataset, "targets"):
         return np.asarray(dataset.targets)
-    rows = (dataset[row] for row in range(len(dataset)))
-    try:
-        return np.asarray([label for _, label in rows])
-    except (TypeError, ValueError):
-        raise InputError("the data set must give pairs (features, label)") from None
+    return np.asarray([dataset[row][1] for row in range(len(dataset))])
 
 
 def _is_tensors(dataset: Any) -> bool:

@@ -65,8 +65,10 @@ class SubsetSelection(Mechanism):
         for start in range(0, len(codes), rows):
             block = codes[start : start + rows]
             outside = self.chances.draw(len(block)) == 1
-            found[start : start + rows][~outside] = self._sets(block[~outside], self.size - 1, True)
-            found[start : start + rows][outside] = self._sets(block[outside], self.size, False)
+            # Every label draws both sets: the time of a call does not tell which one left.
+            found[start : start + rows] = np.where(
+                outside[:, None], self._sets(block, self.size, False), self._sets(block, self.size - 1, True)
+            )
         return found
 
     def _sets(self, codes: npt.NDArray[np.int64], others: int, with_label: bool) -> npt.NDArray[np.bool_]:

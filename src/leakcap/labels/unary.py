@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from leakcap.errors import InputError
 from leakcap.labels.chances import ONE, Chances, count_up
 from leakcap.labels.coordinates import Coordinates
 from leakcap.proofs import proves
@@ -22,7 +23,8 @@ class UnaryBits(Coordinates):
 
     Guarantee: epsilon-DP for the label. At equal epsilon it tells more than `Laplace` under every prior, since a
     Laplace-noised bit is a post-processing of a flipped bit. With `optimised=True` a true bit is kept with
-    probability 1/2 and a false one set with `1/(1 + e^epsilon)`: better where classes are many and nothing is known.
+    probability 1/2 and a false one set with `1/(1 + e^epsilon)`: shares of rare classes are then estimated with less
+    variance, but an observation tells less about its label.
 
     >>> bits = UnaryBits(epsilon=2.0, n_classes=4).privatize([0, 3])
     >>> bits.shape, bits.dtype
@@ -52,7 +54,10 @@ class UnaryBits(Coordinates):
 
     def scores(self, observed: npt.ArrayLike) -> npt.NDArray[np.float32]:
         """`epsilon` where the bit is set."""
-        score = self._table(observed).astype(np.float32)
+        given = self._table(observed)
+        if not ((given == 0) | (given == 1)).all():
+            raise InputError("observed must hold bits, 0 or 1, as privatize() gives")
+        score = given.astype(np.float32)
         score *= np.float32(self.epsilon)
         return score
 

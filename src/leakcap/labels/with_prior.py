@@ -9,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import xlogy
 
+from leakcap import checks
 from leakcap.errors import InputError
+from leakcap.label_certificate import LabelCertificate
 from leakcap.labels.chances import below
 from leakcap.labels.krr import response
 from leakcap.labels.mechanism import Floats, Mechanism, checked_prior
@@ -68,7 +70,9 @@ class RRWithPrior(Mechanism):
         rows = self._rows(len(codes))
         sizes = self.sizes[rows]
         if (self._rank[rows, codes] >= sizes).any():
-            raise InputError("some observations lie outside the likely classes of their prior: they belong to another")
+            raise InputError(
+                "some observations lie outside the likely classes of their prior: they belong to another prior"
+            )
         outside = self.epsilon + np.log1p((sizes - 1) * np.exp(-self.epsilon)) - np.log(sizes)
         score = np.where(self._rank[rows] < sizes[:, None], 0.0, outside[:, None]).astype(np.float32)
         score[np.arange(len(codes)), codes] = self.epsilon
@@ -98,7 +102,19 @@ class RRWithPrior(Mechanism):
         return known, self._rank < self.sizes[:, None], k, laws[:, :1], laws[:, 1:] / np.maximum(k - 1, 1)
 
     def _prior(self, prior: npt.ArrayLike | None) -> Floats:
-        return self.prior if prior is None else checked_prior(prior, self.n_classes)
+        if prior is None:
+            return self.prior
+        known, rows = checked_prior(prior, self.n_classes), len(self._rank)
+        if known.ndim == 2 and rows not in (1, len(known)):
+            raise InputError(f"the mechanism has a prior of {rows} rows: give one row, or as many")
+        return known
+
+    def certificate(self, labels: int, prior: npt.ArrayLike | None = None) -> LabelCertificate:
+        self._rows(checks.count(labels=labels))
+        return super().certificate(labels, prior)
+
+    def _settings(self) -> tuple[tuple[str, float], ...]:
+        return (("likely_classes_on_average", float(self.sizes.mean())),)
 
     def _rows(self, labels: int) -> npt.NDArray[np.int64]:
         rows = np.atleast_2d(self.prior).shape[0]

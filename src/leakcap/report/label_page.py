@@ -82,7 +82,7 @@ def _headline(cert: LabelCertificate) -> str:
     )
     runs = int(dict(cert.settings).get("runs", 1))
     counted = f" All {runs} times that these labels were privatised are counted." if runs > 1 else ""
-    loss = f"Differential privacy of each label: {_loss(cert)}."
+    loss = f"Differential privacy of each label: {cert.loss}."
     return f"{words}{counted} {loss}".replace(" %", f"{UNBROKEN}%").replace(" = ", f"{UNBROKEN}={UNBROKEN}")
 
 
@@ -202,7 +202,7 @@ def _facts(cert: LabelCertificate) -> str:
     entries = {
         "Mechanism": text(cert.mechanism),
         "Settings": text(settings or "none beyond epsilon"),
-        "Differential privacy": text(f"{_loss(cert)}, for each label"),
+        "Differential privacy": text(f"{cert.loss}, for each label"),
         "Prior of the first line": "even" if cert.prior_is_even else text(shares),
         "Randomness": "whole-number chances out of 2<sup>64</sup>, drawn from the operating system",
         "Confidence": "certain: nothing was sampled to certify it",
@@ -218,10 +218,6 @@ def _list(entries: dict[str, str]) -> str:
 def _names(names: tuple[str, ...]) -> str:
     shown = ", ".join(f"<code>{shortened(name)}</code>" for name in names[:MOST])
     return shown + (f" and {len(names) - MOST:,} more" if len(names) > MOST else "")
-
-
-def _loss(cert: LabelCertificate) -> str:
-    return f"epsilon = {cert.epsilon:g}" + (f", delta = {cert.delta:g}" if cert.delta else "")
 
 
 def _before(share: float) -> str:
