@@ -7,7 +7,7 @@ import pytest
 from tests.docs.pages import ROOT, agree, blocks, faults, renewed
 
 PAGES = [ROOT / "README.md", ROOT / "docs" / "index.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
-FOREIGN = ("import diffprivlib", "from diffprivlib", "import opendp")
+FOREIGN = ("import diffprivlib", "from diffprivlib", "import opendp", "from torch")
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def test_the_page_runs_and_prints_what_it_shows(page, runs):
 
 def test_only_code_of_other_libraries_is_not_run():
     unrun = [block for page in PAGES for block in blocks(page.read_text()) if "not run here" in block.info]
-    assert len(unrun) <= 4
+    assert len(unrun) <= 5
     assert [block.info for block in unrun if not any(name in block.body for name in FOREIGN)] == []
 
 

@@ -17,6 +17,7 @@ from leakcap.labels.with_prior import RRWithPrior
 if TYPE_CHECKING:
     from leakcap.labels.classifier import Classifier
     from leakcap.labels.neural import PosteriorLoss, PrivateLabels
+    from leakcap.labels.stages import TwoStage
 
 __all__ = [
     "KRR",
@@ -29,13 +30,14 @@ __all__ = [
     "RROnBins",
     "RRWithPrior",
     "SubsetSelection",
+    "TwoStage",
     "UnaryBits",
     "auto",
     "project",
 ]
 
 # Loaded on first use: scikit-learn and torch are not needed to privatise labels.
-_HOMES = {"Classifier": "classifier", "PosteriorLoss": "neural", "PrivateLabels": "neural"}
+_HOMES = {"Classifier": "classifier", "PosteriorLoss": "neural", "PrivateLabels": "neural", "TwoStage": "stages"}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,217 @@
+"""A scikit-learn classifier that learns from privatised labels, and never sees the true ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import has_fit_parameter
+
+from leakcap import checks
+from leakcap.errors import InputError
+from leakcap.labels.mechanism import Mechanism
+from leakcap.labels.rounds import Learned, Recipe, learn
+
+__all__ = ["Classifier", "Learner"]
+
+Floats = npt.NDArray[np.float64]
+
+
+class Learner(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """What learns from a table of scores; subclasses say where the table comes from."""
+
+    base: Any
+    rounds: int
+    folds: int | str
+    holdout: float
+    retrain: str | None
+    grid: Mapping[str, Sequence[Any]] | None
+    random_state: Any
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Probability of every true class, in the order of `classes_`."""
+        if not hasattr(self, "learned_"):
+            raise NotFittedError(f"this {type(self).__name__} has learnt nothing yet: call fit_private(X, y) first")
+        return np.asarray(np.exp(self.learned_.log_proba(_table(X), len(self._order))[:, self._order]))
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The likeliest true class of every row."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    @property
+    def model_(self) -> Any:
+        """The base, as fitted last; its classes are places in the mechanism's list of classes."""
+        return self.learned_.model
+
+    @property
+    def n_features_in_(self) -> int:
+        return int(self.learned_.model.n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> npt.NDArray[Any]:
+        return np.asarray(self.learned_.model.feature_names_in_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "learned_")
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import get_tags
+
+        tags, base = super().__sklearn_tags__(), get_tags(self.base)
+        tags.input_tags.sparse, tags.input_tags.allow_nan = base.input_tags.sparse, base.input_tags.allow_nan
+        return tags
+
+    def _recipe(self) -> Recipe:
+        """Settings, checked before any label is touched."""
+        _check_base(self.base)
+        folds = None if self.folds == "auto" else checks.count(at_least=0, folds=self.folds)
+        if folds == 1:
+            raise InputError("folds must be 'auto', 0 (rows predicted by the model fitted to them), or at least 2")
+        if self.retrain is not None:
+            checks.choice(("consensus",), retrain=self.retrain)
+        holdout = checks.probability(holdout=self.holdout)
+        if holdout > 0.5:
+            raise InputError("holdout must be at most 0.5: the other rows are those the choice is made for")
+        return Recipe(checks.count(at_least=0, rounds=self.rounds), folds, holdout, self.retrain == "consensus")
+
+    def _learn(self, X: Any, scores: npt.NDArray[Any], classes: Sequence[Any], recipe: Recipe) -> None:
+        settings = list(ParameterGrid(dict(self.grid))) if self.grid else [{}]
+        bases = [clone(self.base).set_params(**one) for one in settings]
+        place, learned = learn(bases, X, scores, recipe, check_random_state(self.random_state))
+        self._set(learned, settings[place], classes)
+
+    def _set(self, learned: Learned, settings: dict[str, Any], classes: Sequence[Any]) -> None:
+        names = np.asarray(classes)
+        self._order = np.argsort(names, kind="stable")  # scikit-learn's scorers take columns to be sorted by name
+        self.classes_ = names[self._order]
+        self.learned_ = learned
+        self.best_params_ = settings
+
+
+class Classifier(Learner):
+    """Any scikit-learn classifier, learning from what a mechanism let through about the labels.
+
+    `fit(X, observed)` is for whoever holds the observations only: `observed` is what `mechanism.privatize(y)` gave,
+    and the mechanism is public. `fit_private(X, y)` is for whoever holds the labels: it privatises once and goes on
+    from there. Either way the base is refitted several times, each time to what its own predictions make of the
+    observations (see `leakcap.labels.soft`); observations held out decide about all choices below, at no epsilon.
+
+    Parameters:
+        base: a classifier with `predict_proba` whose `fit` takes `sample_weight`, or a pipeline that ends in one.
+        mechanism: what privatised the labels, such as `lc.labels.auto(epsilon=1.0, n_classes=10)`.
+        rounds: at most so many rounds of refitting after naive training.
+        folds: parts by which rows are predicted by models that did not see them; 0 for the model fitted to all of
+            them. "auto" takes 0 for a base that finds little to fit in shuffled observations (linear models), and 3
+            for others (forests, boosting): these would confirm the noise that they fitted.
+        holdout: share of the rows held out to choose; 0 to take all rounds as they come.
+        retrain: "consensus" also tries a last fit to the predicted classes of those rows whose observation agrees,
+            and keeps it where held-out observations get likelier.
+        grid: settings of the base to choose from, such as `{"C": [1, 0.1, 0.01]}`: noise calls for stronger ones.
+        random_state: of the split into held-out rows and folds. It has no part in privacy.
+
+    After a fit: `classes_` (sorted names), `model_`, `best_params_`, and `learned_` with the number of rounds and the
+    likelihoods they were chosen by; after `fit_private` also `observed_` and `certificate_`.
+
+    Guarantee: all of it is computed from features and observations. What the certificate of the mechanism says about
+    a label holds whatever is published of this object; the labels given to `fit_private` are not kept.
+
+    >>> import leakcap as lc
+    >>> from sklearn.datasets import make_blobs
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = make_blobs(1000, centers=3, random_state=0, cluster_std=0.5)
+    >>> model = lc.labels.Classifier(LogisticRegression(), lc.labels.auto(epsilon=2.0, n_classes=3))
+    >>> bool(model.fit_private(X, y).score(X, y) > 0.9), model.certificate_.epsilon
+    (True, 2.0)
+    """
+
+    def __init__(
+        self,
+        base: Any,
+        mechanism: Mechanism,
+        *,
+        rounds: int = 10,
+        folds: int | str = "auto",
+        holdout: float = 0.2,
+        retrain: str | None = None,
+        grid: Mapping[str, Sequence[Any]] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.base = base
+        self.mechanism = mechanism
+        self.rounds = rounds
+        self.folds = folds
+        self.holdout = holdout
+        self.retrain = retrain
+        self.grid = grid
+        self.random_state = random_state
+
+    def _recipe(self) -> Recipe:
+        if not isinstance(self.mechanism, Mechanism):
+            raise InputError("mechanism must be one of leakcap.labels, such as auto(epsilon=1.0, n_classes=2)")
+        return super()._recipe()
+
+    def fit(self, X: Any, observed: npt.ArrayLike) -> Classifier:
+        """Learn from observations: what `mechanism.privatize(y)` returned, never the labels themselves."""
+        recipe, table = self._recipe(), _table(X)
+        if observed is None:
+            raise InputError("fit requires y to be passed, but the target y is None: give what privatize() returned")
+        scores = self.mechanism.scores(observed)
+        _check_rows(table, len(scores))
+        for name in ("observed_", "certificate_"):  # of another fit
+            if hasattr(self, name):
+                delattr(self, name)
+        self._learn(table, scores, self.mechanism.classes, recipe)
+        return self
+
+    def fit_private(self, X: Any, y: npt.ArrayLike) -> Classifier:
+        """Privatise the labels once, keep what may be known of them, and learn from that.
+
+        Calling it again privatises again: epsilon adds up. To try other settings, call `fit(X, observed_)`.
+        """
+        self._recipe()
+        _check_rows(_table(X), len(np.asarray(y)))
+        observed = self.mechanism.privatize(y)
+        self.fit(X, observed)
+        self.observed_ = observed
+        self.certificate_ = self.mechanism.certificate(labels=len(observed))
+        return self
+
+
+def _table(X: Any) -> Any:
+    """Features as they are, or as an array; the base checks what is in them."""
+    if hasattr(X, "tocsr"):
+        return X.tocsr()  # rows are picked from it
+    return X if hasattr(X, "shape") else np.asarray(X)
+
+
+def _check_rows(X: Any, labels: int) -> None:
+    if len(X.shape) != 2:
+        raise InputError("X must be a table with one row for each label")
+    if X.shape[0] != labels:
+        raise InputError(f"X has {X.shape[0]} rows, but there are {labels} labels or observations: give one for each")
+    if labels < 2:
+        raise InputError("one sample is not enough to learn from: give more rows")
+
+
+def _check_base(base: Any) -> None:
+    last = base.steps[-1][1] if hasattr(base, "steps") else base
+    if isinstance(base, type) or not hasattr(base, "fit"):
+        raise InputError("base must be a scikit-learn classifier, such as LogisticRegression()")
+    if not hasattr(base, "predict_proba"):
+        raise InputError(
+            "base must predict probabilities (predict_proba), since observations are weighed against them: "
+            "use LogisticRegression() in place of a linear SVM or RidgeClassifier"
+        )
+    if not has_fit_parameter(last, "sample_weight"):
+        raise InputError(
+            "base must take sample_weight in fit, since a privatised label counts partly for several classes: use "
+            "HistGradientBoostingClassifier, RandomForestClassifier or LogisticRegression in place of nearest "
+            "neighbours; for networks there is leakcap.labels.PosteriorLoss"
+        )
