@@ -119,6 +119,7 @@ def test_the_check_sees_a_split_by_label(monkeypatch: pytest.MonkeyPatch) -> Non
         ({"epsilon": 0.0}, "epsilon"),
         ({"n_classes": None}, "classes"),
         ({"n_classes": 3}, "whole numbers"),
+        ({"grid": {"C": [1, 2]}, "share": 0.1}, "grid"),
     ],
 )
 def test_bad_settings_are_refused_before_a_label_is_drawn(
@@ -127,3 +128,9 @@ def test_bad_settings_are_refused_before_a_label_is_drawn(
     monkeypatch.setattr(lc.labels.Mechanism, "privatize", lambda *given: pytest.fail("labels were privatised"))
     with pytest.raises(InputError, match=says):
         TwoStage(**{"base": LINEAR, "epsilon": 1.0, "n_classes": 4, **settings}).fit_private(BLOBS, KINDS)
+
+
+def test_two_rows_are_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lc.labels.Mechanism, "privatize", lambda *given: pytest.fail("labels were privatised"))
+    with pytest.raises(InputError, match="one sample"):
+        TwoStage(LINEAR, 1.0, 4).fit_private(BLOBS[:2], KINDS[:2])

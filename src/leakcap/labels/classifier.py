@@ -16,7 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 from leakcap import checks
 from leakcap.errors import InputError
 from leakcap.labels.mechanism import Mechanism
-from leakcap.labels.rounds import Learned, Recipe, learn
+from leakcap.labels.rounds import HELD_OUT_AT_LEAST, Learned, Recipe, learn
 
 __all__ = ["Classifier", "Learner"]
 
@@ -68,7 +68,7 @@ class Learner(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse, tags.input_tags.allow_nan = base.input_tags.sparse, base.input_tags.allow_nan
         return tags
 
-    def _recipe(self) -> Recipe:
+    def _recipe(self, X: Any) -> Recipe:
         """Settings, checked before any label is touched."""
         _check_base(self.base)
         folds = None if self.folds == "auto" else checks.count(at_least=0, folds=self.folds)
@@ -79,12 +79,16 @@ class Learner(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         holdout = checks.probability(holdout=self.holdout)
         if holdout > 0.5:
             raise InputError("holdout must be at most 0.5: the other rows are those the choice is made for")
+        if self.grid and round(holdout * X.shape[0]) < HELD_OUT_AT_LEAST:
+            raise InputError(f"a grid is chosen from by {HELD_OUT_AT_LEAST} held-out rows or more: raise holdout")
         return Recipe(checks.count(at_least=0, rounds=self.rounds), folds, holdout, self.retrain == "consensus")
 
-    def _learn(self, X: Any, scores: npt.NDArray[Any], classes: Sequence[Any], recipe: Recipe) -> None:
+    def _learn(
+        self, X: Any, scores: npt.NDArray[Any], classes: Sequence[Any], recipe: Recipe, start: Floats | None = None
+    ) -> None:
         settings = list(ParameterGrid(dict(self.grid))) if self.grid else [{}]
         bases = [clone(self.base).set_params(**one) for one in settings]
-        place, learned = learn(bases, X, scores, recipe, check_random_state(self.random_state))
+        place, learned = learn(bases, X, scores, recipe, check_random_state(self.random_state), start)
         self._set(learned, settings[place], classes)
 
     def _set(self, learned: Learned, settings: dict[str, Any], classes: Sequence[Any]) -> None:
@@ -152,14 +156,15 @@ class Classifier(Learner):
         self.grid = grid
         self.random_state = random_state
 
-    def _recipe(self) -> Recipe:
+    def _recipe(self, X: Any) -> Recipe:
         if not isinstance(self.mechanism, Mechanism):
             raise InputError("mechanism must be one of leakcap.labels, such as auto(epsilon=1.0, n_classes=2)")
-        return super()._recipe()
+        return super()._recipe(X)
 
     def fit(self, X: Any, observed: npt.ArrayLike) -> Classifier:
         """Learn from observations: what `mechanism.privatize(y)` returned, never the labels themselves."""
-        recipe, table = self._recipe(), _table(X)
+        table = _table(X)
+        recipe = self._recipe(table)
         if observed is None:
             raise InputError("fit requires y to be passed, but the target y is None: give what privatize() returned")
         scores = self.mechanism.scores(observed)
@@ -175,8 +180,9 @@ class Classifier(Learner):
 
         Calling it again privatises again: epsilon adds up. To try other settings, call `fit(X, observed_)`.
         """
-        self._recipe()
-        _check_rows(_table(X), len(np.asarray(y)))
+        table = _table(X)
+        self._recipe(table)
+        _check_rows(table, len(np.asarray(y)))
         observed = self.mechanism.privatize(y)
         self.fit(X, observed)
         self.observed_ = observed

@@ -7,7 +7,7 @@ agreed rows does better. Then the same is done on all rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,14 +18,15 @@ from scipy.special import log_softmax
 from leakcap.labels import soft
 from leakcap.labels.soft import Floats, Undo
 
-__all__ = ["Learned", "Recipe", "learn"]
+__all__ = ["HELD_OUT_AT_LEAST", "Learned", "Recipe", "learn"]
 
 Rows = npt.NDArray[np.bool_]
 _STILL = 1e-3  # mean change of a probability that counts as none
 _FOUND_IN_NOISE = 0.015  # share of pure noise that a base may fit and still predict its own rows
-_HELD_OUT_AT_LEAST = 30
+HELD_OUT_AT_LEAST = 30  # rows; with fewer there is no choosing
 _FOLDS = 3
-_SURE = 2.0  # standard errors by which naive training must be better to be preferred
+_SPLITS = 3  # parts held out in turn, where settings are to be told apart
+_SURE = 2.0  # standard errors beyond which a difference is no chance
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ class _Chain:
     scores: Floats
     used: Rows
     fold: npt.NDArray[np.int64] | None = None  # where given, used rows are predicted by models that did not see them
+    start: Floats | None = None  # what is known of each row beforehand, in logarithms
     model: Any = None
     undo: Undo | None = None
 
@@ -73,9 +75,13 @@ class _Chain:
         return 0 if self.fold is None else int(self.fold.max()) + 1
 
     def naive(self) -> Floats:
-        """The first round. Weights average 1, so that the base is regularised as in naive training."""
-        weights = soft.informed(self.scores, soft.even(self.scores.shape[1]))
+        """The first round, from what is known already. Weights average 1: the base is regularised as if naively."""
+        known = soft.even(self.scores.shape[1]) if self.start is None else self.start
+        weights = soft.informed(self.scores, known)
         weights /= weights[self.used].sum(axis=1).mean()
+        if self.start is not None:
+            self.undo = None
+            return self._fit(weights)
         self.undo = Undo.of(self.scores[self.used], weights[self.used])
         return self.undo(self._fit(weights))
 
@@ -198,24 +204,36 @@ class _Trial:
         gap = self.trail[0].each - self.trail[-1].each
         return 0 if gap.sum() > _SURE * gap.std() * np.sqrt(len(gap)) else len(self.trail) - 1
 
+    @property
+    def best(self) -> _Round:
+        return self.trail[self.chosen]
+
 
 def learn(
-    bases: Sequence[Any], X: Any, scores: npt.NDArray[Any], recipe: Recipe, rng: np.random.RandomState
+    bases: Sequence[Any],
+    X: Any,
+    scores: npt.NDArray[Any],
+    recipe: Recipe,
+    rng: np.random.RandomState,
+    start: Floats | None = None,
 ) -> tuple[int, Learned]:
     """Which base the observations support best, and that base fitted to all of them."""
     table = np.asarray(scores, dtype=np.float64)
     everything = np.ones(len(table), dtype=bool)
     size = round(recipe.holdout * len(table))
-    held = np.zeros(len(table), dtype=bool)
-    held[rng.permutation(len(table))[:size]] = True
+    order = rng.permutation(len(table))
+    parts = [np.isin(order.argsort(), np.arange(k * size, (k + 1) * size) % len(table)) for k in range(_SPLITS)]
     fold = rng.permutation(len(table)) % (recipe.folds or _FOLDS)
-    if size < _HELD_OUT_AT_LEAST:
-        chain = _Chain(bases[0], X, table, everything, fold if recipe.folds else None)
+    if size < HELD_OUT_AT_LEAST:
+        chain = _Chain(bases[0], X, table, everything, fold if recipe.folds else None, start)
         return 0, _finished(chain, chain.naive(), recipe.rounds, recipe.consensus)
-    trials = [_Trial(_Chain(base, X, table, ~held), held) for base in bases]
-    for trial in trials:
-        trial.run(recipe, fold)
-    place = max(range(len(trials)), key=lambda k: trials[k].trail[trials[k].chosen].worth)
+    held = parts[0]
+    trials = [_tried(_Chain(base, X, table, ~held, None, start), held, recipe, fold) for base in bases]
+
+    def again(k: int, part: Rows) -> _Trial:
+        return _tried(_Chain(bases[k], X, table, ~part, None, start), part, recipe, fold)
+
+    place = _preferred(trials, again, parts[1:])
     chain, trail, chosen = trials[place].chain, trials[place].trail, trials[place].chosen
     worth = [one.worth for one in trail]
     best, power, consensus = trail[chosen], trail[chosen].power, False
@@ -233,6 +251,24 @@ def learn(
         learned = _finished(chain, best.ahead, recipe.rounds, consensus)
     held_out = tuple(float(nats) / size for nats in worth)
     return place, Learned(learned.model, learned.undo, power, chosen, folds, consensus, held_out, learned.fitted)
+
+
+def _tried(chain: _Chain, held: Rows, recipe: Recipe, fold: npt.NDArray[np.int64]) -> _Trial:
+    trial = _Trial(chain, held)
+    trial.run(recipe, fold)
+    return trial
+
+
+def _preferred(trials: list[_Trial], again: Callable[[int, Rows], _Trial], parts: list[Rows]) -> int:
+    """The base that is worth most; where the first two are near each other, other parts are held out to tell them."""
+    worth = [trial.best.worth for trial in trials]
+    ranked = sorted(range(len(trials)), key=lambda k: -worth[k])
+    if len(ranked) == 1:
+        return 0
+    gap = trials[ranked[0]].best.each - trials[ranked[1]].best.each
+    if gap.sum() > _SURE * gap.std() * np.sqrt(len(gap)):
+        return ranked[0]
+    return max(ranked[:2], key=lambda k: worth[k] + sum(again(k, part).best.worth for part in parts))
 
 
 def _finished(chain: _Chain, found: Floats, rounds: int, consensus: bool) -> Learned:

@@ -74,13 +74,16 @@ class TwoStage(Learner):
 
     def fit_private(self, X: Any, y: npt.ArrayLike) -> TwoStage:
         """Privatise both parts of the labels, each label once, and learn from all that was observed."""
-        recipe, table = self._recipe(), _table(X)
+        table = _table(X)
+        recipe = self._recipe(table)
         names = Classes(self.n_classes, self.classes)
         first, labels = self._first(names), np.asarray(y)
         _check_rows(table, len(labels))
         names.codes(labels)  # bad labels are refused before anything is drawn
         in_first = self._split(len(labels))
         one, two = np.flatnonzero(in_first), np.flatnonzero(~in_first)
+        _check_rows(one[:, None], len(one))  # what the first stage would refuse, before anything is drawn
+        self._recipe(one[:, None])
 
         seen = first.privatize(labels[one])
         start = Classifier(
@@ -98,7 +101,9 @@ class TwoStage(Learner):
 
         scores = np.empty((len(labels), names.count), dtype=np.float32)
         scores[one], scores[two] = first.scores(seen), second.scores(rest)
-        self._learn(table, scores, names.names, recipe)
+        known = np.full(scores.shape, -np.log(names.count))
+        known[two] = np.log(chances)
+        self._learn(table, scores, names.names, recipe, known)
         self.part_, self.observed_ = in_first, (seen, rest)
         even = np.full(names.count, 1 / names.count)
         self.certificate_ = _both(first.certificate(labels=len(one)), second.certificate(len(two), even))
