@@ -70,7 +70,7 @@ VARIANTS: tuple[tuple[float, dict[str, Any]], ...] = (
     (8.0, {}),
     (8.0, {"width": 1.5, "epochs": 9}),
     (8.0, {"strength": 0.6}),
-    (1.0, {"weight_decay": 1e-3}),
+    (1.0, {"weight_decay": 5e-4}),
     (2.0, {"prior": "teacher", "ema_decay": 0.98}),
 )
 
