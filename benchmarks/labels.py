@@ -1,7 +1,7 @@
 """Private labels: what classifiers learn from them, what privatising and the posterior cost, what mechanisms tell.
 
-`python -m benchmarks labels` takes half an hour to an hour on two cores, most of it for Diabetes; `--quick` leaves that out. Parts by
-name: `python -m benchmarks.labels logistic boosting costs information`.
+`python -m benchmarks labels` takes half an hour to an hour on two cores, most of it for Diabetes; `--quick` leaves that
+out. Parts by name: `python -m benchmarks.labels logistic boosting costs information`.
 """
 
 from __future__ import annotations
