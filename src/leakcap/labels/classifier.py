@@ -26,13 +26,24 @@ Floats = npt.NDArray[np.float64]
 class Learner(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """What learns from a table of scores; subclasses say where the table comes from."""
 
-    base: Any
-    rounds: int
-    folds: int | str
-    holdout: float
-    retrain: str | None
-    grid: Mapping[str, Sequence[Any]] | None
-    random_state: Any
+    def __init__(
+        self,
+        base: Any,
+        *,
+        rounds: int,
+        folds: int | str,
+        holdout: float,
+        retrain: str | None,
+        grid: Mapping[str, Sequence[Any]] | None,
+        random_state: Any,
+    ) -> None:
+        self.base = base
+        self.rounds = rounds
+        self.folds = folds
+        self.holdout = holdout
+        self.retrain = retrain
+        self.grid = grid
+        self.random_state = random_state
 
     def predict_proba(self, X: Any) -> Floats:
         """Probability of every true class, in the order of `classes_`."""
@@ -147,14 +158,10 @@ class Classifier(Learner):
         grid: Mapping[str, Sequence[Any]] | None = None,
         random_state: Any = None,
     ) -> None:
-        self.base = base
+        super().__init__(
+            base, rounds=rounds, folds=folds, holdout=holdout, retrain=retrain, grid=grid, random_state=random_state
+        )
         self.mechanism = mechanism
-        self.rounds = rounds
-        self.folds = folds
-        self.holdout = holdout
-        self.retrain = retrain
-        self.grid = grid
-        self.random_state = random_state
 
     def _recipe(self, X: Any) -> Recipe:
         if not isinstance(self.mechanism, Mechanism):

@@ -59,18 +59,14 @@ class TwoStage(Learner):
         grid: Mapping[str, Sequence[Any]] | None = None,
         random_state: Any = None,
     ) -> None:
-        self.base = base
+        super().__init__(
+            base, rounds=rounds, folds=folds, holdout=holdout, retrain=retrain, grid=grid, random_state=random_state
+        )
         self.epsilon = epsilon
         self.n_classes = n_classes
         self.classes = classes
         self.share = share
         self.first = first
-        self.rounds = rounds
-        self.folds = folds
-        self.holdout = holdout
-        self.retrain = retrain
-        self.grid = grid
-        self.random_state = random_state
 
     def fit_private(self, X: Any, y: npt.ArrayLike) -> TwoStage:
         """Privatise both parts of the labels, each label once, and learn from all that was observed."""
