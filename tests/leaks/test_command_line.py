@@ -597,9 +597,10 @@ FAILING: dict[str, tuple[list[str], int]] = {
 }
 
 
-def said(arguments: list[str], capfd: Any, caplog: Any) -> tuple[Any, str]:
-    """The exit code, and all words of a command that fails."""
+def heard_of(arguments: list[str], capfd: Any, caplog: Any) -> tuple[Any, str, str, str, list[str]]:
+    """The exit code of a command, both streams, its log and its warnings."""
     capfd.readouterr()
+    caplog.clear()
     code: Any = 0
     with caplog.at_level(logging.DEBUG), warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
@@ -608,7 +609,13 @@ def said(arguments: list[str], capfd: Any, caplog: Any) -> tuple[Any, str]:
         except SystemExit as end:
             code = end.code
     shown = capfd.readouterr()
-    return code, "\n".join([shown.out, shown.err, caplog.text, *(str(one.message) for one in heard)])
+    return code, shown.out, shown.err, caplog.text, [str(one.message) for one in heard]
+
+
+def said(arguments: list[str], capfd: Any, caplog: Any) -> tuple[Any, str]:
+    """The exit code, and all words of a command that fails."""
+    code, out, err, log, warned = heard_of(arguments, capfd, caplog)
+    return code, "\n".join([out, err, log, *warned])
 
 
 @pytest.mark.parametrize("name", FAILING)

@@ -24,13 +24,13 @@ import pytest
 from pyarrow import parquet
 
 from leakcap import labels as mechanisms
-from leakcap.cli import label_recipe, main
+from leakcap.cli import label_recipe
 from leakcap.cli import labels as command
 from leakcap.labels import chances
 from leakcap.labels.chances import Chances
 from leakcap.labels.krr import KRR, response
 from leakcap.labels.mechanism import Mechanism
-from tests.leaks.test_command_line import Seen, _contents, telling
+from tests.leaks.test_command_line import Seen, _contents, heard_of, said, telling
 
 Words = npt.NDArray[np.unsignedinteger[Any]]
 Labels = npt.NDArray[np.int64]
@@ -155,19 +155,7 @@ def table_of(y: Labels, form: str, in_bins: bool) -> str:
 
 
 def seen(arguments: list[str], capfd: Any, caplog: Any) -> Seen:
-    capfd.readouterr()
-    caplog.clear()
-    code: Any = 0
-    with caplog.at_level(logging.DEBUG), warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always")
-        try:
-            main(arguments)
-        except SystemExit as end:
-            code = end.code
-    shown = capfd.readouterr()
-    return Seen(
-        code, shown.out, shown.err, caplog.text, [str(one.message) for one in heard], _contents(Path("out")), []
-    )
+    return Seen(*heard_of(arguments, capfd, caplog), _contents(Path("out")), [])
 
 
 @pytest.fixture
@@ -415,11 +403,6 @@ def test_a_mechanism_that_draws_by_label_would_be_caught(monkeypatch: Any) -> No
 
 
 # Errors hold no data
-
-
-def said(arguments: list[str], capfd: Any, caplog: Any) -> tuple[Any, str]:
-    found = seen(arguments, capfd, caplog)
-    return found.code, f"{found.out}{found.err}{found.log}{found.warned}"
 
 
 FAILING = {
