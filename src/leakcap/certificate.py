@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy.typing as npt
 
 from leakcap import checks, convert
 from leakcap.errors import InputError
+from leakcap.json_record import entries, is_number, is_whole, is_words
 from leakcap.proofs import proves
 
 __all__ = ["KINDS", "CappedFigure", "Certificate"]
@@ -138,13 +140,7 @@ class Certificate:
     @classmethod
     def from_json(cls, text: str) -> Certificate:
         """A certificate from its JSON; anything missing or unknown raises."""
-        try:
-            given = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise InputError("this is no JSON text") from error
-        names = {field.name for field in fields(cls)}
-        if not isinstance(given, dict) or set(given) != names:
-            raise InputError("this JSON text is no leakcap certificate of this version")
+        given = entries(cls, text, "leakcap certificate")
         if given["kind"] not in KINDS or given["kind"] == "label_dp":  # those are LabelCertificates
             raise InputError("unknown kind of certificate")
         try:
@@ -185,16 +181,7 @@ def _like(asked: Any, found: npt.NDArray[np.float64]) -> Any:
 
 def _is_plausible(cert: Certificate) -> bool:
     """Whether every entry is of its kind and in its range. It says nothing about who wrote the text."""
-
-    def number(low: float, high: float, *values: Any) -> bool:
-        return all(type(x) in (int, float) and math.isfinite(x) and low <= x <= high for x in values)
-
-    def whole(*values: Any) -> bool:
-        return all(type(x) is int and x >= 0 for x in values)
-
-    def words(*values: Any) -> bool:
-        return all(isinstance(x, str) and len(x) > 1 for x in values)
-
+    number, whole, words = is_number, is_whole, partial(is_words, least=2)
     lists = cert.pool_public, cert.declared_public, cert.assumptions, cert.not_promised, cert.theorems
     figures = cert.membership_success, cert.name_a_member_success, cert.confidence, cert.gamma, cert.gamma_used
     return (

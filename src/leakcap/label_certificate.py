@@ -6,11 +6,11 @@ import json
 import math
 import textwrap
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import asdict, dataclass
 
 from leakcap import checks
 from leakcap.errors import InputError
+from leakcap.json_record import entries, is_number, is_words
 from leakcap.proofs import proves
 from leakcap.wording import WIDTH, heading, listed, percent, rounded_up, section
 
@@ -95,12 +95,7 @@ class LabelCertificate:
     @classmethod
     def from_json(cls, text: str) -> LabelCertificate:
         """A certificate from its JSON; anything missing or unknown raises."""
-        try:
-            given = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise InputError("this is no JSON text") from error
-        if not isinstance(given, dict) or set(given) != {field.name for field in fields(cls)}:
-            raise InputError("this JSON text is no certificate of labels of this version of leakcap")
+        given = entries(cls, text, "certificate of labels")
         for name in ("settings", "classes", "prior", "theorems", "assumptions", "not_promised"):
             if not isinstance(given[name], list):
                 raise InputError("this JSON text is no certificate of labels: a list in it has another form")
@@ -164,13 +159,7 @@ def _floor(share: float) -> str:
 
 def _is_plausible(cert: LabelCertificate) -> bool:
     """Whether every entry is of its kind and in its range. It says nothing about who wrote the text."""
-
-    def number(low: float, high: float, *values: Any) -> bool:
-        return all(type(x) in (int, float) and low <= x <= high and x < 1e300 for x in values)
-
-    def words(*values: Any) -> bool:
-        return all(isinstance(x, str) for x in values)
-
+    number, words = is_number, is_words
     return (
         cert.kind == "label_dp"
         and number(0, math.inf, cert.epsilon, cert.mutual_information)
