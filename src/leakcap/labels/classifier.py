@@ -58,7 +58,7 @@ class Learner(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     @property
     def model_(self) -> Any:
-        """The base, as fitted last; its classes are places in the mechanism's list of classes."""
+        """The base as fitted last; of two the one that counts more. Its classes are places in the mechanism's list."""
         return self.learned_.model
 
     @property
@@ -116,7 +116,9 @@ class Classifier(Learner):
     `fit(X, observed)` is for whoever holds the observations only: `observed` is what `mechanism.privatize(y)` gave,
     and the mechanism is public. `fit_private(X, y)` is for whoever holds the labels: it privatises once and goes on
     from there. Either way the base is refitted several times, each time to what its own predictions make of the
-    observations (see `leakcap.labels.soft`); observations held out decide about all choices below, at no epsilon.
+    observations (see `leakcap.labels.soft`). Observations held out decide about all choices below, at no epsilon, and
+    how much these refined predictions count beside those of naive training: where labels can hardly be told from the
+    features, naive training is as good, and the mixture keeps the better of both.
 
     Parameters:
         base: a classifier with `predict_proba` whose `fit` takes `sample_weight`, or a pipeline that ends in one.
@@ -125,14 +127,15 @@ class Classifier(Learner):
         folds: parts by which rows are predicted by models that did not see them; 0 for the model fitted to all of
             them. "auto" takes 0 for a base that finds little to fit in shuffled observations (linear models), and 3
             for others (forests, boosting): these would confirm the noise that they fitted.
-        holdout: share of the rows held out to choose; 0 to take all rounds as they come.
+        holdout: share of the rows held out at a time to choose; 0 to take all rounds as they come.
         retrain: "consensus" also tries a last fit to the predicted classes of those rows whose observation agrees,
             and keeps it where held-out observations get likelier.
         grid: settings of the base to choose from, such as `{"C": [1, 0.1, 0.01]}`: noise calls for stronger ones.
         random_state: of the split into held-out rows and folds. It has no part in privacy.
 
-    After a fit: `classes_` (sorted names), `model_`, `best_params_`, and `learned_` with the number of rounds and the
-    likelihoods they were chosen by; after `fit_private` also `observed_` and `certificate_`.
+    After a fit: `classes_` (sorted names), `model_` and its `best_params_`, and `learned_` with the models that are
+    mixed, their shares and the likelihoods they were chosen by; after `fit_private` also `observed_` and
+    `certificate_`.
 
     Guarantee: all of it is computed from features and observations. What the certificate of the mechanism says about
     a label holds whatever is published of this object; the labels given to `fit_private` are not kept.

@@ -1,32 +1,30 @@
 """Rounds of prediction and refitting on a table of scores, and what the observations themselves say about them.
 
-A part of the rows is held out. The likelihood of their observations, which needs no label, says when to stop, whether
-predictions are too sure, which settings of the base fit so much noise, and whether naive training or retraining on
-agreed rows does better. Then the same is done on all rows.
+Parts of the rows are held out in turn. The likelihood of their observations, which needs no label, says how far rounds
+should go, whether predictions are too sure, which settings of the base fit so much noise, and how much the refined
+predictions and those of naive training should count in the mixture of both. Then the same is done on all rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import log_softmax
+from scipy.special import log_softmax, logsumexp
 
 from leakcap.labels import soft
+from leakcap.labels.chain import Chain, Rows, Whole
 from leakcap.labels.soft import Floats, Undo
 
-__all__ = ["HELD_OUT_AT_LEAST", "Learned", "Recipe", "learn"]
+__all__ = ["HELD_OUT_AT_LEAST", "Learned", "Member", "Recipe", "learn"]
 
-Rows = npt.NDArray[np.bool_]
-_STILL = 1e-3  # mean change of a probability that counts as none
-_FOUND_IN_NOISE = 0.015  # share of pure noise that a base may fit and still predict its own rows
 HELD_OUT_AT_LEAST = 30  # rows; with fewer there is no choosing
 _FOLDS = 3
-_SPLITS = 3  # parts held out in turn, where settings are to be told apart
-_SURE = 2.0  # standard errors beyond which a difference is no chance
+_PARTS = 3  # held out in turn; one where folds already make every round cost four fits
+_ALONE = 0.95  # share in the mixture from which the other model is not worth its fit
 
 
 @dataclass(frozen=True)
@@ -38,175 +36,108 @@ class Recipe:
     holdout: float
     consensus: bool
 
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """What is made of the observations and judged: at first, after the rounds, and retrained on agreed rows."""
+        return ("naive", *(("refined",) if self.rounds else ()), *(("consensus",) if self.consensus else ()))
+
 
 @dataclass(frozen=True)
-class Learned:
-    """A fitted model, how to read its predictions, and how it was chosen."""
+class Member:
+    """A fitted model, how to read its predictions, and its share in the mixture."""
 
     model: Any
-    undo: Undo | None
-    power: float
-    rounds: int
-    folds: int
-    consensus: bool
-    held_out: tuple[float, ...] = ()  # mean log-likelihood of held-out observations after every round, naive first
-    fitted: tuple[float, ...] = ()  # the same of the observations fitted to, where the fit follows the likelihood
+    undo: Undo | None = None
+    power: float = 1.0
+    share: float = 1.0
 
     def log_proba(self, X: Any, n_classes: int) -> Floats:
         found = soft.predicted(self.model, X, n_classes)
         return _read(self.undo(found) if self.undo else found, self.power)
 
 
-@dataclass
-class _Chain:
-    """Predictions for all rows by a base fitted to the used ones, round after round."""
+@dataclass(frozen=True)
+class Learned:
+    """One or two fitted models whose predictions are mixed, and how they were chosen."""
 
-    base: Any
-    X: Any
-    scores: Floats
-    used: Rows
-    fold: npt.NDArray[np.int64] | None = None  # where given, used rows are predicted by models that did not see them
-    start: Floats | None = None  # what is known of each row beforehand, in logarithms
-    model: Any = None
-    undo: Undo | None = None
+    members: tuple[Member, ...]
+    rounds: int = 0
+    folds: int = 0
+    consensus: bool = False
+    held_out: dict[str, float] = field(default_factory=dict)  # mean log-likelihood of held-out observations
+    fitted: tuple[float, ...] = ()  # the same of observations fitted to, round by round, where rounds climb it
 
     @property
-    def folds(self) -> int:
-        return 0 if self.fold is None else int(self.fold.max()) + 1
+    def model(self) -> Any:
+        """The one that counts most."""
+        return max(self.members, key=lambda one: one.share).model
 
-    def naive(self) -> Floats:
-        """The first round, from what is known already. Weights average 1: the base is regularised as if naively."""
-        known = soft.even(self.scores.shape[1]) if self.start is None else self.start
-        weights = soft.informed(self.scores, known)
-        weights /= weights[self.used].sum(axis=1).mean()
-        if self.start is not None:
-            self.undo = None
-            return self._fit(weights)
-        self.undo = Undo.of(self.scores[self.used], weights[self.used])
-        return self.undo(self._fit(weights))
-
-    def step(self, log_prior: Floats) -> Floats:
-        """One round: what the base predicts when fitted to what these predictions make of the observations."""
-        self.undo = None
-        return self._fit(soft.informed(self.scores, log_prior))
-
-    def two_steps(self, log_prior: Floats) -> tuple[Floats, Floats]:
-        """Two rounds, and predictions carried on in their direction (squared extrapolation).
-
-        Expectation maximisation crawls where most of a label is left to guess. The point it crawls to stays the same;
-        a longer step is taken only if it makes the observations likelier than the two rounds did.
-        """
-        first = self.step(log_prior)
-        second = self.step(first)
-        reached = self.likelihood(second)
-        change, bend = _centred(first - log_prior), _centred(second - 2 * first + log_prior)
-        length = float(np.sqrt((change**2).sum() / max(float((bend**2).sum()), 1e-300)))
-        while length > 1.01:
-            ahead = np.asarray(log_softmax(log_prior + 2 * length * change + length**2 * bend, axis=1))
-            if self.likelihood(ahead) >= reached:
-                return second, ahead
-            length = (length + 1) / 2
-        return second, second
-
-    def agreed(self, log_prior: Floats) -> Floats:
-        """Refitted to its own predicted classes, where the observation speaks for none more than for that one."""
-        self.undo = None
-        best = log_prior.argmax(axis=1)
-        own = np.take_along_axis(self.scores, best[:, None], axis=1)[:, 0]
-        weights = np.zeros_like(self.scores)
-        weights[np.arange(len(best)), best] = own >= self.scores.max(axis=1) - 1e-6
-        return self._fit(weights)
-
-    def likelihood(self, log_prior: Floats) -> float:
-        return float(soft.marginal(self.scores[self.used], log_prior[self.used]).mean())
-
-    def _fit(self, weights: Floats) -> Floats:
-        classes = self.scores.shape[1]
-        self.model = _fitted(self.base, self.X, weights, self.used, self.model)
-        found = soft.predicted(self.model, self.X, classes)
-        for k in range(self.folds):
-            here = self.used & (self.fold == k)
-            other = _fitted(self.base, self.X, weights, self.used & ~here, None)
-            found[here] = soft.predicted(other, _rows(self.X, here), classes)
-        return found
+    def log_proba(self, X: Any, n_classes: int) -> Floats:
+        if len(self.members) == 1:
+            return self.members[0].log_proba(X, n_classes)
+        found = [np.log(one.share) + one.log_proba(X, n_classes) for one in self.members]
+        return np.asarray(logsumexp(np.stack(found), axis=0))
 
 
-@dataclass
-class _Round:
-    """Predictions of one round: what they were made from, where they lead, what they are worth on held-out rows."""
+@dataclass(frozen=True)
+class _Trial:
+    """What a base fitted to the other rows makes of a part that was held out: naively, refined, and by consensus."""
 
-    before: Floats
-    found: Floats
-    ahead: Floats
+    naive: Floats
+    refined: Floats
+    consensus: Floats
+    origin: Floats  # predictions for all rows that the refined ones were made from, or lead to
+    rounds: int
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A base by its predictions for held-out rows: by which power to read them, and what they are worth in nats."""
+
+    place: int
     power: float
     worth: float
     each: Floats  # log-likelihood of every held-out observation
 
 
-@dataclass
-class _Trial:
-    """One base, judged round by round on held-out rows."""
+@dataclass(frozen=True)
+class _Task:
+    """Bases to choose from and rows to fit them to."""
 
-    chain: _Chain
-    held: Rows
-    trail: list[_Round] = field(default_factory=list)
+    bases: Sequence[Any]
+    X: Any
+    scores: Floats
+    start: Floats | None
+    fold: Whole
+    recipe: Recipe
 
-    def run(self, recipe: Recipe, fold: npt.NDArray[np.int64]) -> None:
-        chain = self.chain
-        if recipe.folds or (recipe.folds is None and self._is_flexible()):
-            chain.fold = fold
-        self._judge(soft.even(chain.scores.shape[1]), chain.naive(), None)
-        while len(self.trail) <= recipe.rounds and not self._is_over():
-            before = self.trail[-1].ahead
-            if chain.folds:
-                self._judge(before, chain.step(before), None)
-            else:
-                self._judge(before, *chain.two_steps(before))
+    def chain(self, place: int, used: Rows | None = None, *, folded: bool = False) -> Chain:
+        used = np.ones(len(self.scores), dtype=bool) if used is None else used
+        return Chain(self.bases[place], self.X, self.scores, used, self.fold if folded else None, self.start)
 
-    def _judge(self, before: Floats, found: Floats, ahead: Floats | None) -> None:
-        scores = self.chain.scores[self.held]
-        power, worth = soft.power(scores, found[self.held])
-        read = _read(found, power)
-        if ahead is None:
-            # Rows in the fit are predicted as if they were not, so they need the same reading. (Where they are
-            # predicted as they were fitted, rounds are plain expectation maximisation.)
-            ahead = read if self.chain.folds else found
-        self.trail.append(_Round(before, found, ahead, power, worth, soft.marginal(scores, read[self.held])))
-        for k, one in enumerate(self.trail[:-2]):  # tables that can still be needed: the first, the best, the last two
-            if k not in (0, self.chosen):
-                one.before = one.found = one.ahead = np.empty((0, 0))
+    def unjudged(self) -> Learned:
+        """All rounds as they come."""
+        chain = self.chain(0, folded=bool(self.recipe.folds))
+        found, _, trace = chain.climb(chain.naive(), self.recipe.rounds)
+        if self.recipe.consensus:
+            chain.agreed(found)
+        member = Member(chain.model, chain.undo)
+        return Learned((member,), len(trace) - 1, chain.folds, self.recipe.consensus, {}, trace)
 
-    def _is_flexible(self) -> bool:
-        """Whether the base finds much to fit in weights that were shuffled between rows: in nothing but noise."""
-        classes = self.chain.scores.shape[1]
-        (used,) = np.nonzero(self.chain.used)
-        shuffled = self.chain.scores[np.random.RandomState(0).permutation(used)]
-        weights = soft.informed(shuffled, soft.even(classes))
-        weights /= weights.sum(axis=1).mean()
-        rows = _rows(self.chain.X, self.chain.used)
-        fit = np.exp(soft.predicted(soft.fit_weighted(self.chain.base, rows, weights), rows, classes))
-        whole = weights.sum(axis=1, keepdims=True)
-        target = weights / np.maximum(whole, 1e-12)
-        left, all_of_it = (float((whole * (target - p) ** 2).sum()) for p in (fit, weights.sum(axis=0) / weights.sum()))
-        return left < (1 - _FOUND_IN_NOISE) * all_of_it
+    def naive(self, judged: _Judged, share: float) -> Member:
+        chain = self.chain(judged.place)
+        chain.naive()
+        return Member(chain.model, chain.undo, judged.power, share)
 
-    def _is_over(self) -> bool:
-        """Rounds that follow the likelihood end where they stop moving, others where they stop gaining."""
-        if self.chain.folds:
-            return self.trail[-1].worth < max(one.worth for one in self.trail)
-        return len(self.trail) > 1 and _change(self.trail[-1].found, self.trail[-2].found) < _STILL
-
-    @property
-    def chosen(self) -> int:
-        """The best round; of rounds that follow the likelihood the last, unless naive training is surely better."""
-        if self.chain.folds:
-            return max(range(len(self.trail)), key=lambda k: self.trail[k].worth)
-        gap = self.trail[0].each - self.trail[-1].each
-        return 0 if gap.sum() > _SURE * gap.std() * np.sqrt(len(gap)) else len(self.trail) - 1
-
-    @property
-    def best(self) -> _Round:
-        return self.trail[self.chosen]
+    def refined(self, judged: _Judged, share: float, trial: _Trial, *, folded: bool, consensus: bool) -> Learned:
+        chain = self.chain(judged.place)
+        # With folds, one round from predictions that no row's own observation shaped.
+        found = chain.step(trial.origin) if folded and trial.rounds else trial.origin
+        found, _, trace = chain.climb(found, 0 if folded else self.recipe.rounds)
+        if consensus:
+            chain.agreed(found)
+        folds = int(self.fold.max()) + 1 if folded else 0
+        return Learned((Member(chain.model, None, judged.power, share),), trial.rounds, folds, consensus, {}, trace)
 
 
 def learn(
@@ -217,93 +148,84 @@ def learn(
     rng: np.random.RandomState,
     start: Floats | None = None,
 ) -> tuple[int, Learned]:
-    """Which base the observations support best, and that base fitted to all of them."""
+    """Models fitted to all observations, chosen by what held-out ones support, and the base that counts most."""
     table = np.asarray(scores, dtype=np.float64)
-    everything = np.ones(len(table), dtype=bool)
-    size = round(recipe.holdout * len(table))
-    order = rng.permutation(len(table))
-    parts = [np.isin(order.argsort(), np.arange(k * size, (k + 1) * size) % len(table)) for k in range(_SPLITS)]
+    size, order = round(recipe.holdout * len(table)), rng.permutation(len(table)).argsort()
     fold = rng.permutation(len(table)) % (recipe.folds or _FOLDS)
+    task = _Task(bases, X, table, start, fold, recipe)
     if size < HELD_OUT_AT_LEAST:
-        chain = _Chain(bases[0], X, table, everything, fold if recipe.folds else None, start)
-        return 0, _finished(chain, chain.naive(), recipe.rounds, recipe.consensus)
-    held = parts[0]
-    trials = [_tried(_Chain(base, X, table, ~held, None, start), held, recipe, fold) for base in bases]
+        return 0, task.unjudged()
+    folded = [bool(task.chain(k).is_flexible() if recipe.folds is None else recipe.folds) for k in range(len(bases))]
+    count = 1 if any(folded) else min(_PARTS, len(table) // size)
+    parts = [(order >= k * size) & (order < (k + 1) * size) for k in range(count)]
+    seen = table[np.concatenate([np.flatnonzero(part) for part in parts])]
+    trials = [
+        [_tried(task.chain(k, ~part, folded=folded[k]), part, recipe) for part in parts] for k in range(len(bases))
+    ]
+    judged = {name: _best(seen, trials, name) for name in recipe.stages}
+    held_out = {name: one.worth / len(seen) for name, one in judged.items()}
+    naive, name = judged["naive"], max(judged, key=lambda name: (name != "naive", judged[name].worth))
+    late = judged[name]
+    share = 0.0 if late is naive else soft.share(naive.each, late.each)
+    if max(share, 1 - share) > _ALONE:
+        share = float(np.round(share))
+    if share == 0:
+        return naive.place, Learned((task.naive(naive, 1.0),), held_out=held_out)
+    trial, consensus = trials[late.place][0], name == "consensus"
+    found = task.refined(late, share, trial, folded=folded[late.place], consensus=consensus)
+    members = found.members if share == 1 else (task.naive(naive, 1 - share), *found.members)
+    return (late if share >= 0.5 else naive).place, replace(found, members=members, held_out=held_out)
 
-    def again(k: int, part: Rows) -> _Trial:
-        return _tried(_Chain(bases[k], X, table, ~part, None, start), part, recipe, fold)
 
-    place = _preferred(trials, again, parts[1:])
-    chain, trail, chosen = trials[place].chain, trials[place].trail, trials[place].chosen
-    worth = [one.worth for one in trail]
-    best, power, consensus = trail[chosen], trail[chosen].power, False
-    if recipe.consensus:
-        agreed, nats = soft.power(table[held], chain.agreed(best.ahead)[held])
-        worth.append(nats)
-        if nats > best.worth:
-            power, consensus = agreed, True
-    folds, chain.used, chain.fold = chain.folds, everything, None
-    if chosen == 0:
-        learned = _finished(chain, chain.naive(), 0, consensus)
-    elif folds:  # one round from predictions that no row's own observation shaped
-        learned = _finished(chain, chain.step(best.before), 0, consensus)
+def _best(scores: Floats, trials: list[list[_Trial]], name: str) -> _Judged:
+    """The base whose predictions by this name make held-out observations likeliest, and what was found about it."""
+    judged = []
+    for place, mine in enumerate(trials):
+        found = np.concatenate([getattr(trial, name) for trial in mine])
+        power, worth = soft.power(scores, found)
+        judged.append(_Judged(place, power, worth, soft.marginal(scores, _read(found, power))))
+    return max(judged, key=lambda one: one.worth)
+
+
+def _tried(chain: Chain, held: Rows, recipe: Recipe) -> _Trial:
+    """Rounds on the rows in use.
+
+    Where each row is predicted by models that did not see it, rounds end when they stop gaining on the held-out part;
+    plain expectation maximisation ends where it comes to rest.
+    """
+    naive = chain.naive()
+    if recipe.rounds == 0:
+        refined = ahead = origin = naive
+        rounds = 0
+    elif chain.folds:
+        refined, ahead, origin, rounds = _gaining(chain, naive, held, recipe.rounds)
     else:
-        learned = _finished(chain, best.ahead, recipe.rounds, consensus)
-    held_out = tuple(float(nats) / size for nats in worth)
-    return place, Learned(learned.model, learned.undo, power, chosen, folds, consensus, held_out, learned.fitted)
+        refined, ahead, trace = chain.climb(naive, recipe.rounds)
+        origin, rounds = ahead, len(trace) - 1
+    consensus = chain.agreed(ahead) if recipe.consensus else refined
+    return _Trial(naive[held], refined[held], consensus[held], origin, rounds)
 
 
-def _tried(chain: _Chain, held: Rows, recipe: Recipe, fold: npt.NDArray[np.int64]) -> _Trial:
-    trial = _Trial(chain, held)
-    trial.run(recipe, fold)
-    return trial
+def _gaining(chain: Chain, naive: Floats, held: Rows, rounds: int) -> tuple[Floats, Floats, Floats, int]:
+    """The best round: its predictions, how they are read, what they were made from, and its number.
 
-
-def _preferred(trials: list[_Trial], again: Callable[[int, Rows], _Trial], parts: list[Rows]) -> int:
-    """The base that is worth most; where the first two are near each other, other parts are held out to tell them."""
-    worth = [trial.best.worth for trial in trials]
-    ranked = sorted(range(len(trials)), key=lambda k: -worth[k])
-    if len(ranked) == 1:
-        return 0
-    gap = trials[ranked[0]].best.each - trials[ranked[1]].best.each
-    if gap.sum() > _SURE * gap.std() * np.sqrt(len(gap)):
-        return ranked[0]
-    return max(ranked[:2], key=lambda k: worth[k] + sum(again(k, part).best.worth for part in parts))
-
-
-def _finished(chain: _Chain, found: Floats, rounds: int, consensus: bool) -> Learned:
-    """So many more rounds from these predictions, fewer where they come to rest."""
-    trace, ahead = [chain.likelihood(found)], found
-    for _ in range(rounds):
-        last = found
-        found, ahead = (chain.step(ahead),) * 2 if chain.folds else chain.two_steps(ahead)
-        trace.append(chain.likelihood(found))
-        if _change(found, last) < _STILL:
+    Rows in the fit are predicted as if they were not, so they need the same reading as held-out ones.
+    """
+    scores = chain.scores[held]
+    power, most = soft.power(scores, naive[held])
+    before = _read(naive, power)
+    best = (naive, before, before, 0)
+    for k in range(1, rounds + 1):
+        found = chain.step(before)
+        power, worth = soft.power(scores, found[held])
+        ahead = _read(found, power)
+        if k == 1 or worth > most:
+            best = (found, ahead, before, k)
+        if worth < most:
             break
-    if consensus:
-        chain.agreed(found)
-    return Learned(chain.model, chain.undo, 1.0, len(trace) - 1, chain.folds, consensus, (), tuple(trace))
-
-
-def _fitted(base: Any, X: Any, weights: Floats, rows: Rows, near: Any) -> Any:
-    if rows.all():
-        return soft.fit_weighted(base, X, weights, near)
-    return soft.fit_weighted(base, _rows(X, rows), weights[rows], near)
-
-
-def _rows(X: Any, rows: Rows) -> Any:
-    from sklearn.utils import _safe_indexing
-
-    return _safe_indexing(X, np.flatnonzero(rows))
+        most, before = worth, ahead
+    return best
 
 
 def _read(log_predicted: Floats, power: float) -> Floats:
     return log_predicted if power == 1 else np.asarray(log_softmax(power * log_predicted, axis=1))
-
-
-def _change(one: Floats, other: Floats) -> float:
-    return float(np.abs(np.exp(one) - np.exp(other)).mean())
-
-
-def _centred(table: Floats) -> Floats:
-    return np.asarray(table - table.mean(axis=1, keepdims=True))

@@ -20,7 +20,18 @@ from scipy.special import log_softmax, logsumexp, softmax
 
 from leakcap.errors import InputError
 
-__all__ = ["Undo", "class_prior", "even", "fit_weighted", "informed", "marginal", "power", "predicted", "weight_name"]
+__all__ = [
+    "Undo",
+    "class_prior",
+    "even",
+    "fit_weighted",
+    "informed",
+    "marginal",
+    "power",
+    "predicted",
+    "share",
+    "weight_name",
+]
 
 Floats = npt.NDArray[np.float64]
 _NEGLIGIBLE = 1e-4  # weight of a class in a row, next to the mean row, below which the base is spared the copy
@@ -149,3 +160,17 @@ def power(scores: Floats, log_predicted: Floats) -> tuple[float, float]:
     plain = loss(0.0)
     best = minimize_scalar(loss, bounds=(-3, 3), method="bounded", options={"xatol": 1e-3})
     return (float(np.exp(best.x)), -float(best.fun) - 1) if best.fun + _BEYOND_CHANCE < plain else (1.0, -plain)
+
+
+def share(one: Floats, other: Floats) -> float:
+    """The share of the other in the mixture of two predictions that makes held-out observations likeliest.
+
+    Both are log-likelihoods of the same observations. The likelihood of a mixture is the mixture of likelihoods, so
+    this is a concave problem in one number, and the mixture is worth at least as much as the better of the two.
+    """
+
+    def loss(s: float) -> float:
+        return -float(np.logaddexp(np.log1p(-s) + one, np.log(s) + other).sum())
+
+    ends = (1e-6, 1 - 1e-6)
+    return float(minimize_scalar(loss, bounds=ends, method="bounded", options={"xatol": 1e-3}).x)
