@@ -19,6 +19,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, logsumexp, softmax
 
 from leakcap.errors import InputError
+from leakcap.proofs import proves
 
 __all__ = [
     "Undo",
@@ -162,6 +163,7 @@ def power(scores: Floats, log_predicted: Floats) -> tuple[float, float]:
     return (float(np.exp(best.x)), -float(best.fun) - 1) if best.fun + _BEYOND_CHANCE < plain else (1.0, -plain)
 
 
+@proves("label-learning")
 def share(one: Floats, other: Floats) -> float:
     """The share of the other in the mixture of two predictions that makes held-out observations likeliest.
 
