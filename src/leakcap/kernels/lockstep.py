@@ -89,6 +89,7 @@ def advance(pool: Pool, packed: Bits, group: Group, iterations: int) -> list[Gro
     Changes centres and states.
     """
     from leakcap.kernels.compiled import kmeans as compiled
+    from leakcap.kernels.compiled import survey as surveying
 
     _, mates, centres, limits, factors, state, passed = group
     g, k, d = centres.shape
@@ -107,14 +108,14 @@ def advance(pool: Pool, packed: Bits, group: Group, iterations: int) -> list[Gro
             break
         anchor, *rest = compiled.anchor_of(centres, running)
         reach = Reach(*rest)
-        listed = compiled.survey(tuple(pool), anchor, tuple(reach), nearest, rows, keys, buckets)
+        listed = surveying.survey(tuple(pool), anchor, tuple(reach), nearest, rows, keys, buckets)
         if listed < 0 and reach.widest.max() == 0:
             state[running] = PLAIN  # most rows are as near to one centre as to another
         elif listed < 0:
             others += _leave(group, passed, _fewer(centres, running))
         if listed < 0:
             continue
-        compiled.arrange(tuple(pool), reach.sizes, rows[:listed], keys[:listed], buckets, rivals)
+        surveying.arrange(tuple(pool), reach.sizes, rows[:listed], keys[:listed], buckets, rivals)
         compiled.follow_anchor(tuple(pool), labels, nearest, lines // k, side, mates, state, sums, counts)
         some, many = sums[running], counts[running]
         work = compiled.leave_anchor(tuple(pool), centres, state, rivals, side, running, tuple(reach), some, many)
