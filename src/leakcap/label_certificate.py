@@ -14,7 +14,7 @@ from leakcap.json_record import entries, is_number, is_words
 from leakcap.proofs import proves
 from leakcap.wording import WIDTH, heading, listed, percent, rounded_up, section
 
-__all__ = ["LabelCertificate"]
+__all__ = ["ASSUMPTIONS", "BY_ROWS", "LabelCertificate"]
 
 GAME = (
     "Features are known to everybody; each label was replaced by what was observed of it, drawn by chances that depend "
@@ -34,6 +34,10 @@ ASSUMPTIONS = (
     "The classes and the prior, if any, are public: they were not taken from these labels.",
     "The operating system's random numbers are unpredictable.",
     "Only the observations, and what is computed from them, leave. The labels themselves stay with the custodian.",
+)
+BY_ROWS = (
+    "What is known beforehand differs from label to label. The success at naming one, and the prior, are of the label "
+    "whose guessing gains most; for any other, read the line with its own chance beforehand."
 )
 
 

@@ -282,6 +282,19 @@ def test_missing_labels_among_numbers_have_a_number_or_make_text_of_all(name: st
     assert [str(one) for one in after.to_pylist()] == ["0", name, "1", "0"]
 
 
+@pytest.mark.parametrize("name", ["9", "9.5", "unknown"])
+def test_the_type_of_the_column_does_not_tell_whether_a_label_was_missing(name: str) -> None:
+    """As pandas writes them: whole numbers become fractions as soon as one is missing."""
+    options = ["--column", "y", "--epsilon", "30", "--classes", "0,1", "--missing-as", name, "--mechanism", "krr", "-q"]
+    types = []
+    for hole in (1, np.nan):
+        pd.DataFrame({"y": [0, hole, 1, 0]}).to_parquet("y.parquet")
+        assert privatised(*options, data="y.parquet", out=f"out{hole}") == 0
+        page = Path(f"out{hole}/public/page.html").read_text()
+        types.append((parquet.read_table(f"out{hole}/public/labels.parquet").schema.field("y"), page))
+    assert types[0] == types[1]
+
+
 def test_no_number_is_missing_in_parquet_too(capsys: Any) -> None:
     parquet.write_table(pa.table({"y": pa.array([0.0, math.nan, 1.0])}), "y.parquet")
     for options in (["--classes", "0,1"], ["--low", "0", "--high", "1"]):
@@ -477,9 +490,19 @@ def test_two_observations_of_a_label_tell_no_more_than_the_certificate_of_both_s
     assert told > certificate().mutual_information
 
 
-def test_a_run_with_other_classes_counts_what_can_be_known_at_all() -> None:
+def test_a_run_with_other_classes_counts_what_any_prior_allows() -> None:
     assert privatised(*YES, "-q") == privatised(*THREE, "--again", "-q") == 0
-    assert certificate("out/public-2").mutual_information == pytest.approx(math.log(3))
+    found = certificate("out/public-2")
+    assert found.mutual_information == pytest.approx(min(found.epsilon, math.log(2 * 3)))
+
+
+def test_a_run_with_coarser_bins_does_not_forget_what_the_finer_ones_told() -> None:
+    fine, coarse = [*BINS, "-q"], [*BINS, "-q"]
+    fine[fine.index("--epsilon") + 1], coarse[coarse.index("--epsilon") + 1] = "8", "0.5"
+    assert privatised(*fine) == privatised(*coarse, "--again") == privatised(*coarse, "--again") == 0
+    told = [certificate(f"out/{name}").mutual_information for name in ("public", "public-2", "public-3")]
+    assert len(certificate("out/public-2").classes) < len(certificate().classes)
+    assert told[0] < told[1] <= told[2]
 
 
 def test_a_run_that_could_not_be_published_has_spent_its_epsilon(monkeypatch: Any, capsys: Any) -> None:

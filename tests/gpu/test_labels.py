@@ -190,6 +190,28 @@ def test_labels_are_taken_from_targets_and_never_saved():
         lc.labels.PrivateLabels(Files(X, y), lc.labels.KRR(30.0, 10), observed=y.numpy())
 
 
+class Turned(Files):
+    """As torchvision has it: `targets` as they lie on disk, and a function that makes the labels of them."""
+
+    def __init__(self, X, y, **more):
+        super().__init__(X, y)
+        vars(self).update(more)
+
+    @property
+    def targets(self):
+        return (9 - self.y).tolist()
+
+
+@pytest.mark.parametrize("more", [{"target_transform": lambda t: 9 - t}, {"transforms": lambda x, t: (x, 9 - t)}])
+def test_labels_are_those_that_the_data_set_gives_not_those_on_disk(more):
+    X, y, _, _ = digits()
+    private = lc.labels.PrivateLabels(Turned(X, y, **more), lc.labels.KRR(30.0, 10))
+    assert torch.equal(private.scores.argmax(1), y)
+    # The twin: without such a function, targets are believed.
+    believed = lc.labels.PrivateLabels(Turned(X, y), lc.labels.KRR(30.0, 10))
+    assert torch.equal(believed.scores.argmax(1), 9 - y)
+
+
 def test_the_power_of_the_prior_counts():
     scores = torch.tensor([[1.0, 0.0, 0.0]])
     logits = torch.tensor([[0.0, 2.0, 0.0]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -95,11 +96,30 @@ def test_the_figures_of_the_certificate_are_those_of_the_mechanism():
 def test_with_a_prior_by_rows_the_certificate_states_the_label_that_is_told_best():
     rows = np.array([[0.97, 0.01, 0.01, 0.01], [0.48, 0.48, 0.02, 0.02], [0.25, 0.25, 0.25, 0.25]])
     mechanism = labels.RRWithPrior(1.0, rows)
-    apart = [labels.RRWithPrior(1.0, row).guess_success() for row in rows]
+    apart = [labels.RRWithPrior(1.0, row) for row in rows]
+    guesses, told = ([one.guess_success() for one in apart], [one.mutual_information() for one in apart])
+    most = int(np.argmax(guesses - rows.max(axis=1)))
     cert = mechanism.certificate(labels=3)
-    assert cert.guess_success == pytest.approx(max(apart))
-    assert cert.prior_success == pytest.approx(0.97)
-    assert mechanism.guess_success() == pytest.approx(np.mean(apart))
+    assert most == 2
+    assert cert.prior == tuple(rows[most]) and cert.prior_success == rows[most].max()
+    assert cert.guess_success == pytest.approx(guesses[most])
+    assert cert.mutual_information >= max(told) > mechanism.mutual_information()  # the mean would not cover each
+    assert "differs from label to label" in " ".join(str(cert).split())
+    assert "differs from label to label" not in " ".join(str(apart[0].certificate(labels=3)).split())
+    assert mechanism.guess_success() == pytest.approx(np.mean(guesses))
+    for row, guess in zip(rows, guesses, strict=True):  # and no label is guessed better than its own line says
+        assert guess <= cert.posterior(row.max())
+    with pytest.raises(InputError, match="one row, or one each"):
+        labels.KRR(1.0, 4).certificate(labels=5, prior=rows)
+
+
+def test_information_is_never_rounded_down():
+    for epsilon in (1e-6, 1e-5, 1e-3):
+        with mpmath.workdps(60):
+            e = mpmath.exp(mpmath.mpf(epsilon) * (1 - mpmath.mpf(10) ** -9))
+            kept = e / (e + 999)
+            told = mpmath.log(1000) + kept * mpmath.log(kept) + (1 - kept) * mpmath.log((1 - kept) / 999)
+        assert labels.KRR(epsilon, 1000).certificate(labels=1).mutual_information >= told > 0
 
 
 def test_figures_in_words_are_never_below_the_truth():

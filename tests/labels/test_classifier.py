@@ -102,7 +102,9 @@ def test_a_forest_must_not_confirm_the_noise_it_fitted() -> None:
         for model in (Classifier(forest, krr, rounds=2, holdout=0, folds=folds) for folds in (3, 0))
     )
     assert left_out < own - 0.04
-    assert Classifier(forest, krr, rounds=1).fit(table[:1200], observed).learned_.folds == 3  # found by itself
+    for settings in ({}, {"holdout": 0}):  # found by itself
+        assert Classifier(forest, krr, rounds=1, **settings).fit(table[:1200], observed).learned_.folds == 3
+    Classifier(LINEAR, krr, rounds=1, folds=1100).fit(table[:1200], observed)  # some folds have no row in use
 
 
 def test_linear_models_are_predicted_as_fitted() -> None:
@@ -311,8 +313,65 @@ def test_the_check_sees_labels_that_are_kept(monkeypatch: pytest.MonkeyPatch) ->
 def test_fit_private_privatises_once_and_says_so() -> None:
     model = fitted(1.0)
     assert model.certificate_.epsilon == 1.0 and model.certificate_.labels == len(KINDS)
-    model.fit(BLOBS, model.observed_)
+    observed, said = model.observed_, model.certificate_
+    for penalty in (1.0, 0.1):  # as often as one likes, from the same observations
+        model.set_params(base__C=penalty).fit(BLOBS, model.observed_)
+        assert model.observed_ is observed and model.certificate_ is said
+    with pytest.raises(InputError, match=r"fit\(X, model.observed_\)"):
+        model.fit_private(BLOBS, KINDS)
+    model.fit(BLOBS, lc.labels.KRR(1.0, 3).privatize(KINDS))
     assert not hasattr(model, "certificate_")  # of whoever privatised: fit saw observations only
+
+
+def test_observations_are_kept_where_learning_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*given: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("leakcap.labels.classifier.learn", fails)
+    model = Classifier(LINEAR, lc.labels.KRR(1.0, 3))
+    with pytest.raises(MemoryError):
+        model.fit_private(BLOBS, KINDS)
+    monkeypatch.undo()
+    assert model.certificate_.labels == len(KINDS)
+    assert model.fit(BLOBS, model.observed_).score(BLOBS, KINDS) > 0.4
+
+
+HOLES = BLOBS.copy()
+HOLES[-1, 0] = np.nan
+MIXED = np.array([0, 1, "missing"], dtype=object)
+
+
+@pytest.mark.parametrize(
+    ("settings", "table", "kinds"),
+    [
+        ({}, HOLES, KINDS),
+        ({"grid": {"c": [1.0]}}, BLOBS, KINDS),
+        ({"grid": {"C": []}}, BLOBS, KINDS),
+        ({"grid": {"C": [1.0, -1.0]}}, BLOBS, KINDS),
+        ({"base": LogisticRegression(C=-1.0)}, BLOBS, KINDS),
+        ({"random_state": "a"}, BLOBS, KINDS),
+        ({}, BLOBS[1:], KINDS),
+        ({}, BLOBS, np.ma.array(KINDS, mask=KINDS == 1)),
+        ({}, BLOBS, None),
+        ({"mechanism": lc.labels.KRR(1.0, classes=[0, 1, "missing"])}, BLOBS, MIXED[KINDS]),
+        ({"mechanism": lc.labels.RRWithPrior(0.1, [0.9, 0.06, 0.04])}, BLOBS, KINDS),
+    ],
+)
+def test_whatever_fails_without_labels_fails_before_they_are_drawn(
+    settings: dict[str, Any], table: Any, kinds: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for mechanism in (lc.labels.KRR, lc.labels.RRWithPrior, lc.labels.SubsetSelection):
+        monkeypatch.setattr(mechanism, "_observe", lambda *given: pytest.fail("labels were privatised"))
+    first = {"mechanism": lc.labels.KRR(1.0, 3), "base": LINEAR, **settings}
+    with pytest.raises((InputError, ValueError)):
+        Classifier(**first).fit_private(table, kinds)
+    mechanism = first.pop("mechanism")
+    stages = lc.labels.TwoStage(
+        first.pop("base"), 1.0, classes=mechanism.classes if mechanism._classes.named else None, n_classes=3, **first
+    )
+    if not isinstance(mechanism, lc.labels.RRWithPrior):
+        with pytest.raises((InputError, ValueError)):
+            stages.fit_private(table, kinds)
 
 
 # --- Bad input -------------------------------------------------------------------------------------------------------

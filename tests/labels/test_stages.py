@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from sklearn import datasets as toys
 from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 import leakcap as lc
 from leakcap.errors import InputError
 from leakcap.label_certificate import LabelCertificate
+from leakcap.labels import rounds
 from leakcap.labels.classifier import Classifier
 from leakcap.labels.stages import TwoStage
 
@@ -80,6 +82,37 @@ def test_the_certificate_covers_both_parts() -> None:
     assert "each label in one of them" in " ".join(str(cert).split())
 
 
+def test_a_first_mechanism_with_a_prior_of_its_own_is_certified_by_the_same_prior_as_the_second() -> None:
+    kinds = np.minimum(KINDS, 2)
+    first = lc.labels.RRWithPrior(0.5, [0.49, 0.49, 0.02])
+    cert = TwoStage(LINEAR, 2.0, 3, first=first, random_state=0).fit_private(BLOBS, kinds).certificate_
+    assert cert.prior_is_even and cert.prior == pytest.approx([1 / 3] * 3)
+    assert cert.guess_success > first.guess_success([1 / 3] * 3)
+    assert cert.mutual_information > first.mutual_information([1 / 3] * 3)
+
+
+def test_it_learns_again_from_the_same_observations() -> None:
+    model = TwoStage(LINEAR, 2.0, 4, random_state=0)
+    with pytest.raises(NotFittedError):
+        model.refit(BLOBS)
+    model.fit_private(BLOBS, KINDS)
+    observed, said, weak = model.observed_, model.certificate_, np.abs(model.model_.coef_).max()
+    model.set_params(base__C=1e-4).refit(BLOBS)
+    assert model.observed_ is observed and model.certificate_ is said
+    assert np.abs(model.model_.coef_).max() < weak / 2
+    with pytest.raises(InputError, match="refit"):
+        model.fit_private(BLOBS, KINDS)
+
+
+def test_held_out_rows_are_of_both_parts_whatever_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[np.ndarray] = []
+    tried = rounds._tried
+    monkeypatch.setattr(rounds, "_tried", lambda chain, held, recipe: seen.append(held) or tried(chain, held, recipe))
+    model = TwoStage(LINEAR, 2.0, 4, random_state=0).fit_private(BLOBS, KINDS)
+    shares = [float(model.part_[held].mean()) for held in seen if len(held) == len(BLOBS)]
+    assert len(shares) == 3 and all(0.3 < share < 0.7 for share in shares)
+
+
 def public_bytes(monkeypatch: pytest.MonkeyPatch, labels: np.ndarray, split: Any = None) -> bytes:
     """What leaves when both mechanisms observe the same, whatever the labels."""
     monkeypatch.setattr(
@@ -103,7 +136,7 @@ def test_with_the_observations_fixed_every_byte_is_the_same_whatever_the_labels(
 def test_the_check_sees_a_split_by_label(monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin."""
     found = [
-        public_bytes(monkeypatch, labels, lambda self, n, labels=labels: labels < 2)
+        public_bytes(monkeypatch, labels, lambda self, n, rng, labels=labels: labels < 2)
         for labels in (KINDS, (KINDS + 1) % 4)
     ]
     assert found[0] != found[1]

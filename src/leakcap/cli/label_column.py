@@ -77,11 +77,11 @@ class LabelColumn(ABC):
         return found
 
     @abstractmethod
-    def named(self, codes: Codes, names: Sequence[str]) -> Any:
+    def named(self, codes: Codes, names: Sequence[str], missing_as: str | None) -> Any:
         """Names as cells of the kind that the column has."""
 
     @abstractmethod
-    def names(self, names: Sequence[str]) -> list[Any]:
+    def names(self, names: Sequence[str], missing_as: str | None) -> list[Any]:
         """The names as whoever reads the file finds them."""
 
     def refuse_names(self, columns: Sequence[str]) -> None:
@@ -133,10 +133,10 @@ class _Text(LabelColumn):
         packed = self.file.path.name.lower().endswith(".gz")
         return (".tsv" if self.file.separator == "\t" else ".csv") + (".gz" if packed else "")
 
-    def named(self, codes: Codes, names: Sequence[str]) -> Any:
+    def named(self, codes: Codes, names: Sequence[str], missing_as: str | None) -> Any:
         return np.asarray(names, dtype=object)[codes]
 
-    def names(self, names: Sequence[str]) -> list[Any]:
+    def names(self, names: Sequence[str], missing_as: str | None) -> list[Any]:
         return list(names)
 
     def _codes(self, names: Sequence[str], missing_as: str | None) -> Codes:
@@ -155,7 +155,11 @@ class _Text(LabelColumn):
 
 
 class _Arrow(LabelColumn):
-    """Parquet: every column has the type that it had."""
+    """Parquet: every column has the type that it had.
+
+    But for numbers of which some may be missing: pandas writes whole ones as fractions as soon as one is. There the
+    type would tell whether any is, and so it follows from the names of the classes.
+    """
 
     @classmethod
     def of(cls, file: TableFile, name: str) -> _Arrow:
@@ -167,21 +171,28 @@ class _Arrow(LabelColumn):
     def ending(self) -> str:
         return ".parquet"
 
-    def named(self, codes: Codes, names: Sequence[str]) -> Any:
+    def named(self, codes: Codes, names: Sequence[str], missing_as: str | None) -> Any:
         import pyarrow  # type: ignore[import-untyped]
 
-        return self._cells(names).take(pyarrow.array(codes))
+        return self._cells(names, missing_as).take(pyarrow.array(codes))
 
-    def names(self, names: Sequence[str]) -> list[Any]:
-        return list(self._cells(names).to_pylist())
+    def names(self, names: Sequence[str], missing_as: str | None) -> list[Any]:
+        return list(self._cells(names, missing_as).to_pylist())
 
-    def _cells(self, names: Sequence[str]) -> Any:
+    def _cells(self, names: Sequence[str], missing_as: str | None) -> Any:
         import pyarrow
 
         try:
-            return pyarrow.array(self._typed(names), type=self._type)
-        except (InputError, pyarrow.ArrowException, OverflowError):  # a class 'missing' among numbers
-            return pyarrow.array(names, type=pyarrow.string())
+            if missing_as is None or self._is_text or pyarrow.types.is_boolean(self._type):
+                return pyarrow.array(self._typed(names), type=self._type)
+            whole, numbers = [_whole(name) for name in names], [_number(name) for name in names]
+            if None not in whole:
+                return pyarrow.array(whole, type=pyarrow.int64())
+            if None not in numbers:
+                return pyarrow.array([float(one) for one in numbers if one is not None], type=pyarrow.float64())
+        except (InputError, pyarrow.ArrowException, OverflowError):
+            pass
+        return pyarrow.array(names, type=pyarrow.string())  # a class 'missing' among numbers
 
     def _codes(self, names: Sequence[str], missing_as: str | None) -> Codes:
         self._typed([])  # refuses what can be no label

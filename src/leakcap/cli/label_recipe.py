@@ -123,7 +123,9 @@ class Recipe:
         names = self.columns(column.name)
         if observed.ndim == 2:
             return {name: observed[:, place] for place, name in enumerate(names)}
-        return {names[0]: column.named(observed.astype(np.int64), self.names) if self.names else observed}
+        return {
+            names[0]: column.named(observed.astype(np.int64), self.names, self.missing_as) if self.names else observed
+        }
 
     def certificate(self, labels: int) -> LabelCertificate:
         if isinstance(self.mechanism, RROnBins):
@@ -143,7 +145,7 @@ class Recipe:
     def code(self, file: str, column: LabelColumn) -> str:
         """A few lines that read the observations and apply Bayes' rule to them."""
         made = self.mechanism
-        listed = self.names if self.is_wide else column.names(self.names)
+        listed = self.names if self.is_wide else column.names(self.names, self.missing_as)
         options: dict[str, Any] = {"epsilon": made.epsilon, "classes": list(listed)}
         if isinstance(made, RROnBins):
             del options["classes"]

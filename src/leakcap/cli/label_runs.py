@@ -63,10 +63,13 @@ def together(before: list[LabelCertificate], this: LabelCertificate) -> LabelCer
             "together, and hold if there were no others.",
         ),
     )
-    alike = (last.classes, last.prior) == (this.classes, this.prior)
-    entropy = -math.fsum(p * math.log(p) for p in this.prior if p) * (1 + 1e-12)
-    # Given the label, observations are independent: together they tell no more than the sum, and never more than all.
-    told = min(entropy, last.mutual_information + this.mutual_information) if alike else entropy
+    if all((one.classes, one.prior) == (this.classes, this.prior) for one in before):
+        # Given the label, observations are independent: together they tell no more than the sum, nor than all of it.
+        entropy = -math.fsum(p * math.log(p) for p in this.prior if p) * (1 + 1e-12)
+        told = min(entropy, last.mutual_information + this.mutual_information)
+    else:  # no prior is common to all: what holds for every one
+        told = math.fsum(math.log(len(one.classes)) for one in (*before, this)) * (1 + 1e-12)
+        told = told if total.delta else min(told, total.epsilon)
     return replace(total, guess_success=total.posterior(this.prior_success), mutual_information=told)
 
 

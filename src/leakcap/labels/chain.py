@@ -114,6 +114,8 @@ class Chain:
         found = soft.predicted(self.model, self.X, classes)
         for k in range(self.folds):
             here = self.used & (self.fold == k)
+            if not here.any():
+                continue
             other = _fitted(self.base, self.X, weights, self.used & ~here, None)
             found[here] = soft.predicted(other, _rows(self.X, here), classes)
         return found

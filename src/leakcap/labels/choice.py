@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from leakcap.labels.krr import KRR
@@ -45,7 +44,8 @@ def candidates(
 ) -> list[Mechanism]:
     """What `auto` chooses from, the simplest first."""
     if n_classes is None and classes is None and prior is not None:
-        n_classes = np.asarray(prior).shape[-1]
+        n_classes = checked_prior(prior).shape[-1]
+    classes = None if classes is None else list(classes)
     krr = KRR(epsilon, n_classes, classes)
     count = krr.n_classes
     # When few classes are likely, larger sets tell more than those that are best when nothing is known.

@@ -16,7 +16,7 @@ __all__ = ["Classes", "column"]
 
 _MISSING = (
     "some labels are missing: drop those rows if it is public which they are, or make 'missing' a class of its own "
-    "(classes=[..., 'missing']), so that it is protected like any other"
+    "(classes=[..., 'missing'], with all labels as text), so that it is protected like any other"
 )
 
 

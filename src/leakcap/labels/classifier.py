@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,11 +11,13 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils import check_random_state
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
 from leakcap import checks
 from leakcap.errors import InputError
+from leakcap.labels import soft
+from leakcap.labels.classes import column
 from leakcap.labels.mechanism import Mechanism
 from leakcap.labels.rounds import HELD_OUT_AT_LEAST, Learned, Recipe, learn
 
@@ -25,6 +28,8 @@ Floats = npt.NDArray[np.float64]
 
 class Learner(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """What learns from a table of scores; subclasses say where the table comes from."""
+
+    _go_on: str  # how to learn from the same observations with other settings
 
     def __init__(
         self,
@@ -94,12 +99,44 @@ class Learner(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise InputError(f"a grid is chosen from by {HELD_OUT_AT_LEAST} held-out rows or more: raise holdout")
         return Recipe(checks.count(at_least=0, rounds=self.rounds), folds, holdout, self.retrain == "consensus")
 
-    def _learn(
-        self, X: Any, scores: npt.NDArray[Any], classes: Sequence[Any], recipe: Recipe, start: Floats | None = None
-    ) -> None:
+    def _bases(self) -> tuple[list[dict[str, Any]], list[Any]]:
+        """Settings to choose from, and the base with each of them."""
         settings = list(ParameterGrid(dict(self.grid))) if self.grid else [{}]
-        bases = [clone(self.base).set_params(**one) for one in settings]
-        place, learned = learn(bases, X, scores, recipe, check_random_state(self.random_state), start)
+        return settings, [clone(self.base).set_params(**one) for one in settings]
+
+    def _rehearse(self, X: Any, labels: int, mechanism: Mechanism) -> Recipe:
+        """Whatever can be refused or fail without a label does so here, before one is drawn: epsilon is spent once."""
+        recipe, names = self._recipe(X), mechanism.classes
+        _check_rows(X, labels)
+        if hasattr(self, "certificate_"):
+            raise InputError(
+                f"this {type(self).__name__} has privatised labels before, and doing so again would spend epsilon "
+                f"again: {self._go_on}, or take clone(model) for other labels"
+            )
+        if len({isinstance(name, str) for name in names}) > 1:
+            raise InputError("some classes are text and some are numbers, which cannot be sorted: name all as text")
+        if not mechanism.mutual_information() > 0:
+            raise InputError("this mechanism tells nothing about the labels: raise epsilon, or give another prior")
+        check_random_state(self.random_state)
+        codes = np.arange(labels) % len(names)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about classes that are none
+            for k, base in enumerate(self._bases()[1]):
+                some = labels if k == 0 else min(labels, 5 * len(names))  # features are looked at once, settings each
+                soft.fit_weighted(base, _safe_indexing(X, np.arange(some)), np.eye(len(names))[codes[:some]])
+        return recipe
+
+    def _learn(
+        self,
+        X: Any,
+        scores: npt.NDArray[Any],
+        classes: Sequence[Any],
+        recipe: Recipe,
+        rng: np.random.RandomState,
+        start: Floats | None = None,
+    ) -> None:
+        settings, bases = self._bases()
+        place, learned = learn(bases, X, scores, recipe, rng, start)
         self._set(learned, settings[place], classes)
 
     def _set(self, learned: Learned, settings: dict[str, Any], classes: Sequence[Any]) -> None:
@@ -113,6 +150,8 @@ class Learner(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 class Classifier(Learner):
     """Any scikit-learn classifier, learning from what a mechanism let through about the labels.
 
+    `fit` takes observations, and cannot tell labels from them where they look alike: scikit-learn's own tools
+    (`cross_val_score`, `GridSearchCV`) pass on what they are given, so give them observations.
     `fit(X, observed)` is for whoever holds the observations only: `observed` is what `mechanism.privatize(y)` gave,
     and the mechanism is public. `fit_private(X, y)` is for whoever holds the labels: it privatises once and goes on
     from there. Either way the base is refitted several times, each time to what its own predictions make of the
@@ -166,6 +205,8 @@ class Classifier(Learner):
         )
         self.mechanism = mechanism
 
+    _go_on = "call fit(X, model.observed_) to try other settings"
+
     def _recipe(self, X: Any) -> Recipe:
         if not isinstance(self.mechanism, Mechanism):
             raise InputError("mechanism must be one of leakcap.labels, such as auto(epsilon=1.0, n_classes=2)")
@@ -179,25 +220,22 @@ class Classifier(Learner):
             raise InputError("fit requires y to be passed, but the target y is None: give what privatize() returned")
         scores = self.mechanism.scores(observed)
         _check_rows(table, len(scores))
-        for name in ("observed_", "certificate_"):  # of another fit
-            if hasattr(self, name):
-                delattr(self, name)
-        self._learn(table, scores, self.mechanism.classes, recipe)
+        if observed is not getattr(self, "observed_", None):
+            self.observed_ = observed
+            if hasattr(self, "certificate_"):  # of other observations
+                del self.certificate_
+        self._learn(table, scores, self.mechanism.classes, recipe, check_random_state(self.random_state))
         return self
 
     def fit_private(self, X: Any, y: npt.ArrayLike) -> Classifier:
         """Privatise the labels once, keep what may be known of them, and learn from that.
 
-        Calling it again privatises again: epsilon adds up. To try other settings, call `fit(X, observed_)`.
+        It does so once: to try other settings, call `fit(X, observed_)` as often as you like.
         """
-        table = _table(X)
-        self._recipe(table)
-        _check_rows(table, len(np.asarray(y)))
-        observed = self.mechanism.privatize(y)
-        self.fit(X, observed)
-        self.observed_ = observed
-        self.certificate_ = self.mechanism.certificate(labels=len(observed))
-        return self
+        self._rehearse(_table(X), len(column(y)), self.mechanism)
+        self.observed_ = self.mechanism.privatize(y)
+        self.certificate_ = self.mechanism.certificate(labels=len(self.observed_))
+        return self.fit(X, self.observed_)
 
 
 def _table(X: Any) -> Any:

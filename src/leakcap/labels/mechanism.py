@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from leakcap import checks
 from leakcap.errors import InputError
-from leakcap.label_certificate import LabelCertificate
+from leakcap.label_certificate import ASSUMPTIONS, BY_ROWS, LabelCertificate
 from leakcap.labels.classes import Classes
 from leakcap.version import __version__
 
@@ -25,6 +25,7 @@ Floats = npt.NDArray[np.float64]
 SMALLEST_EPSILON = 1e-6
 # Chances are built for slightly less than the epsilon that is claimed; their rounding is smaller than the rest.
 _MARGIN = 1 - 1e-9
+_ROUNDING = 1e-13  # nats by which sums of chances may be too small
 
 
 class Mechanism(ABC):
@@ -138,24 +139,32 @@ class Mechanism(ABC):
         return joint
 
     def certificate(self, labels: int, prior: npt.ArrayLike | None = None) -> LabelCertificate:
-        """What the best attacker can learn of one label when this many were privatised."""
-        rows = np.atleast_2d(self._prior(prior))
-        success = float(self._guesses(rows).max())  # of the label that is told best
+        """What the best attacker can learn of one label when this many were privatised.
+
+        Where the prior has a row for every label, it states the label whose guessing gains most, with its row.
+        """
+        rows, count = np.atleast_2d(self._prior(prior)), checks.count(labels=labels)
+        if len(rows) not in (1, count):
+            raise InputError(f"the prior has {len(rows)} rows, and there are {count} labels: give one row, or one each")
+        guesses, before = self._guesses(rows), rows.max(axis=1)
+        place = int(np.argmax(guesses - before))
+        row = rows[place % len(rows)]
         return LabelCertificate(
             kind="label_dp",
             mechanism=self.name,
             settings=self._settings(),
             epsilon=self.epsilon,
             delta=self.delta,
-            labels=checks.count(labels=labels),
+            labels=count,
             classes=tuple(str(name) for name in self.classes),
-            prior=tuple(float(p) for p in rows.mean(axis=0)),
-            prior_is_even=bool((rows == rows.flat[0]).all()),
-            prior_success=float(rows.max()),
-            guess_success=max(float(rows.max()), min(1.0, success * (1 + 1e-9))),
-            mutual_information=self.mutual_information(prior),
+            prior=tuple(float(p) for p in row),
+            prior_is_even=bool((row == row[0]).all()),
+            prior_success=float(row.max()),
+            guess_success=max(float(row.max()), min(1.0, float(guesses[place]) * (1 + 1e-9))),
+            mutual_information=float(self._information(rows).max()) * (1 + 1e-9) + _ROUNDING,
             theorems=(self.theorem, "label-guessing"),
             leakcap_version=__version__,
+            assumptions=(*ASSUMPTIONS, BY_ROWS) if (rows != rows[0]).any() else ASSUMPTIONS,
         )
 
     def _settings(self) -> tuple[tuple[str, float], ...]:
@@ -170,16 +179,16 @@ class Mechanism(ABC):
         return f"{type(self).__name__}(epsilon={self.epsilon:g}, n_classes={self.n_classes}{more})"
 
 
-def checked_prior(prior: npt.ArrayLike | None, n_classes: int) -> Floats:
-    """Probabilities of the classes, `(C,)` or `(n, C)`; even if left out."""
-    if prior is None:
+def checked_prior(prior: npt.ArrayLike | None, n_classes: int | None = None) -> Floats:
+    """Probabilities of the classes, `(C,)` or `(n, C)`; even if left out. `n_classes` left out: as many as it has."""
+    if prior is None and n_classes is not None:
         return np.full(n_classes, 1 / n_classes)
     try:
         found = np.asarray(prior, dtype=np.float64)
     except (TypeError, ValueError):
         found = np.empty(0)
-    if found.ndim not in (1, 2) or found.shape[-1] != n_classes or found.size == 0:
-        raise InputError(f"the prior needs {n_classes} probabilities (or rows of them), one for each class")
+    if found.ndim not in (1, 2) or found.shape[-1] != (n_classes or found.shape[-1]) or found.size == 0:
+        raise InputError(f"the prior needs {n_classes or 'its'} probabilities (or rows of them), one for each class")
     if not (found >= 0).all() or not (np.abs(found.sum(axis=-1) - 1) <= 1e-6).all():
         raise InputError("the prior must hold probabilities that sum to 1")
     return np.asarray(found / found.sum(axis=-1, keepdims=True))

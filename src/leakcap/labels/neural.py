@@ -136,9 +136,16 @@ def _labels(dataset: Any) -> npt.NDArray[Any]:
     """The labels of a data set of pairs, without loading features where it can be avoided."""
     if _is_tensors(dataset):
         return np.asarray(dataset.tensors[1])
-    if hasattr(dataset, "targets"):
+    if hasattr(dataset, "targets") and not _changes_targets(dataset):
         return np.asarray(dataset.targets)
     return np.asarray([dataset[row][1] for row in range(len(dataset))])
+
+
+def _changes_targets(dataset: Any) -> bool:
+    """Whether items may have other labels than `targets` lists (torchvision's two ways to say so)."""
+    both = getattr(dataset, "transforms", None)
+    whole = None if both is None else getattr(both, "target_transform", both)
+    return whole is not None or getattr(dataset, "target_transform", None) is not None
 
 
 def _is_tensors(dataset: Any) -> bool:

@@ -115,9 +115,13 @@ class _Task:
         used = np.ones(len(self.scores), dtype=bool) if used is None else used
         return Chain(self.bases[place], self.X, self.scores, used, self.fold if folded else None, self.start)
 
+    def is_folded(self, place: int) -> bool:
+        """Whether rows are predicted by models that did not see them."""
+        return bool(self.chain(place).is_flexible() if self.recipe.folds is None else self.recipe.folds)
+
     def unjudged(self) -> Learned:
         """All rounds as they come."""
-        chain = self.chain(0, folded=bool(self.recipe.folds))
+        chain = self.chain(0, folded=self.is_folded(0))
         found, _, trace = chain.climb(chain.naive(), self.recipe.rounds)
         if self.recipe.consensus:
             chain.agreed(found)
@@ -155,7 +159,7 @@ def learn(
     task = _Task(bases, X, table, start, fold, recipe)
     if size < HELD_OUT_AT_LEAST:
         return 0, task.unjudged()
-    folded = [bool(task.chain(k).is_flexible() if recipe.folds is None else recipe.folds) for k in range(len(bases))]
+    folded = [task.is_folded(k) for k in range(len(bases))]
     count = 1 if any(folded) else min(_PARTS, len(table) // size)
     parts = [(order >= k * size) & (order < (k + 1) * size) for k in range(count)]
     seen = table[np.concatenate([np.flatnonzero(part) for part in parts])]

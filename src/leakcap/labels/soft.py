@@ -111,21 +111,22 @@ class Undo:
 def fit_weighted(base: Any, X: Any, weights: Floats, near: Any = None) -> Any:
     """A copy of the base, fitted to rows repeated once for every class that weighs something there.
 
-    `near` is a model fitted to similar weights: where the base can start from there (it has `warm_start`, and
-    coefficients to start from), it does, which changes the time it takes and nothing else.
+    `near` is a model fitted to similar weights: logistic regression starts from there, which changes the time it takes
+    and little else, as there is one best fit.
     """
     from sklearn.base import clone
     from sklearn.dummy import DummyClassifier
+    from sklearn.linear_model import LogisticRegression
     from sklearn.utils import _safe_indexing
 
     row, code = np.nonzero(weights > _NEGLIGIBLE * float(weights.sum(axis=1).mean()))
     if len(row) == 0:
-        raise InputError("the observations say nothing about the labels: privatise with a larger epsilon")
+        raise InputError("these observations say nothing about the labels: there is nothing to learn from them")
     rows = X if len(row) == len(weights) and (np.diff(row) == 1).all() else _safe_indexing(X, row)
     if (code == code[0]).all():
         return DummyClassifier(strategy="prior").fit(rows, code)
     model, settings = clone(base), base.get_params(deep=False)
-    if hasattr(near, "coef_") and "warm_start" in settings and len(near.classes_) == len(np.unique(code)):
+    if isinstance(near, LogisticRegression) and np.array_equal(near.classes_, np.unique(code)):
         model = copy.deepcopy(near).set_params(warm_start=True)
     model.fit(rows, code, **{weight_name(model): weights[row, code]})
     return model.set_params(warm_start=settings["warm_start"]) if "warm_start" in settings else model

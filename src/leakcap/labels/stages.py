@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing, check_random_state
 
 from leakcap import checks
 from leakcap.errors import InputError
 from leakcap.label_certificate import LabelCertificate
 from leakcap.labels.choice import auto
-from leakcap.labels.classes import Classes
+from leakcap.labels.classes import Classes, column
 from leakcap.labels.classifier import Classifier, Learner, _check_rows, _table
 from leakcap.labels.mechanism import Mechanism
 from leakcap.labels.with_prior import RRWithPrior
@@ -38,6 +39,7 @@ class TwoStage(Learner):
         random_state: of the split into parts, which never looks at a label. It has no part in privacy.
 
     After a fit: as in `Classifier`; `observed_` holds both parts' observations, `part_` which row was in the first.
+    `refit(X)` learns again from the same observations, after `set_params`.
 
     Guarantee: each label is used by one of two epsilon-DP mechanisms, once; the second depends on the first part
     through its observations only. So epsilon is not split and does not add up (parallel composition).
@@ -68,15 +70,17 @@ class TwoStage(Learner):
         self.share = share
         self.first = first
 
+    _go_on = "call refit(X) to try other settings"
+
     def fit_private(self, X: Any, y: npt.ArrayLike) -> TwoStage:
         """Privatise both parts of the labels, each label once, and learn from all that was observed."""
-        table = _table(X)
-        recipe = self._recipe(table)
+        table, labels = _table(X), column(y)
         names = Classes(self.n_classes, self.classes)
-        first, labels = self._first(names), np.asarray(y)
-        _check_rows(table, len(labels))
+        first = self._first(names)
+        recipe = self._rehearse(table, len(labels), first)
         names.codes(labels)  # bad labels are refused before anything is drawn
-        in_first = self._split(len(labels))
+        rng = check_random_state(self.random_state)  # one for all: the rows held out must not be those that go first
+        in_first = self._split(len(labels), rng)
         one, two = np.flatnonzero(in_first), np.flatnonzero(~in_first)
         _check_rows(one[:, None], len(one))  # what the first stage would refuse, before anything is drawn
         self._recipe(one[:, None])
@@ -88,8 +92,9 @@ class TwoStage(Learner):
             rounds=self.rounds,
             folds=self.folds,
             holdout=self.holdout,
+            retrain=self.retrain,
             grid=self.grid,
-            random_state=self.random_state,
+            random_state=rng,
         ).fit(_safe_indexing(table, one), seen)
         chances = np.exp(start.learned_.log_proba(_safe_indexing(table, two), names.count))
         second = RRWithPrior(self.epsilon, chances, self.classes)
@@ -99,10 +104,21 @@ class TwoStage(Learner):
         scores[one], scores[two] = first.scores(seen), second.scores(rest)
         known = np.full(scores.shape, -np.log(names.count))
         known[two] = np.log(chances)
-        self._learn(table, scores, names.names, recipe, known)
-        self.part_, self.observed_ = in_first, (seen, rest)
+        self.part_, self.observed_, self._known = in_first, (seen, rest), (scores, known)
         even = np.full(names.count, 1 / names.count)
-        self.certificate_ = _both(first.certificate(labels=len(one)), second.certificate(len(two), even))
+        self.certificate_ = _both(first.certificate(len(one), even), second.certificate(len(two), even))
+        self._learn(table, scores, names.names, recipe, rng, known)
+        return self
+
+    def refit(self, X: Any) -> TwoStage:
+        """Learn again from the observations of `fit_private`, with the settings of now. No label, no epsilon."""
+        if not hasattr(self, "_known"):
+            raise NotFittedError("there are no observations yet to learn from: call fit_private(X, y) first")
+        table = _table(X)
+        recipe, (scores, known) = self._recipe(table), self._known
+        _check_rows(table, len(scores))
+        names = Classes(self.n_classes, self.classes).names
+        self._learn(table, scores, names, recipe, check_random_state(self.random_state), known)
         return self
 
     def _first(self, names: Classes) -> Mechanism:
@@ -116,11 +132,11 @@ class TwoStage(Learner):
         checks.choice(("auto",), first=self.first)
         return auto(self.epsilon, self.n_classes, classes=self.classes)
 
-    def _split(self, labels: int) -> npt.NDArray[np.bool_]:
+    def _split(self, labels: int, rng: np.random.RandomState) -> npt.NDArray[np.bool_]:
         """Which labels go first: by chance alone."""
         size = min(max(2, round(checks.fraction(share=self.share) * labels)), labels - 1)
         part = np.zeros(labels, dtype=bool)
-        part[check_random_state(self.random_state).permutation(labels)[:size]] = True
+        part[rng.permutation(labels)[:size]] = True
         return part
 
 

@@ -38,7 +38,7 @@ class RRWithPrior(Mechanism):
     name = "randomised response with a prior"
 
     def __init__(self, epsilon: float, prior: npt.ArrayLike, classes: Sequence[Any] | None = None) -> None:
-        given = np.asarray(prior)
+        given = checked_prior(prior)
         super().__init__(epsilon, given.shape[-1] if given.ndim else None, classes)
         self.prior = checked_prior(prior, self.n_classes)
         rows = np.atleast_2d(self.prior)
