@@ -113,6 +113,22 @@ def test_with_a_prior_by_rows_the_certificate_states_the_label_that_is_told_best
         labels.KRR(1.0, 4).certificate(labels=5, prior=rows)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_no_prior_makes_observations_tell_more_than_epsilon(seed):
+    """Two runs, the second on classes merged in pairs, under priors that neither run was certified by."""
+    prior = np.random.default_rng(seed).dirichlet(np.full(4, 0.5))
+    (fine, _), (coarse, _) = laws.channel(labels.KRR(0.9, 4)), laws.channel(labels.KRR(0.4, 2))
+    rows = np.einsum("co,cs->cos", fine, coarse[[0, 0, 1, 1]]).reshape(4, -1)
+    told = (prior[:, None] * rows * np.log(rows / (prior @ rows))).sum()
+    assert told <= 0.9 + 0.4
+    # The twin: what the second run tells by itself, or all there is to know of its classes, does not cover both.
+    even = np.full(4, 0.25)
+    both = (even[:, None] * rows * np.log(rows / (even @ rows))).sum()
+    assert both > labels.KRR(0.4, 2).mutual_information()
+    far = laws.channel(labels.KRR(8.0, 4))[0]
+    assert (even[:, None] * far * np.log(far / (even @ far))).sum() > np.log(2)
+
+
 def test_information_is_never_rounded_down():
     for epsilon in (1e-6, 1e-5, 1e-3):
         with mpmath.workdps(60):

@@ -19,7 +19,7 @@ from leakcap.errors import InputError
 from leakcap.labels import soft
 from leakcap.labels.classes import column
 from leakcap.labels.mechanism import Mechanism
-from leakcap.labels.rounds import HELD_OUT_AT_LEAST, Learned, Recipe, learn
+from leakcap.labels.rounds import HELD_OUT_AT_LEAST, Recipe, learn
 
 __all__ = ["Classifier", "Learner"]
 
@@ -136,28 +136,25 @@ class Learner(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         start: Floats | None = None,
     ) -> None:
         settings, bases = self._bases()
-        place, learned = learn(bases, X, scores, recipe, rng, start)
-        self._set(learned, settings[place], classes)
-
-    def _set(self, learned: Learned, settings: dict[str, Any], classes: Sequence[Any]) -> None:
-        names = np.asarray(classes)
+        place, self.learned_ = learn(bases, X, scores, recipe, rng, start)
+        self.best_params_, names = settings[place], np.asarray(classes)
         self._order = np.argsort(names, kind="stable")  # scikit-learn's scorers take columns to be sorted by name
         self.classes_ = names[self._order]
-        self.learned_ = learned
-        self.best_params_ = settings
 
 
 class Classifier(Learner):
     """Any scikit-learn classifier, learning from what a mechanism let through about the labels.
 
-    `fit` takes observations, and cannot tell labels from them where they look alike: scikit-learn's own tools
-    (`cross_val_score`, `GridSearchCV`) pass on what they are given, so give them observations.
     `fit(X, observed)` is for whoever holds the observations only: `observed` is what `mechanism.privatize(y)` gave,
     and the mechanism is public. `fit_private(X, y)` is for whoever holds the labels: it privatises once and goes on
     from there. Either way the base is refitted several times, each time to what its own predictions make of the
     observations (see `leakcap.labels.soft`). Observations held out decide about all choices below, at no epsilon, and
     how much these refined predictions count beside those of naive training: where labels can hardly be told from the
     features, naive training is as good, and the mixture keeps the better of both.
+
+    `fit` cannot tell labels from observations where they look alike (`KRR`), and scikit-learn's own tools
+    (`cross_val_score`, `GridSearchCV`) pass on what they are given: give them observations. A row is handed to the base
+    once for every class that its observation leaves in question: with sets of many classes that takes memory.
 
     Parameters:
         base: a classifier with `predict_proba` whose `fit` takes `sample_weight`, or a pipeline that ends in one.
