@@ -80,10 +80,12 @@ def test_labels_beyond_the_range_count_as_its_ends_and_wrong_ones_are_refused():
     for wrong in ([np.nan], ["a"], [], [[1.0, 2.0]]):
         with pytest.raises(InputError):
             mechanism.privatize(wrong)
-    for low, high in ((1, 1), (2, 1), (0, np.inf), ("a", 1)):
+    for low, high in ((1, 1), (2, 1), (0, np.inf), ("a", 1), (-1e308, 1e308)):
         with pytest.raises(InputError):
             labels.RROnBins(1.0, low, high)
     with pytest.raises(InputError):
         labels.RROnBins(1.0, 0, 1, prior=[1.0])
+    with pytest.raises(InputError):
+        labels.RROnBins(1.0, 0, 1, prior=[[0.5, 0.5], [0.4, 0.6]])
     with pytest.raises(InputError):
         labels.RROnBins(0.0, 0, 1)

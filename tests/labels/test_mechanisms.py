@@ -381,6 +381,17 @@ def test_epsilon_is_read_only():
         labels.KRR(1.0, 3).epsilon = 0.1
 
 
+@pytest.mark.parametrize("prior", [0.5, "a", [[0.5, 0.5], [1.0]], [], [0.7, 0.7]])
+def test_a_prior_that_is_none_is_refused(prior):
+    for made in (lambda: labels.auto(1.0, prior=prior), lambda: labels.RRWithPrior(1.0, prior)):
+        with pytest.raises(InputError, match="prior"):
+            made()
+
+
+def test_names_may_come_one_by_one():
+    assert labels.auto(1.0, classes=(name for name in "abc")).classes == ("a", "b", "c")
+
+
 def test_names_stand_for_classes():
     mechanism = labels.KRR(12.0, classes=["no", "yes", "unknown"])
     seen = mechanism.privatize(["yes", "no", "unknown"] * 10)

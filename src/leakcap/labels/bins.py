@@ -40,7 +40,9 @@ class RROnBins(KRR):
         start, end = checks.finite(low=low), checks.finite(high=high)
         if not start < end:
             raise InputError("low must lie below high: they are the range of the labels, and public")
-        share = checked_prior(prior, POINTS if prior is None else len(np.atleast_1d(np.asarray(prior))))
+        if not (end - start) * (end - start) < np.inf:
+            raise InputError("low and high lie too far apart for squared errors: count in a larger unit")
+        share = checked_prior(prior, POINTS if prior is None else None)
         if share.ndim != 1 or not 2 <= len(share) <= MOST_PARTS:
             raise InputError(
                 f"the prior must be one row of 2 to {MOST_PARTS:,} probabilities, for equal parts of the range"
