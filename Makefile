@@ -20,6 +20,9 @@ export NO_MKDOCS_2_WARNING := 1
 demo: .venv/core
 	$(BIN)/leakcap demo
 
+# Processes share the cores: threads of the linear algebra beside them would only wait for each other.
+test test-all: export OMP_NUM_THREADS := 1
+
 test: .venv/dev
 	$(BIN)/python -m pytest -rs $(SPREAD)
 
