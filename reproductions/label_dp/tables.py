@@ -34,7 +34,7 @@ class Run:
 
     @property
     def single_view(self) -> float:
-        """The same without the mirror image, as the paper judges."""
+        """The same without the mirror image: the paper speaks of none."""
         return 100 * float(self.record["accuracy_without_flip"])
 
 
