@@ -79,8 +79,7 @@ class TwoStage(Learner):
         first = self._first(names)
         recipe = self._rehearse(table, len(labels), first)
         names.codes(labels)  # bad labels are refused before anything is drawn
-        rng = check_random_state(self.random_state)  # one for all: the rows held out must not be those that go first
-        in_first = self._split(len(labels), rng)
+        in_first, rng = self._split(len(labels))
         one, two = np.flatnonzero(in_first), np.flatnonzero(~in_first)
         _check_rows(one[:, None], len(one))  # what the first stage would refuse, before anything is drawn
         self._recipe(one[:, None])
@@ -118,7 +117,7 @@ class TwoStage(Learner):
         recipe, (scores, known) = self._recipe(table), self._known
         _check_rows(table, len(scores))
         names = Classes(self.n_classes, self.classes).names
-        self._learn(table, scores, names, recipe, check_random_state(self.random_state), known)
+        self._learn(table, scores, names, recipe, self._split(len(scores))[1], known)
         return self
 
     def _first(self, names: Classes) -> Mechanism:
@@ -132,12 +131,16 @@ class TwoStage(Learner):
         checks.choice(("auto",), first=self.first)
         return auto(self.epsilon, self.n_classes, classes=self.classes)
 
-    def _split(self, labels: int, rng: np.random.RandomState) -> npt.NDArray[np.bool_]:
-        """Which labels go first: by chance alone."""
+    def _split(self, labels: int) -> tuple[npt.NDArray[np.bool_], np.random.RandomState]:
+        """Which labels go first, by chance alone; and where to draw from next.
+
+        One generator serves all: from a fresh one of the same seed, the rows held out would be those that went first.
+        """
+        rng = check_random_state(self.random_state)
         size = min(max(2, round(checks.fraction(share=self.share) * labels)), labels - 1)
         part = np.zeros(labels, dtype=bool)
         part[rng.permutation(labels)[:size]] = True
-        return part
+        return part, rng
 
 
 def _both(first: LabelCertificate, second: LabelCertificate) -> LabelCertificate:
