@@ -1,15 +1,16 @@
 # Every target does its own set-up: a virtual environment in .venv, filled by pip.
 PYTHON ?= python3
 BIN := .venv/bin
-SPREAD := -n auto --maxprocesses 4 --dist worksteal
+# A file is one worker's: what its tests share is made once.
+SPREAD := -n auto --maxprocesses 4 --dist loadfile
 export MPLBACKEND := Agg
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: demo test test-all test-torch test-oldest bench bench-million lint docs clean
+.PHONY: demo test test-unit test-all coverage test-torch test-oldest bench bench-million lint docs clean
 
 .venv/core: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[plots]'
 	touch $@
 
 .venv/dev: pyproject.toml
@@ -21,10 +22,23 @@ demo: .venv/core
 	$(BIN)/leakcap demo
 
 # Processes share the cores: threads of the linear algebra beside them would only wait for each other.
-test test-all: export OMP_NUM_THREADS := 1
+test test-unit test-all coverage: export OMP_NUM_THREADS := 1
 
+# Everything: all tiers of tests/README.md, and the examples in docstrings.
 test: .venv/dev
 	$(BIN)/python -m pytest -rs $(SPREAD)
+
+# The inner loop: what every change is tried with.
+test-unit: .venv/dev
+	$(BIN)/python -m pytest -rs $(SPREAD) tests/unit src
+
+# Lines that the inner loop runs. Not compiled loops: they are compared with `kernels/reference.py` by their answers.
+.venv/coverage: .venv/dev
+	$(BIN)/pip install --quiet --disable-pip-version-check 'pytest-cov>=5'
+	touch $@
+
+coverage: .venv/coverage
+	$(BIN)/python -m pytest $(SPREAD) --cov=leakcap --cov-report=term-missing:skip-covered tests/unit src
 
 # Torch is an extra, and so are its tests: on a machine without a GPU they run on torch's CPU.
 .venv/torch: .venv/dev
@@ -32,17 +46,18 @@ test: .venv/dev
 	touch $@
 
 test-torch: .venv/torch
-	$(BIN)/python -m pytest -rs tests/gpu tests/reproductions/test_label_dp.py
+	$(BIN)/python -m pytest -rs -W default tests/unit/torch tests/reproductions/test_label_dp.py
 
-# The oldest versions of everything that the numbers come from, in an environment of their own.
+# The oldest versions of everything that the numbers come from, in an environment of their own: they may warn.
 .venv-oldest/core: pyproject.toml tests/oldest.txt
 	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/pip install --quiet --disable-pip-version-check --constraint tests/oldest.txt \
-		--editable '.[tables]' polars pytest
+		--editable . polars pytest
 	touch $@
 
 test-oldest: .venv-oldest/core
-	.venv-oldest/bin/python -m pytest -rs tests/estimators/test_oldest.py tests/estimators/test_estimators.py
+	.venv-oldest/bin/python -m pytest -rs -W default tests/unit/estimators/test_oldest.py tests/unit/estimators/test_twins.py \
+		tests/unit/estimators/test_estimators.py
 
 test-all: .venv/dev
 	$(BIN)/python -m pytest -rs $(SPREAD) -m ''

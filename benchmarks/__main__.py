@@ -1,12 +1,12 @@
-"""`python -m benchmarks [name ...]`: run all benchmarks, or the named ones."""
+"""`python -m benchmarks [name ...]`: run all benchmarks, or the named ones; `page` makes docs/benchmarks.md."""
 
 from __future__ import annotations
 
 import sys
 
-from benchmarks import audit, fits, kernels, labels, loop, masks, noise, rate, scale, start, utility
+from benchmarks import audit, fits, kernels, labels, loop, masks, noise, page, rate, scale, start, utility
 
-ALL = {
+PARTS = {
     "audit": audit.main,
     "fits": fits.main,
     "kernels": kernels.main,
@@ -19,11 +19,22 @@ ALL = {
     "scale": scale.main,
     "start": start.main,
     "utility": utility.main,
+    "page": page.main,
 }
+BY_NAME_ONLY = ("labels", "million", "scale", "utility", "page")
 
-named = [one for one in sys.argv[1:] if not one.startswith("--")]  # `labels` knows --quick
-for name in named or [one for one in ALL if one not in ("labels", "million", "scale", "utility")]:
-    if name not in ALL:
-        sys.exit(f"no benchmark {name!r}: choose from {', '.join(ALL)}")
-    print(f"\n== {name}: {sys.modules[ALL[name].__module__].__doc__}")
-    ALL[name]()
+
+def main(arguments: list[str]) -> None:
+    """Run what is named, then make the page with the figures of this run."""
+    named = [one for one in arguments if not one.startswith("--")]  # `labels` knows --quick
+    for name in named or [one for one in PARTS if one not in BY_NAME_ONLY]:
+        if name not in PARTS:
+            sys.exit(f"no benchmark {name!r}: choose from {', '.join(PARTS)}")
+        print(f"\n== {name}: {sys.modules[PARTS[name].__module__].__doc__}")
+        PARTS[name]()
+    if "page" not in named:
+        page.main()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -12,10 +12,11 @@ from scipy.stats import norm
 from sklearn import cluster
 
 import leakcap as lc
+from benchmarks.records import record
 from benchmarks.utility import standardised
 from leakcap import estimators
-from leakcap.audit.attacks.lira import EmpiricalLira, Lira
-from leakcap.audit.attacks.threshold import Threshold
+from leakcap.audit.shadow.lira import EmpiricalLira, Lira
+from leakcap.audit.shadow.threshold import Threshold
 from leakcap.worlds import draw_worlds
 
 UNITS, WORLDS, TARGETS = 13_611, 1024, 32  # Dry Bean
@@ -90,6 +91,8 @@ def main(units: int = UNITS, worlds: int = WORLDS, targets: int = TARGETS) -> No
         print(f"{what:44}{np.median(times):>10.3f}{loop / np.median(times):>10.0f}")
     print(f"{'a loop over units, online':44}{loop:>10.3f}")
     print(f"largest difference from the loop's statistics: {apart:.1e}; medians of {TURNS} turns")
+    times = [f"{loop / np.median(seconds[what]):.0f} times" for what in ("online", "online, one core")]
+    record("audit-lira", f"{times[0]}, {times[1]} on one core")
     whole_audit()
 
 
@@ -105,6 +108,7 @@ def whole_audit() -> None:
     )
     loop *= plan.worlds.m / len(some)
     print(f"default audit of Dry Bean's K-Means {taken:.1f} s; the plain loop over its worlds {loop:.1f} s")
+    record("audit-default", f"{taken:.1f} s, the loop {loop:.1f} s")
 
 
 if __name__ == "__main__":

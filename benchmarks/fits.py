@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn import cluster, covariance, decomposition, ensemble, linear_model, naive_bayes, preprocessing, svm
 
+from benchmarks.records import record, slug
 from benchmarks.utility import standardised
 from leakcap import estimators
 from leakcap.estimators.kmeans import balanced
@@ -70,7 +71,7 @@ def main() -> None:
     for private, plain, data, most in cases(train, kinds):
 
         def all_worlds(private: Any = private, data: tuple[Any, ...] = data) -> None:
-            mechanism = private._mechanism(private._rows(data[0], data[1] if len(data) > 1 else None, None))
+            mechanism = private._computation(private._rows(data[0], data[1] if len(data) > 1 else None, None))
             run_worlds(mechanism.answer, Pool(mechanism.data), units, worlds)
 
         all_worlds()  # compiled once
@@ -80,6 +81,7 @@ def main() -> None:
             every.append(_seconds(all_worlds))
         ratio = np.median(np.array(every) / np.array(one))
         name = f"{type(private).__name__}{f', C = {private.C}' if hasattr(private, 'C') else ''}"
+        record("fits-" + slug(f"{name} {getattr(private, 'class_weight', None) or ''}"), f"{ratio:.1f}")
         print(f"{name:24}{1e3 * min(one):>15.1f}{1e3 * min(every):>16.1f}{ratio:>15.1f}{most:>9}", flush=True)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.linear_model import Ridge
 
+from benchmarks.records import record
 from leakcap.datasets import data_path, dry_bean
 from leakcap.errors import LeakcapError
 from leakcap.kernels import gpu
@@ -26,12 +27,11 @@ from leakcap.worlds import Worlds, draw_worlds
 
 
 def main(names: list[str]) -> None:
-    known = {"smoke": smoke, "kernels": kernels, "leakage": membership, "mlp": networks}
-    for name in names or list(known):
-        if name not in known:
-            sys.exit(f"no benchmark {name!r}: choose from {', '.join(known)}")
+    for name in names or list(PARTS):
+        if name not in PARTS:
+            sys.exit(f"no benchmark {name!r}: choose from {', '.join(PARTS)}")
         print(f"\n== {name}", flush=True)
-        known[name]()
+        PARTS[name]()
 
 
 def seconds(work: Callable[[], Any], repeats: int = 5) -> float:
@@ -45,6 +45,11 @@ def seconds(work: Callable[[], Any], repeats: int = 5) -> float:
         torch.cuda.synchronize()
         took.append(time.perf_counter() - began)
     return min(took[1:])
+
+
+def store(name: str, seen: str) -> None:
+    """Keep a figure with the name of this machine's GPU."""
+    record(name, seen, machine=f"one {load().cuda.get_device_name()}")
 
 
 # Ceilings -------------------------------------------------------------------------------------------------------------
@@ -97,11 +102,11 @@ def kernels(m: int = 1024) -> None:
         beans = rng.normal(size=(13_611, 16))
     groups = 3 * rng.normal(size=(7, 32))
     million = groups[rng.integers(7, size=1_000_000)] + rng.normal(size=(1_000_000, 32)) * np.linspace(1, 2, 32)
-    for table in (beans, million):
-        _statistics(table, draw_worlds(len(table), m, rng), rng)
+    for name, table in (("beans", beans), ("million", million)):
+        store(f"gpu-kernels-{name}", _statistics(table, draw_worlds(len(table), m, rng), rng))
 
 
-def _statistics(table: np.ndarray, worlds: Worlds, rng: np.random.Generator) -> None:
+def _statistics(table: np.ndarray, worlds: Worlds, rng: np.random.Generator) -> str:
     n, d = table.shape
     standard = (table - table.mean(axis=0)) / table.std(axis=0)
     target = standard @ rng.normal(size=d) + rng.normal(size=n)
@@ -130,6 +135,7 @@ def _statistics(table: np.ndarray, worlds: Worlds, rng: np.random.Generator) -> 
         ("pca, 4", lambda: gpu.pca(standard, worlds, components=4), components, gram),
         ("k-means, 7", lambda: gpu.kmeans(standard, worlds, start), centres, 0.0),
     ]
+    seen = []
     for name, kernel, plain, flops in works:
         found = kernel()
         took = seconds(kernel, 1 if name.startswith("k-") else 3)
@@ -145,6 +151,8 @@ def _statistics(table: np.ndarray, worlds: Worlds, rng: np.random.Generator) -> 
             f"{each * worlds.m / took:>15.0f}{apart:>20.1e}",
             flush=True,
         )
+        seen.append(f"{name} {1000 * took:.1f} ms")
+    return ", ".join(seen)
 
 
 # Leakage --------------------------------------------------------------------------------------------------------------
@@ -184,6 +192,9 @@ def _observe(m: int, cuts: np.ndarray, n: int, draws: int, r: int) -> None:
         f"{plain:>8.3f}s{error:>10.1e}{squares:>12.1e}{found.rounding:>10.1e}",
         flush=True,
     )
+    if m == 4096 and not len(cuts):
+        errors = f"largest error against f64 {error:.0e}, stated bound {found.rounding:.0e}"
+        store("gpu-leakage", f"{whole:.3f} s, whole call; {errors}")
 
 
 # Networks -------------------------------------------------------------------------------------------------------------
@@ -220,6 +231,7 @@ def networks(m: int = 1024, steps: int = 1500, compared: int = 8) -> None:
     plain = _plain_training(pixels, labels, few, start, steps)
     took = (time.perf_counter() - began) / compared
     print(f"plain f32 training of one world after another: {took:.2f} s each, {_apart(plain, exact)}", flush=True)
+    seen = [f"plain f32 training {took:.1f} s a world"]
     print(f"f64: accuracy on rows left out {_accuracy(exact, start, pixels, labels, few):.2%}")
     flops = 4.0 * len(pixels) * 784 * 30 * m * steps
     for precision in ("bf16", "tf32", "f32"):
@@ -234,7 +246,9 @@ def networks(m: int = 1024, steps: int = 1500, compared: int = 8) -> None:
             f"{_accuracy(found[:compared], start, pixels, labels, few):.2%}",
             flush=True,
         )
+        seen.append(f"{precision} {took:.0f} s")
         torch.cuda.empty_cache()
+    store("gpu-mlp", ", ".join(seen))
     blurred = pixels + 1e-3 * rng.normal(size=pixels.shape)  # no whole multiples: three limbs
 
     def some(steps: int) -> float:
@@ -291,6 +305,8 @@ def _accuracy(found: np.ndarray, start: Any, pixels: np.ndarray, labels: np.ndar
         right.append((hidden.argmax(dim=1).cpu().numpy() == labels)[~mask].mean())
     return float(np.mean(right))
 
+
+PARTS = {"smoke": smoke, "kernels": kernels, "leakage": membership, "mlp": networks}
 
 if __name__ == "__main__":
     main(sys.argv[1:])

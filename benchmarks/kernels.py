@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.parts import Case, kmeans, moments, newton, quantiles, trees
+from benchmarks.records import record, slug
 from benchmarks.scale import peak
 from leakcap.worlds import draw_worlds
 
@@ -21,26 +22,37 @@ def main() -> None:
     """Dry Bean."""
     with tempfile.TemporaryDirectory() as empty:
         os.environ.setdefault("NUMBA_CACHE_DIR", empty)  # so that compiling is seen, and counted apart
-        table(case for part in (moments, quantiles, kmeans, newton, trees) for case in part.cases())
+        table("kernels", (case for part in (moments, quantiles, kmeans, newton, trees) for case in part.cases()))
 
 
 def million() -> None:
     """The longer table: a million rows."""
-    table(case for part in (moments, quantiles, kmeans, trees) for case in part.large())
+    table("million", (case for part in (moments, quantiles, kmeans, trees) for case in part.large()))
+    record("million-peak-memory", f"{peak():.1f} GiB, data and loops included")
 
 
-def table(cases: Iterable[Case]) -> None:
-    """A line for each case as it is measured."""
+def table(which: str, cases: Iterable[Case]) -> None:
+    """A line for each case as it is measured, and its record."""
     rate = _product_rate()
     print(f"matrix products in f64: {rate / 1e9:.0f} Gflop/s on all cores")
     heads = ("one fit", "loop", "kernel", "faster", "price", "of product", "agrees", "compiles")
     print(f"{'work':<28}{'rows x columns':>16}" + "".join(f"{head:>12}" for head in heads), flush=True)
     for case in cases:
-        print(_line(case, rate), flush=True)
+        line, seen = _measured(case, rate)
+        print(line, flush=True)
+        record(
+            f"{which}-{slug(case.work)}",
+            seen,
+            topic="All worlds at once",
+            claim=f"{case.work}, {case.rows:,} x {case.columns}, {case.worlds:,} worlds, against a loop",
+            command=f"python -m benchmarks {which}",
+            asked="-",
+        )
     print(f"peak memory so far, data and loops included: {peak():.1f} GiB")
 
 
-def _line(case: Case, rate: float) -> str:
+def _measured(case: Case, rate: float) -> tuple[str, str]:
+    """The line of the table, and what the record keeps of it."""
     began = time.perf_counter()
     found = case.kernel()
     first = time.perf_counter() - began
@@ -75,7 +87,9 @@ def _line(case: Case, rate: float) -> str:
         _time(max(first - kernel, 0)),
     )
     size = f"{case.rows:,} x {case.columns}"
-    return f"{case.work:<28}{size:>16}" + "".join(f"{cell:>12}" for cell in cells)
+    line = f"{case.work:<28}{size:>16}" + "".join(f"{cell:>12}" for cell in cells)
+    rated = f", {limit} of the product's rate" if case.flops else ""
+    return line, f"{loop / kernel:.0f} times, {price}{rated}, agrees to {apart:.0e}"
 
 
 def _product_rate() -> float:

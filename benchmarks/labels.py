@@ -26,6 +26,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks.records import record, slug
 from leakcap import datasets, labels
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
@@ -124,23 +125,25 @@ def compared(work: Task, base: ClassifierMixin, epsilon: float, seed: int) -> tu
 def logistic(quick: bool) -> None:
     """Logistic regression, accuracy and AUC in %: mean and spread (standard deviation) over draws of the noise."""
     works = [dry_bean(), adult()] + ([] if quick else list(diabetes()))
-    table(LINEAR, works, 2 if quick else 3, quick)
+    table("logistic", LINEAR, works, draws=2 if quick else 3, quick=quick)
 
 
 def boosting(quick: bool) -> None:
     """Boosted trees, accuracy and AUC in %: mean and spread (standard deviation) over draws of the noise."""
     works = [dry_bean(), adult()] + ([] if quick else list(diabetes()))
-    table(BOOSTED, [one.first(BOOSTED_ROWS) for one in works], 1 if quick else 2, quick)
+    few = [one.first(BOOSTED_ROWS) for one in works]
+    table("boosting", BOOSTED, few, draws=1 if quick else 2, quick=quick)
 
 
-def table(base: ClassifierMixin, works: list[Task], draws: int, quick: bool) -> None:
+def table(which: str, base: ClassifierMixin, works: list[Task], *, draws: int, quick: bool) -> None:
     print("| data | epsilon | naive accuracy | Classifier | gain | naive AUC | Classifier | gain | s |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for work in works:
-        name = f"| {work.name}, {len(work.train):,} rows "
+        name, means = f"| {work.name}, {len(work.train):,} rows ", []
         for epsilon in (1.0,) if quick else EPSILONS:
             began = time.perf_counter()
             found = np.array([compared(work, base, epsilon, seed) for seed in range(draws)])
+            means.append(found.mean(axis=0))
             shown = (found[:, 0], found[:, 1], found[:, 1] - found[:, 0])
             cells = [
                 f"{one[:, which].mean():.1f} ± {one[:, which].std(ddof=draws > 1):.1f}"
@@ -151,6 +154,17 @@ def table(base: ClassifierMixin, works: list[Task], draws: int, quick: bool) -> 
             print(f"{name}| {epsilon:g} | {' | '.join(cells)} | {seconds:.0f} |", flush=True)
         accuracy, auc = work.judged(plain(base, work.train, work.train_kinds))
         print(f"{name}| none | {accuracy:.1f} | | | {auc:.1f} | | | |", flush=True)
+        if not quick:
+            record(f"labels-{which}-{slug(work.name)}", _seen(np.array(means), (accuracy, auc)))
+
+
+def _seen(means: np.ndarray, ceilings: tuple[float, float]) -> str:
+    """Naive / `Classifier` for each epsilon, and what true labels give; accuracy, then AUC."""
+    parts = []
+    for place, (measure, ceiling) in enumerate(zip(("accuracy", "AUC"), ceilings, strict=True)):
+        cells = ", ".join(f"{naive:.1f} / {ours:.1f}" for naive, ours in means[:, :, place])
+        parts.append(f"{measure} {cells}, ceiling {ceiling:.1f}")
+    return "; ".join(parts)
 
 
 def limit(quick: bool) -> None:
@@ -183,6 +197,8 @@ def limit(quick: bool) -> None:
             noises = [_noise(table, least, true), _noise(table, spread, table @ weights)]
             shape = 1 - np.corrcoef(table @ weights, true)[0, 1] ** 2
             print(f"| {work.name} | {epsilon:g} | {noises[0]:.4f} | {noises[1]:.4f} | {shape:.4f} |", flush=True)
+            if not quick and epsilon == 1 and work.name.startswith("Diabetes"):
+                record("labels-limit", f"{noises[0]:.3f} of the score's variance, {noises[1]:.3f}, {shape:.3f}")
 
 
 def _noise(table: np.ndarray, covariance: np.ndarray, score: np.ndarray) -> float:
@@ -238,6 +254,8 @@ def costs(quick: bool) -> None:
         command = [sys.executable, "-c", POSTERIOR, str(10**5 if quick else 10**6), kind]
         ratio = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
         print(f"posterior, {'10^5' if quick else '10^6'} x 100, {kind}: peak memory {ratio:.2f} times the result")
+        if not quick and kind == "bits":
+            record("labels-costs-posterior", f"{ratio:.2f} times the result (float32)")
     rng = np.random.default_rng(0)
     y = rng.integers(0, 10, 10**6 if quick else 10**7)
     print(
@@ -246,9 +264,13 @@ def costs(quick: bool) -> None:
     offered = (labels.KRR, labels.UnaryBits, labels.SubsetSelection, labels.Laplace)
     mechanisms = [one(1.0, 10) for one in offered]
     mechanisms += [labels.Gaussian(1.0, 10, delta=1e-6), labels.RRWithPrior(1.0, np.arange(10, 0, -1) / 55)]
+    seen = []
     for mechanism in mechanisms:
         took = [_seconds(lambda m=mechanism: m.privatize(y)), _seconds(lambda m=mechanism: naively(m, y, rng))]
         print(f"| {mechanism.name} | {took[0]:.2f} | {took[1]:.2f} | {took[0] / took[1]:.2f} |", flush=True)
+        seen.append(f"{mechanism.name} {took[0]:.1f} s ({took[0] / took[1]:.1f} times plain numpy)")
+    if not quick:
+        record("labels-costs-privatize", ", ".join(seen))
 
 
 def _seconds(work: Callable[[], object]) -> float:
@@ -272,9 +294,13 @@ def information(quick: bool) -> None:
             "Gaussian, delta 1e-6": lambda eps, c=classes: labels.Gaussian(eps, c, delta=1e-6),
             "auto": lambda eps, c=classes: labels.auto(eps, c),
         }
+        nats = {}
         for name, maker in makers.items():
-            told = [maker(float(eps)).mutual_information() for eps in epsilons]
-            print(f"| {name} | {' | '.join(f'{nats:.4f}' for nats in told)} |", flush=True)
+            nats[name] = told = [maker(float(eps)).mutual_information() for eps in epsilons]
+            print(f"| {name} | {' | '.join(f'{one:.4f}' for one in told)} |", flush=True)
+        few = ("Laplace", "unary bits", "subset selection")
+        at = [", ".join(f"{name} {nats[name][place]:.3f}" for name in few) for place in (0, -1)]
+        record(f"labels-information-{classes}", f"epsilon 1: {at[0]}; epsilon 8: {at[1]}")
 
 
 PARTS = {"information": information, "costs": costs, "limit": limit, "logistic": logistic, "boosting": boosting}

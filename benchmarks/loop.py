@@ -17,7 +17,8 @@ from joblib import Parallel, delayed
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
-from leakcap.cores import one_blas_thread, threads
+from benchmarks.records import record, slug
+from leakcap.ground.cores import one_blas_thread, threads
 from leakcap.simulate import Pool, run_worlds
 from leakcap.simulate.executors import end_workers
 from leakcap.worlds import Units, draw_worlds
@@ -88,6 +89,14 @@ def compare(name: str, fn: Callable[..., Any], data: tuple[Any, ...], m: int) ->
     print(
         f"{name:<24}{1000 * fit:>7.1f} ms{limit:>7.2f} s{min(warm):>7.2f} s{min(warm) / limit:>7.3f}x"
         f"{min(cold):>7.2f} s{min(cold) / limit:>7.3f}x"
+    )
+    record(
+        f"loop-{slug(name)}",
+        f"{min(warm) / limit:.2f}; with the start of worker processes {min(cold) / limit:.2f}",
+        topic="All worlds at once",
+        claim=f"The loop over {m:,} worlds around {name}, against the bare fits on all cores",
+        command="python -m benchmarks loop",
+        asked="within 1.15",
     )
 
 

@@ -16,14 +16,16 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer, load_iris
 
 import leakcap as lc
+from benchmarks.records import record
 from leakcap.audit.attacks import collude, posterior
-from leakcap.audit.attacks.universe import universe
-from leakcap.audit.queries import Query, narrow
+from leakcap.audit.second_game.queries import Query, narrow
+from leakcap.audit.second_game.universe import universe
 from leakcap.audit.trials import knowledge, releases
 from leakcap.errors import InputError, LeakcapWarning
 
 CAP, PEOPLE, PLANS = 0.562, 100, 60
 SETTINGS = {"worlds": 64, "draws": 4096}
+PARTS = ("treatments", "filters", "collusion")
 LEAST = 20  # people that a mean is divided by, at least, in the last treatment
 AMOUNT, SECOND, FIRST_KEY, SECOND_KEY, GROUP = range(5)
 
@@ -112,12 +114,13 @@ def treatments(table: Table, query: Query) -> Iterator[tuple[str, Query, dict[st
         yield "bounded, floor", replace(bounded, least=LEAST), {"floor": 2 / LEAST, "weights": 1 / spans**2}
 
 
-def attacked(query: Query, table: Table, person: int, plans: int, **options: Any) -> str:
+def attacked(query: Query, table: Table, person: int, plans: int, **options: Any) -> tuple[str, float]:
+    """The cells of a row, and the attacker's success from the value alone."""
     began = time.perf_counter()
     cap = lc.membership(CAP)
     found = universe(query, table.rows, person, cap=cap, plans=plans, **(SETTINGS | options)).findings
     cells = "".join(f"{one.measured:8.3f} ({one.interval[0]:.2f} to {one.interval[1]:.2f})" for one in found)
-    return f"{cells}  {time.perf_counter() - began:5.0f} s"
+    return f"{cells}  {time.perf_counter() - began:5.0f} s", found[0].measured
 
 
 HEAD = f"{'from the value':>23}{'and error bars':>23}{'and certificate':>23}"
@@ -127,12 +130,16 @@ def by_treatment(plans: int) -> None:
     for table in tables():
         print(f"\n{table.name}: was the person in the pool? cap {CAP}, {plans // 2} judged plans each, 95 % intervals")
         print(f"{'question':42}{'treatment':16}{HEAD}")
+        seen = []
         for name, query, person in questions(table):
             for treatment, asked, options in treatments(table, query):
-                print(f"{name:42}{treatment:16}{attacked(asked, table, person, plans, **options)}", flush=True)
+                cells, told = attacked(asked, table, person, plans, **options)
+                print(f"{name:42}{treatment:16}{cells}", flush=True)
+                seen.append(f"{name}, {treatment} {100 * told:.0f} %")
         # Somebody else in the outlier's place: the number of units is the same.
-        swapped = attacked(Query("mean", (AMOUNT, SECOND)), table, table.outlier, plans, instead=table.rows[3])
+        swapped, _ = attacked(Query("mean", (AMOUNT, SECOND)), table, table.outlier, plans, instead=table.rows[3])
         print(f"{'mean, everybody; outlier or another':42}{'as it is':16}{swapped}", flush=True)
+        record("second-game", f"from the value: {'; '.join(seen)}")
 
 
 def by_filter(plans: int, sizes: tuple[int, ...] = (1, 2, 5, 10, 25, 50)) -> None:
@@ -142,7 +149,7 @@ def by_filter(plans: int, sizes: tuple[int, ...] = (1, 2, 5, 10, 25, 50)) -> Non
     for few in sizes:
         where = narrow(table.rows, table.ordinary, few, (FIRST_KEY, SECOND_KEY))
         query = Query("mean", (AMOUNT, SECOND), where)
-        print(f"{int(where(table.rows).sum()):<58}{attacked(query, table, table.ordinary, plans)}", flush=True)
+        print(f"{int(where(table.rows).sum()):<58}{attacked(query, table, table.ordinary, plans)[0]}", flush=True)
 
 
 def colluding(trials: int = 4000, known: tuple[int, ...] = (0, 1, 2, 3, 5, 7, 8, 10, 12, 14, 16)) -> None:
@@ -165,9 +172,11 @@ def colluding(trials: int = 4000, known: tuple[int, ...] = (0, 1, 2, 3, 5, 7, 8,
             f"{c.measured:.3f} ({c.interval[0]:.3f} to {c.interval[1]:.3f}) / {c.certified or 1.0:.3f}" for c in cells
         )
         print(f"{k:>4}" + "".join(f"{cell:>36}" for cell in shown), flush=True)
+        if k == 10:
+            record("second-game-collusion", ", ".join(f"{100 * cell.measured:.0f} %" for cell in cells))
 
 
-def main(plans: int = PLANS, wanted: tuple[str, ...] = ("treatments", "filters", "collusion")) -> None:
+def main(plans: int = PLANS, wanted: tuple[str, ...] = PARTS) -> None:
     warnings.simplefilter("ignore", LeakcapWarning)
     if "treatments" in wanted:
         by_treatment(plans)
@@ -180,4 +189,4 @@ def main(plans: int = PLANS, wanted: tuple[str, ...] = ("treatments", "filters",
 if __name__ == "__main__":
     given = sys.argv[1:]
     count = int(given.pop(0)) if given and given[0].isdigit() else PLANS
-    main(count, tuple(given) or ("treatments", "filters", "collusion"))
+    main(count, tuple(given) or PARTS)

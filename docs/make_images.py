@@ -10,8 +10,8 @@ from PIL import Image
 from sklearn.datasets import load_iris
 
 import leakcap as lc
-from leakcap.cli.demo import exact_success
-from leakcap.report import plots
+from leakcap.audit.noiseless import exact_success
+from leakcap.report import figures as plots
 
 IMAGES = Path(__file__).parent / "images"
 

@@ -11,9 +11,8 @@ from sklearn.linear_model import Ridge
 
 from benchmarks.parts import Case, beans
 from leakcap import stats
-from leakcap.kernels.moments import covariances, means
-from leakcap.kernels.pca import pca
-from leakcap.kernels.ridge import ridge
+from leakcap.kernels.linear import ridge
+from leakcap.kernels.moments import covariances, means, pca
 from leakcap.worlds import Worlds, draw_worlds
 
 __all__ = ["cases", "large"]

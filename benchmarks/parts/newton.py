@@ -10,8 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from benchmarks.parts import Case, beans
-from leakcap.kernels.logistic import logistic
-from leakcap.kernels.svm import linear_svm
+from leakcap.kernels.linear import linear_svm, logistic
 from leakcap.worlds import draw_worlds
 
 __all__ = ["cases"]

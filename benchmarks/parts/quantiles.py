@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.parts import Case, beans
-from leakcap.kernels.quantiles import quantiles
+from leakcap.kernels.moments import quantiles
 from leakcap.worlds import draw_worlds
 
 __all__ = ["cases", "large"]

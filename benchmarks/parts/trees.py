@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.parts import Case, beans
+from leakcap.kernels.forest import forest
 from leakcap.kernels.reference import plain_forest
-from leakcap.kernels.trees import forest
 from leakcap.worlds import draw_worlds
 
 __all__ = ["cases", "large"]

@@ -19,8 +19,7 @@ import numpy.typing as npt
 from scipy.sparse.linalg import eigsh
 
 from leakcap import kernels
-from leakcap.kernels.moments import means, moments
-from leakcap.kernels.pca import aligned
+from leakcap.kernels.moments import aligned, means, moments
 from leakcap.worlds import Units, Worlds, draw_worlds
 from reproductions.pac_private_algorithms.data import Split
 from reproductions.pac_private_algorithms.pca import Frame, components

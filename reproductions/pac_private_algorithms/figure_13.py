@@ -22,10 +22,10 @@ from matplotlib.figure import Figure
 from scipy.stats import binomtest
 
 import leakcap as lc
-from leakcap.audit import scores
-from leakcap.audit.attacks.lira import EmpiricalLira, Lira
+from leakcap.audit.shadow import scores
+from leakcap.audit.shadow.lira import EmpiricalLira, Lira
 from leakcap.audit.trials import releases
-from leakcap.releases import Plan
+from leakcap.planning.plans import Plan
 from reproductions.pac_private_algorithms.data import Split, iris
 from reproductions.pac_private_algorithms.figure import arguments, settings_of
 from reproductions.pac_private_algorithms.kmeans import clusters

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap import kernels
-from leakcap.kernels.trees import forest, predict_forest
+from leakcap.kernels.forest import forest, predict_forest
 from leakcap.worlds import Units, Worlds
 from reproductions.pac_private_algorithms.data import SCALED, Split
 from reproductions.pac_private_algorithms.series import Study

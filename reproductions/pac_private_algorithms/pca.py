@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap import kernels
-from leakcap.kernels.moments import moments
-from leakcap.kernels.pca import aligned
+from leakcap.kernels.moments import aligned, moments
 from leakcap.worlds import Units, Worlds
 from reproductions.pac_private_algorithms.data import SCALED, Split
 from reproductions.pac_private_algorithms.series import Study

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 import leakcap as lc
 from leakcap.caps import Cap
-from leakcap.releases import Plan
+from leakcap.planning.plans import Plan
 from reproductions.pac_private_algorithms.paper import BUDGETS, quotes
 
 __all__ = [

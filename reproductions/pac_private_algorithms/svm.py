@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from leakcap import kernels
 from leakcap.estimators.coordinates import Coordinates
-from leakcap.kernels.svm import linear_svm
+from leakcap.kernels.linear import linear_svm
 from leakcap.worlds import Units, Worlds
 from reproductions.pac_private_algorithms.data import SCALED, Split
 from reproductions.pac_private_algorithms.series import Study

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         task,
         true_positive_rate,
     )
-    from leakcap.certificate import Certificate
+    from leakcap.certificates.release import Certificate
     from leakcap.errors import (
         AlreadyReleased,
         CapError,
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
         RepeatedReleaseWarning,
     )
     from leakcap.kernels import kernel
-    from leakcap.planning import plan, release
-    from leakcap.releases import Plan, Release
+    from leakcap.planning.entry import plan, release
+    from leakcap.planning.plans import Plan
+    from leakcap.planning.released import Release
 
 __all__ = [
     "AlreadyReleased",
@@ -69,11 +70,12 @@ __all__ = [
 _HOMES = {
     "caps": "any_inference identification membership mip mutual_information name_a_member precision task "
     "true_positive_rate",
-    "certificate": "Certificate",
+    "certificates.release": "Certificate",
     "errors": "AlreadyReleased CapError InputError LeakcapError NumericalError OutputError RepeatedReleaseWarning",
     "kernels": "kernel",
-    "planning": "plan release",
-    "releases": "Plan Release",
+    "planning.entry": "plan release",
+    "planning.plans": "Plan",
+    "planning.released": "Release",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 _MODULES = {"audit", "caps", "convert", "datasets", "errors", "estimators", "labels", "stats", "synthetic", "testing"}

@@ -1,7 +1,7 @@
-"""What may be capped. Plain data: `leakage/measures.py` knows how each kind is measured.
+"""What may be capped. Caps are plain data: `leakage/measures.py` knows how each kind is measured.
 
-Every cap is a promise about the best possible attacker, who knows the pool, the code, all worlds and all
-outputs; not the secret world and not the noise.
+Every cap is a promise about the best possible attacker. This attacker knows the pool, the code, all worlds and all
+outputs, but not the secret world and not the noise.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from leakcap import checks
 from leakcap.errors import CapError, InputError
+from leakcap.ground import checks
 
 __all__ = [
     "AnyInference",
@@ -41,18 +41,26 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Cap:
-    """One limit on what an adversary can do."""
+    """One limit on what an adversary can do. All caps of a plan hold together."""
 
     @property
     def limit(self) -> float:
+        """The highest value that the capped quantity may take: a probability, or nats for `MutualInformation`."""
         raise NotImplementedError
 
     def describe(self) -> str:
+        """The cap in plain words, as certificates print it."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Membership(Cap):
+    """What `membership` and `mip` make.
+
+    Attributes:
+        success: highest probability of a right guess about one person's participation, above 0.5.
+    """
+
     success: float
 
     @property
@@ -65,6 +73,12 @@ class Membership(Cap):
 
 @dataclass(frozen=True)
 class NameAMember(Cap):
+    """What `name_a_member` makes.
+
+    Attributes:
+        success: highest probability that the person whom the attacker names took part.
+    """
+
     success: float
 
     @property
@@ -77,6 +91,13 @@ class NameAMember(Cap):
 
 @dataclass(frozen=True)
 class Precision(Cap):
+    """What `precision` makes.
+
+    Attributes:
+        claims: least share of releases in which the attacker makes the claim.
+        at_most: highest share of these claims that are right.
+    """
+
     claims: float
     at_most: float
 
@@ -93,6 +114,12 @@ class Precision(Cap):
 
 @dataclass(frozen=True)
 class Identification(Cap):
+    """What `identification` makes.
+
+    Attributes:
+        success: highest probability of naming the whole secret world.
+    """
+
     success: float
 
     @property
@@ -105,6 +132,13 @@ class Identification(Cap):
 
 @dataclass(frozen=True)
 class AnyInference(Cap):
+    """What `any_inference` makes.
+
+    Attributes:
+        prior: probability of a right guess without the release.
+        success: highest probability of a right guess with the release.
+    """
+
     prior: float
     success: float
 
@@ -119,6 +153,12 @@ class AnyInference(Cap):
 
 @dataclass(frozen=True)
 class MutualInformation(Cap):
+    """What `mutual_information` makes.
+
+    Attributes:
+        nats: most information about the secret world, in nats.
+    """
+
     nats: float
 
     @property
@@ -131,6 +171,13 @@ class MutualInformation(Cap):
 
 @dataclass(frozen=True)
 class TruePositiveRate(Cap):
+    """What `true_positive_rate` makes.
+
+    Attributes:
+        fpr: share of the other people whom the attacker accuses.
+        at_most: highest share of participants whom the attacker recognises.
+    """
+
     fpr: float
     at_most: float
 
@@ -145,6 +192,13 @@ class TruePositiveRate(Cap):
 
 @dataclass(frozen=True, eq=False)
 class Task(Cap):
+    """What `task` makes.
+
+    Attributes:
+        wins: `(m, guesses)` table of winning probabilities, or a function of the `(m, n)` masks that returns it.
+        success: highest probability that the attacker wins.
+    """
+
     wins: npt.NDArray[np.float64] | Callable[[npt.NDArray[np.bool_]], npt.ArrayLike] = field(repr=False)
     success: float
 
@@ -162,8 +216,21 @@ CapLike: TypeAlias = Cap | Iterable[Cap]
 def membership(success: float) -> Membership:
     """Nobody may guess any one person's participation with more than this success.
 
-    At sampling rates other than 1/2 the success is the *balanced* one (the mean of the rates at which
-    participants and others are recognised): plain accuracy is blind there.
+    At sampling rates other than 1/2 the cap is on the *balanced* success: the mean of the rates at which participants
+    and others are recognised. Plain accuracy says little there: always guessing the likelier answer is often right.
+
+    Args:
+        success: highest probability of a right guess, above 0.5 (a coin flip) and at most 1.
+
+    Returns:
+        A cap for `leakcap.plan`.
+
+    Raises:
+        CapError: `success` is 0.5 or less, which no release can keep.
+
+    Examples:
+        >>> membership(0.55).describe()
+        'guess whether a person named in advance took part: at most 55 %'
     """
     if checks.probability(success=success) <= 0.5:
         raise CapError("membership success starts at 0.5 (a coin flip): choose a cap above 0.5, for example 0.55")
@@ -171,31 +238,79 @@ def membership(success: float) -> Membership:
 
 
 def mip(eta: float) -> Membership:
-    """eta-MIP: membership success at most 1/2 + eta."""
+    """eta-MIP of the literature: membership success at most 1/2 + `eta`.
+
+    Args:
+        eta: advantage over a coin flip, above 0 and at most 0.5.
+
+    Returns:
+        The same cap as `membership(0.5 + eta)`.
+
+    Raises:
+        CapError: `eta` is not above 0 and at most 0.5.
+    """
     if not 0 < checks.probability(eta=eta) <= 0.5:
         raise CapError("eta must be above 0 and at most 0.5")
     return Membership(0.5 + float(eta))
 
 
 def name_a_member(success: float) -> NameAMember:
-    """Nobody may name a participant of their own choice with more than this success (prior: the rate)."""
+    """Nobody may name a participant of their own choice with more than this success.
+
+    The attacker picks the person after the release. A name picked blindly is right as often as the sampling rate.
+
+    Args:
+        success: highest probability that the named person took part, from 0 to 1.
+
+    Returns:
+        A cap for `leakcap.plan`.
+    """
     return NameAMember(checks.probability(success=success))
 
 
 def precision(claims: float, at_most: float) -> Precision:
-    """Claims "this person took part", made in at least a share `claims` of releases, are right at most this often."""
+    """Claims "this person took part", made in at least a share `claims` of releases, are right at most this often.
+
+    Args:
+        claims: least share of releases in which the attacker makes the claim, above 0 and at most 1.
+        at_most: highest share of the claims that are right, from 0 to 1.
+
+    Returns:
+        A cap for `leakcap.plan`.
+
+    Raises:
+        CapError: `claims` is 0.
+    """
     if checks.probability(claims=claims) == 0:
         raise CapError("claims must be above 0: a claim that is never made has no precision")
     return Precision(float(claims), checks.probability(at_most=at_most))
 
 
 def identification(success: float) -> Identification:
-    """Nobody may name the whole secret world with more than this success."""
+    """Nobody may name the whole secret world with more than this success.
+
+    Args:
+        success: highest probability of naming everybody's participation at once, from 0 to 1.
+
+    Returns:
+        A cap for `leakcap.plan`.
+    """
     return Identification(checks.probability(success=success))
 
 
 def any_inference(prior: float, success: float) -> AnyInference:
-    """No guess of prior success `prior`, whatever it is about, may succeed more often than `success`."""
+    """No guess of prior success `prior`, whatever it is about, may succeed more often than `success`.
+
+    Args:
+        prior: probability of a right guess without the release, above 0 and below 1.
+        success: highest probability of a right guess with the release, above `prior` and at most 1.
+
+    Returns:
+        A cap for `leakcap.plan`.
+
+    Raises:
+        CapError: `success` is not above `prior`.
+    """
     checks.fraction(prior=prior)
     if checks.probability(success=success) <= prior:
         raise CapError("success must lie above the prior: an attacker without the release has the prior already")
@@ -203,12 +318,30 @@ def any_inference(prior: float, success: float) -> AnyInference:
 
 
 def mutual_information(nats: float) -> MutualInformation:
-    """The release may carry at most this much information about the secret world."""
+    """The release may carry at most this much information about the secret world.
+
+    Args:
+        nats: most mutual information, in nats (one nat is 1.44 bits), above 0.
+
+    Returns:
+        A cap for `leakcap.plan`.
+    """
     return MutualInformation(checks.positive(nats=nats))
 
 
 def true_positive_rate(fpr: float, at_most: float) -> TruePositiveRate:
-    """At a false positive rate `fpr`, at most this share of participants may be recognised, for every person."""
+    """At a false positive rate `fpr`, at most this share of participants may be recognised, for every person.
+
+    Args:
+        fpr: share of the other people whom the attacker accuses, above 0 and below 1.
+        at_most: highest share of participants whom the attacker recognises, above `fpr` and at most 1.
+
+    Returns:
+        A cap for `leakcap.plan`.
+
+    Raises:
+        CapError: `at_most` is not above `fpr`.
+    """
     checks.fraction(fpr=fpr)
     if checks.probability(at_most=at_most) <= fpr:
         raise CapError("at_most must lie above fpr: blind accusation already has a true positive rate of fpr")
@@ -216,9 +349,18 @@ def true_positive_rate(fpr: float, at_most: float) -> TruePositiveRate:
 
 
 def task(wins: npt.ArrayLike | Callable[[npt.NDArray[np.bool_]], npt.ArrayLike], success: float) -> Task:
-    """Any criterion of success: `wins[w, g]` is 1 (or a probability) when guess `g` wins in world `w`.
+    """The custodian's own criterion: no attacker may win this game more often than `success`.
 
-    `wins` may be a function of the `(m, n)` masks, for worlds that are drawn later.
+    Args:
+        wins: `(m, guesses)` table; `wins[w, g]` is 1, 0, or the probability with which guess `g` wins in world `w`. For
+            worlds that are drawn later: a function of the `(m, n)` masks that returns such a table.
+        success: highest probability that the attacker wins, from 0 to 1.
+
+    Returns:
+        A cap for `leakcap.plan`.
+
+    Raises:
+        InputError: `wins` is not a table of probabilities.
     """
     checks.probability(success=success)
     if callable(wins):
@@ -240,7 +382,17 @@ def as_wins(wins: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
 
 def as_caps(cap: CapLike) -> tuple[Cap, ...]:
-    """One cap or several, as a tuple; all of them must hold."""
+    """One cap or several, as a tuple.
+
+    Args:
+        cap: a cap such as `leakcap.membership(0.55)`, or several in a list; all of them must hold.
+
+    Returns:
+        The caps, in the order given.
+
+    Raises:
+        CapError: `cap` is not a cap, or is an empty list.
+    """
     caps = (cap,) if isinstance(cap, Cap) else tuple(cap) if isinstance(cap, Iterable) else ()
     if not caps or not all(isinstance(one, Cap) for one in caps):
         raise CapError("cap must be a cap such as leakcap.membership(0.55), or a list of them")

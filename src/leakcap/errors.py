@@ -1,7 +1,7 @@
-"""Everything leakcap raises or warns about.
+"""Everything that leakcap raises or warns about.
 
-Messages say what to do next and never quote the data: an error text can leave the custodian's
-machine in a log or a bug report.
+Messages say what to do next and never quote the data: an error text can leave the custodian's machine in a log or in
+a bug report.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = [
 
 
 class LeakcapError(Exception):
-    """Base class: catch this to catch everything leakcap raises on purpose."""
+    """Base class: catch it to catch everything that leakcap raises on purpose."""
 
 
 class InputError(LeakcapError, ValueError):
@@ -29,23 +29,23 @@ class InputError(LeakcapError, ValueError):
 
 
 class CapError(InputError):
-    """A cap that no release can keep, or that says nothing."""
+    """The cap cannot be kept by any release, or says nothing."""
 
 
 class OutputError(LeakcapError, ValueError):
-    """The function's outputs cannot be covered by noise: fail closed, nothing is released."""
+    """The function's outputs cannot be covered by noise. Nothing is released."""
 
 
 class NumericalError(LeakcapError, ArithmeticError):
-    """A bound could not be computed safely. Never answered with a friendlier number."""
+    """A bound could not be computed safely. leakcap never answers with a friendlier number instead."""
 
 
 class AlreadyReleased(LeakcapError, RuntimeError):
-    """A plan and all its recaps release once."""
+    """The plan, or a recap of it, was released before: together they release once."""
 
 
 class MissingExtra(LeakcapError, ImportError):
-    """An optional dependency is not installed; the message names the extra."""
+    """An optional dependency is not installed. The message names the extra to install."""
 
 
 class LeakcapWarning(UserWarning):
@@ -57,4 +57,4 @@ class RepeatedReleaseWarning(LeakcapWarning):
 
 
 class UselessReleaseWarning(LeakcapWarning):
-    """At this cap hardly anything of the answer's use is left."""
+    """At this cap the noise takes nearly all that the answer is worth."""

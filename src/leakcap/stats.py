@@ -1,10 +1,10 @@
 """Plain statistics to release: functions of the rows of one world.
 
-Rows are an array or a table of numbers: one column (one dimension) or several (two). The answer has the same shape
-whatever rows are in the world, and for finite rows it is finite: a world without rows gets the fixed value 0.
+Rows are an array or a table of numbers with one dimension (one column) or two (several columns). The answer has the
+same shape whatever rows are in the world. For finite rows it is finite: a world without rows gets the fixed value 0.
 Missing values are not skipped: they make the answer NaN, which `plan` refuses.
 
-Shares rather than counts: a world holds a part of the pool, and counts would shrink with it.
+Histograms give shares rather than counts: a world holds a part of the pool, and counts would shrink with it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap.errors import InputError
-from leakcap.kernels import gpu, masked_sums, moments, offers, quantiles
+from leakcap.ground.arrays import Floats
+from leakcap.kernels import gpu, offers
 from leakcap.kernels.contributions import Contributions, adds_up, averages, sums
+from leakcap.kernels.moments import covariances, masked_sums, means, quantiles, shares, variances
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["categories", "covariance", "histogram", "mean", "median", "quantile", "sum", "variance"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def _means(data: tuple[Any, ...], units: Units, worlds: Worlds, device: str | None = None) -> Floats | None:
@@ -31,7 +31,7 @@ def _means(data: tuple[Any, ...], units: Units, worlds: Worlds, device: str | No
         return None
     if device:
         return gpu.means(table, worlds.over_rows(units), device=device)
-    return moments.means(table, worlds, units)
+    return means(table, worlds, units)
 
 
 def _sums(data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats | None:
@@ -41,7 +41,7 @@ def _sums(data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats | None:
 
 def _variances(data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats | None:
     table = _pool(data)
-    return None if table is None else moments.variances(table, worlds, units)
+    return None if table is None else variances(table, worlds, units)
 
 
 def _covariances(data: tuple[Any, ...], units: Units, worlds: Worlds, device: str | None = None) -> Floats | None:
@@ -50,21 +50,21 @@ def _covariances(data: tuple[Any, ...], units: Units, worlds: Worlds, device: st
         return None
     if device:
         return gpu.covariances(table, worlds.over_rows(units), device=device).reshape(worlds.m, -1)
-    return moments.covariances(table, worlds, units).reshape(worlds.m, -1)
+    return covariances(table, worlds, units).reshape(worlds.m, -1)
 
 
 def _quantiles(data: tuple[Any, ...], units: Units, worlds: Worlds, q: float | Sequence[float] = 0.5) -> Floats | None:
     table, levels = _pool(data), _levels(q)
     if table is None:
         return None
-    return quantiles.quantiles(table, worlds.over_rows(units), levels.ravel()).reshape(worlds.m, -1)
+    return quantiles(table, worlds.over_rows(units), levels.ravel()).reshape(worlds.m, -1)
 
 
 def _histograms(data: tuple[Any, ...], units: Units, worlds: Worlds, edges: Sequence[float] | Floats) -> Floats | None:
     table, ends = _pool(data), _edges(edges)
     if table is None:
         return None
-    return moments.shares(_bin(table, ends), len(ends) - 1, worlds, units).reshape(worlds.m, -1)
+    return shares(_bin(table, ends), len(ends) - 1, worlds, units).reshape(worlds.m, -1)
 
 
 def _categories(data: tuple[Any, ...], units: Units, worlds: Worlds, levels: Sequence[Any]) -> Floats | None:
@@ -74,7 +74,7 @@ def _categories(data: tuple[Any, ...], units: Units, worlds: Worlds, levels: Seq
     if table is None:
         return None
     place, counted = _level(table, np.asarray(levels, dtype=np.float64))
-    return moments.shares(np.where(counted, place, -1), len(levels), worlds, units).reshape(worlds.m, -1)
+    return shares(np.where(counted, place, -1), len(levels), worlds, units).reshape(worlds.m, -1)
 
 
 def _averages(data: tuple[Any, ...], units: Units) -> Contributions:
@@ -93,7 +93,7 @@ def _one_table(data: tuple[Any, ...]) -> Floats:
 
 
 def _pool(data: tuple[Any, ...]) -> Floats | None:
-    """The one table of a pool, if all worlds can be served from sums over it."""
+    """The one table of a pool, if all worlds can be computed from sums over it; otherwise None."""
     table = _numbers(data[0]) if len(data) == 1 else np.full(1, np.nan)
     return table.reshape(len(table), -1) if np.isfinite(table).all() else None
 
@@ -103,8 +103,18 @@ def _pool(data: tuple[Any, ...]) -> Floats | None:
 def mean(rows: npt.ArrayLike) -> Floats:
     """The mean of every column.
 
-    >>> mean([[1, 10], [3, 30]])
-    array([ 2., 20.])
+    Args:
+        rows: numbers, `(rows,)` or `(rows, columns)`.
+
+    Returns:
+        The means, `(columns,)`; a single number for one dimension.
+
+    Raises:
+        InputError: the rows hold text or dates, or have more than two dimensions.
+
+    Examples:
+        >>> mean([[1, 10], [3, 30]])
+        array([ 2., 20.])
     """
     table = _numbers(rows)
     return np.asarray(table.mean(axis=0)) if len(table) else np.zeros(table.shape[1:])
@@ -114,8 +124,18 @@ def mean(rows: npt.ArrayLike) -> Floats:
 def median(rows: npt.ArrayLike) -> Floats:
     """The median of every column; between two middle values, their mean.
 
-    >>> median([[1, 10], [2, 50], [30, 30]])
-    array([ 2., 30.])
+    Args:
+        rows: numbers, `(rows,)` or `(rows, columns)`.
+
+    Returns:
+        The medians, `(columns,)`; a single number for one dimension.
+
+    Raises:
+        InputError: the rows hold text or dates, or have more than two dimensions.
+
+    Examples:
+        >>> median([[1, 10], [2, 50], [30, 30]])
+        array([ 2., 30.])
     """
     table = _numbers(rows)
     return np.asarray(np.median(table, axis=0)) if len(table) else np.zeros(table.shape[1:])
@@ -123,10 +143,21 @@ def median(rows: npt.ArrayLike) -> Floats:
 
 @offers(_quantiles)
 def quantile(rows: npt.ArrayLike, q: float | Sequence[float] = 0.5) -> Floats:
-    """Quantiles of every column, linear between neighbouring values: `(columns,)`, or `(len(q), columns)` for several.
+    """Quantiles of every column, linear between neighbouring values.
 
-    >>> quantile([0, 1, 2, 3, 4], [0.25, 0.5])
-    array([1., 2.])
+    Args:
+        rows: numbers, `(rows,)` or `(rows, columns)`.
+        q: one level from 0 to 1, or a list of them.
+
+    Returns:
+        The quantiles, `(columns,)` for one level and `(len(q), columns)` for several.
+
+    Raises:
+        InputError: a level lies outside 0 to 1, or the rows are not numbers.
+
+    Examples:
+        >>> quantile([0, 1, 2, 3, 4], [0.25, 0.5])
+        array([1., 2.])
     """
     table, levels = _numbers(rows), _levels(q)
     if not len(table):
@@ -137,20 +168,42 @@ def quantile(rows: npt.ArrayLike, q: float | Sequence[float] = 0.5) -> Floats:
 @adds_up(_totals)
 @offers(_sums)
 def sum(rows: npt.ArrayLike) -> Floats:
-    """The sum of every column over the rows of the world, which are a part of the pool: about `rate` times its sum.
+    """The sum of every column over the rows of the world.
 
-    >>> sum([[1, 10], [3, 30]])
-    array([ 4., 40.])
+    A world holds a part of the pool, so the sum is about `rate` times the sum over the pool.
+
+    Args:
+        rows: numbers, `(rows,)` or `(rows, columns)`.
+
+    Returns:
+        The sums, `(columns,)`; a single number for one dimension.
+
+    Raises:
+        InputError: the rows hold text or dates, or have more than two dimensions.
+
+    Examples:
+        >>> sum([[1, 10], [3, 30]])
+        array([ 4., 40.])
     """
     return np.asarray(_numbers(rows).sum(axis=0))
 
 
 @offers(_variances)
 def variance(rows: npt.ArrayLike) -> Floats:
-    """The variance of every column, divided by the number of rows less one; fewer than two rows get 0.
+    """The variance of every column, divided by the number of rows less one.
 
-    >>> variance([[1, 10], [3, 30]])
-    array([  2., 200.])
+    Args:
+        rows: numbers, `(rows,)` or `(rows, columns)`.
+
+    Returns:
+        The variances, `(columns,)`; 0 for fewer than two rows.
+
+    Raises:
+        InputError: the rows hold text or dates, or have more than two dimensions.
+
+    Examples:
+        >>> variance([[1, 10], [3, 30]])
+        array([  2., 200.])
     """
     table = _numbers(rows)
     if len(table) < 2:
@@ -160,14 +213,23 @@ def variance(rows: npt.ArrayLike) -> Floats:
 
 @offers(_covariances)
 def covariance(rows: npt.ArrayLike) -> Floats:
-    """Variances and covariances of the columns, `(columns, columns)`; of one dimension, the variance.
+    """Variances and covariances of the columns.
 
-    Divided by the number of rows less one: then the half of a pool has the pool's own value on average. Fewer than
-    two rows have no covariance and get 0.
+    They are divided by the number of rows less one, so that half of a pool has the pool's own value on average.
 
-    >>> covariance([[1, 2], [3, 6]])
-    array([[2., 4.],
-           [4., 8.]])
+    Args:
+        rows: numbers, `(rows,)` or `(rows, columns)`.
+
+    Returns:
+        The matrix, `(columns, columns)`; the variance for one dimension; 0 for fewer than two rows.
+
+    Raises:
+        InputError: the rows hold text or dates, or have more than two dimensions.
+
+    Examples:
+        >>> covariance([[1, 2], [3, 6]])
+        array([[2., 4.],
+               [4., 8.]])
     """
     table = _numbers(rows)
     if len(table) < 2:
@@ -178,14 +240,25 @@ def covariance(rows: npt.ArrayLike) -> Floats:
 
 @offers(_histograms)
 def histogram(rows: npt.ArrayLike, edges: Sequence[float] | Floats) -> Floats:
-    """Share of the rows in each bin, for every column: `(columns, bins)`, or `(bins,)` of one dimension.
+    """Share of the rows in each bin, for every column.
 
     A bin reaches from its lower edge to just below the next. Values outside the outermost edges count in the first or
-    the last bin, so nothing is lost and the shares add to 1. The edges must not come from the data: the smallest
-    and the largest value are single people's.
+    the last bin, so nothing is lost and the shares add to 1.
 
-    >>> histogram([17, 18, 40, 64, 90], edges=[0, 18, 65, 80])
-    array([0.2, 0.6, 0.2])
+    Args:
+        rows: numbers, `(rows,)` or `(rows, columns)`.
+        edges: at least two numbers, ascending, in the unit of the rows. They must not come from the data: the smallest
+            and the largest value belong to single people.
+
+    Returns:
+        The shares, `(columns, bins)`, or `(bins,)` for one dimension.
+
+    Raises:
+        InputError: the edges do not ascend, or the rows are not numbers.
+
+    Examples:
+        >>> histogram([17, 18, 40, 64, 90], edges=[0, 18, 65, 80])
+        array([0.2, 0.6, 0.2])
     """
     table, ends = _numbers(rows), _edges(edges)
     shares = _shares(_bin(table, ends), np.ones(table.shape, dtype=bool), len(ends) - 1)
@@ -195,12 +268,21 @@ def histogram(rows: npt.ArrayLike, edges: Sequence[float] | Floats) -> Floats:
 
 @offers(_categories)
 def categories(rows: npt.ArrayLike, levels: Sequence[Any]) -> Floats:
-    """Share of the rows at each level, for every column: `(columns, levels)`, or `(levels,)` of one dimension.
+    """Share of the rows at each level, for every column.
 
-    Rows may hold text. A row at none of the levels counts in none, so the shares add to at most 1.
+    Args:
+        rows: numbers or text, `(rows,)` or `(rows, columns)`.
+        levels: the values to count, all different. A row at none of them counts nowhere, so shares add to at most 1.
 
-    >>> categories(["car", "bike", "car", "horse"], levels=["bike", "car"])
-    array([0.25, 0.5 ])
+    Returns:
+        The shares, `(columns, levels)`, or `(levels,)` for one dimension.
+
+    Raises:
+        InputError: levels repeat or are missing, or the rows hold numbers and the levels text.
+
+    Examples:
+        >>> categories(["car", "bike", "car", "horse"], levels=["bike", "car"])
+        array([0.25, 0.5 ])
     """
     wanted = list(levels)
     if not wanted or len(set(wanted)) < len(wanted):

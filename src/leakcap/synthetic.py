@@ -7,23 +7,22 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import check_random_state
 
-from leakcap import checks
 from leakcap.errors import InputError, MissingExtra
-from leakcap.estimators.base import COMMON, Mechanism, Rows, Utility
+from leakcap.estimators.base import Computation, Rows, Utility
 from leakcap.estimators.moments import Covariance, spreads
+from leakcap.ground import checks
+from leakcap.ground.arrays import Floats
 
 __all__ = ["Gaussian"]
 
-Floats = npt.NDArray[np.float64]
 TABLES = ("pandas", "polars")
 
 
 @dataclass(eq=False, repr=False)
 class Gaussian(Covariance):
-    __doc__ = f"""Rows that look like the data: a normal law with a private mean and covariance.
+    """Rows that look like the data: a normal law with a private mean and covariance.
 
     `fit(X)` releases `mean_` and `covariance_` once, with a certificate; the matrix is the nearest one without
     negative variances. `sample(n)` draws as many rows from them as you like: they hold nothing that was not released.
@@ -33,16 +32,48 @@ class Gaussian(Covariance):
         ranges: `(low, high)` for columns whose samples are to be clipped: a dict by name or number. Declare what is
             known without the data (ages from 0 to 120), not what they show.
         integers: names or numbers of columns whose samples are rounded.
-    {COMMON}"""
+        cap: what may be learnt about who took part, such as `lc.membership(0.55)`; one cap or a list. `fit` needs it.
+        worlds: number of possible worlds in which the fit is simulated, or "auto".
+        strata: "y" for worlds that hold every class in proportion, or the name of a column; `fit` also takes an array.
+        random_state: None for a release. A number makes the fit a simulation, and its certificate says so.
+        pool_public: in words, what was done to the data by looking at all of them, such as `("columns scaled",)`.
+        options: further arguments of `leakcap.plan`, such as `{"workers": 2, "progress": True}`.
+
+    Attributes:
+        mean_: released means, `(columns,)`; also `location_`.
+        covariance_: released matrix, `(columns, columns)`.
+        precision_: its inverse.
+        table_: the library whose tables `sample` gives: "pandas", "polars", or "numpy" for arrays.
+        estimator_: the plain scikit-learn estimator that holds the released numbers and nothing else.
+        certificate_: what the release guarantees; may be published.
+        plan_: the plan of the last fit. Custodian side: it is never saved or copied with the estimator.
+
+    Examples:
+        >>> import leakcap as lc
+        >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+        >>> law = Gaussian(cap=lc.membership(0.9), worlds=32, random_state=0, options={"draws": 512}).fit(rows)
+        >>> law.sample(3, random_state=0).shape
+        (3, 2)
+    """
 
     _: KW_ONLY
     ranges: Mapping[Any, tuple[float, float]] | None = None
     integers: Sequence[Any] = ()
 
     def sample(self, n: int = 1, random_state: Any = None) -> Any:
-        """`n` synthetic rows: an array, or a table with the columns of the one that was fitted.
+        """Synthetic rows from the released law.
 
-        Post-processing of the release: nothing is spent, however many are drawn.
+        Guarantee: post-processing of the release. Nothing is spent, however many rows are drawn.
+
+        Args:
+            n: number of rows.
+            random_state: seed or generator of the rows, as in scikit-learn. It has no part in privacy.
+
+        Returns:
+            An array, or a table with the columns of the table that was fitted.
+
+        Raises:
+            MissingExtra: the fit was to a table of a library that is not installed here.
         """
         self._fitted()
         checks.count(n=n)
@@ -60,7 +91,7 @@ class Gaussian(Covariance):
     def _rows(self, X: Any, y: Any, weight: Any) -> Rows:
         _refuse_text(X)
         rows = super()._rows(X, y, weight)
-        # Before anything is released: a mistake must not be found when it is too late to mend it.
+        # Checked before the release: after it a mistake could no longer be mended.
         for column in self.integers:
             self._place(column)
         for column, ends in (self.ranges or {}).items():
@@ -69,7 +100,7 @@ class Gaussian(Covariance):
         self.table_ = _library(X)
         return rows
 
-    def _mechanism(self, rows: Rows) -> Mechanism:
+    def _computation(self, rows: Rows) -> Computation:
         scale = spreads(rows.features)
         wanted = np.cov(rows.features.T, bias=True, aweights=rows.weight).reshape(len(scale), -1)
         size = float(np.linalg.norm(wanted / np.outer(scale, scale)))
@@ -78,7 +109,7 @@ class Gaussian(Covariance):
             return 1 - float(np.linalg.norm((made.covariance_ - wanted) / np.outer(scale, scale))) / (size or 1.0)
 
         worth = Utility("share of the covariance that is right (1 less its relative error)", score)
-        return replace(super()._mechanism(rows), utility=worth)
+        return replace(super()._computation(rows), utility=worth)
 
     def _publish(self, estimator: Any) -> None:
         super()._publish(estimator)
@@ -111,7 +142,7 @@ class Gaussian(Covariance):
 
 
 def _library(X: Any) -> str:
-    """Whose table it is; "numpy" where it has no names for columns."""
+    """The library whose table it is; "numpy" where the columns have no names."""
     names = getattr(X, "columns", None)
     if names is None or not all(isinstance(name, str) for name in names):
         return "numpy"
@@ -128,17 +159,17 @@ def _check_range(ends: Any) -> None:
 
 
 def _refuse_text(X: Any) -> None:
-    """A failed conversion would quote a cell: columns of other kinds are refused by name."""
+    """Refuse columns of other kinds by name: a failed conversion would quote a cell."""
     if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
         if np.asarray(X).dtype.kind not in "biuf":
-            raise InputError("rows must be numbers: leave out text and dates, or make columns of 0 and 1 of them")
+            raise InputError("rows must be numbers: leave out text and dates, or turn them into columns of 0 and 1")
         return
     kinds = X.dtypes.tolist() if hasattr(X, "iloc") else list(X.dtypes)
     numbers = [_is_number(kind) for kind in kinds]
     others = [str(name) for name, good in zip(X.columns, numbers, strict=True) if not good]
     if others:
         raise InputError(
-            f"columns that are no numbers: {', '.join(others)}. Leave them out, or make columns of 0 and 1 of them"
+            f"columns without numbers: {', '.join(others)}. Leave them out, or turn them into columns of 0 and 1"
         )
 
 

@@ -1,7 +1,5 @@
 """Every block of code in the guides, on the first page and in the README runs, and prints what it is said to print."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 
 from tests.docs.pages import ROOT, agree, blocks, faults, renewed
@@ -10,19 +8,9 @@ PAGES = [ROOT / "README.md", ROOT / "docs" / "index.md", *sorted((ROOT / "docs" 
 FOREIGN = ("import diffprivlib", "from diffprivlib", "import opendp", "from torch")
 
 
-@pytest.fixture(scope="module")
-def runs(request, tmp_path_factory):
-    """The pages that were asked for, two at a time, the longest first."""
-    mine = [item for item in request.session.items if item.path == request.path and "runs" in item.fixturenames]
-    chosen = [item.callspec.params["page"] for item in mine]
-    chosen.sort(key=lambda page: -page.read_text().count("leakcap release"))
-    with ThreadPoolExecutor(2) as pool:
-        yield {page: pool.submit(faults, page.read_text(), tmp_path_factory.mktemp(page.stem)) for page in chosen}
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_page_runs_and_prints_what_it_shows(page, runs):
-    assert runs[page].result() == []
+def test_the_page_runs_and_prints_what_it_shows(page, tmp_path):
+    assert faults(page.read_text(), tmp_path) == []
 
 
 def test_only_code_of_other_libraries_is_not_run():

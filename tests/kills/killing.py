@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from leakcap.simulate.checkpoint import Checkpoint
+from leakcap.custody.checkpoint import Checkpoint
+from leakcap.custody.vault import FILE, Vault
 
 HERE = Path(__file__).parent
 
@@ -22,15 +23,26 @@ HERE = Path(__file__).parent
 class Moment:
     """When to kill: a time after something has appeared in the run's folder."""
 
-    sign: str  # a glob below the folder; "" for the start
+    sign: str  # a glob below the folder; "checkpoint's folder: start of a name in it"; "" for the start
     seconds: float
 
     def wait(self, folder: Path, process: subprocess.Popen[bytes]) -> None:
-        while self.sign and process.poll() is None and not any(folder.glob(self.sign)):
+        while self.sign and process.poll() is None and not appeared(folder, self.sign):
             time.sleep(0.001)
         end = time.monotonic() + self.seconds
         while process.poll() is None and time.monotonic() < end:
             time.sleep(0.0005)
+
+
+def appeared(folder: Path, sign: str) -> bool:
+    """Whether a sign is there."""
+    place, colon, name = sign.partition(":")
+    return any(names(folder / place, name)) if colon else any(folder.glob(sign))
+
+
+def names(plan: Path, start: str = "") -> list[str]:
+    """What a checkpoint holds, by name; nothing where there is none."""
+    return Vault.existing(plan).names(start) if (plan / FILE).exists() else []
 
 
 def moments(rng: np.random.Generator, signs: dict[str, float]) -> Moment:
@@ -50,12 +62,12 @@ def run(command: list[str], folder: Path, moment: Moment | None = None) -> bool:
         stderr=subprocess.PIPE,
     )
     if moment is None:
-        _, errors = process.communicate(timeout=300)
+        _, errors = process.communicate()
         assert process.returncode == 0, errors.decode()
         return True
     moment.wait(folder, process)
     process.send_signal(signal.SIGKILL)
-    _, errors = process.communicate(timeout=60)  # workers hold the pipe: it closes when the last has gone
+    _, errors = process.communicate()  # workers hold the pipe: it closes when the last has gone
     assert process.returncode in (0, -signal.SIGKILL), errors.decode()
     return process.returncode == 0
 
@@ -66,11 +78,11 @@ def log(folder: Path) -> list[int]:
     return [int(line) for line in path.read_text().split()] if path.exists() else []
 
 
-def stored_worlds(plan: Path, name: Callable[[int], int]) -> set[int]:
+def stored_worlds(plan: Path, signature: Callable[[int], int]) -> set[int]:
     """The signatures of the worlds whose answers are stored."""
-    if not (plan / "start").exists():
+    if "start" not in names(plan):
         return set()
-    return {name(int(world)) for worlds, _ in Checkpoint.stored(plan).rows() for world in worlds}
+    return {signature(int(world)) for worlds, _ in Checkpoint.stored(plan).rows() for world in worlds}
 
 
 PYTHON = sys.executable

@@ -13,25 +13,23 @@ import numpy as np
 import pytest
 
 import leakcap as lc
-from leakcap.planning import stored_plan
-from leakcap.simulate.checkpoint import Checkpoint
-
-from . import jobs
-from .killing import PYTHON, Moment, log, moments, run, stored_worlds
+from leakcap.custody.checkpoint import Checkpoint
+from leakcap.custody.vault import FILE, Vault
+from leakcap.planning.entry import stored_plan
+from tests.kills import jobs
+from tests.kills.killing import PYTHON, Moment, log, moments, names, run, stored_worlds
+from tests.unit.custody.rows import row
 
 PUBLIC = {"README.txt", "answer.csv", "answer.json", "certificate.html", "certificate.json"}
 # Anywhere from the start of Python to the last file: signs in the folder, and seconds after them.
-IN_A_PLAN = {"": 6.0, "start": 1.0, "form": 0.5, "worlds-*": 3.0, "whole pool": 0.5, "caps": 1.0, "release": 0.05}
-IN_A_RELEASE = {f"custodian/plan/{sign}" if sign else "": wait for sign, wait in IN_A_PLAN.items()} | {
+IN_A_PLAN = {"": 6.0, ":start": 1.0, ":form": 0.5, ":worlds-": 3.0, ":whole pool": 0.5, ":caps": 1.0, ":release": 0.05}
+IN_A_RELEASE = {f"custodian/plan{sign}" if sign else "": wait for sign, wait in IN_A_PLAN.items()} | {
+    f"custodian/plan/{FILE}-journal": 0.003,  # a transaction is under way
     "custodian/report.html": 0.02,
     ".public.*": 0.005,
 }
+IN_A_PLAN |= {f"{FILE}-journal": 0.003}
 AT_ONCE = 3  # kills in a row before a run may come to its end
-
-
-@pytest.fixture(autouse=True)
-def _own_key(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setenv("LEAKCAP_KEY", str(tmp_path / "key"))
 
 
 def kills(many: int) -> Any:
@@ -65,7 +63,7 @@ def test_a_killed_plan_resumes_to_the_same_answer(number: int, tmp_path: Path, a
                 break
         run(command, folder)
         assert folder.with_suffix(".answer").read_bytes() == answer
-        assert not list(folder.rglob("*.part"))
+        assert sorted(path.name for path in folder.iterdir()) == [FILE, "lock"]
         assert _twice(log(folder)) <= 2 * AT_ONCE, "only worlds that were under way are run again"
         if done >= number:
             return
@@ -107,15 +105,35 @@ def test_the_checks_see_a_world_that_is_run_again_and_a_second_release(tmp_path:
     """The planted twin."""
     with pytest.raises(AssertionError):
         _not_run_again([3, 5], {5, 7})
-    (tmp_path / "release").write_bytes(b"one")
-    first = _same_release(tmp_path, None)
-    (tmp_path / "release").write_bytes(b"two")
-    with pytest.raises(AssertionError):
-        _same_release(tmp_path, first)
+    plan = tmp_path / "plan"
+    Vault.open(plan).write("release", b"one")
+    first = _same_release(plan, None)
+    assert first is not None
+    for again in (b"two", b"one"):
+        Vault.open(plan).write("release", again)
+        with pytest.raises(AssertionError):
+            _same_release(plan, first)
+
+
+def test_a_transaction_can_be_killed_in_its_middle(tmp_path: Path) -> None:
+    """The journal is the sign of it."""
+    code = (
+        "import sys; from pathlib import Path; from leakcap.custody.vault import Vault\n"
+        "made = Vault.open(Path(sys.argv[1]))\n"
+        "for i in range(10**6): made.write(f'value {i % 7}', b'x' * 100_000)"
+    )
+    folder, left = tmp_path / "run" / "plan", 0
+    folder.parent.mkdir()
+    for _ in range(8):
+        assert not run([PYTHON, "-c", code, str(folder)], folder, Moment(f"{FILE}-journal", 0.0))
+        left += (folder / f"{FILE}-journal").exists()
+        made = Vault.existing(folder)
+        assert all(made.read(name) == b"x" * 100_000 for name in made.names())
+    assert left
 
 
 def test_a_moment_is_met(tmp_path: Path) -> None:
-    assert not run([PYTHON, "-c", "import time; time.sleep(60)"], tmp_path / "run", Moment("", 0.2))
+    assert not run([PYTHON, "-c", "import time; time.sleep(3600)"], tmp_path / "run", Moment("", 0.2))
     assert run([PYTHON, "-c", "pass"], tmp_path / "run", Moment("never", 60))
 
 
@@ -124,9 +142,9 @@ def _not_run_again(later: list[int], stored: set[int]) -> None:
 
 
 def _same_release(plan: Path, committed: str | None) -> str | None:
-    """Sealing draws a fresh nonce, so a file that is the same was not written again."""
-    path = plan / "release"
-    found = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else None
+    """Sealing draws a fresh nonce, so a value that is the same was not written again."""
+    stored = row(Vault.existing(plan), "release") if names(plan) else None
+    found = hashlib.sha256(b"".join(stored)).hexdigest() if stored else None
     assert committed is None or found == committed
     return found
 
@@ -138,6 +156,7 @@ def _whole(folder: Path) -> None:
     kept = {path.name for path in (folder / "custodian").iterdir()}
     assert kept == {"README.txt", "exposure.csv", "plan", "report.html"}
     assert not list(folder.rglob("*.part"))
+    assert {path.name for path in (folder / "custodian" / "plan").iterdir()} == {FILE, "lock"}
     plan = stored_plan(folder / "custodian" / "plan")
     table = jobs.table()
     for world, found in enumerate(plan.outputs):
@@ -155,9 +174,9 @@ def _twice(worlds: list[int]) -> int:
 
 def _names(plan: Path) -> Any:
     """A world's number as the signature of the rows in it."""
-    if not (plan / "frame").exists():
+    if "request" not in names(plan):
         return lambda world: -1
     stored = Checkpoint.stored(plan)
-    frame, _ = stored.kept("frame")
-    worlds = frame.possible(stored.entropy)
+    request, _ = stored.kept("request")
+    worlds = request.possible(stored.entropy)
     return lambda world: jobs.signature(jobs.table()[worlds.mask(world)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import re
+import sys
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from sklearn.datasets import load_iris
 import leakcap as lc
 from leakcap import audit, estimators
 from leakcap.noise import Seeded
-from leakcap.releases import Plan
-from tests.leaks.test_public_bytes import Rigged, new_token, points_of
+from leakcap.planning.plans import Plan
+from tests.leaks.rigged import Rigged, new_token, points_of
 
 IRIS = load_iris().data + np.random.default_rng(0).normal(scale=1e-3, size=(150, 4))  # cells that can be recognised
 
@@ -23,11 +24,11 @@ IRIS = load_iris().data + np.random.default_rng(0).normal(scale=1e-3, size=(150,
 def audited_after_release(world: int) -> str:
     """The report on a plan whose one release was made from this world."""
     plan = lc.plan(lc.stats.mean, IRIS, cap=lc.membership(0.7), worlds=32, seed=3, draws=1024)
-    mechanism: Any = plan._mechanism
+    mechanism: Any = plan.releaser
     plan._token = new_token()
-    plan._randomness = Rigged(mechanism.noise, mechanism.step, world, points_of(plan)[1], 0.0)
+    plan.randomness = Rigged(mechanism.noise, mechanism.step, world, points_of(plan)[1], 0.0)
     plan.release()
-    plan._randomness = Seeded(11)  # trials draw their own secrets
+    plan.randomness = Seeded(11)  # trials draw their own secrets
     found = json.loads(audit.run(plan, trials=400).to_json())
     del found["seconds"]
     return json.dumps(found)
@@ -39,21 +40,21 @@ def test_an_audit_does_not_know_the_secret_of_the_release() -> None:
 
 def test_an_audit_that_looked_at_the_released_world_would_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin: the plan remembers its secret, and trials begin with it."""
-    release = Plan._release
+    release = Plan.release
 
     def remembering(self: Any) -> Any:
         made = release(self)
-        self.secret_ = self._randomness.world
+        self.secret_ = self.randomness.world
         return made
 
-    monkeypatch.setattr(Plan, "_release", remembering)
+    monkeypatch.setattr(Plan, "release", remembering)
     exposed = audit.trials.knowledge
 
     def knowing(plan: Any, **options: Any) -> Any:
         found = exposed(plan, **options)
         return type(found)(**(vars(found) | {"exposed": np.roll(found.exposed, plan.secret_)}))
 
-    monkeypatch.setattr("leakcap.audit.runs.knowledge", knowing)
+    monkeypatch.setattr(sys.modules["leakcap.audit.run"], "knowledge", knowing)  # `audit.run` is a function
     assert len({audited_after_release(world) for world in (0, 9, 31)}) == 3
 
 

@@ -13,18 +13,16 @@ import numpy as np
 import pytest
 
 import leakcap as lc
-from leakcap import growth
 from leakcap.noise import OperatingSystem
-
-from .test_public_bytes import CLASS, X, points_of, public_artefacts, rigged_release, telling_artefacts
+from leakcap.planning import doubling
+from tests.leaks.rigged import CLASS, X, points_of, public_artefacts, rigged_release, telling_artefacts
 
 AUTO: dict[str, Any] = {"cap": lc.mutual_information(0.3), "worlds": "auto", "draws": 256}
 
 
 @pytest.fixture(autouse=True)
-def _small(monkeypatch: Any) -> None:
-    monkeypatch.setattr(growth, "FIRST", 8)
-    monkeypatch.setattr(growth, "MOST", 64)
+def _small(small_pools: None, monkeypatch: Any) -> None:
+    monkeypatch.setattr(doubling, "MAX_WORLDS", 64)
 
 
 def mean(x: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ leads from there to one agreed point. Each check has a planted twin.
 from __future__ import annotations
 
 import copy
+import functools
 import io
 import pickle
 import re
@@ -23,19 +24,20 @@ from sklearn.preprocessing import StandardScaler as PlainScaler
 
 import leakcap as lc
 from leakcap.estimators.base import PrivateEstimator
-from leakcap.releases import Plan
-from tests.estimators.making import IRIS, SMALL, every
-from tests.leaks.test_public_bytes import JITTERS, Rigged, custodian_objects_in, new_token, points_of
+from leakcap.planning.plans import Plan
+from tests.leaks.rigged import JITTERS, Rigged, custodian_objects_in, new_token, points_of
+from tests.unit.estimators.making import IRIS, SMALL, every
 
 NAMES = tuple(every())
+RELEASE = Plan.release
 
 
 def rig(monkeypatch: pytest.MonkeyPatch, world: int, jitter: float) -> None:
     def release(plan: Plan) -> Any:
-        mechanism: Any = plan._mechanism
+        mechanism: Any = plan.releaser
         plan._token = new_token()
-        plan._randomness = Rigged(mechanism.noise, mechanism.step, world, points_of(plan)[1], jitter)
-        return plan._release()
+        plan.randomness = Rigged(mechanism.noise, mechanism.step, world, points_of(plan)[1], jitter)
+        return RELEASE(plan)
 
     monkeypatch.setattr(Plan, "release", release)
 
@@ -85,17 +87,23 @@ def test_a_number_of_the_world_that_is_kept_is_caught(name: str, monkeypatch: py
     publish = PrivateEstimator._publish
 
     def leaking(self: Any, estimator: Any) -> None:
-        estimator.spread_ = self.plan_.outputs[self.plan_._randomness.world].std()
+        estimator.spread_ = self.plan_.outputs[self.plan_.randomness.world].std()
         publish(self, estimator)
 
     monkeypatch.setattr(PrivateEstimator, "_publish", leaking)
     assert {"pickle", "joblib", "plain estimator", "copy", "attributes"} <= telling(name, monkeypatch)
 
 
+@functools.cache
+def fitted(name: str) -> tuple[Any, tuple[Any, ...]]:
+    """To look at only."""
+    estimator, data = every()[name]
+    return estimator.fit(*data), data
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_of_the_custodian_can_be_reached_from_an_estimator(name: str) -> None:
-    estimator, data = every()[name]
-    estimator.fit(*data)
+    estimator, data = fitted(name)
     assert not custodian_objects_in(estimator, estimator.plan_, *data)
 
 
@@ -109,8 +117,7 @@ def test_the_search_for_custodian_objects_finds_one() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_copy_of_an_estimator_has_no_plan(name: str) -> None:
-    estimator, data = every()[name]
-    estimator.fit(*data)
+    estimator, _ = fitted(name)
     stored = io.BytesIO()
     joblib.dump(estimator, stored)
     stored.seek(0)

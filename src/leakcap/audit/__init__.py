@@ -1,15 +1,15 @@
 """Attack your own release: measured lower bounds beside the certified upper ones."""
 
-from leakcap.audit.attacks.attribute import attribute
-from leakcap.audit.attacks.reconstruction import reconstruction
-from leakcap.audit.attacks.replay import replay
-from leakcap.audit.attacks.universe import universe
-from leakcap.audit.findings import Finding
 from leakcap.audit.mechanism import check_mechanism
-from leakcap.audit.models import MODEL_ATTACKS, model
+from leakcap.audit.model import MODEL_ATTACKS, model
 from leakcap.audit.report import AuditReport
-from leakcap.audit.runs import ATTACKS, run
+from leakcap.audit.run import ATTACKS, run
+from leakcap.audit.second_game.attribute import attribute
+from leakcap.audit.second_game.reconstruction import reconstruction
+from leakcap.audit.second_game.replay import replay
+from leakcap.audit.second_game.universe import universe
 from leakcap.audit.trials import Known, Trials, releases
+from leakcap.audit.verdicts import Finding
 
 __all__ = [
     "ATTACKS",

@@ -1,4 +1,4 @@
-"""Any mechanism at all, ours or somebody else's: can two secrets be told apart more often than it claims?"""
+"""Audit any mechanism at all, ours or somebody else's: are two secrets distinguishable more often than it claims?"""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from leakcap import checks
 from leakcap.audit import statistics
-from leakcap.audit.findings import HOLDS, REFUTED, Finding, judged
 from leakcap.audit.report import AuditReport
-from leakcap.audit.runs import ALPHA, FEWEST, PARTS
+from leakcap.audit.run import ALPHA, MIN_TRIALS, PARTS
 from leakcap.audit.trials import numbers_in
+from leakcap.audit.verdicts import EPSILON, Finding, judged, verdict_of_test
 from leakcap.errors import InputError
+from leakcap.ground import checks
+from leakcap.ground.arrays import Floats
 
 __all__ = ["check_mechanism"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def check_mechanism(
@@ -33,40 +31,73 @@ def check_mechanism(
     trials: int = 10_000,
     alpha: float = ALPHA,
 ) -> AuditReport:
-    """Call `release(secret)` with one of the secrets at random, again and again, and try to tell which it was.
+    """Call `release(secret)` with one of the secrets at random, again and again, and try to recognise which it was.
 
     Args:
-        release: draws its own randomness; what it returns is read at any depth.
+        release: a function of a secret that draws its own randomness. Numbers in its result are read at any depth.
         secrets: two or more, each as likely as the others.
-        success: the highest success at guessing the secret that is claimed.
-        epsilon: the differential privacy that is claimed between any two of them, with `delta`.
-        see: what the attacker looks at in a released value, where it is too large to keep whole: numbers.
+        success: highest probability of a right guess of the secret that is claimed.
+        epsilon: differential privacy that is claimed between any two of the secrets, with `delta`.
+        delta: probability with which epsilon may fail.
+        see: function from a released value to the numbers that the attacker looks at, where all are too many to keep.
+        trials: number of calls, at least 200.
+        alpha: probability that the report says "refuted" of claims that hold.
+
+    Returns:
+        A report with a finding for each claim.
+
+    Raises:
+        InputError: there are fewer than two secrets, or nothing is claimed.
+
+    Examples:
+        >>> from leakcap.testing import check_mechanism
+        >>> def coin(secret):
+        ...     return secret if np.random.default_rng().random() < 0.9 else 1 - secret
+        >>> check_mechanism(coin, [0, 1], success=0.6, trials=1000).verdict
+        'refuted'
     """
     if len(secrets) < 2:
-        raise InputError("check_mechanism needs at least two secrets to be told apart")
+        raise InputError("check_mechanism needs at least two secrets to distinguish")
     if success is None and epsilon is None:
         raise InputError("say what is claimed: success=, epsilon=, or both")
-    checks.count(at_least=FEWEST, trials=trials)
+    checks.count(at_least=MIN_TRIALS, trials=trials)
     began = time.perf_counter()
     rng = np.random.default_rng()
     which = rng.integers(len(secrets), size=trials)
     seen = np.array([np.atleast_1d(np.asarray(see(release(secrets[one])), dtype=np.float64)) for one in which])
     learn, choose, judge = np.split(np.arange(trials), np.rint(np.cumsum(PARTS[:2]) * trials).astype(int))
-    guess = _guesser(seen, which, learn, choose, len(secrets))
+    guess = _guesser(seen, which, learn=learn, choose=choose, count=len(secrets))
     found: list[Finding] = []
     share = alpha / ((success is not None) + (epsilon is not None))
     claims, truth = guess(seen[judge]), which[judge]
     if success is not None:
         question = f"which of {len(secrets)} secrets it was"
         wins = int((claims == truth).sum())
-        found.append(judged("told apart", question, wins, len(judge), 1 / len(secrets), success, share))
+        found.append(
+            judged(
+                "told apart",
+                question,
+                wins=wins,
+                trials=len(judge),
+                prior=1 / len(secrets),
+                certified=success,
+                alpha=share,
+            )
+        )
     if epsilon is not None:
-        found.append(_epsilon(claims, truth, epsilon, delta, share))
-    return AuditReport(tuple(found), None, trials, alpha, "mechanism", time.perf_counter() - began)
+        found.append(_epsilon(claims, truth, epsilon=epsilon, delta=delta, alpha=share))
+    return AuditReport(
+        findings=tuple(found),
+        certificate=None,
+        trials=trials,
+        alpha=alpha,
+        target="mechanism",
+        seconds=time.perf_counter() - began,
+    )
 
 
 def _epsilon(claims: Any, truth: Any, epsilon: float, delta: float, alpha: float) -> Finding:
-    """The differential privacy of the first two secrets, from below."""
+    """A lower bound on the differential privacy between the first two secrets."""
     some = truth < 2
     accused, inside = claims[some] == 0, truth[some] == 0
     counts = (
@@ -77,8 +108,18 @@ def _epsilon(claims: Any, truth: Any, epsilon: float, delta: float, alpha: float
     )
     low = statistics.epsilon_lower(*counts, delta, alpha)
     p = statistics.epsilon_p_value(*counts, epsilon, delta)
-    verdict = REFUTED if p < alpha else HOLDS
-    return Finding("told apart", "epsilon, at least", low, (low, np.inf), 0.0, epsilon, p, verdict, int(some.sum()))
+    return Finding(
+        attack="told apart",
+        question="epsilon, at least",
+        measured=low,
+        interval=(low, np.inf),
+        prior=0.0,
+        certified=epsilon,
+        p_value=p,
+        verdict=verdict_of_test(p, alpha),
+        trials=int(some.sum()),
+        kind=EPSILON,
+    )
 
 
 def _guesser(seen: Floats, which: Any, learn: Any, choose: Any, count: int) -> Callable[[Floats], Any]:
@@ -89,7 +130,7 @@ def _guesser(seen: Floats, which: Any, learn: Any, choose: Any, count: int) -> C
 
 
 def _by_distance(seen: Floats, which: Any, count: int) -> Callable[[Floats], Any]:
-    """The nearest mean, in units of the spread around means."""
+    """Guess the secret with the nearest mean, in units of the spread around means."""
     means = np.stack([seen[which == one].mean(axis=0) for one in range(count)])
     off = seen - means[which]
     scale = np.maximum(off.std(axis=0), 1e-12 * np.maximum(np.abs(seen).max(axis=0), 1e-300))
@@ -104,7 +145,7 @@ def _by_distance(seen: Floats, which: Any, count: int) -> Callable[[Floats], Any
 
 
 def _by_spread(seen: Floats, which: Any, count: int) -> Callable[[Floats], Any]:
-    """The same with squares beside the numbers: secrets that differ in how much they scatter."""
+    """The same guess with squares beside the numbers, for secrets that differ in how much they scatter."""
     centre, scale = seen.mean(axis=0), np.maximum(seen.std(axis=0), 1e-300)
 
     def wide(some: Floats) -> Floats:
@@ -116,7 +157,7 @@ def _by_spread(seen: Floats, which: Any, count: int) -> Callable[[Floats], Any]:
 
 
 def _by_neighbours(seen: Floats, which: Any, count: int) -> Callable[[Floats], Any]:
-    """By the likeliest secret among past releases with the very same first number; otherwise any."""
+    """Guess the likeliest secret among past releases with the same first number; otherwise any."""
     values, place = np.unique(seen[:, 0], return_inverse=True)
     votes = np.zeros((len(values), count))
     np.add.at(votes, (place, which), 1)

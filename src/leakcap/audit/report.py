@@ -5,18 +5,29 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from leakcap.audit.findings import HOLDS, INCONCLUSIVE, REFUTED, UNBOUNDED, Finding
-from leakcap.certificate import Certificate
+from leakcap.audit.verdicts import INCONCLUSIVE, REFUTED, Finding, overall
+from leakcap.certificates.display import Displayed
+from leakcap.certificates.release import Certificate
 from leakcap.errors import LeakcapError
 
 __all__ = ["AuditReport"]
 
 
 @dataclass(frozen=True)
-class AuditReport:
-    """Custodian side: figures of an audit tell about the people it attacked."""
+class AuditReport(Displayed):
+    """What an audit has found. Custodian side: its figures reveal something about the people it attacked.
+
+    Attributes:
+        findings: one for each attack and question.
+        certificate: the certificate that was put to the test; None where there is none.
+        trials: number of releases, plans or models that were made.
+        alpha: probability of a false "refuted" in the whole report.
+        target: what was attacked, in a word.
+        seconds: time that the audit took.
+        exposed: numbers of units, the most exposed first.
+    """
 
     findings: tuple[Finding, ...]
     certificate: Certificate | None
@@ -25,18 +36,15 @@ class AuditReport:
     target: str
     seconds: float
     exposed: tuple[int, ...] = ()  # units by number, the most exposed first
+    _custodian_only: ClassVar[bool] = True
 
     @property
     def verdict(self) -> str:
-        """`refuted` if any attack refutes; `holds` if none does and all had the sight to; else `inconclusive`.
+        """`refuted` if any attack refutes; `inconclusive` if none does but some need more releases; otherwise `holds`.
 
         `no promise` where nothing was claimed.
         """
-        verdicts = {one.verdict for one in self.findings}
-        for verdict in (REFUTED, INCONCLUSIVE, HOLDS):
-            if verdict in verdicts:
-                return verdict
-        return UNBOUNDED
+        return overall(self.findings)
 
     @property
     def holds(self) -> bool:
@@ -45,7 +53,11 @@ class AuditReport:
 
     @property
     def worst(self) -> Finding:
-        """What speaks most against the promise: refuted first, then the success that comes nearest to its bound."""
+        """The finding that speaks most against the promise: refuted first, then the success nearest to its bound.
+
+        Raises:
+            LeakcapError: no attack applied to the target.
+        """
         if not self.findings:
             raise LeakcapError("no attack applied to this target")
 
@@ -57,18 +69,25 @@ class AuditReport:
 
     @property
     def measured(self) -> float:
+        """Measured success of the worst finding."""
         return self.worst.measured
 
     @property
     def interval(self) -> tuple[float, float]:
+        """Interval of the measured success of the worst finding."""
         return self.worst.interval
 
     @property
     def certified(self) -> float | None:
+        """Certified bound beside the worst finding; None where nothing was promised."""
         return self.worst.certified
 
     def to_json(self) -> str:
-        """All figures; the certificate as it was published."""
+        """All figures; the certificate as it was published.
+
+        Returns:
+            JSON text. Custodian side.
+        """
         held = {
             "verdict": self.verdict,
             "target": self.target,
@@ -80,17 +99,6 @@ class AuditReport:
             "certificate": json.loads(self.certificate.to_json()) if self.certificate else None,
         }
         return json.dumps(held, indent=1, allow_nan=False)
-
-    def to_html(self) -> str:
-        """A page for the custodian: the verdict in a sentence, and measured beside certified for every attack."""
-        from leakcap.report.audit_page import audit_page
-
-        return audit_page(self)
-
-    def _repr_html_(self) -> str:
-        from leakcap.report.audit_page import audit_fragment
-
-        return audit_fragment(self)
 
     def __str__(self) -> str:
         lines = [self.sentence, ""]

@@ -1,7 +1,7 @@
 """Releases that were really made, each with the secret behind it, and what every attacker knows beforehand.
 
-Trials run the code of `release()`: draw, grid, rebuilding, structure. What attackers get are the numbers of the
-published object, found in it anew, never those that we meant to put there.
+Trials run the code of `release()`: draw, grid, rebuilding, structure. Attackers get the numbers of the published
+object, found in it anew, never those that we meant to put there.
 """
 
 from __future__ import annotations
@@ -13,28 +13,34 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakcap import checks
-from leakcap.certificate import Certificate
+from leakcap.certificates.release import Certificate
 from leakcap.errors import InputError
+from leakcap.ground import checks
+from leakcap.ground.arrays import Bits, Floats, Ints
 from leakcap.noise import Randomness
-from leakcap.releases import Plan
+from leakcap.planning.plans import Plan, spend_on_trials
 from leakcap.simulate import rebuild
 from leakcap.worlds import Worlds
 
 __all__ = ["Known", "Trials", "knowledge", "numbers_in", "releases"]
 
-Floats = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.intp]
-Bits = npt.NDArray[np.uint8]
-ROOM = 2**28  # numbers of all releases together
+MAX_NUMBERS = 2**28  # of all releases together
 
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """`k` independent releases: the numbers of each, and who took part."""
+    """`k` independent releases: the numbers of each, and who took part.
+
+    Attributes:
+        seen: `(k, d)`, the numbers of each release.
+        secret: `(k,)`, the number of the secret world; None where each secret was drawn afresh.
+        packed: `(k, n / 8)` bytes, one bit for each unit: who took part.
+        units: number of units, n.
+        scores: `(k, n)`, how well each published model fits each unit; None where it was not asked for.
+    """
 
     seen: Floats  # (k, d)
-    secret: Numbers | None  # (k,): which world it was; None where each secret was drawn afresh
+    secret: Ints | None  # (k,): which world it was; None where each secret was drawn afresh
     packed: Bits  # (k, n / 8): who took part
     units: int
     scores: npt.NDArray[np.float32] | None = None  # (k, n): how well each published model fits each unit
@@ -42,28 +48,59 @@ class Trials:
     def __len__(self) -> int:
         return len(self.seen)
 
-    def inside(self, units: slice | Numbers = slice(None)) -> npt.NDArray[np.bool_]:
-        """`(k, units)`: who of these took part."""
+    def inside(self, units: slice | Ints = slice(None)) -> npt.NDArray[np.bool_]:
+        """Who of these units took part in each release.
+
+        Args:
+            units: a slice or numbers of units; all if left out.
+
+        Returns:
+            `(k, units)`, True where the unit took part.
+        """
         if isinstance(units, slice):
             return np.unpackbits(self.packed, axis=1, count=self.units).view(np.bool_)[:, units]
         bit = np.uint8(128) >> (units % 8).astype(np.uint8)
         return np.asarray(self.packed[:, units // 8] & bit, dtype=np.bool_)
 
     def part(self, rows: slice) -> Trials:
-        """Some of them."""
+        """Some of the releases.
+
+        Args:
+            rows: which of them.
+
+        Returns:
+            Trials that share memory with these.
+        """
         secret = None if self.secret is None else self.secret[rows]
         scores = None if self.scores is None else self.scores[rows]
-        return Trials(self.seen[rows], secret, self.packed[rows], self.units, scores)
+        return Trials(seen=self.seen[rows], secret=secret, packed=self.packed[rows], units=self.units, scores=scores)
 
     def split(self, *shares: float) -> list[Trials]:
-        """In parts of these shares, in the order in which they were made."""
+        """The releases in consecutive parts.
+
+        Args:
+            *shares: relative sizes of the parts.
+
+        Returns:
+            One `Trials` for each share, in the order in which the releases were made.
+        """
         ends = np.rint(np.cumsum(shares) / sum(shares) * len(self)).astype(int)
         return [self.part(slice(a, b)) for a, b in zip([0, *ends[:-1]], ends, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What every attacker knows before the release: pool, code, possible worlds, noise, certificate."""
+    """What every attacker knows before the release: pool, code, possible worlds, noise, certificate.
+
+    Attributes:
+        certificate: the certificate of the plan.
+        units: number of units in the pool.
+        rate: probability with which everybody takes part.
+        worlds: the possible worlds; None where the secret is any part of the pool.
+        answers: `(m, d)`, what would be seen in each world without noise; None where worlds are.
+        factor: `(d, r)`, the claimed noise: covariance `factor @ factor.T`. None where only seeing the noise helps.
+        exposed: numbers of the units, the most exposed first, as far as the plan knows.
+    """
 
     certificate: Certificate
     units: int
@@ -71,33 +108,48 @@ class Known:
     worlds: Worlds | None  # None where the secret is any part of the pool
     answers: Floats | None  # (m, d): what would be seen in each world if there were no noise
     factor: Floats | None  # (d, r): the noise as it is claimed, covariance `factor @ factor.T`
-    exposed: Numbers  # units, the most exposed first, as far as the plan knows
+    exposed: Ints  # units, the most exposed first, as far as the plan knows
 
 
 def releases(plan: Plan, k: int, *, model: bool = False, score: Callable[[Any], Any] | None = None) -> Trials:
-    """Make `k` releases of a plan, each with a secret of its own, and tell the secrets.
+    """Make `k` releases of a plan, each with its own secret, and return the secrets with them.
 
-    For audits: whoever holds the result knows who took part in each. The plan is spent by this, if it was not already;
-    audit a plan that was released, or one that never will be.
+    This is for audits: whoever holds the result knows who took part in each release. It spends the plan, if that was
+    not spent already: audit a plan that was released, or one that never will be.
 
     Args:
-        model: of an estimator's plan, whether the published estimator is to be read, not the numbers it is made of.
-        score: of a published value: how well it fits each unit, for attacks by scores.
+        plan: the plan to release from.
+        k: number of releases.
+        model: for an estimator's plan, whether to read the published estimator rather than the numbers it is made of.
+        score: function of a published value that gives how well it fits each unit, for attacks by scores.
+
+    Returns:
+        The releases and who took part in each. Custodian side.
+
+    Raises:
+        InputError: the releases do not fit into memory, or `model` is asked of a plan that is not an estimator's.
+
+    Examples:
+        >>> import leakcap as lc
+        >>> rows = np.random.default_rng(0).normal(size=(40, 2))
+        >>> plan = lc.plan(lc.stats.mean, rows, cap=lc.membership(0.7), worlds=32, seed=0, draws=512)
+        >>> releases(plan, 5).inside().shape
+        (5, 40)
     """
     checks.count(k=k)
     each = plan.outputs.shape[1] + (plan.worlds.n // 2 if score else 0)
-    if k * each > ROOM:
+    if k * each > MAX_NUMBERS:
         raise InputError(
-            f"so many releases of {each:,} numbers do not fit into memory: ask for {ROOM // each:,} at most"
+            f"so many releases of {each:,} numbers do not fit into memory: ask for {MAX_NUMBERS // each:,} at most"
         )
-    plan._spend_on_trials()
+    spend_on_trials(plan)
     build = _building(plan, model)
-    watched = _Watched(plan._randomness)
-    mechanism = watched.on(plan._mechanism)
+    watched = _Watched(plan.randomness)
+    mechanism = watched.on(plan.releaser)
     seen, secrets, masks = [], [], []
     scores = None if score is None else np.empty((k, plan.worlds.n), dtype=np.float32)
     for place in range(k):
-        value = build(rebuild(plan._simulation.node, mechanism.vector(watched)))
+        value = build(rebuild(plan.run.simulation.node, mechanism.vector(watched)))
         seen.append(numbers_in(value))
         if scores is not None and score is not None:
             scores[place] = score(value)
@@ -105,35 +157,37 @@ def releases(plan: Plan, k: int, *, model: bool = False, score: Callable[[Any], 
         masks.append(watched.mask)
     numbers = _table(seen)
     if masks[0] is not None:
-        return Trials(numbers, None, np.packbits(np.array(masks), axis=1), plan.worlds.n, scores)
+        return Trials(
+            seen=numbers, secret=None, packed=np.packbits(np.array(masks), axis=1), units=plan.worlds.n, scores=scores
+        )
     worlds = np.array(secrets, dtype=np.intp)
-    return Trials(numbers, worlds, plan.worlds.packed[worlds], plan.worlds.n, scores)
+    return Trials(seen=numbers, secret=worlds, packed=plan.worlds.packed[worlds], units=plan.worlds.n, scores=scores)
 
 
 def knowledge(plan: Plan, *, model: bool = False) -> Known:
-    """What attackers of this plan's release know; of a model, the noise only by seeing it."""
-    build, node = _building(plan, model), plan._simulation.node
+    """What attackers of this plan's release know; of a model's noise, only what they can see of it."""
+    build, node = _building(plan, model), plan.run.simulation.node
     finite = plan.certificate.mode == "exact"
     answers = _table([numbers_in(build(rebuild(node, row))) for row in plan.outputs]) if finite else None
     return Known(
-        plan.certificate,
-        plan.worlds.n,
-        plan.worlds.rate,
-        plan.worlds if finite else None,
-        answers,
-        None if model or not finite else _claimed(plan),
-        np.argsort(-plan.exposure, kind="stable"),
+        certificate=plan.certificate,
+        units=plan.worlds.n,
+        rate=plan.worlds.rate,
+        worlds=plan.worlds if finite else None,
+        answers=answers,
+        factor=None if model or not finite else _claimed(plan),
+        exposed=np.argsort(-plan.exposure, kind="stable"),
     )
 
 
 def _claimed(plan: Plan) -> Floats | None:
     """The claimed noise of every number that is seen; None where the numbers are not those that were noised."""
-    factor = plan.noise.factor
+    factor, node = plan.noise.factor, plan.run.simulation.node
     marks = plan.outputs.mean(axis=0) + np.pi * (1 + np.arange(len(factor)))
-    place = {mark: i for i, mark in enumerate(numbers_in(rebuild(plan._simulation.node, marks)).tolist())}
+    place = {mark: i for i, mark in enumerate(numbers_in(rebuild(node, marks)).tolist())}
     if any(mark not in place for mark in marks.tolist()):
         return None
-    found = np.zeros((len(numbers_in(rebuild(plan._simulation.node, plan.outputs[0]))), factor.shape[1]))
+    found = np.zeros((len(numbers_in(rebuild(node, plan.outputs[0]))), factor.shape[1]))
     found[[place[mark] for mark in marks.tolist()]] = factor
     return found
 
@@ -168,7 +222,7 @@ def _parts(thing: Any, above: set[int]) -> Iterator[Floats]:
 def _table(rows: list[Floats]) -> Floats:
     if len({len(row) for row in rows}) != 1:
         raise InputError(
-            "published objects hold different numbers of numbers: how many there are tells the secret already"
+            "published objects differ in how many numbers they hold: that alone reveals something about the secret"
         )
     return np.array(rows)
 
@@ -177,29 +231,29 @@ def _building(plan: Plan, model: bool) -> Callable[[Any], Any]:
     if not model:
         return lambda value: value
     if plan.offered is None:
-        raise InputError("this plan is not of an estimator: audit it with model=False")
+        raise InputError("this plan does not belong to an estimator: audit it with model=False")
     return plan.offered.build
 
 
 class _Watched:
-    """Passes randomness on and remembers the secret that was drawn from it."""
+    """Passes randomness on, and remembers the secret that was drawn from it."""
 
     def __init__(self, randomness: Randomness) -> None:
         self._randomness = randomness
         self.world = -1
         self.mask: npt.NDArray[np.bool_] | None = None
 
-    def on(self, mechanism: Any) -> Any:
-        """The mechanism, with its draw of a fresh world watched where it has one."""
-        if not hasattr(mechanism, "draw"):
-            return mechanism
-        draw = mechanism.draw
+    def on(self, releaser: Any) -> Any:
+        """The releaser, with its draw of a fresh world watched where it has one."""
+        if not hasattr(releaser, "draw"):
+            return releaser
+        draw = releaser.draw
 
         def watched(_: Randomness) -> npt.NDArray[np.bool_]:
             self.mask = draw(self._randomness)
             return self.mask
 
-        return replace(mechanism, draw=watched)
+        return replace(releaser, draw=watched)
 
     def below(self, n: int) -> int:
         self.world = self._randomness.below(n)

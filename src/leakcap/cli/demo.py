@@ -5,7 +5,6 @@ Two data sets on purpose: a second release about the same people would be covere
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
 import time
@@ -16,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from matplotlib.figure import Figure
 from rich.padding import Padding
 from rich.panel import Panel
 from rich.table import Table
@@ -24,20 +22,20 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_breast_cancer, load_iris
 
 import leakcap as lc
-from leakcap.certificate import Certificate
-from leakcap.cli.answers import custodian_files, public_files, table_of
-from leakcap.cli.folders import Folders
-from leakcap.cli.terminal import Terminal
-from leakcap.report import plots
-from leakcap.report.page import Answer
-from leakcap.wording import in_short, percent
+from leakcap.certificates.release import Certificate
+from leakcap.certificates.text import in_short, percent
+from leakcap.cli.demo_pictures import Angle, Scene, draw_at_a_glance, draw_worlds
+from leakcap.cli.terminal import Terminal, plain
+from leakcap.custody.folders import Folders
+from leakcap.errors import MissingExtra
+from leakcap.ground.arrays import Floats
+from leakcap.report.release.files import custodian_files, public_files, table_of
+from leakcap.report.release.page import Answer
 
-__all__ = ["exact_success", "run"]
-
-Floats = npt.NDArray[np.float64]
+__all__ = ["run"]
 
 FEATURES = ("mean radius", "mean texture", "mean smoothness", "mean symmetry")
-# A small, a middle and a large flower, on scales from 0 to 1. Fixed beforehand, so that clusters come in the same
+# A small, a middle and a large flower, on scales from 0 to 1. Fixed in advance, so that clusters come in the same
 # order in every world. It leaves with the model, as its `init`: computed from the data, it would tell them.
 START = np.repeat([[0.25], [0.5], [0.75]], 4, axis=1)
 # What KMeans keeps besides its centres: a label for every row, and figures that no user of the model needs.
@@ -46,7 +44,7 @@ PETAL = (2, 3)
 
 
 def run(out: Path, cap: float, worlds: int) -> None:
-    """Both releases, told in plain words."""
+    """Both releases, explained in plain words."""
     limit = lc.membership(cap)
     files = Files(Folders.under(out))
     started = time.perf_counter()
@@ -57,8 +55,9 @@ def run(out: Path, cap: float, worlds: int) -> None:
         "code and compute without limit. A coin flip has 50 %."
     )
     terminal.out.print(Panel(promise, title="leakcap demo", title_align="left"))
-    private_means(terminal, files, limit, worlds)
-    private_kmeans(terminal, files, limit, worlds)
+    means = private_means(terminal, files, limit, worlds)
+    kmeans = private_kmeans(terminal, files, limit, worlds)
+    _draw(terminal, files, means, kmeans)
     files.close()
     folders = files.folders
     terminal.heading(f"Done in {time.perf_counter() - started:.0f} s")
@@ -70,14 +69,14 @@ def run(out: Path, cap: float, worlds: int) -> None:
     terminal.say("Each certificate stands alone: on real data, releasing again calls for a session with a ledger.")
 
 
-def private_means(terminal: Terminal, files: Files, limit: lc.caps.Cap, worlds: int) -> None:
+def private_means(terminal: Terminal, files: Files, limit: lc.caps.Cap, worlds: int) -> Scene:
     """The means of four measurements of breast tumours."""
     data = load_breast_cancer()
     X: Floats = data.data[:, [list(data.feature_names).index(name) for name in FEATURES]]
     terminal.heading("1. Private means: the breast cancer data")
     terminal.say(f"{len(X)} patients; the question is the mean of {len(FEATURES)} measurements of their tumours.")
     plan, release = _release(terminal, lambda rows: rows.mean(axis=0), X, cap=limit, worlds=worlds)
-    _tell_certificate(terminal, release.certificate)
+    _print_certificate(terminal, release.certificate)
 
     summary = plan.summary()
     sampling = X.std(axis=0, ddof=1) / np.sqrt(len(X))
@@ -97,16 +96,19 @@ def private_means(terminal: Terminal, files: Files, limit: lc.caps.Cap, worlds: 
         "sampling: how far a mean of so many patients is from the truth even without privacy.[/dim]"
     )
 
-    axes = np.eye(len(FEATURES))[:2]
-    cloud = plots.Cloud.seen(plan.outputs, plan.noise.covariance(), release.value, summary.answer, axes)
-    labels = f"{FEATURES[0]}, averaged over patients", f"{FEATURES[1]}, averaged over patients"
-    files.keep("means-worlds.png", plots.cloud([cloud], labels, "Means of the breast cancer data"))
-    exact = exact_success(plan.outputs, plan.worlds.masks())
-    files.keep("means-at-a-glance.png", plots.at_a_glance([cloud], labels, plan.certificate, exact))
-    _save(files, "means", plan, release, table_of(release, "Means of the breast cancer data", FEATURES), limit)
+    title = "Means of the breast cancer data"
+    answer = table_of(release, title, FEATURES)
+    _save(files, "means", plan=plan, release=release, answer=answer, limit=limit)
+    return Scene(
+        title=title,
+        plan=plan,
+        released=release.value,
+        labels=(f"{FEATURES[0]}, averaged over patients", f"{FEATURES[1]}, averaged over patients"),
+        angles=(Angle(np.eye(len(FEATURES))[:2]),),
+    )
 
 
-def private_kmeans(terminal: Terminal, files: Files, limit: lc.caps.Cap, worlds: int) -> None:
+def private_kmeans(terminal: Terminal, files: Files, limit: lc.caps.Cap, worlds: int) -> Scene:
     """Three clusters of Iris flowers, as a KMeans that predicts."""
     data = load_iris()
     low, high = data.data.min(axis=0), data.data.max(axis=0)
@@ -118,7 +120,7 @@ def private_kmeans(terminal: Terminal, files: Files, limit: lc.caps.Cap, worlds:
         "Smallest and largest value of each measurement in the whole pool, to scale it to 0..1.",
     )
     plan, release = _release(terminal, _fit, X, cap=limit, worlds=worlds, drop=DROP, public=public)
-    _tell_certificate(terminal, release.certificate)
+    _print_certificate(terminal, release.certificate)
 
     model: KMeans = release.value
     plain, private = _fit(X).labels_, model.predict(X)
@@ -133,26 +135,20 @@ def private_kmeans(terminal: Terminal, files: Files, limit: lc.caps.Cap, worlds:
     )
 
     centimetres = (model.cluster_centers_ * (high - low) + low).tolist()
-    answer = {"measurements (cm)": list(data.feature_names), "centres": centimetres}
-    files.publish("kmeans-centres.json", json.dumps(answer, indent=1))
-    labels = "petal length of the centre (cm)", "petal width of the centre (cm)"
-    clouds = _petals(plan, model.cluster_centers_, low, high)
-    files.keep("kmeans-worlds.png", plots.cloud(clouds, labels, "Cluster centres of the Iris data"))
+    centres = {"measurements (cm)": list(data.feature_names), "centres": centimetres}
+    files.publish("kmeans-centres.json", json.dumps(centres, indent=1))
     measured = [name.removesuffix(" (cm)") for name in data.feature_names]
     names = tuple(f"cluster {k + 1}, {name}, scaled 0..1" for k in range(len(START)) for name in measured)
-    _save(files, "kmeans", plan, release, table_of(release, "Cluster centres of the Iris data", names), limit)
-
-
-def exact_success(outputs: Floats, masks: npt.NDArray[np.bool_]) -> float:
-    """Membership success against the most exposed unit if a world's answer left without noise.
-
-    The attacker knows every world's answer: what is left to guess is which of the worlds with this very answer.
-    """
-    _, group = np.unique(outputs, axis=0, return_inverse=True)
-    inside = np.zeros((group.max() + 1, masks.shape[1]))
-    np.add.at(inside, group.ravel(), masks)
-    sizes = np.bincount(group.ravel())[:, None]
-    return float((np.maximum(inside, sizes - inside).sum(axis=0) / len(masks)).max())
+    title = "Cluster centres of the Iris data"
+    answer = table_of(release, title, names)
+    _save(files, "kmeans", plan=plan, release=release, answer=answer, limit=limit)
+    return Scene(
+        title=title,
+        plan=plan,
+        released=model.cluster_centers_.ravel(),
+        labels=("petal length of the centre (cm)", "petal width of the centre (cm)"),
+        angles=_petals(low, high),
+    )
 
 
 def _fit(rows: Floats) -> KMeans:
@@ -169,21 +165,29 @@ def _expected_agreement(plan: lc.Plan, X: Floats, truth: npt.NDArray[np.intp], t
     return float((apart.argmin(axis=-1) == truth).mean())
 
 
-def _petals(plan: lc.Plan, released: Floats, low: Floats, high: Floats) -> list[plots.Cloud]:
-    """One cloud for each centre, along petal length and width, in centimetres."""
-    covariance, pool = plan.noise.covariance(), plan.summary().answer
-    clouds = []
+def _petals(low: Floats, high: Floats) -> tuple[Angle, ...]:
+    """Each centre along petal length and width, in centimetres."""
+    angles = []
     for cluster in range(len(START)):
         axes = np.zeros((2, *START.shape))
         axes[(0, 1), cluster, PETAL] = (high - low)[list(PETAL)]
-        flat, offset = axes.reshape(2, -1), low[list(PETAL)]
-        name = f"cluster {cluster + 1}"
-        clouds.append(plots.Cloud.seen(plan.outputs, covariance, released.ravel(), pool, flat, offset, name))
-    return clouds
+        length, width = low[list(PETAL)].tolist()
+        angles.append(Angle(axes.reshape(2, -1), (length, width), f"cluster {cluster + 1}"))
+    return tuple(angles)
+
+
+def _draw(terminal: Terminal, files: Files, means: Scene, kmeans: Scene) -> None:
+    """Pictures for the custodian, where matplotlib is installed; the demo needs none."""
+    try:
+        files.keep("means-worlds.png", draw_worlds(means))
+        files.keep("means-at-a-glance.png", draw_at_a_glance(means))
+        files.keep("kmeans-worlds.png", draw_worlds(kmeans))
+    except MissingExtra as missing:
+        terminal.say(plain(f"Nothing was drawn: {missing}"))
 
 
 def _release(terminal: Terminal, fn: Callable[..., Any], X: Floats, **options: Any) -> tuple[lc.Plan, lc.Release]:
-    """Plan and release, telling every step."""
+    """Plan and release, and say what was done at every step."""
     started = time.perf_counter()
     with terminal.watching() as watch:
         plan = lc.plan(fn, X, progress=watch, **options)
@@ -206,14 +210,14 @@ def _release(terminal: Terminal, fn: Callable[..., Any], X: Floats, **options: A
     return plan, release
 
 
-def _save(files: Files, name: str, plan: lc.Plan, release: lc.Release, answer: Answer, limit: lc.caps.Cap) -> None:
+def _save(files: Files, name: str, *, plan: lc.Plan, release: lc.Release, answer: Answer, limit: lc.caps.Cap) -> None:
     """Certificate as record and page for everybody; for the custodian the report with worlds and exposure."""
     for kind, content in public_files(release, answer).items():
         if kind != "README.txt":
             files.publish(f"{name}-{kind}", content)
-    kept = custodian_files(plan, answer, [limit], None)
+    private = custodian_files(plan, answer, [limit], None)
     for kind in ("report.html", "exposure.csv"):
-        files.keep(f"{name}-{kind}", kept[kind])
+        files.keep(f"{name}-{kind}", private[kind])
 
 
 @dataclass(frozen=True)
@@ -226,18 +230,12 @@ class Files:
     def publish(self, name: str, content: str | bytes) -> None:
         self.published[name] = content
 
-    def keep(self, name: str, content: str | Figure) -> None:
-        self.folders.keep(name, _png(content) if isinstance(content, Figure) else content)
+    def keep(self, name: str, content: str | bytes) -> None:
+        self.folders.keep(name, content)
 
     def close(self) -> None:
         shutil.rmtree(self.folders.public, ignore_errors=True)  # of an earlier demo
         self.folders.publish(self.published)
-
-
-def _png(figure: Figure) -> bytes:
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=150)
-    return picture.getvalue()
 
 
 def _step(terminal: Terminal, name: str, text: str) -> None:
@@ -248,7 +246,7 @@ def _step(terminal: Terminal, name: str, text: str) -> None:
     terminal.out.print(Padding(grid, (0, 2)))
 
 
-def _tell_certificate(terminal: Terminal, certificate: Certificate) -> None:
+def _print_certificate(terminal: Terminal, certificate: Certificate) -> None:
     title = "Certificate: what the best attacker can do"
     terminal.table(("", "before", "after, at most"), in_short(certificate), title)
     terminal.say(f"[dim]All figures hold together with confidence {certificate.confidence:.7g}.[/dim]")

@@ -14,7 +14,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from leakcap.cli.currencies import HALF, SECTIONS, Row, percent, rows
+from leakcap.convert.explain import HALF, SECTIONS, Row, rows
+from leakcap.convert.rounding import percent
 from leakcap.errors import InputError
 
 __all__ = ["read", "run", "show"]
@@ -28,14 +29,14 @@ ALIASES = {"epsilon": "eps", "nats": "mi", "mip": "eta", "membership": "success"
 def run(given: Sequence[str], json: bool = False, quiet: bool = False) -> None:
     """Print what the given numbers mean: as a table, as one JSON object, or (quiet) as bare lines."""
     numbers = read(given)
-    found = rows(numbers)
+    relations = rows(numbers)
     if json:
-        print(jsonlib.dumps(_record(numbers, found), indent=1, ensure_ascii=False))
+        print(jsonlib.dumps(_record(numbers, relations), indent=1, ensure_ascii=False))
     elif quiet:
-        for row in found:
+        for row in relations:
             print(f"{row.section}\t{row.name}\t{row.shown}")
     else:
-        show(found, Console(highlight=False))
+        show(relations, Console(highlight=False))
 
 
 def read(given: Sequence[str]) -> dict[str, Fraction]:
@@ -95,12 +96,12 @@ def _in_range(key: str, value: Fraction) -> Fraction:
     return value
 
 
-def show(found: Sequence[Row], console: Console) -> None:
+def show(relations: Sequence[Row], console: Console) -> None:
     """A table for each section, all with columns of the same widths."""
-    names, values = max(len(row.name) for row in found), max(len(row.shown) for row in found)
+    names, values = max(len(row.name) for row in relations), max(len(row.shown) for row in relations)
     rest = max(24, console.width - names - values - 8)  # two gaps and two margins of two
     for section, title in SECTIONS.items():
-        chosen = [row for row in found if row.section == section]
+        chosen = [row for row in relations if row.section == section]
         if not chosen:
             continue
         table = Table(
@@ -120,11 +121,11 @@ def _wrapped(sentence: str, width: int) -> str:
     return textwrap.fill(joined, width, break_on_hyphens=False).replace("\N{NO-BREAK SPACE}", " ")
 
 
-def _record(given: dict[str, Fraction], found: Sequence[Row]) -> dict[str, object]:
+def _record(given: dict[str, Fraction], relations: Sequence[Row]) -> dict[str, object]:
     return {
         "given": {key: float(value) for key, value in given.items()},
         "rows": [
             {"relation": row.section, "name": row.name, "value": row.value, "shown": row.shown, "says": row.sentence}
-            for row in found
+            for row in relations
         ],
     }

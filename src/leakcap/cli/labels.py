@@ -6,6 +6,7 @@ further run into the same folder is refused unless it is asked for, and then its
 
 from __future__ import annotations
 
+import csv
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,61 +14,102 @@ from typing import Any
 
 from rich.markup import escape
 
-from leakcap.cli.folders import Folders
-from leakcap.cli.label_column import LabelColumn, open_labels
-from leakcap.cli.label_recipe import Recipe, Wanted
-from leakcap.cli.label_runs import public_folder, record, spent_before, together
+from leakcap.certificates.compose import compose_label_runs
+from leakcap.certificates.labels import LabelCertificate
+from leakcap.certificates.text import percent
+from leakcap.cli.endings import as_options
 from leakcap.cli.terminal import Terminal, plain
-from leakcap.label_certificate import LabelCertificate
-from leakcap.report.label_page import Labelled, attacks, label_page
-from leakcap.wording import percent
+from leakcap.custody.folders import Folders
+from leakcap.custody.label_spending import public_folder, record, spent_before
+from leakcap.errors import InputError
+from leakcap.labels.mechanisms.recipe import LabelRecipe, LabelRequest
+from leakcap.report.labels.page import Labelled, attacks, label_page
+from leakcap.tables.label_column import LabelColumn
+from leakcap.tables.label_files import open_labels
+from leakcap.tables.private_labels import observed_cells, reading_code, refuse_unfit, secret_labels
 
-__all__ = ["Order", "run"]
+__all__ = ["LabelsOrder", "run"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order(Wanted):
+class LabelsOrder:
     """What is asked on the command line."""
 
     data: Path
     column: str
     out: Path
+    epsilon: float
+    classes: str | None = None
+    mechanism: str = "auto"
+    delta: float | None = None
+    prior: str | None = None
+    low: float | None = None
+    high: float | None = None
+    missing_as: str | None = None
     title: str = ""
     issuer: str = ""
     again: bool = False
 
+    @property
+    def heading(self) -> str:
+        return self.title or f"Private labels: {self.column}"
 
-def run(order: Order, quiet: bool = False, json: bool = False) -> None:
+    def recipe(self) -> LabelRecipe:
+        """How the labels are privatised; made before the file is opened."""
+        request = LabelRequest(
+            epsilon=self.epsilon,
+            classes=None if self.classes is None else _names(self.classes),
+            mechanism=self.mechanism,
+            delta=self.delta,
+            prior=None if self.prior is None else _shares(self.prior),
+            low=self.low,
+            high=self.high,
+            missing_as=self.missing_as,
+        )
+        try:
+            return LabelRecipe.of(request)
+        except InputError as error:
+            refusal = as_options(str(error))
+        raise InputError(refusal)
+
+
+def run(order: LabelsOrder, quiet: bool = False, json: bool = False) -> None:
     """Privatise, record, publish."""
     terminal = Terminal(quiet, json)
-    recipe = Recipe.of(order)
+    recipe = order.recipe()
     before = spent_before(order.out, order.again)
     column = open_labels(order.data, order.column)
-    recipe.refuse_unfit(column)
-    observed = recipe.mechanism.privatize(recipe.labels_of(column))
-    cells = recipe.cells(column, observed)
-    certificate = together(before, recipe.certificate(column.rows))
-    files = public_files(order, recipe, column, cells, certificate)
+    refuse_unfit(recipe, column)
+    observed = recipe.mechanism.privatize(secret_labels(recipe, column))
+    cells = observed_cells(recipe, column, observed)
+    certificate = compose_label_runs(before, recipe.certificate(column.rows))
+    files = public_files(order, recipe, column, cells=cells, certificate=certificate)
     folders = Folders.under(order.out)
     folders.sweep()
     runs = len(before) + 1
     record(folders, runs, certificate)
     folders = replace(folders, public=public_folder(order.out, runs))
     folders.publish(files)
-    _tell(order, certificate, folders, terminal, tuple(cells), runs)
+    _print(order, certificate, folders, terminal)
+    terminal.result(_facts(certificate, folders, tuple(cells), runs))
 
 
 def public_files(
-    order: Order, recipe: Recipe, column: LabelColumn, cells: dict[str, Any], certificate: LabelCertificate
+    order: LabelsOrder,
+    recipe: LabelRecipe,
+    column: LabelColumn,
+    *,
+    cells: dict[str, Any],
+    certificate: LabelCertificate,
 ) -> dict[str, str | bytes]:
     """What may be published: features as they are, observations, and facts of the certificate."""
     name = f"labels{column.ending}"
     labelled = Labelled(
-        title=order.title or f"Private labels: {column.name}",
+        title=order.heading,
         file=name,
         columns=tuple(cells),
         holds=recipe.holds,
-        code=recipe.code(name, column),
+        code=reading_code(recipe, column, name),
         issuer=order.issuer,
     )
     return {
@@ -78,15 +120,8 @@ def public_files(
     }
 
 
-def _tell(
-    order: Order,
-    certificate: LabelCertificate,
-    folders: Folders,
-    terminal: Terminal,
-    columns: tuple[str, ...],
-    runs: int,
-) -> None:
-    terminal.heading(order.title or f"Private labels: {order.column}")
+def _print(order: LabelsOrder, certificate: LabelCertificate, folders: Folders, terminal: Terminal) -> None:
+    terminal.heading(order.heading)
     terminal.say(plain(f"{certificate.labels:,} labels by {certificate.mechanism}: {certificate.loss} for each."))
     terminal.heading("What the best attacker can learn about one of them")
     terminal.table(
@@ -100,19 +135,34 @@ def _tell(
     published = ", ".join(sorted(path.name for path in folders.public.iterdir()))
     terminal.say(f"[bold]{escape(str(folders.public))}[/bold]: may be published. {published}")
     terminal.say(f"[bold]{escape(str(folders.custodian))}[/bold]: for you alone. What was spent; keep it")
-    terminal.result(
-        {
-            "public": str(folders.public),
-            "custodian": str(folders.custodian),
-            "kind": certificate.kind,
-            "mechanism": certificate.mechanism,
-            "epsilon": certificate.epsilon,
-            "delta": certificate.delta,
-            "prior_success": certificate.prior_success,
-            "guess_success_at_most": certificate.guess_success,
-            "labels": certificate.labels,
-            "classes": list(certificate.classes),
-            "columns": list(columns),
-            "runs": runs,
-        }
-    )
+
+
+def _facts(certificate: LabelCertificate, folders: Folders, columns: tuple[str, ...], runs: int) -> dict[str, Any]:
+    return {
+        "public": str(folders.public),
+        "custodian": str(folders.custodian),
+        "kind": certificate.kind,
+        "mechanism": certificate.mechanism,
+        "epsilon": certificate.epsilon,
+        "delta": certificate.delta,
+        "prior_success": certificate.prior_success,
+        "guess_success_at_most": certificate.guess_success,
+        "labels": certificate.labels,
+        "classes": list(certificate.classes),
+        "columns": list(columns),
+        "runs": runs,
+    }
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), []))
+    if not names or not all(names):
+        raise InputError("--classes are names with commas between, such as --classes no,yes")
+    return names
+
+
+def _shares(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(share) for share in text.split(","))
+    except ValueError:
+        raise InputError("--prior must be probabilities with commas between, such as --prior 0.76,0.24") from None

@@ -37,7 +37,7 @@ def _limit(word: str) -> caps.Cap:
         raise CapError(f"--cap {word} says nothing: write one of {HELP}")
     make, needs = KINDS[name]
     try:
-        values = [float(one) for one in given.split(":")]
+        values = [float(number) for number in given.split(":")]
     except ValueError:
         values = []
     if len(values) != len(needs):

@@ -10,27 +10,29 @@ from typing import Any
 import numpy as np
 from rich.markup import escape
 
-from leakcap.cli.answers import custodian_files, public_files, table_of
-from leakcap.cli.folders import Folders
+from leakcap.certificates.release import Certificate
+from leakcap.certificates.text import in_short
 from leakcap.cli.limits import limits
-from leakcap.cli.questions import Question, ask
 from leakcap.cli.terminal import Terminal, seconds_in_words
-from leakcap.cores import threads as cores
+from leakcap.custody.folders import Folders
 from leakcap.errors import AlreadyReleased, InputError
-from leakcap.planning import plan
-from leakcap.releases import Plan
+from leakcap.ground.cores import threads as cores
+from leakcap.planning.entry import plan
+from leakcap.planning.plans import Plan
 from leakcap.report.numbers import decimals_for, neat, outward, shown
-from leakcap.report.page import Answer
-from leakcap.wording import in_short
+from leakcap.report.release.files import custodian_files, public_files, table_of
+from leakcap.report.release.page import Answer
+from leakcap.tables.questions import Question, ask
 from leakcap.worlds.draw import as_share
 
-__all__ = ["Order", "run"]
+__all__ = ["ReleaseOrder", "run"]
 
-SHOWN = 20  # outputs on the terminal
+MAX_ROWS = 20  # outputs on the terminal
+DEFAULT_WORLDS = 1024  # or the next number that the rate divides evenly
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class ReleaseOrder:
     """What is asked on the command line."""
 
     data: Path
@@ -59,7 +61,7 @@ class Order:
     forget: bool = False
 
     @classmethod
-    def of(cls, given: dict[str, Any]) -> Order:
+    def of(cls, given: dict[str, Any]) -> ReleaseOrder:
         """From the command's parameters; what was not given keeps its default."""
         known: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
@@ -69,14 +71,22 @@ class Order:
         return cls(**known)
 
     def question(self) -> Question:
-        asked = {"q": self.q} if self.q else {}
-        columns, strata = _split(self.columns), _split(self.strata)
+        """What is asked of the file, which is read for it."""
+        quantiles = {"q": self.q} if self.q else {}
         return ask(
-            self.data, self.fn, columns, self.unit, strata, self.missing, bins=self.bins, levels=self.levels, **asked
+            self.data,
+            self.fn,
+            columns=_split(self.columns),
+            unit=self.unit,
+            strata=_split(self.strata),
+            missing=self.missing,
+            bins=self.bins,
+            levels=self.levels,
+            **quantiles,
         )
 
 
-def run(order: Order, quiet: bool = False, json: bool = False) -> None:
+def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
     """Plan, release once, write; all that was done before is taken up."""
     started = time.monotonic()
     terminal = Terminal(quiet, json)
@@ -90,7 +100,7 @@ def run(order: Order, quiet: bool = False, json: bool = False) -> None:
     folders = Folders.under(order.out)
     folders.sweep()
     with terminal.watching() as watch:
-        made = plan(
+        planned = plan(
             question.fn,
             question.data,
             cap=caps,
@@ -109,18 +119,22 @@ def run(order: Order, quiet: bool = False, json: bool = False) -> None:
             checkpoint=folders.plan,
         )
     if order.preview:
-        _tell_costs(made, question, terminal)
+        _print_costs(planned, question, terminal)
         return
     seconds = time.monotonic() - started  # before the release: how long that takes is nobody's business
-    released = made.release()
+    released = planned.release()
     answer = table_of(released, order.title or question.title, question.names, order.issuer)
     people = None if question.unit is None else np.unique(question.unit)
-    for name, text in custodian_files(made, answer, caps, people).items():
+    for name, text in custodian_files(planned, answer, caps, people).items():
         folders.keep(name, text)
     folders.publish(public_files(released, answer))
     if order.forget:
-        made.forget()
-    _tell(made, answer, folders, terminal, seconds, order.forget)
+        planned.forget()
+    _print_answer(answer, terminal)
+    _print_certificate(planned.certificate, terminal)
+    terminal.heading(f"Planned in {seconds_in_words(seconds)}, released and written")
+    _print_folders(folders, order.forget, terminal)
+    terminal.result(_facts(planned.certificate, answer, folders))
 
 
 def _split(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -130,7 +144,7 @@ def _split(words: tuple[str, ...]) -> tuple[str, ...]:
 def _worlds(worlds: str | None, rate: float) -> int | str:
     if worlds is None:
         parts = as_share(rate).denominator
-        return -(-1024 // parts) * parts
+        return -(-DEFAULT_WORLDS // parts) * parts
     if worlds.strip() == "auto":
         return "auto"
     try:
@@ -166,45 +180,49 @@ def refuse_second(out: Path) -> None:
         )
 
 
-def _tell(made: Plan, answer: Answer, folders: Folders, terminal: Terminal, seconds: float, forgotten: bool) -> None:
-    certificate = made.certificate
+def _print_answer(answer: Answer, terminal: Terminal) -> None:
     terminal.say("")
     terminal.table(("released", "answer", f"{100 * answer.level:g} % interval"), _rows(answer))
-    if len(answer.names) > SHOWN:
-        terminal.say(f"... and {len(answer.names) - SHOWN:,} more in answer.csv")
+    if len(answer.names) > MAX_ROWS:
+        terminal.say(f"... and {len(answer.names) - MAX_ROWS:,} more in answer.csv")
+
+
+def _print_certificate(certificate: Certificate, terminal: Terminal) -> None:
     terminal.heading("What the best attacker can do with it")
-    terminal.table(
-        ("", "before", "after, at most"),
-        in_short(certificate),
-    )
+    terminal.table(("", "before", "after, at most"), in_short(certificate))
     if certificate.posterior(0.01) > 0.2:
         terminal.say("Caps on one person say little about questions that concern many at once: see the last line.")
-    for one in certificate.capped:
-        kept = "kept" if one.certified <= one.limit else "NOT KEPT"
-        terminal.say(f"Cap {kept}: {one.meaning}")
-    terminal.heading(f"Planned in {seconds_in_words(seconds)}, released and written")
+    for figure in certificate.capped:
+        kept = "kept" if figure.certified <= figure.limit else "NOT KEPT"
+        terminal.say(f"Cap {kept}: {figure.meaning}")
+
+
+def _print_folders(folders: Folders, forgotten: bool, terminal: Terminal) -> None:
     published = ", ".join(sorted(path.name for path in folders.public.iterdir()))
     terminal.say(f"[bold]{escape(str(folders.public))}[/bold]: may be published. {published}")
     kept = "report.html, exposure.csv" + ("" if forgotten else ", plan")
     terminal.say(f"[bold]{escape(str(folders.custodian))}[/bold]: for you alone. {kept}")
-    terminal.result(
-        {
-            "public": str(folders.public),
-            "custodian": str(folders.custodian),
-            "kind": certificate.kind,
-            "membership_success_at_most": certificate.membership_success,
-            "caps": [{"cap": one.cap, "limit": one.limit, "certified": one.certified} for one in certificate.capped],
-            "outputs": len(answer.names),
-            "units": certificate.units,
-        }
-    )
+
+
+def _facts(certificate: Certificate, answer: Answer, folders: Folders) -> dict[str, Any]:
+    return {
+        "public": str(folders.public),
+        "custodian": str(folders.custodian),
+        "kind": certificate.kind,
+        "membership_success_at_most": certificate.membership_success,
+        "caps": [
+            {"cap": figure.cap, "limit": figure.limit, "certified": figure.certified} for figure in certificate.capped
+        ],
+        "outputs": len(answer.names),
+        "units": certificate.units,
+    }
 
 
 def _rows(answer: Answer) -> list[tuple[str, str, str]]:
     if answer.low is None or answer.high is None:
-        return [(name, neat(float(answer.values[i]), 6), "") for i, name in enumerate(answer.names[:SHOWN])]
+        return [(name, neat(float(answer.values[i]), 6), "") for i, name in enumerate(answer.names[:MAX_ROWS])]
     rows = []
-    for i, name in enumerate(answer.names[:SHOWN]):
+    for i, name in enumerate(answer.names[:MAX_ROWS]):
         value, low, high = float(answer.values[i]), float(answer.low[i]), float(answer.high[i])
         places = decimals_for((high - low) / 2)
         if low == high:
@@ -214,18 +232,18 @@ def _rows(answer: Answer) -> list[tuple[str, str, str]]:
     return rows
 
 
-def _tell_costs(made: Plan, question: Question, terminal: Terminal) -> None:
+def _print_costs(planned: Plan, question: Question, terminal: Terminal) -> None:
     """What the answer will be worth, before anything leaves."""
-    summary = made.summary()
+    summary = planned.summary()
     names = question.names or summary.names
     rows = [
         (name, *(neat(float(x[i])) for x in (summary.answer, summary.error, summary.halving, summary.noise)))
-        for i, name in enumerate(names[:SHOWN])
+        for i, name in enumerate(names[:MAX_ROWS])
     ]
     terminal.say("")
     terminal.table(("expected errors (for you alone)", "whole pool", "error", "halving", "noise"), rows)
-    if len(summary.answer) > SHOWN:
-        terminal.say(f"... and {len(summary.answer) - SHOWN:,} more")
+    if len(summary.answer) > MAX_ROWS:
+        terminal.say(f"... and {len(summary.answer) - MAX_ROWS:,} more")
     terminal.say("Nothing was released. The same command without --preview releases, and runs no world again.")
     errors = {name: float(error) for name, error in zip(names, summary.error, strict=False)}
     terminal.result({"preview": True, "expected_errors": errors})

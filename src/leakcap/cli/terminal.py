@@ -113,17 +113,17 @@ class _Lines:
     """A line at every stage, and one every ten seconds."""
 
     def __init__(self, terminal: Terminal) -> None:
-        self._terminal, self._stage, self._told = terminal, "", 0.0
+        self._terminal, self._stage, self._last_line = terminal, "", 0.0
 
     def see(self, state: Progress) -> None:
         now = time.monotonic()
         if state.stage != self._stage:
             if state.stage == "worlds":
                 self._terminal.note(forecast_in_words(state))
-            self._stage, self._told = state.stage, now
+            self._stage, self._last_line = state.stage, now
             self._terminal.note(STAGES[state.stage])
-        elif now - self._told > 10 and state.total:
-            self._told = now
+        elif now - self._last_line > 10 and state.total:
+            self._last_line = now
             left = seconds_in_words(state.seconds_left)
             self._terminal.note(f"{state.stage}: {state.done:,} of {state.total:,}, about {left} left")
             sys.stderr.flush()
@@ -132,31 +132,27 @@ class _Lines:
 def forecast_in_words(state: Progress) -> str:
     """What the simulation will cost, and what was done before."""
     forecast = state.forecast
-    told = (
+    further = forecast.certificate_seconds
+    then = "noise and certificate" + (f", about {seconds_in_words(further)}" if further else "")
+    if state.done == state.total and state.resumed < state.total:
+        return f"{forecast.worlds:,} worlds at once took {seconds_in_words(forecast.seconds)}; now {then}"
+    cost = (
         f"forecast: {forecast.worlds:,} worlds of {seconds_in_words(forecast.seconds_per_world)} on "
         f"{forecast.workers} worker{'s' if forecast.workers > 1 else ''}, about "
-        f"{seconds_in_words(state.seconds_left)}; then noise and certificate"
+        f"{seconds_in_words(state.seconds_left)}; then {then}"
     )
-    if forecast.certificate_seconds:
-        told += f", about {seconds_in_words(forecast.certificate_seconds)}"
-    if state.done == state.total and state.resumed < state.total:
-        told = (
-            f"{forecast.worlds:,} worlds at once took {seconds_in_words(forecast.seconds)}; now noise and certificate"
-        )
-        if forecast.certificate_seconds:
-            told += f", about {seconds_in_words(forecast.certificate_seconds)}"
-        return told
     if state.resumed > 2:
-        return f"going on: {state.resumed:,} of {state.total:,} worlds are done; {told}"
-    return told
+        return f"going on: {state.resumed:,} of {state.total:,} worlds are done; {cost}"
+    return cost
 
 
 def plain(words: str) -> str:
-    """Foreign words for `say`: neither markup nor control characters."""
-    return escape("".join(one if one.isprintable() else " " for one in words))
+    """Words of others, for `say`: neither markup nor control characters."""
+    return escape("".join(letter if letter.isprintable() else " " for letter in words))
 
 
 def seconds_in_words(seconds: float) -> str:
+    """A duration in the unit that suits it."""
     if seconds < 0.95:
         return f"{1000 * seconds:.0f} ms" if seconds > 0.0095 else f"{max(1000 * seconds, 0.1):.1g} ms"
     if seconds < 90:

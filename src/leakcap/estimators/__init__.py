@@ -1,7 +1,6 @@
 """The estimators that people already use, private by changing the import."""
 
 from leakcap.estimators.classification import LinearSVC, LogisticRegression
-from leakcap.estimators.curve import Curve, privacy_utility_curve
 from leakcap.estimators.forest import RandomForestClassifier
 from leakcap.estimators.kmeans import KMeans
 from leakcap.estimators.moments import Covariance, Mean, StandardScaler
@@ -9,6 +8,7 @@ from leakcap.estimators.naive_bayes import GaussianNB
 from leakcap.estimators.pca import PCA
 from leakcap.estimators.private import Private
 from leakcap.estimators.regression import LinearRegression, Ridge
+from leakcap.estimators.tradeoff import Curve, privacy_utility_curve
 
 __all__ = [
     "PCA",

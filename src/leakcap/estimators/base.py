@@ -1,8 +1,8 @@
 """What all private estimators share: `fit` plans, certifies and releases once; the rest is post-processing.
 
 A private estimator holds a plain scikit-learn estimator, `estimator_`, in which only released numbers are set. All
-that it predicts comes from there. The plan stays outside of it: nothing that walks, prints, copies or saves an
-estimator can meet what is the custodian's.
+predictions come from there. The plan is kept outside of the estimator: nothing that walks, prints, copies or saves an
+estimator can reach what is the custodian's.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from leakcap.advice import Offered, Variant
 from leakcap.caps import Task, as_caps
 from leakcap.errors import InputError, UselessReleaseWarning
-from leakcap.planning import plan
-from leakcap.releases import Plan
+from leakcap.ground.arrays import Floats
+from leakcap.planning.entry import plan
+from leakcap.planning.offers import Offered, Variant
+from leakcap.planning.plans import Plan
 
-__all__ = ["COMMON", "Mechanism", "PrivateEstimator", "Rows", "Utility", "validated"]
+__all__ = ["Computation", "PrivateEstimator", "Rows", "Utility", "planned", "publish", "validated"]
 
-Floats = npt.NDArray[np.float64]
 Answer = dict[str, Any]
-TRIED = 10  # simulated releases from which the expected utility is told
-WORTH = 0.5  # share of what the plain answer is worth, below which a release is hardly usable
-SCORED = 2000  # rows of the pool on which it is judged
+TRIED = 10  # simulated releases from which the expected utility is estimated
+MIN_USABLE_SHARE = 0.5  # share of what the plain answer is worth, below which a release is hardly usable
+SCORED = 2000  # rows of the pool on which utility is judged
 OPTIONS = {"backend", "checkpoint", "clip", "confidence", "draws", "floor", "memory", "mode", "progress", "public"} | {
     "rate",
     "shape",
@@ -43,20 +43,10 @@ OPTIONS = {"backend", "checkpoint", "clip", "confidence", "draws", "floor", "mem
 }
 _plans: weakref.WeakKeyDictionary[PrivateEstimator, Plan] = weakref.WeakKeyDictionary()
 
-COMMON = """
-    Common parameters:
-        cap: what may be learnt about who took part, such as `lc.membership(0.55)`; one cap or a list. Needed.
-        worlds: in how many possible worlds the fit is simulated.
-        strata: "y" for worlds that hold every class in proportion, or the name of a column; `fit` takes an array.
-        random_state: None for a release. A number makes the fit a simulation, and its certificate says so.
-        pool_public: in words, what was done to the data by looking at all of them, such as "columns standardised".
-        options: further arguments of `leakcap.plan`, such as `{"workers": 2, "progress": True}`.
-"""
-
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The data of a fit, checked; a class is its place among `classes`."""
+    """The checked data of a fit. A class is stored as its place among `classes`."""
 
     features: Any
     target: npt.NDArray[Any] | None = None
@@ -65,13 +55,13 @@ class Rows:
 
     @property
     def some(self) -> slice:
-        """Rows to judge by: not more than it takes."""
+        """The rows on which utility is judged: enough of them, not all."""
         return slice(None, None, max(1, self.features.shape[0] // SCORED))
 
 
 @dataclass(frozen=True, eq=False)
 class Utility:
-    """What a fitted estimator is worth on the pool, and what one that knows nothing would be worth."""
+    """What a fitted estimator is worth on the pool, and what an estimator that knows nothing would be worth."""
 
     name: str
     score: Callable[[Any], float]
@@ -79,12 +69,12 @@ class Utility:
 
 
 @dataclass(frozen=True, eq=False)
-class Mechanism:
-    """What is computed in every world, and how an estimator is made of the released numbers.
+class Computation:
+    """What is computed in every world, and how an estimator is made from the released numbers.
 
     `answer` is a function of the rows of one world, sliced alike from all of `data`, and may offer a kernel. All that
-    leaves is in its answer. `build` makes a fresh, fitted, plain estimator of a released answer and of nothing else
-    that depends on who took part.
+    leaves is in its answer. `build` makes a fresh, fitted, plain estimator from a released answer and from nothing
+    else that depends on who took part.
     """
 
     answer: Callable[..., Any]
@@ -92,13 +82,27 @@ class Mechanism:
     build: Callable[[Any], Any]
     utility: Utility | None = None
     pool_public: tuple[str, ...] = ()
-    weights: Any = "equal"  # answers come in units in which errors count alike
+    weights: Any = "equal"  # answers are given in units in which errors count alike
     drop: tuple[str, ...] = ()
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PrivateEstimator(BaseEstimator):
-    """An estimator whose fitted attributes are released with a certificate."""
+    """An estimator whose fitted attributes are released with a certificate.
+
+    Args:
+        cap: what may be learnt about who took part, such as `lc.membership(0.55)`; one cap or a list. `fit` needs it.
+        worlds: number of possible worlds in which the fit is simulated, or "auto".
+        strata: "y" for worlds that hold every class in proportion, or the name of a column; `fit` also takes an array.
+        random_state: None for a release. A number makes the fit a simulation, and its certificate says so.
+        pool_public: in words, what was done to the data by looking at all of them, such as `("columns scaled",)`.
+        options: further arguments of `leakcap.plan`, such as `{"workers": 2, "progress": True}`.
+
+    Attributes:
+        estimator_: the plain scikit-learn estimator that holds the released numbers and nothing else.
+        certificate_: what the release guarantees; may be published.
+        plan_: the plan of the last fit. Custodian side: it is never saved or copied with the estimator.
+    """
 
     cap: Any = None
     worlds: Any = 1024
@@ -113,56 +117,68 @@ class PrivateEstimator(BaseEstimator):
     ) -> PrivateEstimator:
         """Simulate the fit in many worlds, add just enough noise, release once.
 
+        Guarantee: what `certificate_` states. Every call releases again; no certificate covers two releases together.
+
         Args:
             X: rows and columns, an array or a DataFrame.
-            y: the target, where there is one.
-            unit: whose row it is, an array or the name of a column (which is then no feature).
-            strata: groups that every world holds in proportion, an array.
-            sample_weight: a weight for each row.
+            y: the target, where the estimator needs one.
+            unit: whose row it is, an array or the name of a column; that column is then not a feature.
+            strata: groups that every world holds in proportion, an array with an entry for each row.
+            sample_weight: a weight for each row, at least 0.
+
+        Returns:
+            The estimator itself, fitted.
+
+        Raises:
+            InputError: no cap was given, the settings hold data, or a search or cross-validation calls `fit`.
+            OutputError: the fit gives outputs that noise cannot cover.
+
+        Warns:
+            UselessReleaseWarning: at this cap the noise takes most of the answer's use.
         """
         _refuse_searches()
         if self.cap is None:
             raise InputError(f"say what may leak: {type(self).__name__}(..., cap=lc.membership(0.55)), for example")
-        made, mechanism = self._planned(X, y, unit, sample_weight, self.cap, strata)
-        self._warn_where_useless(made, mechanism)
+        made, computation = self._planned(X, y, unit=unit, sample_weight=sample_weight, cap=self.cap, strata=strata)
+        self._warn_where_useless(made, computation)
         _plans[self] = made
         released = made.release()
-        self._publish(mechanism.build(released.value))
+        self._publish(computation.build(released.value))
         self.certificate_ = released.certificate
         return self
 
     def _planned(
         self, X: Any, y: Any, unit: Any, sample_weight: Any, cap: Any, strata: Any = None
-    ) -> tuple[Plan, Mechanism]:
-        """The plan of a fit, of which nothing has been released, and what makes an estimator of its release."""
+    ) -> tuple[Plan, Computation]:
+        """The plan of a fit, before any release, and the recipe that makes an estimator of its release."""
         self._refuse_data_in_settings()
         X, unit = _without_column(X, unit)
         groups = self._strata(X, y) if strata is None else strata
         rows = self._rows(X, y, sample_weight)
-        settings = copy.copy(self)  # the plan must not hold the estimator that it belongs to: both would stay for good
-        mechanism = settings._mechanism(rows)
+        settings = copy.copy(self)  # a plan that held its own estimator would keep both in memory for good
+        computation = settings._computation(rows)
         made = plan(
-            mechanism.answer,
-            *mechanism.data,
+            computation.answer,
+            *computation.data,
             cap=cap,
             worlds=self.worlds,
             unit=unit,
             strata=groups,
             seed=self._seed(),
-            weights=mechanism.weights,
-            drop=mechanism.drop,
-            pool_public=(*tuple(self.pool_public), *mechanism.pool_public),
+            weights=computation.weights,
+            drop=computation.drop,
+            pool_public=(*tuple(self.pool_public), *computation.pool_public),
             **(self.options or {}),
         )
-        made.offered = settings._offered(rows, mechanism)
-        return made, mechanism
+        made.offered = settings._offered(rows, computation)
+        return made, computation
 
-    def _offered(self, rows: Rows, mechanism: Mechanism) -> Offered:
+    def _offered(self, rows: Rows, computation: Computation) -> Offered:
         """What `plan_.suggest()` needs to know: how a release is judged, and other settings that keep the task."""
 
         def variant(name: str, value: float) -> Variant:
-            other = self._with(name, value)._mechanism(rows)
-            return Variant(other.answer, other.data, other.build, other.weights, other.drop)
+            other = self._with(name, value)._computation(rows)
+            return Variant(fn=other.answer, data=other.data, build=other.build, weights=other.weights, drop=other.drop)
 
         settings = [
             (name, value * by)
@@ -170,13 +186,13 @@ class PrivateEstimator(BaseEstimator):
             if isinstance(value, (int, float)) and value > 0
             for by in (1 / 4, 4)
         ]
-        worth, classes = mechanism.utility, rows.classes
+        worth, classes = computation.utility, rows.classes
         return Offered(
-            mechanism.build,
-            worth.score if worth else None,
-            worth.name if worth else "",
-            {f"{name}={value:g}": functools.partial(variant, name, value) for name, value in settings},
-            {} if classes is None or self.strata is not None else {"strata='y'": rows.target},
+            build=computation.build,
+            score=worth.score if worth else None,
+            name=worth.name if worth else "",
+            variants={f"{name}={value:g}": functools.partial(variant, name, value) for name, value in settings},
+            strata={} if classes is None or self.strata is not None else {"strata='y'": rows.target},
         )
 
     def _strengths(self) -> dict[str, Any]:
@@ -184,26 +200,33 @@ class PrivateEstimator(BaseEstimator):
         return {name: getattr(self, name, None) for name in self._knobs}
 
     def _with(self, name: str, value: float) -> PrivateEstimator:
-        """Another one with another strength."""
+        """A copy with another strength."""
         return copy.copy(self).set_params(**{name: value})
 
     @property
     def plan_(self) -> Plan:
-        """The plan of the last fit; custodian side. It is not part of the estimator: it is never saved or copied."""
+        """The plan of the last fit. Custodian side: it is not part of the estimator and is never saved or copied.
+
+        Returns:
+            The plan, with outputs, noise, exposure and `suggest`.
+
+        Raises:
+            AttributeError: nothing was fitted, or the estimator was copied or loaded from a file.
+        """
         if self not in _plans:
-            raise AttributeError("there is no plan: it stays in the process, and with the object, that was fitted")
+            raise AttributeError("there is no plan: it stays with the fitted object, in the process that fitted it")
         return _plans[self]
 
-    def _mechanism(self, rows: Rows) -> Mechanism:
+    def _computation(self, rows: Rows) -> Computation:
         raise NotImplementedError
 
     def _rows(self, X: Any, y: Any, weight: Any) -> Rows:
-        """The data as the mechanism takes them."""
+        """The data in the form that `_computation` takes."""
         features = validated(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
         return Rows(features, weight=checked_weight(weight, features))
 
     def _publish(self, estimator: Any) -> None:
-        """Take over the fitted attributes of a plain estimator, all of which come from the release."""
+        """Take over the fitted attributes of a plain estimator; all of them come from the release."""
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self, name) and not hasattr(estimator, name):
                 setattr(estimator, name, getattr(self, name))
@@ -217,7 +240,7 @@ class PrivateEstimator(BaseEstimator):
         return self.estimator_
 
     def _asked(self, method: str, X: Any, **given: Any) -> Any:
-        """What the plain estimator says of rows, which are checked here: names, number of columns, finite numbers."""
+        """The plain estimator's answer for rows, after a check of their names, number of columns and finite numbers."""
         plain = copy.copy(self._fitted())
         rows = validated(self, X, reset=False, dtype=np.float64, order="C")
         vars(plain).pop("feature_names_in_", None)
@@ -231,13 +254,13 @@ class PrivateEstimator(BaseEstimator):
         return int(check_random_state(self.random_state).randint(2**31))
 
     def _refuse_data_in_settings(self) -> None:
-        """Settings are saved with an estimator: nothing that tells about people or worlds may be among them."""
+        """Settings are saved with an estimator: nothing about people or worlds may be among them."""
         if not isinstance(self.worlds, (int, np.integer, str)):
             raise InputError("worlds must be a number or 'auto': for worlds of your own use leakcap.plan")
         if not isinstance(self.strata, (str, NoneType)):
             raise InputError("strata must be 'y' or the name of a column: give an array to fit(X, y, strata=...)")
         if self.cap is not None and any(isinstance(cap, Task) and not callable(cap.wins) for cap in as_caps(self.cap)):
-            raise InputError("the wins of a task must be a function of the worlds here: they are drawn by fit")
+            raise InputError("the wins of a task must be a function of the worlds here, because fit draws the worlds")
         unknown = set(self.options or {}) - OPTIONS
         if unknown:
             raise InputError(f"options may hold {', '.join(sorted(OPTIONS))}, not {', '.join(sorted(unknown))}")
@@ -252,14 +275,14 @@ class PrivateEstimator(BaseEstimator):
             return groups.ravel() if groups.shape[1:] == (1,) else groups
         return np.asarray(_column(X, self.strata))
 
-    def _warn_where_useless(self, made: Plan, mechanism: Mechanism) -> None:
-        """Before the secret is drawn: a release that is worth nothing should not be made unawares."""
-        worth = mechanism.utility
+    def _warn_where_useless(self, made: Plan, computation: Computation) -> None:
+        """Before the secret is drawn, warn of a release that would be worth next to nothing."""
+        worth = computation.utility
         if worth is None:
             return
-        build, score = mechanism.build, worth.score
+        build, score = computation.build, worth.score
         found = made.expected(lambda value: score(build(value)), TRIED)
-        if found.mean - worth.nothing < WORTH * (found.without_noise - worth.nothing):
+        if found.mean - worth.nothing < MIN_USABLE_SHARE * (found.without_noise - worth.nothing):
             warnings.warn(
                 f"at this cap the noise takes most of the answer's use: expected {worth.name} {found.mean:.3g}, "
                 f"without noise {found.without_noise:.3g}, of an estimator that knows nothing {worth.nothing:.3g}. "
@@ -276,8 +299,20 @@ class PrivateEstimator(BaseEstimator):
         return hasattr(self, "estimator_")
 
 
+def planned(
+    estimator: PrivateEstimator, X: Any, y: Any, *, unit: Any = None, sample_weight: Any = None, cap: Any = None
+) -> tuple[Plan, Computation]:
+    """The plan of a fit, of which nothing has been released, and what makes an estimator of its release."""
+    return estimator._planned(X, y, unit=unit, sample_weight=sample_weight, cap=cap)
+
+
+def publish(estimator: PrivateEstimator, released: Any) -> None:
+    """Make an estimator of what was released, as a fit does at its end."""
+    estimator._publish(released)
+
+
 def validated(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
-    """scikit-learn's own checks of data, under the name that they have in this version of it."""
+    """scikit-learn's own checks of data, under the name that they have in the installed version."""
     try:
         from sklearn.utils.validation import validate_data
     except ImportError:  # before 1.6
@@ -288,7 +323,7 @@ def validated(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **chec
 
 
 def checked_weight(weight: Any, features: Any) -> Floats | None:
-    """Weights of the rows, or None where all are alike."""
+    """Weights of the rows, or None where all of them are 1."""
     if weight is None:
         return None
     from sklearn.utils.validation import _check_sample_weight
@@ -306,7 +341,7 @@ def _column(X: Any, name: str) -> Any:
 
 
 def _without_column(X: Any, unit: Any) -> tuple[Any, Any]:
-    """A unit that is named by a column is no feature."""
+    """The table without the column that names the units, and the units."""
     if not isinstance(unit, str):
         return X, unit
     whose = np.asarray(_column(X, unit))

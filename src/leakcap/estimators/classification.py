@@ -15,26 +15,31 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 
-from leakcap import checks, kernels
+from leakcap import kernels
 from leakcap.errors import InputError
-from leakcap.estimators.base import COMMON, Mechanism, PrivateEstimator, Rows, Utility, checked_weight, validated
+from leakcap.estimators.base import Computation, PrivateEstimator, Rows, Utility, checked_weight, validated
 from leakcap.estimators.coordinates import Coordinates
-from leakcap.kernels.logistic import ABSENT, logistic
-from leakcap.kernels.svm import linear_svm
+from leakcap.ground import checks
+from leakcap.ground.arrays import Floats, Ints
+from leakcap.kernels.linear import ABSENT, linear_svm, logistic
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["LinearSVC", "LogisticRegression", "PrivateClassifier"]
 
-Floats = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.intp]
-
 
 @dataclass(eq=False, repr=False)
 class PrivateClassifier(ClassifierMixin, PrivateEstimator):
-    """What private classifiers share; their classes are those of the whole pool."""
+    """What private classifiers share. Their classes are those of the whole pool."""
 
     def predict(self, X: Any) -> Any:
-        """The class of each row, by the released model."""
+        """The class of each row, by the released model.
+
+        Args:
+            X: rows and columns, as given to `fit`.
+
+        Returns:
+            A class for each row.
+        """
         return self._asked("predict", X)
 
     def _rows(self, X: Any, y: Any, weight: Any) -> Rows:
@@ -62,7 +67,14 @@ class _Linear(PrivateClassifier):
     tol: float = 1e-4
 
     def decision_function(self, X: Any) -> Any:
-        """Scores: of the second class where there are two, otherwise of each class."""
+        """Scores of the rows, by the released model.
+
+        Args:
+            X: rows and columns, as given to `fit`.
+
+        Returns:
+            The score of the second class, `(rows,)`, where there are two classes; otherwise of each, `(rows, classes)`.
+        """
         return self._asked("decision_function", X)
 
     def _plain(self) -> Any:
@@ -72,7 +84,7 @@ class _Linear(PrivateClassifier):
         """The fit in all worlds at once, where it serves these parameters."""
         raise NotImplementedError
 
-    def _mechanism(self, rows: Rows) -> Mechanism:
+    def _computation(self, rows: Rows) -> Computation:
         features, codes, classes = rows.features, rows.target, rows.classes
         assert classes is not None
         checks.positive(C=self.C)
@@ -84,16 +96,19 @@ class _Linear(PrivateClassifier):
         else:
             settings = {"plain": self._coded_plain(), "classes": len(classes), "coordinates": coordinates}
             answer, data = functools.partial(_plain_fit, **settings), (*data, self._weight(rows))
-        return Mechanism(
-            answer,
-            data,
-            functools.partial(_build, plain=self._plain(), classes=classes, coordinates=coordinates),
-            self._accuracy(rows),
-            ("The coordinates of the noise: means and covariances of the columns.", "The classes that occur."),
+        return Computation(
+            answer=answer,
+            data=data,
+            build=functools.partial(_build, plain=self._plain(), classes=classes, coordinates=coordinates),
+            utility=self._accuracy(rows),
+            pool_public=(
+                "The coordinates of the noise: means and covariances of the columns.",
+                "The classes that occur.",
+            ),
         )
 
     def _coded_plain(self) -> Any:
-        """The plain estimator for classes that are numbers, whose given weights are in the rows' own."""
+        """The plain estimator for classes as numbers. A dict of class weights is already in the weights of the rows."""
         return self._plain().set_params(class_weight="balanced" if self.class_weight == "balanced" else None)
 
     def _weight(self, rows: Rows) -> Floats:
@@ -106,13 +121,38 @@ class _Linear(PrivateClassifier):
 
 @dataclass(eq=False, repr=False)
 class LinearSVC(_Linear):
-    __doc__ = f"""scikit-learn's `LinearSVC` (squared hinge loss) with private weights.
+    """scikit-learn's `LinearSVC` (squared hinge loss) with private weights.
 
     Args:
         C: inverse strength of the penalty. A smaller one needs less noise.
-        class_weight: None, a dict, or "balanced": in each world by its own counts.
+        class_weight: None, a dict of a weight for each class, or "balanced": in each world by the world's own counts.
+        fit_intercept: whether the model has an intercept.
+        max_iter: most iterations of a fit.
+        tol: accuracy at which a fit stops, as in scikit-learn.
         intercept_scaling: size of the column whose weight is the intercept.
-    {COMMON}"""
+        cap: what may be learnt about who took part, such as `lc.membership(0.55)`; one cap or a list. `fit` needs it.
+        worlds: number of possible worlds in which the fit is simulated, or "auto".
+        strata: "y" for worlds that hold every class in proportion, or the name of a column; `fit` also takes an array.
+        random_state: None for a release. A number makes the fit a simulation, and its certificate says so.
+        pool_public: in words, what was done to the data by looking at all of them, such as `("columns scaled",)`.
+        options: further arguments of `leakcap.plan`, such as `{"workers": 2, "progress": True}`.
+
+    Attributes:
+        coef_: released weights, `(1, columns)` for two classes, otherwise `(classes, columns)`.
+        intercept_: released intercepts, one for each row of `coef_`.
+        classes_: the classes that occur in the pool.
+        estimator_: the plain scikit-learn estimator that holds the released numbers and nothing else.
+        certificate_: what the release guarantees; may be published.
+        plan_: the plan of the last fit. Custodian side: it is never saved or copied with the estimator.
+
+    Examples:
+        >>> import leakcap as lc
+        >>> from sklearn.datasets import make_blobs
+        >>> X, y = make_blobs(200, centers=2, random_state=0)
+        >>> settings = {"cap": lc.membership(0.9), "worlds": 32, "random_state": 0, "options": {"draws": 512}}
+        >>> LinearSVC(C=0.01, **settings).fit(X, y).coef_.shape
+        (1, 2)
+    """
 
     _: KW_ONLY
     intercept_scaling: float = 1.0
@@ -134,19 +174,58 @@ class LinearSVC(_Linear):
 
 @dataclass(eq=False, repr=False)
 class LogisticRegression(_Linear):
-    __doc__ = f"""scikit-learn's `LogisticRegression` (L2 penalty) with private coefficients.
+    """scikit-learn's `LogisticRegression` (L2 penalty) with private coefficients.
 
     Args:
         C: inverse strength of the penalty. A smaller one needs less noise.
-        class_weight: None, a dict, or "balanced": in each world by its own counts.
-    {COMMON}"""
+        class_weight: None, a dict of a weight for each class, or "balanced": in each world by the world's own counts.
+        fit_intercept: whether the model has an intercept.
+        max_iter: most iterations of a fit.
+        tol: accuracy at which a fit stops, as in scikit-learn.
+        cap: what may be learnt about who took part, such as `lc.membership(0.55)`; one cap or a list. `fit` needs it.
+        worlds: number of possible worlds in which the fit is simulated, or "auto".
+        strata: "y" for worlds that hold every class in proportion, or the name of a column; `fit` also takes an array.
+        random_state: None for a release. A number makes the fit a simulation, and its certificate says so.
+        pool_public: in words, what was done to the data by looking at all of them, such as `("columns scaled",)`.
+        options: further arguments of `leakcap.plan`, such as `{"workers": 2, "progress": True}`.
+
+    Attributes:
+        coef_: released coefficients, `(1, columns)` for two classes, otherwise `(classes, columns)`.
+        intercept_: released intercepts, one for each row of `coef_`.
+        classes_: the classes that occur in the pool.
+        estimator_: the plain scikit-learn estimator that holds the released numbers and nothing else.
+        certificate_: what the release guarantees; may be published.
+        plan_: the plan of the last fit. Custodian side: it is never saved or copied with the estimator.
+
+    Examples:
+        >>> import leakcap as lc
+        >>> from sklearn.datasets import make_blobs
+        >>> X, y = make_blobs(200, centers=2, random_state=0)
+        >>> settings = {"cap": lc.membership(0.9), "worlds": 32, "random_state": 0, "options": {"draws": 512}}
+        >>> LogisticRegression(C=0.01, **settings).fit(X, y).predict_proba(X).shape
+        (200, 2)
+    """
 
     def predict_proba(self, X: Any) -> Any:
-        """Probabilities of the classes, by the released model."""
+        """Probabilities of the classes, by the released model.
+
+        Args:
+            X: rows and columns, as given to `fit`.
+
+        Returns:
+            `(rows, classes)`, in the order of `classes_`.
+        """
         return self._asked("predict_proba", X)
 
     def predict_log_proba(self, X: Any) -> Any:
-        """Their logarithms."""
+        """Logarithms of the probabilities of the classes, by the released model.
+
+        Args:
+            X: rows and columns, as given to `fit`.
+
+        Returns:
+            `(rows, classes)`, in the order of `classes_`.
+        """
         return self._asked("predict_log_proba", X)
 
     def _plain(self) -> Any:
@@ -179,26 +258,26 @@ def _all_logistic(
 
 
 @kernels.offers(_all_svm, tolerance=1e-4)
-def _svm(features: Floats, codes: Numbers, *, classes: int, **settings: Any) -> dict[str, Floats]:
+def _svm(features: Floats, codes: Ints, *, classes: int, **settings: Any) -> dict[str, Floats]:
     n = len(features)
     found = _all_svm((features, codes), Units.of(n, None), Worlds.everybody(n), classes=classes, **settings)
     return {"scores": found.reshape(_lines(classes), -1)}
 
 
 @kernels.offers(_all_logistic, tolerance=1e-4)
-def _logistic(features: Floats, codes: Numbers, *, classes: int, **settings: Any) -> dict[str, Floats]:
+def _logistic(features: Floats, codes: Ints, *, classes: int, **settings: Any) -> dict[str, Floats]:
     n = len(features)
     found = _all_logistic((features, codes), Units.of(n, None), Worlds.everybody(n), classes=classes, **settings)
     return {"scores": found.reshape(_lines(classes), -1)}
 
 
 def _lines(classes: int) -> int:
-    """Rows of coefficients: two classes share one."""
+    """Number of rows of coefficients: two classes share one."""
     return 1 if classes == 2 else classes
 
 
 def _plain_fit(
-    features: Floats, codes: Numbers, weight: Floats, *, plain: Any, classes: int, coordinates: Coordinates
+    features: Floats, codes: Ints, weight: Floats, *, plain: Any, classes: int, coordinates: Coordinates
 ) -> dict[str, Floats]:
     """scikit-learn's fit. A class that the world lacks gets an intercept that rules it out, as in the kernels."""
     counted = weight > 0

@@ -1,9 +1,9 @@
 """Linear models in coordinates in which equal noise does equal harm to predictions.
 
-A model is written by what it scores at the pool's mean and by how its scores move along directions in which the pool
-has variance one. Noise of one size then moves the scores of people like those of the pool alike, whichever coordinate
-it falls on; a coefficient of a column that hardly varies beside the others may be far off and does no harm. On Dry
-Bean this buys a support vector machine as much as dividing the noise by two.
+A model is described by its score at the pool's mean, and by how its scores move along directions in which the pool
+has variance one. Noise of a given size then moves scores equally, whichever coordinate it falls on, for people like
+those of the pool. A coefficient may be far off without harm if its column hardly varies beside the others. On Dry Bean
+this helps a support vector machine as much as half the noise would.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+
+from leakcap.ground.arrays import Floats
 
 __all__ = ["Coordinates"]
 
-Floats = npt.NDArray[np.float64]
 NOTHING = 1e-12  # share of the largest variance below which a direction is rounding
 
 
@@ -29,7 +29,7 @@ class Coordinates:
 
     @staticmethod
     def of(features: Floats) -> Coordinates:
-        """The pool's; columns are brought to one scale first, so that their units do not matter."""
+        """The coordinates of a pool: its mean, and its directions of variance above rounding."""
         centre = features.mean(axis=0)
         apart = features - centre
         with np.errstate(all="ignore"):

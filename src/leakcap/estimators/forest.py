@@ -10,43 +10,66 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from leakcap import checks, kernels
+from leakcap import kernels
 from leakcap.errors import InputError
-from leakcap.estimators.base import COMMON, Mechanism, Rows
+from leakcap.estimators.base import Computation, Rows
 from leakcap.estimators.classification import PrivateClassifier
-from leakcap.estimators.trees import Ground, Rulers, VotingTrees, drawn_nodes, drawn_rungs
+from leakcap.estimators.trees import Rulers, Skeleton, VotingTrees, drawn_nodes, drawn_rungs
+from leakcap.ground import checks
+from leakcap.ground.arrays import Floats, Ints
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["RandomForestClassifier"]
 
-Floats = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.intp]
-MOST = 2**20  # votes: more numbers than anyone releases
+MAX_VOTES = 2**20  # votes in a forest: more numbers than anyone releases
 
 
 @dataclass(eq=False, repr=False)
 class RandomForestClassifier(PrivateClassifier):
-    __doc__ = f"""A random forest with private thresholds, and private votes in the leaves.
+    """A random forest with private thresholds, and private votes in the leaves.
 
-    The trees are complete, and the feature of each level is drawn beforehand, without the data. In each world every
-    node takes the threshold of least entropy. What leaves, with noise, is every threshold (as a share of the pool's
-    rows, so that an error counts by the rows it moves) and for every leaf and class its share of the world's rows;
-    all predictions come from these. scikit-learn's trees choose their features too: these need more trees to be as
-    good, and far less noise.
+    The trees are complete, and the features of their nodes are drawn beforehand, without the data. In each world every
+    node takes the threshold of least entropy. Two things leave, with noise: every threshold (as a share of the pool's
+    rows, so that an error counts by the rows it moves), and for every leaf and class its share of the world's rows. All
+    predictions come from these. scikit-learn's trees choose their features too: a forest of these needs more trees
+    to be as good, and far less noise.
 
     Args:
-        n_estimators: how many trees.
-        max_depth: of each; it has `2**max_depth` leaves.
-        n_thresholds: among how many a node chooses, evenly spaced inside the range of its feature.
-        smoothing: weight of the two neighbours' entropy in the cost of a threshold.
+        n_estimators: number of trees.
+        max_depth: depth of each tree, which has `2**max_depth` leaves.
+        n_thresholds: number of thresholds that a node chooses from, evenly spaced inside the range of its feature.
+        smoothing: weight of the two neighbours' entropy in the cost of a threshold, from 0 to 1.
         penalty: what a threshold at an end of its range costs against one in the middle, in nats for each row of the
             pool. Without it a few rows that are out of place decide how nodes of one class are cut, and most of the
             noise is there to hide them.
-        splits: "entropy", or "random": thresholds drawn without the data. They are public; only votes leave.
-        ranges: `(low, high)`, a number or one for each column: where thresholds may lie. None takes the lowest and
-            the highest values of the pool, which are single people's: declare the ranges if you can.
-        class_weight: None, a dict, or "balanced": in each world by its own counts.
-    {COMMON}"""
+        splits: "entropy", or "random": thresholds drawn without the data. Those are public; only votes leave.
+        ranges: `(low, high)`, each a number or one for each column: where thresholds may lie. None takes the lowest and
+            the highest values of the pool, which belong to single people: declare the ranges if you can.
+        class_weight: None, a dict of a weight for each class, or "balanced": in each world by the world's own counts.
+        cap: what may be learnt about who took part, such as `lc.membership(0.55)`; one cap or a list. `fit` needs it.
+        worlds: number of possible worlds in which the fit is simulated, or "auto".
+        strata: "y" for worlds that hold every class in proportion, or the name of a column; `fit` also takes an array.
+        random_state: None for a release. A number makes the fit a simulation, and its certificate says so.
+        pool_public: in words, what was done to the data by looking at all of them, such as `("columns scaled",)`.
+        options: further arguments of `leakcap.plan`, such as `{"workers": 2, "progress": True}`.
+
+    Attributes:
+        nodes_: `(trees, 2**depth - 1)`, the feature of every node, level by level.
+        thresholds_: of the same shape, released: a row goes right where its value is at or above.
+        votes_: `(trees, 2**depth, classes)`, released shares of all rows; noise may have taken some below 0.
+        classes_: the classes that occur in the pool.
+        estimator_: the plain scikit-learn estimator that holds the released numbers and nothing else.
+        certificate_: what the release guarantees; may be published.
+        plan_: the plan of the last fit. Custodian side: it is never saved or copied with the estimator.
+
+    Examples:
+        >>> import leakcap as lc
+        >>> from sklearn.datasets import make_blobs
+        >>> X, y = make_blobs(200, centers=2, random_state=0)
+        >>> settings = {"cap": lc.membership(0.9), "worlds": 16, "random_state": 0, "options": {"draws": 512}}
+        >>> RandomForestClassifier(3, max_depth=2, **settings).fit(X, y).votes_.shape
+        (3, 4, 2)
+    """
 
     n_estimators: int = 10
     _: KW_ONLY
@@ -60,68 +83,84 @@ class RandomForestClassifier(PrivateClassifier):
     _knobs: ClassVar[tuple[str, ...]] = ("penalty",)
 
     def predict_proba(self, X: Any) -> Any:
-        """Shares of the classes, by the released votes: positive, and they add to 1."""
+        """Shares of the classes, by the released votes: positive, and they add to 1.
+
+        Args:
+            X: rows and columns, as given to `fit`.
+
+        Returns:
+            `(rows, classes)`, in the order of `classes_`.
+        """
         return self._asked("predict_proba", X)
 
     def predict_log_proba(self, X: Any) -> Any:
-        """Their logarithms."""
+        """Logarithms of the shares of the classes, by the released votes.
+
+        Args:
+            X: rows and columns, as given to `fit`.
+
+        Returns:
+            `(rows, classes)`, in the order of `classes_`.
+        """
         return np.log(self.predict_proba(X))
 
-    def _mechanism(self, rows: Rows) -> Mechanism:
+    def _computation(self, rows: Rows) -> Computation:
         features, codes, classes = rows.features, rows.target, rows.classes
         assert codes is not None and classes is not None
-        ground = self._ground(features, classes)
+        skeleton = self._skeleton(features, classes)
         known = ["The classes that occur."]
         if self.ranges is None:
             known.append("The range of the thresholds: the lowest and the highest value of each column.")
         weight = None if rows.weight is None else rows.weight / rows.weight.mean()
-        if ground.drawn is not None:
+        if skeleton.drawn is not None:
             rulers = None
         else:
             if weight is None:
-                pool = ground.grown(features, codes, Worlds.everybody(len(features)))[0][0]
+                pool = skeleton.grown(features, codes, Worlds.everybody(len(features)))[0][0]
             else:
-                pool = ground.grown_by_weight(features, codes, weight)[0]
-            rulers = Rulers.of(features, ground, pool)
+                pool = skeleton.grown_by_weight(features, codes, weight)[0]
+            rulers = Rulers.of(features, skeleton, pool)
             known.append("The unit of each threshold: how the pool's rows lie along each node of the pool's forest.")
-        return Mechanism(
-            functools.partial(_forest if weight is None else _weighted_forest, ground=ground, rulers=rulers),
-            (features, codes) if weight is None else (features, codes, weight),
-            functools.partial(_build, ground=ground, rulers=rulers, classes=classes),
-            self._accuracy(rows),
-            tuple(known),
+        return Computation(
+            answer=functools.partial(_forest if weight is None else _weighted_forest, skeleton=skeleton, rulers=rulers),
+            data=(features, codes) if weight is None else (features, codes, weight),
+            build=functools.partial(_build, skeleton=skeleton, rulers=rulers, classes=classes),
+            utility=self._accuracy(rows),
+            pool_public=tuple(known),
         )
 
     def _structure(self) -> np.random.Generator:
-        """What trees look like is public: it does not depend on the data. Settings that are compared share it."""
+        """The source of the trees' form: public, since it does not depend on the data. Compared settings share it."""
         seed = self._seed()
         return np.random.default_rng(
             self.__dict__.setdefault("_drawn", secrets.randbits(128)) if seed is None else seed
         )
 
-    def _ground(self, features: Floats, classes: npt.NDArray[Any]) -> Ground:
+    def _skeleton(self, features: Floats, classes: npt.NDArray[Any]) -> Skeleton:
         checks.count(n_estimators=self.n_estimators)
         checks.count(max_depth=self.max_depth)
         checks.count(n_thresholds=self.n_thresholds)
         checks.nonnegative(penalty=self.penalty)
         checks.choice(("entropy", "random"), splits=self.splits)
-        if self.max_depth > 20 or self.n_estimators * 2**self.max_depth * len(classes) > MOST:
-            raise InputError(f"the leaves of all trees would have over {MOST} votes: lower max_depth or n_estimators")
+        if self.max_depth > 20 or self.n_estimators * 2**self.max_depth * len(classes) > MAX_VOTES:
+            raise InputError(
+                f"the leaves of all trees would have over {MAX_VOTES} votes: lower max_depth or n_estimators"
+            )
         low, high = _ends(self.ranges, features)
         steps = np.linspace(0, 1, self.n_thresholds + 2)[1:-1]
         rng = self._structure()
         nodes = drawn_nodes(len(low), self.n_estimators, self.max_depth, rng)
         # Differs from the paper: thresholds cost by their distance from the middle of the range, not from its low end.
         costs = self.penalty * len(features) * np.abs(2 * steps - 1)
-        return Ground(
-            nodes,
-            low[:, None] + (high - low)[:, None] * steps,
-            np.tile(costs, (len(low), 1)) if self.penalty else None,
-            checks.probability(smoothing=self.smoothing),
-            _weight_of(self.class_weight, classes),
-            len(classes),
-            len(features),
-            drawn_rungs(nodes.shape, self.n_thresholds, rng) if self.splits == "random" else None,
+        return Skeleton(
+            nodes=nodes,
+            ladder=low[:, None] + (high - low)[:, None] * steps,
+            penalties=np.tile(costs, (len(low), 1)) if self.penalty else None,
+            smoothing=checks.probability(smoothing=self.smoothing),
+            class_weight=_weight_of(self.class_weight, classes),
+            classes=len(classes),
+            pool=len(features),
+            drawn=drawn_rungs(nodes.shape, self.n_thresholds, rng) if self.splits == "random" else None,
         )
 
 
@@ -148,37 +187,37 @@ def _weight_of(class_weight: Any, classes: npt.NDArray[Any]) -> Floats | str | N
     return np.array([checks.nonnegative(class_weight=class_weight.get(one, 1.0)) for one in classes.tolist()])
 
 
-def _numbers(rungs: Numbers, votes: Floats, rulers: Rulers | None) -> dict[str, Floats]:
+def _numbers(rungs: Ints, votes: Floats, rulers: Rulers | None) -> dict[str, Floats]:
     """The answers of worlds: thresholds, where they are chosen, then votes."""
     return {"votes": votes} if rulers is None else {"thresholds": rulers.read(rungs), "votes": votes}
 
 
 def _all_forests(
-    data: tuple[Any, ...], units: Units, worlds: Worlds, *, ground: Ground, rulers: Rulers | None
+    data: tuple[Any, ...], units: Units, worlds: Worlds, *, skeleton: Skeleton, rulers: Rulers | None
 ) -> Floats:
     features, codes = data
-    parts = _numbers(*ground.grown(features, codes, worlds.over_rows(units)), rulers)
+    parts = _numbers(*skeleton.grown(features, codes, worlds.over_rows(units)), rulers)
     return np.concatenate([part.reshape(worlds.m, -1) for part in parts.values()], axis=1)
 
 
 @kernels.offers(_all_forests)
-def _forest(features: Floats, codes: Numbers, *, ground: Ground, rulers: Rulers | None) -> dict[str, Floats]:
-    rungs, votes = ground.grown(features, codes, Worlds.everybody(len(features)))
+def _forest(features: Floats, codes: Ints, *, skeleton: Skeleton, rulers: Rulers | None) -> dict[str, Floats]:
+    rungs, votes = skeleton.grown(features, codes, Worlds.everybody(len(features)))
     return _numbers(rungs[0], votes[0], rulers)
 
 
 def _weighted_forest(
-    features: Floats, codes: Numbers, weight: Floats, *, ground: Ground, rulers: Rulers | None
+    features: Floats, codes: Ints, weight: Floats, *, skeleton: Skeleton, rulers: Rulers | None
 ) -> dict[str, Floats]:
-    return _numbers(*ground.grown_by_weight(features, codes, weight), rulers)
+    return _numbers(*skeleton.grown_by_weight(features, codes, weight), rulers)
 
 
 def _build(
-    value: dict[str, Floats], *, ground: Ground, rulers: Rulers | None, classes: npt.NDArray[Any]
+    value: dict[str, Floats], *, skeleton: Skeleton, rulers: Rulers | None, classes: npt.NDArray[Any]
 ) -> VotingTrees:
     if rulers is not None:
         thresholds = rulers.find(value["thresholds"])
     else:
-        assert ground.drawn is not None
-        thresholds = ground.ladder[ground.nodes, ground.drawn]
-    return VotingTrees.of(ground.nodes, thresholds, np.asarray(value["votes"]), classes)
+        assert skeleton.drawn is not None
+        thresholds = skeleton.ladder[skeleton.nodes, skeleton.drawn]
+    return VotingTrees.of(skeleton.nodes, thresholds, np.asarray(value["votes"]), classes)

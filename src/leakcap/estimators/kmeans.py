@@ -7,37 +7,60 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 from sklearn import cluster
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
-from leakcap import checks, kernels
+from leakcap import kernels
 from leakcap.errors import InputError
-from leakcap.estimators.base import COMMON, Mechanism, PrivateEstimator, Rows, Utility, checked_weight, validated
+from leakcap.estimators.base import Computation, PrivateEstimator, Rows, Utility, checked_weight, validated
+from leakcap.ground import checks
+from leakcap.ground.arrays import Floats, Ints
 from leakcap.kernels.kmeans import Weights, kmeans
-from leakcap.kernels.sums import masked_sums
+from leakcap.kernels.moments import masked_sums
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["KMeans"]
 
-Floats = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.intp]
-LINES = 512  # different weights times clusters, up to which all worlds are fitted at once
+LINES = 512  # largest number of different weights times clusters for which all worlds are fitted at once
 
 
 @dataclass(eq=False, repr=False)
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, PrivateEstimator):
-    __doc__ = f"""scikit-learn's `KMeans` with private centres.
+    """scikit-learn's `KMeans` with private centres.
 
     The pool's own centres are the start and the reference in every world: a world's centres leave in the order of the
     reference that they fit best. `labels_`, `inertia_` and `n_iter_` do not leave; `predict` gives the labels.
 
     Args:
+        n_clusters: number of centres.
         init: as in scikit-learn, for the fit to the whole pool. An array is saved with the estimator: give no rows.
+        n_init: number of starts of the fit to the whole pool, or "auto", as in scikit-learn.
+        max_iter: most iterations of a fit.
+        tol: relative move of the centres at which a fit stops, as in scikit-learn.
         class_weight: None, or "balanced": `fit(X, y)` then weighs rows so that every class of `y` counts alike, in
-            each world by its own counts. It takes the place of oversampling.
-    {COMMON}"""
+            each world by the world's own counts. It takes the place of oversampling.
+        cap: what may be learnt about who took part, such as `lc.membership(0.55)`; one cap or a list. `fit` needs it.
+        worlds: number of possible worlds in which the fit is simulated, or "auto".
+        strata: "y" for worlds that hold every class in proportion, or the name of a column; `fit` also takes an array.
+        random_state: None for a release. A number makes the fit a simulation, and its certificate says so.
+        pool_public: in words, what was done to the data by looking at all of them, such as `("columns scaled",)`.
+        options: further arguments of `leakcap.plan`, such as `{"workers": 2, "progress": True}`.
+
+    Attributes:
+        cluster_centers_: released centres, `(n_clusters, columns)`, in the order of the pool's own.
+        estimator_: the plain scikit-learn estimator that holds the released numbers and nothing else.
+        certificate_: what the release guarantees; may be published.
+        plan_: the plan of the last fit. Custodian side: it is never saved or copied with the estimator.
+
+    Examples:
+        >>> import leakcap as lc
+        >>> from sklearn.datasets import make_blobs
+        >>> X, _ = make_blobs(200, centers=3, random_state=0)
+        >>> settings = {"cap": lc.membership(0.9), "worlds": 32, "random_state": 0, "options": {"draws": 512}}
+        >>> KMeans(3, **settings).fit(X).cluster_centers_.shape
+        (3, 2)
+    """
 
     n_clusters: int = 8
     _: KW_ONLY
@@ -48,19 +71,51 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
     class_weight: str | None = None
 
     def predict(self, X: Any) -> Any:
-        """The number of the nearest centre, for each row."""
+        """The number of the nearest released centre, for each row.
+
+        Args:
+            X: rows and columns, as given to `fit`.
+
+        Returns:
+            Whole numbers, `(rows,)`.
+        """
         return self._asked("predict", X)
 
     def transform(self, X: Any) -> Any:
-        """Distances to all centres."""
+        """Distances of the rows to all released centres.
+
+        Args:
+            X: rows and columns, as given to `fit`.
+
+        Returns:
+            `(rows, n_clusters)`, in the unit of the columns.
+        """
         return self._asked("transform", X)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Minus the sum of squared distances to the nearest centres."""
+        """Minus the sum of squared distances to the nearest released centres.
+
+        Args:
+            X: rows and columns, as given to `fit`.
+            y: ignored.
+            sample_weight: a weight for each row.
+
+        Returns:
+            The score; higher is better.
+        """
         return float(self._asked("score", X, sample_weight=sample_weight))
 
     def fit_predict(self, X: Any, y: Any = None, **options: Any) -> Any:
-        """Fit, and label the same rows by the released centres."""
+        """Fit, and label the same rows by the released centres.
+
+        Args:
+            X: rows and columns, an array or a DataFrame.
+            y: classes, for `class_weight="balanced"`.
+            **options: further arguments of `fit`.
+
+        Returns:
+            The number of the nearest centre, for each row.
+        """
         return self.fit(X, y, **options).predict(X)  # type: ignore[attr-defined]
 
     @property
@@ -81,7 +136,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
     def _plain(self) -> cluster.KMeans:
         return cluster.KMeans(self.n_clusters, init=self.init, n_init=self.n_init, max_iter=self.max_iter, tol=self.tol)
 
-    def _mechanism(self, rows: Rows) -> Mechanism:
+    def _computation(self, rows: Rows) -> Computation:
         features, plain = rows.features, self._plain()
         if len(features) < 2 * self.n_clusters:
             raise InputError(
@@ -107,16 +162,18 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
             answer = functools.partial(_weighted_centres, **settings, balance=rows.target is not None)
             data = (features, groups, ones)
         spread = float(((features - features.mean(axis=0)) ** 2).sum(axis=1)[rows.some].sum())
-        return Mechanism(
-            answer,
-            data,
-            functools.partial(_build, plain=self._plain(), scale=scale[:, None]),
-            Utility("share of the spread explained", lambda made: 1 + made.score(features[rows.some]) / spread),
-            ("Start and reference of the centres: K-Means on the whole pool, and how large its clusters are.",),
+        return Computation(
+            answer=answer,
+            data=data,
+            build=functools.partial(_build, plain=self._plain(), scale=scale[:, None]),
+            utility=Utility("share of the spread explained", lambda made: 1 + made.score(features[rows.some]) / spread),
+            pool_public=(
+                "Start and reference of the centres: K-Means on the whole pool, and how large its clusters are.",
+            ),
         )
 
 
-def balanced(groups: Numbers, weight: Floats | None = None) -> Floats:
+def balanced(groups: Ints, weight: Floats | None = None) -> Floats:
     """Weights that let every group count alike."""
     ones = np.ones(len(groups)) if weight is None else weight
     total = np.bincount(groups, weights=ones)
@@ -146,7 +203,7 @@ def _all_centres(data: tuple[Any, ...], units: Units, worlds: Worlds, **settings
     return (in_order(found, reference) * scale).reshape(worlds.m, -1)
 
 
-def _weights(groups: Numbers, weight: Floats, worlds: Worlds, balance: bool) -> Weights:
+def _weights(groups: Ints, weight: Floats, worlds: Worlds, balance: bool) -> Weights:
     """Rows of equal weight and class go together: what they count in a world is one number."""
     kinds, of_row = np.unique(np.column_stack([groups, weight]), axis=0, return_inverse=True)
     classes, own = kinds[:, 0].astype(int), kinds[:, 1]

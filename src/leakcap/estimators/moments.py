@@ -7,22 +7,20 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn import covariance, preprocessing
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from leakcap import kernels
-from leakcap.estimators.base import COMMON, Mechanism, PrivateEstimator, Rows, Utility
+from leakcap.estimators.base import Computation, PrivateEstimator, Rows, Utility
+from leakcap.ground.arrays import Floats
 from leakcap.kernels.contributions import adds_up, averages
-from leakcap.kernels.moments import means, moments, variances
-from leakcap.kernels.sums import masked_sums
+from leakcap.kernels.moments import masked_sums, means, moments, variances
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["Covariance", "Mean", "StandardScaler", "psd", "spreads"]
 
-Floats = npt.NDArray[np.float64]
 UNITS = "The unit of the noise in each column: its standard deviation in the whole pool."
-LEAST = 1e-6  # share of the pool's variance, or of the largest, that a noised variance keeps at least
+MIN_VARIANCE_SHARE = 1e-6  # share of the pool's variance, or of the largest, that a noised variance keeps at least
 
 
 class _MeanOf(BaseEstimator):
@@ -33,11 +31,33 @@ class _MeanOf(BaseEstimator):
 
 @dataclass(eq=False, repr=False)
 class Mean(PrivateEstimator):
-    __doc__ = f"""Private column means: `mean_` after `fit(X)`. With `options={{"mode": "individual"}}` the cap is kept
-    for every person by a formula, all halves being possible.
-    {COMMON}"""
+    """Private column means.
 
-    def _mechanism(self, rows: Rows) -> Mechanism:
+    With `options={"mode": "individual"}` a formula keeps the cap for every person, and all halves are possible worlds.
+
+    Args:
+        cap: what may be learnt about who took part, such as `lc.membership(0.55)`; one cap or a list. `fit` needs it.
+        worlds: number of possible worlds in which the fit is simulated, or "auto".
+        strata: "y" for worlds that hold every class in proportion, or the name of a column; `fit` also takes an array.
+        random_state: None for a release. A number makes the fit a simulation, and its certificate says so.
+        pool_public: in words, what was done to the data by looking at all of them, such as `("columns scaled",)`.
+        options: further arguments of `leakcap.plan`, such as `{"workers": 2, "progress": True}`.
+
+    Attributes:
+        mean_: released means, `(columns,)`.
+        estimator_: the plain scikit-learn estimator that holds the released numbers and nothing else.
+        certificate_: what the release guarantees; may be published.
+        plan_: the plan of the last fit. Custodian side: it is never saved or copied with the estimator.
+
+    Examples:
+        >>> import leakcap as lc
+        >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+        >>> found = Mean(cap=lc.membership(0.9), worlds=32, random_state=0, options={"draws": 512}).fit(rows)
+        >>> found.mean_.shape, found.certificate_.kind
+        ((2,), 'simulation')
+    """
+
+    def _computation(self, rows: Rows) -> Computation:
         scale = spreads(rows.features)
         answer, data = _answer(_mean, _weighted_mean, rows, scale)
 
@@ -47,28 +67,73 @@ class Mean(PrivateEstimator):
             return made
 
         wanted = rows.features.mean(axis=0)
-        return Mechanism(answer, data, build, _nearness("mean_", wanted, scale), (UNITS,))
+        return Computation(
+            answer=answer, data=data, build=build, utility=_nearness("mean_", wanted, scale), pool_public=(UNITS,)
+        )
 
 
 @dataclass(eq=False, repr=False)
 class Covariance(PrivateEstimator):
-    __doc__ = f"""Private means and covariances: `location_`, `covariance_` and `precision_`, as scikit-learn's
-    `EmpiricalCovariance` has them, after `fit(X)`. The matrix is the nearest one without negative variances.
-    {COMMON}"""
+    """Private means and covariances, with the attributes of scikit-learn's `EmpiricalCovariance`.
+
+    The matrix is the nearest one without negative variances.
+
+    Args:
+        cap: what may be learnt about who took part, such as `lc.membership(0.55)`; one cap or a list. `fit` needs it.
+        worlds: number of possible worlds in which the fit is simulated, or "auto".
+        strata: "y" for worlds that hold every class in proportion, or the name of a column; `fit` also takes an array.
+        random_state: None for a release. A number makes the fit a simulation, and its certificate says so.
+        pool_public: in words, what was done to the data by looking at all of them, such as `("columns scaled",)`.
+        options: further arguments of `leakcap.plan`, such as `{"workers": 2, "progress": True}`.
+
+    Attributes:
+        location_: released means, `(columns,)`.
+        covariance_: released matrix, `(columns, columns)`.
+        precision_: its inverse.
+        estimator_: the plain scikit-learn estimator that holds the released numbers and nothing else.
+        certificate_: what the release guarantees; may be published.
+        plan_: the plan of the last fit. Custodian side: it is never saved or copied with the estimator.
+
+    Examples:
+        >>> import leakcap as lc
+        >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+        >>> settings = {"cap": lc.membership(0.9), "worlds": 32, "random_state": 0, "options": {"draws": 512}}
+        >>> Covariance(**settings).fit(rows).covariance_.shape
+        (2, 2)
+    """
 
     def mahalanobis(self, X: Any) -> Any:
-        """Squared distances of rows from the released mean."""
+        """Squared Mahalanobis distances of rows from the released mean.
+
+        Args:
+            X: rows and columns, as given to `fit`.
+
+        Returns:
+            A distance for each row.
+        """
         return self._asked("mahalanobis", X)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Log-likelihood of rows under the released Gaussian."""
+        """Log-likelihood of rows under the released Gaussian.
+
+        Args:
+            X: rows and columns, as given to `fit`.
+            y: ignored.
+
+        Returns:
+            The mean log-likelihood, in nats a row.
+        """
         return float(self._asked("score", X))
 
     def get_precision(self) -> Any:
-        """The inverse of the released matrix."""
+        """The inverse of the released matrix.
+
+        Returns:
+            `(columns, columns)`.
+        """
         return self._fitted().get_precision()
 
-    def _mechanism(self, rows: Rows) -> Mechanism:
+    def _computation(self, rows: Rows) -> Computation:
         scale = spreads(rows.features)
         answer, data = _answer(_covariance, _weighted_covariance, rows, scale)
 
@@ -79,27 +144,68 @@ class Covariance(PrivateEstimator):
             return made
 
         wanted = rows.features.mean(axis=0)
-        return Mechanism(answer, data, build, _nearness("location_", wanted, scale), (UNITS,))
+        return Computation(
+            answer=answer, data=data, build=build, utility=_nearness("location_", wanted, scale), pool_public=(UNITS,)
+        )
 
 
 @dataclass(eq=False, repr=False)
 class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
-    __doc__ = f"""scikit-learn's `StandardScaler` with private means and variances.
-    {COMMON}"""
+    """scikit-learn's `StandardScaler` with private means and variances.
+
+    Args:
+        with_mean: whether `transform` takes off the means.
+        with_std: whether `transform` divides by the standard deviations.
+        cap: what may be learnt about who took part, such as `lc.membership(0.55)`; one cap or a list. `fit` needs it.
+        worlds: number of possible worlds in which the fit is simulated, or "auto".
+        strata: "y" for worlds that hold every class in proportion, or the name of a column; `fit` also takes an array.
+        random_state: None for a release. A number makes the fit a simulation, and its certificate says so.
+        pool_public: in words, what was done to the data by looking at all of them, such as `("columns scaled",)`.
+        options: further arguments of `leakcap.plan`, such as `{"workers": 2, "progress": True}`.
+
+    Attributes:
+        mean_: released means, `(columns,)`.
+        var_: released variances; 0 for columns that are constant in the whole pool.
+        scale_: their roots, 1 for constant columns; None without `with_std`.
+        estimator_: the plain scikit-learn estimator that holds the released numbers and nothing else.
+        certificate_: what the release guarantees; may be published.
+        plan_: the plan of the last fit. Custodian side: it is never saved or copied with the estimator.
+
+    Examples:
+        >>> import leakcap as lc
+        >>> rows = np.random.default_rng(0).normal(size=(200, 2))
+        >>> settings = {"cap": lc.membership(0.9), "worlds": 32, "random_state": 0, "options": {"draws": 512}}
+        >>> StandardScaler(**settings).fit(rows).transform(rows).shape
+        (200, 2)
+    """
 
     _: KW_ONLY
     with_mean: bool = True
     with_std: bool = True
 
     def transform(self, X: Any) -> Any:
-        """Rows in released units."""
+        """Rows in released units: less the released mean, divided by the released standard deviation.
+
+        Args:
+            X: rows and columns, as given to `fit`.
+
+        Returns:
+            `(rows, columns)`.
+        """
         return self._asked("transform", X)
 
     def inverse_transform(self, X: Any) -> Any:
-        """Rows in their own units again."""
+        """Rows in their own units again.
+
+        Args:
+            X: rows in released units.
+
+        Returns:
+            `(rows, columns)`.
+        """
         return self._fitted().inverse_transform(X)
 
-    def _mechanism(self, rows: Rows) -> Mechanism:
+    def _computation(self, rows: Rows) -> Computation:
         scale = spreads(rows.features)
         answer, data = _answer(_scales, _weighted_scales, rows, scale)
         varies = np.ptp(rows.features, axis=0) > 0
@@ -107,13 +213,15 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
         def build(value: dict[str, Floats]) -> Any:
             made = preprocessing.StandardScaler(with_mean=self.with_mean, with_std=self.with_std)
             made.mean_ = value["mean"] * scale
-            made.var_ = np.where(varies, np.maximum(value["variance"], LEAST), 0.0) * scale**2
+            made.var_ = np.where(varies, np.maximum(value["variance"], MIN_VARIANCE_SHARE), 0.0) * scale**2
             made.scale_ = np.where(varies, np.sqrt(made.var_), 1.0) if self.with_std else None
             return made
 
         wanted = rows.features.mean(axis=0)
         known = (UNITS, "Which columns are constant in the whole pool.")
-        return Mechanism(answer, data, build, _nearness("mean_", wanted, scale), known)
+        return Computation(
+            answer=answer, data=data, build=build, utility=_nearness("mean_", wanted, scale), pool_public=known
+        )
 
 
 def spreads(table: Floats) -> Floats:
@@ -125,7 +233,9 @@ def spreads(table: Floats) -> Floats:
 def psd(matrix: Floats) -> Floats:
     """The nearest symmetric matrix whose eigenvalues are positive: at least a small share of the largest."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    return np.asarray(vectors * np.maximum(values, LEAST * max(values[-1], LEAST)) @ vectors.T)
+    return np.asarray(
+        vectors * np.maximum(values, MIN_VARIANCE_SHARE * max(values[-1], MIN_VARIANCE_SHARE)) @ vectors.T
+    )
 
 
 def _nearness(name: str, wanted: Floats, scale: Floats) -> Utility:

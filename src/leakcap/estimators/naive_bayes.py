@@ -11,56 +11,99 @@ import numpy.typing as npt
 from sklearn import naive_bayes
 
 from leakcap import kernels
-from leakcap.estimators.base import COMMON, Mechanism, Rows
+from leakcap.estimators.base import Computation, Rows
 from leakcap.estimators.classification import PrivateClassifier
-from leakcap.kernels.sums import sums_of
+from leakcap.ground.arrays import Floats
+from leakcap.kernels.moments import sums_of
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["GaussianNB"]
 
-Floats = npt.NDArray[np.float64]
-LEAST = 1e-3  # share of the pool's variance of a class that a noised variance keeps at least
+MIN_CLASS_VARIANCE_SHARE = 1e-3  # share of the pool's variance of a class that a noised variance keeps at least
 
 
 @dataclass(eq=False, repr=False)
 class GaussianNB(PrivateClassifier):
-    __doc__ = f"""scikit-learn's `GaussianNB` with private class shares, means and variances.
+    """scikit-learn's `GaussianNB` with private class shares, means and variances.
 
     Args:
-        priors: shares of the classes, where they are known; otherwise they are released, too.
+        priors: shares of the classes, where they are public; None releases them too.
         var_smoothing: share of the largest variance of a column that is added to all variances.
-    {COMMON}"""
+        cap: what may be learnt about who took part, such as `lc.membership(0.55)`; one cap or a list. `fit` needs it.
+        worlds: number of possible worlds in which the fit is simulated, or "auto".
+        strata: "y" for worlds that hold every class in proportion, or the name of a column; `fit` also takes an array.
+        random_state: None for a release. A number makes the fit a simulation, and its certificate says so.
+        pool_public: in words, what was done to the data by looking at all of them, such as `("columns scaled",)`.
+        options: further arguments of `leakcap.plan`, such as `{"workers": 2, "progress": True}`.
+
+    Attributes:
+        theta_: released means, `(classes, columns)`.
+        var_: released variances, `(classes, columns)`, with `epsilon_` added.
+        class_prior_: released shares of the classes, or `priors`.
+        epsilon_: what `var_smoothing` adds to all variances; from the whole pool.
+        classes_: the classes that occur in the pool.
+        estimator_: the plain scikit-learn estimator that holds the released numbers and nothing else.
+        certificate_: what the release guarantees; may be published.
+        plan_: the plan of the last fit. Custodian side: it is never saved or copied with the estimator.
+
+    Examples:
+        >>> import leakcap as lc
+        >>> from sklearn.datasets import make_blobs
+        >>> X, y = make_blobs(200, centers=2, random_state=0)
+        >>> settings = {"cap": lc.membership(0.9), "worlds": 32, "random_state": 0, "options": {"draws": 512}}
+        >>> GaussianNB(**settings).fit(X, y).theta_.shape
+        (2, 2)
+    """
 
     _: KW_ONLY
     priors: Any = None
     var_smoothing: float = 1e-9
 
     def predict_proba(self, X: Any) -> Any:
-        """Probabilities of the classes, by the released model."""
+        """Probabilities of the classes, by the released model.
+
+        Args:
+            X: rows and columns, as given to `fit`.
+
+        Returns:
+            `(rows, classes)`, in the order of `classes_`.
+        """
         return self._asked("predict_proba", X)
 
     def predict_log_proba(self, X: Any) -> Any:
-        """Their logarithms."""
+        """Logarithms of the probabilities of the classes, by the released model.
+
+        Args:
+            X: rows and columns, as given to `fit`.
+
+        Returns:
+            `(rows, classes)`, in the order of `classes_`.
+        """
         return self._asked("predict_log_proba", X)
 
-    def _mechanism(self, rows: Rows) -> Mechanism:
+    def _computation(self, rows: Rows) -> Computation:
         features, codes, classes = rows.features, rows.target, rows.classes
         assert codes is not None and classes is not None
         ones = np.ones(len(features)) if rows.weight is None else rows.weight
         pool = _Classes.of(features, codes, ones, len(classes))
         answer = functools.partial(_classes, pool=pool)
-        return Mechanism(
-            answer,
-            (features, codes, ones),
-            functools.partial(_build, pool=pool, classes=classes, priors=self.priors, smoothing=self.var_smoothing),
-            self._accuracy(rows),
-            ("The unit of the noise in each class: means and variances of the whole pool.", "The classes that occur."),
+        return Computation(
+            answer=answer,
+            data=(features, codes, ones),
+            build=functools.partial(
+                _build, pool=pool, classes=classes, priors=self.priors, smoothing=self.var_smoothing
+            ),
+            utility=self._accuracy(rows),
+            pool_public=(
+                "The unit of the noise in each class: means and variances of the whole pool.",
+                "The classes that occur.",
+            ),
         )
 
 
 @dataclass(frozen=True, eq=False)
 class _Classes:
-    """Of the whole pool: what a class is like, in the units of which worlds are described."""
+    """What a class is like in the whole pool: the units in which worlds are described."""
 
     mean: Floats  # (classes, d)
     variance: Floats
@@ -119,7 +162,7 @@ def _build(
     numbers, d = value["classes"], pool.mean.shape[1]
     made.theta_ = pool.mean + numbers[:, 1 : 1 + d] * np.sqrt(pool.variance)
     made.epsilon_ = smoothing * pool.largest
-    made.var_ = np.maximum(numbers[:, 1 + d :], LEAST) * pool.variance + made.epsilon_
+    made.var_ = np.maximum(numbers[:, 1 + d :], MIN_CLASS_VARIANCE_SHARE) * pool.variance + made.epsilon_
     share = np.maximum(numbers[:, 0], 0.1 / max(len(classes), 10))
     made.class_prior_ = share / share.sum() if priors is None else np.asarray(priors, dtype=np.float64)
     made.classes_ = classes

@@ -1,7 +1,7 @@
 """Private principal components.
 
 A world's components span a space near to that of the pool's. What leaves is how far each of the pool's components has
-to lean out of the pool's space to span the world's: turning components among themselves changes nothing that they
+to lean out of the pool's space to span the world's. Turning components among themselves changes nothing that they
 restore, so nothing is spent on it. A lean is counted by the variance that it loses.
 """
 
@@ -12,62 +12,113 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn import decomposition
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from leakcap import checks, kernels
-from leakcap.cores import in_parts
+from leakcap import kernels
 from leakcap.errors import InputError
-from leakcap.estimators.base import COMMON, Mechanism, PrivateEstimator, Rows, Utility
-from leakcap.kernels.moments import moments
-from leakcap.kernels.pca import aligned
+from leakcap.estimators.base import Computation, PrivateEstimator, Rows, Utility
+from leakcap.ground import checks
+from leakcap.ground.arrays import Floats
+from leakcap.ground.cores import in_parts
+from leakcap.kernels.moments import aligned, moments
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["PCA"]
 
-Floats = npt.NDArray[np.float64]
-WIDE = 256  # columns above which worlds are fitted one by one, and leans are told column by column
-TOLD = 0.1  # how much an error of a variance counts beside one of the same share in what is restored
+WIDE = 256  # columns above which worlds are fitted one by one, and leans are given column by column
+TOLD = 0.1  # how much an error of a variance counts beside an equal error in what is restored
 
 
 @dataclass(eq=False, repr=False)
 class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
-    __doc__ = f"""scikit-learn's `PCA` with private components, mean and variances.
+    """scikit-learn's `PCA` with private components, mean and variances.
 
-    Components stand in the order of the pool's and are turned towards them; `explained_variance_` is the variance along
-    each, so it need not descend strictly.
+    Components stand in the order of the pool's and are turned towards them. `explained_variance_` is the variance along
+    each of them, so it need not descend strictly.
 
     Args:
-        n_components: a number; None for all.
+        n_components: number of components; None for as many as there are columns.
         whiten: whether `transform` divides by standard deviations.
-    {COMMON}"""
+        cap: what may be learnt about who took part, such as `lc.membership(0.55)`; one cap or a list. `fit` needs it.
+        worlds: number of possible worlds in which the fit is simulated, or "auto".
+        strata: "y" for worlds that hold every class in proportion, or the name of a column; `fit` also takes an array.
+        random_state: None for a release. A number makes the fit a simulation, and its certificate says so.
+        pool_public: in words, what was done to the data by looking at all of them, such as `("columns scaled",)`.
+        options: further arguments of `leakcap.plan`, such as `{"workers": 2, "progress": True}`.
+
+    Attributes:
+        components_: released directions, `(n_components, columns)`, orthonormal.
+        mean_: released means, `(columns,)`.
+        explained_variance_: released variance along each component.
+        explained_variance_ratio_: the same as a share of the released total variance.
+        singular_values_: the same as singular values of as many rows as the pool has.
+        noise_variance_: released mean variance of the directions left out.
+        n_components_: number of components.
+        n_samples_: number of rows of the pool.
+        estimator_: the plain scikit-learn estimator that holds the released numbers and nothing else.
+        certificate_: what the release guarantees; may be published.
+        plan_: the plan of the last fit. Custodian side: it is never saved or copied with the estimator.
+
+    Examples:
+        >>> import leakcap as lc
+        >>> rows = np.random.default_rng(0).normal(size=(200, 3)) * [10, 1, 1]
+        >>> settings = {"cap": lc.membership(0.9), "worlds": 32, "random_state": 0, "options": {"draws": 512}}
+        >>> PCA(1, **settings).fit(rows).transform(rows).shape
+        (200, 1)
+    """
 
     n_components: int | None = None
     _: KW_ONLY
     whiten: bool = False
 
     def transform(self, X: Any) -> Any:
-        """Rows in the released components."""
+        """Rows in the released components.
+
+        Args:
+            X: rows and columns, as given to `fit`.
+
+        Returns:
+            `(rows, n_components)`.
+        """
         return self._asked("transform", X)
 
     def inverse_transform(self, X: Any) -> Any:
-        """Back to the columns."""
+        """Rows in the columns again, from their places along the components.
+
+        Args:
+            X: rows in the released components, as `transform` gives them.
+
+        Returns:
+            `(rows, columns)`.
+        """
         return self._fitted().inverse_transform(X)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Mean log-likelihood of rows under the released Gaussian."""
+        """Mean log-likelihood of rows under the released Gaussian.
+
+        Args:
+            X: rows and columns, as given to `fit`.
+            y: ignored.
+
+        Returns:
+            The mean log-likelihood, in nats a row.
+        """
         return float(self._asked("score", X))
 
     def get_covariance(self) -> Any:
-        """Of the released model."""
+        """The covariance matrix of the released model.
+
+        Returns:
+            `(columns, columns)`.
+        """
         return self._fitted().get_covariance()
 
     @property
     def _n_features_out(self) -> int:
         return len(self.components_)
 
-    def _mechanism(self, rows: Rows) -> Mechanism:
+    def _computation(self, rows: Rows) -> Computation:
         features = rows.features
         n, d = features.shape
         k = d if self.n_components is None else checks.count(n_components=self.n_components)
@@ -82,12 +133,12 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
         def restored(made: Any) -> float:
             return 1 - float(((made.inverse_transform(made.transform(some)) - some) ** 2).sum()) / total
 
-        return Mechanism(
-            functools.partial(served, frame=frame),
-            data,
-            functools.partial(_build, frame=frame, rows=n, whiten=self.whiten),
-            Utility("share of the variance restored", restored),
-            ("Reference of the components and unit of the noise: mean and components of the whole pool.",),
+        return Computation(
+            answer=functools.partial(served, frame=frame),
+            data=data,
+            build=functools.partial(_build, frame=frame, rows=n, whiten=self.whiten),
+            utility=Utility("share of the variance restored", restored),
+            pool_public=("Reference of the components and unit of the noise: mean and components of the whole pool.",),
         )
 
 
@@ -120,7 +171,14 @@ class Frame:
             beyond = np.full(d, max(total - variance.sum(), 0.0) / (d - k)) if d > k else np.zeros(d)
         tiny = max(total, np.finfo(float).tiny)
         lost = np.maximum(variance[:, None] - beyond, 1e-6 * tiny / d)
-        return Frame(centre, inside, outside, np.maximum(variance, 1e-12 * tiny), np.sqrt(lost), float(np.sqrt(tiny)))
+        return Frame(
+            centre=centre,
+            inside=inside,
+            outside=outside,
+            variance=np.maximum(variance, 1e-12 * tiny),
+            gap=np.sqrt(lost),
+            unit=float(np.sqrt(tiny)),
+        )
 
     def encode(self, mean: Floats, turned: Floats, variance: Floats, total: Floats) -> list[Floats]:
         """For `m` worlds: leans, the mean outside and inside of the pool's space, variances and their total."""
@@ -174,7 +232,7 @@ def _leading(scatter: Floats, frame: Frame) -> Floats:
 
 
 def _spread(scatter: Floats, directions: Floats) -> tuple[Floats, Floats]:
-    """Variances along directions, and in all."""
+    """Variances along the directions, and the total variance."""
     along = np.einsum("mkd,mde,mke->mk", directions, scatter, directions, optimize=True)
     return along, np.trace(scatter, axis1=1, axis2=2)
 
@@ -186,7 +244,7 @@ def _described(features: Floats, *, frame: Frame) -> dict[str, Floats]:
 
 
 def _described_alone(features: Floats, weight: Floats | None = None, *, frame: Frame) -> dict[str, Floats]:
-    """One world; weights, where there are some, multiply the squares of deviations."""
+    """The answer of one world. Weights, where there are some, multiply the squares of deviations."""
     share = np.full(len(features), 1.0) if weight is None else weight
     rows = max(share.sum(), np.finfo(float).tiny)
     mean = share @ features / rows
@@ -205,7 +263,7 @@ def _top(apart: Floats, frame: Frame) -> Floats:
 
 
 def _signed(vectors: Floats) -> Floats:
-    """Each with its largest entry positive."""
+    """Vectors, each with its largest entry positive."""
     largest = np.abs(vectors).argmax(axis=1)
     return np.asarray(vectors * np.sign(vectors[np.arange(len(vectors)), largest])[:, None])
 

@@ -1,4 +1,4 @@
-"""Any scikit-learn estimator, private: it is fitted in every world, and what it has learnt is released with noise."""
+"""Any scikit-learn estimator, private: it is fitted in every world, and what it learns is released with noise."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
 from leakcap.errors import InputError, OutputError
-from leakcap.estimators.base import COMMON, Mechanism, PrivateEstimator, Rows, Utility, checked_weight, validated
+from leakcap.estimators.base import Computation, PrivateEstimator, Rows, Utility, checked_weight, validated
 
 __all__ = ["DIAGNOSTICS", "Private"]
 
@@ -53,18 +53,37 @@ def _inner_has(name: str) -> Callable[[Any], bool]:
 
 @dataclass(eq=False, repr=False)
 class Private(PrivateEstimator):
-    __doc__ = f"""Any scikit-learn estimator, a pipeline or a search too, with a private fit.
+    """Any scikit-learn estimator, a pipeline or a search too, with a private fit.
 
-    The fitted numbers of the estimator are released with noise, in `estimator_`. What is no number must be equal in all
-    worlds. A search (`GridSearchCV`) inside chooses anew in every world: the numbers of its winner are released, which
-    one it was is not. Estimators whose form depends on the data, such as trees, neighbours and kernel machines, are
-    refused.
+    The fitted numbers of the estimator are released with noise, in `estimator_`. Attributes that are not numbers must
+    be equal in all worlds. A search (`GridSearchCV`) inside chooses anew in every world: the numbers of its winner are
+    released, the choice is not. Estimators whose form depends on the data, such as trees, neighbours and kernel
+    machines, are refused.
 
     Args:
-        estimator: to be fitted; it is cloned, never fitted itself.
-        drop: further attributes that are not to be released.
+        estimator: the estimator to fit; it is cloned, never fitted itself.
+        drop: names of further attributes that are not to be released.
         weights: how much noise matters in each number, as in `leakcap.plan`.
-    {COMMON}"""
+        cap: what may be learnt about who took part, such as `lc.membership(0.55)`; one cap or a list. `fit` needs it.
+        worlds: number of possible worlds in which the fit is simulated, or "auto".
+        strata: "y" for worlds that hold every class in proportion, or the name of a column; `fit` also takes an array.
+        random_state: None for a release. A number makes the fit a simulation, and its certificate says so.
+        pool_public: in words, what was done to the data by looking at all of them, such as `("columns scaled",)`.
+        options: further arguments of `leakcap.plan`, such as `{"workers": 2, "progress": True}`.
+
+    Attributes:
+        estimator_: a clone of the estimator that holds the released numbers; its fitted attributes are also found here.
+        certificate_: what the release guarantees; may be published.
+        plan_: the plan of the last fit. Custodian side: it is never saved or copied with the estimator.
+
+    Examples:
+        >>> import leakcap as lc
+        >>> from sklearn.linear_model import Ridge
+        >>> X = np.random.default_rng(0).normal(size=(100, 2))
+        >>> model = Private(Ridge(10.0), cap=lc.membership(0.9), worlds=16, random_state=0, options={"draws": 256})
+        >>> model.fit(X, X @ [1.0, 2.0]).coef_.shape
+        (2,)
+    """
 
     estimator: Any
     _: KW_ONLY
@@ -73,53 +92,127 @@ class Private(PrivateEstimator):
 
     @available_if(_inner_has("predict"))
     def predict(self, X: Any) -> Any:
-        """As the wrapped estimator does, with released numbers."""
+        """What the wrapped estimator predicts, with released numbers.
+
+        Args:
+            X: rows and columns, as given to `fit`.
+
+        Returns:
+            As the wrapped estimator's method.
+        """
         return self._fitted().predict(X)
 
     @available_if(_inner_has("predict_proba"))
     def predict_proba(self, X: Any) -> Any:
-        """As the wrapped estimator does, with released numbers."""
+        """Probabilities of the classes by the wrapped estimator, with released numbers.
+
+        Args:
+            X: rows and columns, as given to `fit`.
+
+        Returns:
+            As the wrapped estimator's method.
+        """
         return self._fitted().predict_proba(X)
 
     @available_if(_inner_has("predict_log_proba"))
     def predict_log_proba(self, X: Any) -> Any:
-        """As the wrapped estimator does, with released numbers."""
+        """Logarithms of these probabilities.
+
+        Args:
+            X: rows and columns, as given to `fit`.
+
+        Returns:
+            As the wrapped estimator's method.
+        """
         return self._fitted().predict_log_proba(X)
 
     @available_if(_inner_has("decision_function"))
     def decision_function(self, X: Any) -> Any:
-        """As the wrapped estimator does, with released numbers."""
+        """Scores by the wrapped estimator, with released numbers.
+
+        Args:
+            X: rows and columns, as given to `fit`.
+
+        Returns:
+            As the wrapped estimator's method.
+        """
         return self._fitted().decision_function(X)
 
     @available_if(_inner_has("transform"))
     def transform(self, X: Any) -> Any:
-        """As the wrapped estimator does, with released numbers."""
+        """Rows transformed by the wrapped estimator, with released numbers.
+
+        Args:
+            X: rows and columns, as given to `fit`.
+
+        Returns:
+            As the wrapped estimator's method.
+        """
         return self._fitted().transform(X)
 
     @available_if(_inner_has("inverse_transform"))
     def inverse_transform(self, X: Any) -> Any:
-        """As the wrapped estimator does, with released numbers."""
+        """Rows transformed back by the wrapped estimator, with released numbers.
+
+        Args:
+            X: rows as `transform` gives them.
+
+        Returns:
+            As the wrapped estimator's method.
+        """
         return self._fitted().inverse_transform(X)
 
     @available_if(_inner_has("score"))
     def score(self, X: Any, y: Any = None, **options: Any) -> Any:
-        """As the wrapped estimator does, with released numbers."""
+        """The wrapped estimator's own score, with released numbers.
+
+        Args:
+            X: rows and columns, as given to `fit`.
+            y: the target, where the score needs one.
+            **options: further arguments of the wrapped estimator's `score`.
+
+        Returns:
+            The score; higher is better.
+        """
         return self._fitted().score(X, y, **options)
 
     @available_if(_inner_has("get_feature_names_out"))
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """As the wrapped estimator does."""
+        """Names of the columns that `transform` gives.
+
+        Args:
+            input_features: names of the columns that it takes, as in scikit-learn.
+
+        Returns:
+            As the wrapped estimator's method.
+        """
         return self._fitted().get_feature_names_out(input_features)
 
     @available_if(_inner_has("set_output"))
     def set_output(self, *, transform: Any = None) -> Private:
-        """As the wrapped estimator does."""
+        """Choose what `transform` gives: arrays or tables.
+
+        Args:
+            transform: "default", "pandas" or "polars", as in scikit-learn.
+
+        Returns:
+            The estimator itself.
+        """
         getattr(self, "estimator_", self.estimator).set_output(transform=transform)
         return self
 
     @available_if(_inner_has("transform"))
     def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Any:
-        """Fit, and transform the same rows by what was released."""
+        """Fit, and transform the same rows with released numbers.
+
+        Args:
+            X: rows and columns, an array or a DataFrame.
+            y: the target, where the estimator needs one.
+            **options: further arguments of `fit`.
+
+        Returns:
+            The transformed rows.
+        """
         return self.fit(X, y, **options).transform(X)  # type: ignore[attr-defined]
 
     def _publish(self, estimator: Any) -> None:
@@ -131,7 +224,7 @@ class Private(PrivateEstimator):
         if not hasattr(self.estimator, "fit"):
             raise InputError("Private needs an estimator, such as Private(LogisticRegression(), cap=...)")
         if _is_fitted(self.estimator):
-            raise InputError("the estimator is fitted, and would be saved with what it knows: give clone(estimator)")
+            raise InputError("the estimator is fitted, and would be saved with what it learnt: give clone(estimator)")
         table = X.tocsr() if issparse(X) else X if hasattr(X, "shape") else np.asarray(X)
         target = None if y is None else np.asarray(y)
         if table.ndim and table.shape[0] < 4:
@@ -139,13 +232,11 @@ class Private(PrivateEstimator):
         given = {} if weight is None else {"sample_weight": np.asarray(weight)}
         if given and not has_fit_parameter(self.estimator, "sample_weight"):
             raise InputError(f"{type(self.estimator).__name__} takes no sample_weight")
-        clone(self.estimator).fit(
-            table, target, **given
-        )  # what is wrong with the data is told as scikit-learn tells it
+        clone(self.estimator).fit(table, target, **given)  # faults in the data raise scikit-learn's own errors
         validated(self, table, skip_check_array=True)
         return Rows(table, target, weight=checked_weight(weight, table))
 
-    def _mechanism(self, rows: Rows) -> Mechanism:
+    def _computation(self, rows: Rows) -> Computation:
         data = tuple(one for one in (rows.features, rows.target, rows.weight) if one is not None)
         names = tuple(
             name
@@ -154,11 +245,11 @@ class Private(PrivateEstimator):
         )
         answer = functools.partial(_fit, estimator=self.estimator, names=names)
         drop = (*DIAGNOSTICS, *self.drop)
-        return Mechanism(answer, data, lambda value: value, self._utility(rows), weights=self.weights, drop=drop)
+        return Computation(answer, data, lambda value: value, self._utility(rows), weights=self.weights, drop=drop)
 
     def _strengths(self) -> dict[str, Any]:
         if isinstance(self.estimator, BaseSearchCV):
-            return {}  # it chooses for itself
+            return {}  # a search chooses its own strengths
         given = self.estimator.get_params()
         return {name: value for name, value in given.items() if name.rpartition("__")[2] in self._knobs}
 
@@ -168,7 +259,7 @@ class Private(PrivateEstimator):
         return other
 
     def _utility(self, rows: Rows) -> Utility | None:
-        """A try, before anything leaves: what is released must suffice for what the estimator is for."""
+        """How the released estimator is judged. Trying it before anything leaves shows whether its numbers suffice."""
         some = _safe_indexing(rows.features, np.arange(rows.features.shape[0])[rows.some])
         target = None if rows.target is None else rows.target[rows.some]
         if is_classifier(self.estimator) and target is not None:
@@ -178,7 +269,7 @@ class Private(PrivateEstimator):
             return Utility("R2", _tried(lambda made: made.score(some, target)))
         for name in ("transform", "predict"):
             if hasattr(self.estimator, name):
-                # It only has to run: what it is worth is not known here.
+                # The method only has to run: what its answer is worth is not known here.
                 return Utility(name, _tried(lambda made: float(len(getattr(made, name)(some)) > 0)), -1.0)  # noqa: B023
         return None
 
@@ -198,7 +289,7 @@ class Private(PrivateEstimator):
 
 
 def _is_fitted(estimator: Any) -> bool:
-    """Whether it, or one inside it, holds something that it has learnt."""
+    """Whether the estimator, or one inside it, holds something that it has learnt."""
     parts = [estimator, *estimator.get_params(deep=True).values()]
     return any(
         name.endswith("_") and not name.startswith("_")
@@ -228,7 +319,7 @@ def _fit(*rows: Any, estimator: Any, names: tuple[str, ...]) -> Any:
 
 
 def _winner(fitted: Any, asked: Any) -> Any:
-    """The estimator without searches: in the place of each, its best one, under the parameters that it was given."""
+    """The estimator without searches: the best estimator of each takes its place, under the parameters given."""
     if isinstance(fitted, BaseSearchCV):
         if not hasattr(fitted, "best_estimator_"):
             raise InputError("a search inside Private must refit: use refit=True")

@@ -8,19 +8,18 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn import linear_model
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from leakcap import checks, kernels
-from leakcap.estimators.base import COMMON, Mechanism, PrivateEstimator, Rows, Utility, checked_weight, validated
+from leakcap import kernels
+from leakcap.estimators.base import Computation, PrivateEstimator, Rows, Utility, checked_weight, validated
 from leakcap.estimators.coordinates import Coordinates
-from leakcap.kernels.ridge import ridge
+from leakcap.ground import checks
+from leakcap.ground.arrays import Floats
+from leakcap.kernels.linear import ridge
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["LinearRegression", "Ridge"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(eq=False, repr=False)
@@ -31,7 +30,14 @@ class _LeastSquares(MultiOutputMixin, RegressorMixin, PrivateEstimator):
     fit_intercept: bool = True
 
     def predict(self, X: Any) -> Any:
-        """What the released model says of each row."""
+        """What the released model predicts for each row.
+
+        Args:
+            X: rows and columns, as given to `fit`.
+
+        Returns:
+            `(rows,)`, or `(rows, targets)` for several targets.
+        """
         return self._asked("predict", X)
 
     def _plain(self) -> Any:
@@ -46,7 +52,7 @@ class _LeastSquares(MultiOutputMixin, RegressorMixin, PrivateEstimator):
         )
         return Rows(features, np.asarray(target, dtype=np.float64), weight=checked_weight(weight, features))
 
-    def _mechanism(self, rows: Rows) -> Mechanism:
+    def _computation(self, rows: Rows) -> Computation:
         features, target = rows.features, rows.target
         assert target is not None
         checks.nonnegative(alpha=self._alpha())
@@ -64,22 +70,45 @@ class _LeastSquares(MultiOutputMixin, RegressorMixin, PrivateEstimator):
             answer, data = functools.partial(_plain_fit, plain=self._plain(), **settings), (*data, ones)
         build = functools.partial(_build, plain=self._plain(), flat=target.ndim == 1, **settings)
         some = rows.some
-        return Mechanism(
-            answer,
-            data,
-            build,
-            Utility("R2", lambda made: made.score(features[some], target[some])) if len(features) > 1 else None,
-            ("The coordinates of the noise: means and covariances of the columns, and the spread of the target.",),
+        return Computation(
+            answer=answer,
+            data=data,
+            build=build,
+            utility=Utility("R2", lambda made: made.score(features[some], target[some])) if len(features) > 1 else None,
+            pool_public=(
+                "The coordinates of the noise: means and covariances of the columns, and the spread of the target.",
+            ),
         )
 
 
 @dataclass(eq=False, repr=False)
 class Ridge(_LeastSquares):
-    __doc__ = f"""scikit-learn's `Ridge` with private coefficients.
+    """scikit-learn's `Ridge` with private coefficients.
 
     Args:
-        alpha: penalty. A larger one needs less noise.
-    {COMMON}"""
+        alpha: strength of the penalty, at least 0. A larger one needs less noise.
+        fit_intercept: whether the model has an intercept.
+        cap: what may be learnt about who took part, such as `lc.membership(0.55)`; one cap or a list. `fit` needs it.
+        worlds: number of possible worlds in which the fit is simulated, or "auto".
+        strata: "y" for worlds that hold every class in proportion, or the name of a column; `fit` also takes an array.
+        random_state: None for a release. A number makes the fit a simulation, and its certificate says so.
+        pool_public: in words, what was done to the data by looking at all of them, such as `("columns scaled",)`.
+        options: further arguments of `leakcap.plan`, such as `{"workers": 2, "progress": True}`.
+
+    Attributes:
+        coef_: released coefficients, `(columns,)`, or `(targets, columns)` for several targets.
+        intercept_: released intercept, or one for each target.
+        estimator_: the plain scikit-learn estimator that holds the released numbers and nothing else.
+        certificate_: what the release guarantees; may be published.
+        plan_: the plan of the last fit. Custodian side: it is never saved or copied with the estimator.
+
+    Examples:
+        >>> import leakcap as lc
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> model = Ridge(10.0, cap=lc.membership(0.9), worlds=32, random_state=0, options={"draws": 512})
+        >>> model.fit(X, X @ [1.0, 2.0]).coef_.shape
+        (2,)
+    """
 
     alpha: float = 1.0
 
@@ -92,8 +121,31 @@ class Ridge(_LeastSquares):
 
 @dataclass(eq=False, repr=False)
 class LinearRegression(_LeastSquares):
-    __doc__ = f"""scikit-learn's `LinearRegression` with private coefficients.
-    {COMMON}"""
+    """scikit-learn's `LinearRegression` with private coefficients.
+
+    Args:
+        fit_intercept: whether the model has an intercept.
+        cap: what may be learnt about who took part, such as `lc.membership(0.55)`; one cap or a list. `fit` needs it.
+        worlds: number of possible worlds in which the fit is simulated, or "auto".
+        strata: "y" for worlds that hold every class in proportion, or the name of a column; `fit` also takes an array.
+        random_state: None for a release. A number makes the fit a simulation, and its certificate says so.
+        pool_public: in words, what was done to the data by looking at all of them, such as `("columns scaled",)`.
+        options: further arguments of `leakcap.plan`, such as `{"workers": 2, "progress": True}`.
+
+    Attributes:
+        coef_: released coefficients, `(columns,)`, or `(targets, columns)` for several targets.
+        intercept_: released intercept, or one for each target.
+        estimator_: the plain scikit-learn estimator that holds the released numbers and nothing else.
+        certificate_: what the release guarantees; may be published.
+        plan_: the plan of the last fit. Custodian side: it is never saved or copied with the estimator.
+
+    Examples:
+        >>> import leakcap as lc
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> model = LinearRegression(cap=lc.membership(0.9), worlds=32, random_state=0, options={"draws": 512})
+        >>> model.fit(X, X @ [1.0, 2.0]).predict(X).shape
+        (200,)
+    """
 
     def _alpha(self) -> float:
         return 0.0
@@ -115,7 +167,14 @@ def _ridge(
     features: Floats, target: Floats, *, alpha: float, coordinates: Coordinates, scale: Floats
 ) -> dict[str, Floats]:
     n = len(features)
-    found = _all_ridge((features, target), Units.of(n, None), Worlds.everybody(n), alpha, coordinates, scale)
+    found = _all_ridge(
+        (features, target),
+        Units.of(n, None),
+        worlds=Worlds.everybody(n),
+        alpha=alpha,
+        coordinates=coordinates,
+        scale=scale,
+    )
     return {"scores": found.reshape(len(scale), -1)}
 
 

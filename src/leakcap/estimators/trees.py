@@ -1,4 +1,4 @@
-"""Trees of fixed structure: what is settled before a world is known, how they grow, and what they are once released."""
+"""Trees of fixed structure: what is settled before a world is known, how trees grow, and how released ones predict."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ import numpy.typing as npt
 from scipy.special import xlogy
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from leakcap.ground.arrays import Floats, Ints
+from leakcap.kernels.forest import forest, leaves_of
 from leakcap.kernels.moments import shares
-from leakcap.kernels.trees import forest, leaves_of
 from leakcap.worlds import Worlds
 
-__all__ = ["Ground", "Rulers", "VotingTrees", "drawn_nodes", "drawn_rungs", "shrunk"]
+__all__ = ["Rulers", "Skeleton", "VotingTrees", "drawn_nodes", "drawn_rungs", "shrunk"]
 
-Floats = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.intp]
 SPREAD = 4  # numbers whose mean is a random threshold's place in its range: the middle is likelier than the ends
 RELIANCE = 3.0  # times the noise of a vote: a node with so many votes counts as much as all that is above it
-SLOPE = 1e-4  # share of rows by which a ruler rises over the whole ladder where there are none: places stay apart
+SLOPE = 1e-4  # share of rows by which a ruler rises over a whole ladder without rows, so that places stay apart
 TIE = 1e-9  # relative: costs that differ by less are equal
 
 
-def drawn_nodes(features: int, trees: int, depth: int, rng: np.random.Generator) -> Numbers:
+def drawn_nodes(features: int, trees: int, depth: int, rng: np.random.Generator) -> Ints:
     """`(trees, 2**depth - 1)`: the feature of every node; none twice on the way to a leaf, while they suffice."""
     found = np.empty((trees, 2**depth - 1), dtype=np.intp)
     for nodes in found:
@@ -35,30 +34,30 @@ def drawn_nodes(features: int, trees: int, depth: int, rng: np.random.Generator)
     return found
 
 
-def drawn_rungs(shape: tuple[int, ...], rungs: int, rng: np.random.Generator) -> Numbers:
+def drawn_rungs(shape: tuple[int, ...], rungs: int, rng: np.random.Generator) -> Ints:
     """For every node a number below `rungs`, more often from the middle."""
     return np.floor(rng.random((SPREAD, *shape)).mean(axis=0) * rungs).astype(np.intp)
 
 
 @dataclass(frozen=True, eq=False)
-class Ground:
+class Skeleton:
     """What is settled about trees before a world is known."""
 
-    nodes: Numbers  # (trees, inner): features
+    nodes: Ints  # (trees, inner): features
     ladder: Floats  # (features, rungs): thresholds to choose from
     penalties: Floats | None  # of the same shape, in nats times rows
     smoothing: float
     class_weight: Floats | str | None
     classes: int
     pool: int  # rows of the pool
-    drawn: Numbers | None  # (trees, inner): rungs, where they are drawn and not chosen
+    drawn: Ints | None  # (trees, inner): rungs, where they are drawn and not chosen
 
     @property
     def inner(self) -> int:
         """Nodes of a tree that have children."""
         return int(self.nodes.shape[1])
 
-    def grown(self, features: Floats, codes: Numbers, worlds: Worlds) -> tuple[Numbers, Floats]:
+    def grown(self, features: Floats, codes: Ints, worlds: Worlds) -> tuple[Ints, Floats]:
         """In all worlds: rungs `(m, trees, inner)`, and votes `(m, trees, leaves, classes)` as shares of the world."""
         if self.drawn is not None:
             place = self._leaves(features) * self.classes + codes[:, None]
@@ -84,7 +83,7 @@ class Ground:
                 rungs[:, tree, a] = np.searchsorted(self.ladder[feature], found[:, tree, a])
         return rungs, found[:, :, self.inner :].reshape(worlds.m, len(self.nodes), -1, self.classes)
 
-    def grown_by_weight(self, features: Floats, codes: Numbers, weight: Floats) -> tuple[Numbers, Floats]:
+    def grown_by_weight(self, features: Floats, codes: Ints, weight: Floats) -> tuple[Ints, Floats]:
         """The same in one world, for rows of different weight; in plain NumPy."""
         totals: Floats = np.bincount(codes, weights=weight, minlength=self.classes).astype(np.float64)
         own: Floats = weight * self._scale(totals)[codes]
@@ -100,7 +99,7 @@ class Ground:
             np.add.at(votes[tree], (leaf, codes), own)
         return rungs, votes / own.sum() if own.any() else np.full(votes.shape, 1 / votes[0].size)
 
-    def _chosen(self, nodes: Numbers, features: Floats, codes: Numbers, own: Floats) -> Numbers:
+    def _chosen(self, nodes: Ints, features: Floats, codes: Ints, own: Floats) -> Ints:
         """The rung of every node of one tree."""
         rungs = np.zeros(len(nodes), dtype=np.intp)
         at = np.zeros(len(features), dtype=np.intp)
@@ -113,9 +112,8 @@ class Ground:
             count = self.ladder.shape[1] + 1
             cells = np.bincount(bins * self.classes + codes[here], weights=own[here], minlength=count * self.classes)
             left = cells.reshape(count, -1).cumsum(axis=0)
-            entropy = _entropy(left) + _entropy(
-                left[-1] - left
-            )  # the last cuts nothing off, and so does one before all
+            # The last threshold cuts nothing off, and neither does one below all values.
+            entropy = _entropy(left) + _entropy(left[-1] - left)
             around = np.concatenate([entropy[-1:], entropy])
             costs = (1 - self.smoothing) * around[1:-1] + self.smoothing * (around[:-2] + around[2:])
             if self.penalties is not None:
@@ -123,7 +121,7 @@ class Ground:
             rungs[a] = np.argmax(costs <= costs.min() + TIE * (1 + np.abs(costs).max()))
         return rungs
 
-    def _leaves(self, features: Floats, rungs: Numbers | None = None) -> Numbers:
+    def _leaves(self, features: Floats, rungs: Ints | None = None) -> Ints:
         """`(rows, trees)`: the leaf of each row in each tree."""
         chosen = self.drawn if rungs is None else rungs
         assert chosen is not None
@@ -146,38 +144,39 @@ class Ground:
 
 
 def _entropy(counts: Floats) -> Floats:
-    """Of the classes on the last axis, times how much there is of them."""
+    """Entropy of the classes on the last axis, times their total."""
     held = np.maximum(counts, 0.0)  # differences of sums may fall below by rounding
     return np.asarray(xlogy(held.sum(axis=-1), held.sum(axis=-1)) - xlogy(held, held).sum(axis=-1))
 
 
 @dataclass(frozen=True, eq=False)
 class Rulers:
-    """Thresholds as shares of the pool's rows that come to their node and lie below: an error then counts by the rows
-    it moves, whatever the units of the feature and however many rows the node has.
+    """Thresholds as shares of the pool's rows: those that come to the threshold's node and lie below it.
+
+    An error then counts by the rows it moves, whatever the units of the feature and however many rows the node has.
     """
 
     marks: Floats  # (trees, inner, rungs), ascending
     thresholds: Floats  # of the same shape
 
     @staticmethod
-    def of(features: Floats, ground: Ground, rungs: Numbers) -> Rulers:
-        """From the whole pool, sent down trees with these rungs."""
-        count = ground.ladder.shape[1]
-        marks = np.zeros((*ground.nodes.shape, count + 1))
+    def of(features: Floats, skeleton: Skeleton, rungs: Ints) -> Rulers:
+        """Rulers from the whole pool, sent down trees with these rungs."""
+        count = skeleton.ladder.shape[1]
+        marks = np.zeros((*skeleton.nodes.shape, count + 1))
         every = np.arange(len(features))
-        columns = zip(ground.ladder, features.T, strict=True)
+        columns = zip(skeleton.ladder, features.T, strict=True)
         place = np.stack([np.searchsorted(line, own, side="right") for line, own in columns], axis=1)
-        for tree, nodes in enumerate(ground.nodes):
+        for tree, nodes in enumerate(skeleton.nodes):
             at = np.zeros(len(features), dtype=np.intp)
             for _ in range(len(nodes).bit_length()):
                 own = place[every, nodes[at]]
                 np.add.at(marks[tree], (at, own), 1 / len(features))
                 at = 2 * at + 1 + (own > rungs[tree, at])
         below = marks.cumsum(axis=2)[:, :, :-1] + np.linspace(0, SLOPE, count)
-        return Rulers(below, ground.ladder[ground.nodes])
+        return Rulers(below, skeleton.ladder[skeleton.nodes])
 
-    def read(self, rungs: Numbers) -> Floats:
+    def read(self, rungs: Ints) -> Floats:
         """`(..., trees, inner)`: the marks of these rungs."""
         trees, inner = self.marks.shape[:2]
         return self.marks[np.arange(trees)[:, None], np.arange(inner), rungs]
@@ -193,7 +192,7 @@ class Rulers:
 
 @dataclass(eq=False, repr=False)
 class VotingTrees(ClassifierMixin, BaseEstimator):
-    """A forest that predicts from its thresholds and votes alone. Made of released numbers, it may be published.
+    """A forest that predicts from its thresholds and votes alone. Made from released numbers, it may be published.
 
     Attributes:
         nodes_: `(trees, 2**depth - 1)`: the feature of every node, level by level.
@@ -204,8 +203,8 @@ class VotingTrees(ClassifierMixin, BaseEstimator):
     """
 
     @staticmethod
-    def of(nodes: Numbers, thresholds: Floats, votes: Floats, classes: npt.NDArray[Any]) -> VotingTrees:
-        """A forest with all that it predicts from."""
+    def of(nodes: Ints, thresholds: Floats, votes: Floats, classes: npt.NDArray[Any]) -> VotingTrees:
+        """A forest with these nodes, thresholds and votes."""
         made = VotingTrees()
         made.nodes_, made.thresholds_, made.votes_, made.classes_ = nodes, thresholds, votes, classes
         return made
@@ -229,8 +228,8 @@ class VotingTrees(ClassifierMixin, BaseEstimator):
 def shrunk(votes: Floats) -> Floats:
     """`(trees, leaves, classes)`: shares within each leaf, from noised votes; they are positive and add to 1.
 
-    Votes cannot be negative, so those that are tell how large the noise is. Where a node has few votes beside that,
-    its shares are drawn towards those of the node above.
+    True votes cannot be negative, so negative ones show how large the noise is. Where a node has few votes beside
+    that, its shares are drawn towards those of the node above.
     """
     below = votes[votes < 0]
     strength = 1e-9 + (RELIANCE * float(np.sqrt((below**2).mean())) if below.size else 0.0)

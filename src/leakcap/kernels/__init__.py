@@ -1,7 +1,7 @@
 """All worlds at once: a kernel computes what a function returns in every world without running it in each."""
 
-from leakcap.kernels import moments, quantiles
+from leakcap.kernels import moments
+from leakcap.kernels.moments import masked_sums, quantiles
 from leakcap.kernels.offers import Kernel, kernel, kernel_of, offers, tolerance_of
-from leakcap.kernels.sums import masked_sums
 
 __all__ = ["Kernel", "kernel", "kernel_of", "masked_sums", "moments", "offers", "quantiles", "tolerance_of"]

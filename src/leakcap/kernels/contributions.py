@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from leakcap.errors import InputError, OutputError
-from leakcap.kernels.sums import masked_sums
+from leakcap.ground.arrays import Floats
+from leakcap.kernels.moments.sums import masked_sums
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["Brings", "Contributions", "adds_up", "averages", "contributions", "sums"]
 
-Floats = npt.NDArray[np.float64]
 Function = TypeVar("Function", bound=Callable[..., Any])
 AGREE = 1e-9  # relative to the largest contribution: rounding of sums
 

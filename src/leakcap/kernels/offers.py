@@ -8,14 +8,13 @@ from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from leakcap.errors import OutputError
+from leakcap.ground.arrays import Floats
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["Kernel", "WeightedKernel", "kernel", "kernel_of", "offers", "tolerance_of"]
 
-Floats = npt.NDArray[np.float64]
 Function = TypeVar("Function", bound=Callable[..., Any])
 ROUNDING = 1e-9  # relative
 DENSE = 2**25  # weights, of all rows in some worlds, that are made at a time
@@ -28,11 +27,13 @@ Kernel: TypeAlias = Callable[..., Floats | None]
 def offers(serves: Kernel, tolerance: float = ROUNDING) -> Callable[[Function], Function]:
     """Mark a function: `serves` gives in all worlds at once what the function gives in each.
 
-    They may differ by rounding, or by as much as is stated for what is found step by step.
+    `serves` is a function of `(data, units, worlds)`, or one of weighted rows that `kernel` has marked. Both may differ
+    by rounding, or by as much as is stated for what is found step by step.
     """
+    served = getattr(serves, "kernel", serves)
 
     def mark(function: Function) -> Function:
-        function.kernel, function.tolerance = serves, tolerance  # type: ignore[attr-defined]
+        function.kernel, function.tolerance = served, tolerance  # type: ignore[attr-defined]
         return function
 
     return mark
@@ -62,10 +63,24 @@ def tolerance_of(function: Any) -> float:
 
 
 def kernel(function: Callable[..., Any]) -> WeightedKernel:
-    """Mark a function of your own that takes `(data..., weights=(w, n))` and returns `(w, d)`, a row for each world.
+    """Mark a function that computes all worlds at once from weighted rows.
 
-    Weights are 1 for rows in the world and 0 for others. The result can be given to `plan` like any function of the
-    rows of one world; `leakcap.testing.check_kernel` compares it with a plain one.
+    The result can be given to `leakcap.plan` like any function of the rows of one world.
+    `leakcap.testing.check_kernel` compares it with a plain one.
+
+    Args:
+        function: takes the data arguments and `weights`, `(w, n)`: 1 for rows in the world and 0 for others. It returns
+            `(w, d)`, a row for each world.
+
+    Returns:
+        The marked function. It answers for one world when called with that world's rows.
+
+    Examples:
+        >>> @kernel
+        ... def mean(table, weights):
+        ...     return weights @ table / weights.sum(axis=1, keepdims=True)
+        >>> mean(np.array([[1.0], [3.0]]))
+        array([2.])
     """
     return WeightedKernel(function)
 

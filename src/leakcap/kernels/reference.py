@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from leakcap.ground.arrays import Floats
 from leakcap.worlds import Worlds
-
-Floats = npt.NDArray[np.float64]
 
 
 def means(table: Floats, worlds: Worlds) -> Floats:
@@ -112,13 +111,14 @@ def plain_forest(
 
     `pool` is how many rows there are outside of this world too; weights of classes are rounded by it.
     """
-    from leakcap.kernels.trees import WHOLE, class_scales, counted_logs, steadied
+    from leakcap.kernels.forest.entry import class_scales, counted_logs, steadied
+    from leakcap.kernels.forest.state import SMOOTHING_PARTS
 
     scale = class_scales(np.bincount(labels, minlength=classes)[None], class_weight, pool or len(rows))[0].astype(int)
     logs = counted_logs(int(scale[labels].sum()))
     unit = max(1, int(scale[labels].sum()) // max(1, len(rows)))  # what a row counts on average
     ladder = np.asarray(thresholds)
-    near, extra = steadied(smoothing, penalties, ladder.shape, len(logs), classes, unit)
+    near, extra = steadied(smoothing, penalties, shape=ladder.shape, size=len(logs), classes=classes, row_unit=unit)
 
     def count(kinds: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         own = np.bincount(kinds, minlength=classes)
@@ -141,7 +141,7 @@ def plain_forest(
         costs = []
         for v, own in enumerate(cut):
             penalty = unit * int(extra[feature, v]) if extra.size else 0
-            costs.append((WHOLE - near) * own + near * (around[v] + around[v + 2]) + penalty)
+            costs.append((SMOOTHING_PARTS - near) * own + near * (around[v] + around[v + 2]) + penalty)
         return int(np.argmin(costs))
 
     def tree(of_node: npt.NDArray[np.intp]) -> Floats:

@@ -3,21 +3,21 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from leakcap.labels.bins import RROnBins
-from leakcap.labels.choice import auto
-from leakcap.labels.gaussian import Gaussian
-from leakcap.labels.krr import KRR
-from leakcap.labels.laplace import Laplace
-from leakcap.labels.mechanism import Mechanism
-from leakcap.labels.simplex import project
-from leakcap.labels.subset import SubsetSelection
-from leakcap.labels.unary import UnaryBits
-from leakcap.labels.with_prior import RRWithPrior
+from leakcap.labels.mechanisms.auto import auto
+from leakcap.labels.mechanisms.base import Mechanism
+from leakcap.labels.mechanisms.bins import RROnBins
+from leakcap.labels.mechanisms.gaussian import Gaussian
+from leakcap.labels.mechanisms.krr import KRR
+from leakcap.labels.mechanisms.laplace import Laplace
+from leakcap.labels.mechanisms.simplex import project
+from leakcap.labels.mechanisms.subset import SubsetSelection
+from leakcap.labels.mechanisms.unary import UnaryBits
+from leakcap.labels.mechanisms.with_prior import RRWithPrior
 
 if TYPE_CHECKING:
-    from leakcap.labels.classifier import Classifier
-    from leakcap.labels.neural import PosteriorLoss, PrivateLabels
-    from leakcap.labels.stages import TwoStage
+    from leakcap.labels.learning.classifier import Classifier
+    from leakcap.labels.learning.neural import PosteriorLoss, PrivateLabels
+    from leakcap.labels.learning.two_stage import TwoStage
 
 __all__ = [
     "KRR",
@@ -37,12 +37,12 @@ __all__ = [
 ]
 
 # Loaded on first use: scikit-learn and torch are not needed to privatise labels.
-_HOMES = {"Classifier": "classifier", "PosteriorLoss": "neural", "PrivateLabels": "neural", "TwoStage": "stages"}
+_HOMES = {"Classifier": "classifier", "PosteriorLoss": "neural", "PrivateLabels": "neural", "TwoStage": "two_stage"}
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'leakcap.labels' has no attribute {name!r}")
-    found = getattr(import_module(f"leakcap.labels.{_HOMES[name]}"), name)
+    found = getattr(import_module(f"leakcap.labels.learning.{_HOMES[name]}"), name)
     globals()[name] = found
     return found

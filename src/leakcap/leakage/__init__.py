@@ -1,18 +1,18 @@
 """Leakage: whitened outputs in, what the best adversaries know out. Knows no noise class."""
 
 from leakcap.leakage.certify import Effort, Findings, certify
-from leakcap.leakage.confidence import Attempts, Mean
+from leakcap.leakage.confidence import Attempts, MeanEstimate
 from leakcap.leakage.measures import Observed, measure, needs, prior
+from leakcap.leakage.membership import observe_units
 from leakcap.leakage.posterior import Cells, Sampled
 from leakcap.leakage.tasks import observe_worlds
-from leakcap.leakage.units import observe_units
 
 __all__ = [
     "Attempts",
     "Cells",
     "Effort",
     "Findings",
-    "Mean",
+    "MeanEstimate",
     "Observed",
     "Sampled",
     "certify",

@@ -18,13 +18,14 @@ import numpy as np
 
 from leakcap import convert
 from leakcap.caps import Cap, Membership
-from leakcap.cores import Machine
+from leakcap.ground.arrays import Floats
+from leakcap.ground.cores import Machine
 from leakcap.leakage.collusion import known_sizes, observe_known
-from leakcap.leakage.confidence import Bound, Floats, Mean, log_term, upper
+from leakcap.leakage.confidence import Bound, MeanEstimate, log_term, upper
 from leakcap.leakage.measures import Needs, Observed, balanced_by_information, measure, thresholds
+from leakcap.leakage.membership import Tick, UnitMeans, observe_units
 from leakcap.leakage.posterior import Cells, Sampled, Source
 from leakcap.leakage.tasks import WorldMeans, default_priors, observe_worlds
-from leakcap.leakage.units import Tick, UnitMeans, observe_units
 from leakcap.worlds import Worlds
 
 __all__ = [
@@ -129,21 +130,21 @@ def certify(
     cuts = thresholds(worlds.rate)
     mi_ceiling += entropy_slack(distance, m)
     stages = effort.stages[:1] if step else effort.stages
-    bounds = count_bounds(m, n, len(cuts), wanted, len(stages))
+    bounds = count_bounds(m, n, sticks=len(cuts), wanted=wanted, stages=len(stages))
     bound: Bound = partial(upper, log_term=log_term(gamma, bounds))
     first, second, third, fourth = seed.spawn(4)
 
     def source(draws: int, child: np.random.SeedSequence) -> Source:
         return Cells(points[:, 0], step) if step else Sampled(points, draws, child)
 
-    tick = _meter(n, source(stages[0], first), effort, len(known_sizes(m, n)), share_done)
-    units = observe_units(source(stages[0], first), worlds, cuts, None, machine, tick)
+    tick = _meter(n, source(stages[0], first), effort=effort, sizes=len(known_sizes(m, n)), share_done=share_done)
+    units = observe_units(source(stages[0], first), worlds, thresholds=cuts, chosen=None, machine=machine, tick=tick)
     limit = min([cap.success for cap in caps if isinstance(cap, Membership)] or [1.0])
     for draws, child in zip(stages[1:], second.spawn(len(stages) - 1), strict=True):
         near = np.flatnonzero(bound(units.balanced.blurred(distance)) > limit)
         if not len(near):
             break
-        closer = observe_units(Sampled(points, draws, child), worlds, cuts, near, machine)
+        closer = observe_units(Sampled(points, draws, child), worlds, thresholds=cuts, chosen=near, machine=machine)
         units = _merge(units, closer, near, bound)
     units = replace(
         units,
@@ -152,7 +153,7 @@ def certify(
         naming=units.naming.blurred(distance),
     )
     seen_worlds = _blur(observe_worlds(source(effort.worlds, third), priors_for(m, wanted), wanted.tasks), distance, m)
-    seen = Observed(worlds.rate, m, mi_ceiling, units, seen_worlds)
+    seen = Observed(rate=worlds.rate, m=m, mi_ceiling=mi_ceiling, units=units, worlds=seen_worlds)
     by_information = balanced_by_information(mi_ceiling, worlds.rate)
     exposure = np.minimum(bound(units.balanced), by_information)
     mi = min(mi_ceiling, float(bound(seen_worlds.information)[0]))
@@ -187,7 +188,7 @@ def seconds_to_certify(worlds: Worlds, draws: int | None, machine: Machine) -> f
     for draws_now, units in ((16, 16), (1024, min(n, 8192))):  # the first one compiles
         started = time.perf_counter()
         source, some = Sampled(points, draws_now, np.random.SeedSequence(0)), np.arange(min(n, units))
-        observe_units(source, worlds, thresholds(worlds.rate), some, machine)
+        observe_units(source, worlds, thresholds=thresholds(worlds.rate), chosen=some, machine=machine)
         one = 0.75 * (time.perf_counter() - started) / (draws_now * len(some))  # long passes are faster
     effort = Effort.of(draws or 2**14, m, n, False)
     # The search looks at some thousand units for some shapes and scales, and once at all of them; attackers who know
@@ -213,12 +214,18 @@ def _meter(n: int, source: Source, effort: Effort, sizes: int, share_done: Calla
 def _merge(units: UnitMeans, closer: UnitMeans, near: np.ndarray, bound: Bound) -> UnitMeans:
     """Per entry, whichever stage bounds lower: both hold, being counted in the union."""
 
-    def better(coarse: Mean, fine: Mean) -> Mean:
+    def better(coarse: MeanEstimate, fine: MeanEstimate) -> MeanEstimate:
         estimate, variance, draws = coarse.estimate.copy(), coarse.variance.copy(), coarse.draws.copy()
         take = bound(fine) < bound(coarse)[..., near]
         for target, given in ((estimate, fine.estimate), (variance, fine.variance), (draws, fine.draws)):
             target[..., near] = np.where(take, given, target[..., near])
-        return Mean(estimate, variance, draws, coarse.span, max(coarse.rounding, fine.rounding))
+        return MeanEstimate(
+            estimate=estimate,
+            variance=variance,
+            draws=draws,
+            span=coarse.span,
+            rounding=max(coarse.rounding, fine.rounding),
+        )
 
     return replace(units, balanced=better(units.balanced, closer.balanced), sticks=better(units.sticks, closer.sticks))
 

@@ -11,11 +11,11 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.cores import crew
-from leakcap.leakage.confidence import Mean
+from leakcap.ground.cores import crew
+from leakcap.ground.proofs import proves
+from leakcap.leakage.confidence import MeanEstimate
+from leakcap.leakage.membership import TILE, Tick, evidence, unit_columns
 from leakcap.leakage.posterior import Sampled, View
-from leakcap.leakage.units import TILE, Tick, evidence, unit_columns
-from leakcap.proofs import proves
 from leakcap.worlds import Worlds
 
 __all__ = ["known_sizes", "observe_known"]
@@ -29,7 +29,7 @@ def known_sizes(m: int, n: int) -> tuple[int, ...]:
 
 
 @proves("collusion")
-def observe_known(source: Sampled, worlds: Worlds, k: int, tick: Tick = lambda _: None) -> Mean:
+def observe_known(source: Sampled, worlds: Worlds, k: int, tick: Tick = lambda _: None) -> MeanEstimate:
     """Balanced success against every unit, by an attacker told `k` other units' memberships at random.
 
     Each draw tells one random set of `k` units for all targets; a target in the set is skipped in that draw.
@@ -84,7 +84,7 @@ def observe_known(source: Sampled, worlds: Worlds, k: int, tick: Tick = lambda _
             tick(off.size)
 
         list(pool.map(tile_sums, range(0, n, TILE)))
-    deviation = Mean.from_sums(total, squares, counted, max(rate, 1 - rate), rounding)
+    deviation = MeanEstimate.from_sums(total, squares, draws=counted, span=max(rate, 1 - rate), rounding=rounding)
     return deviation.scaled(0.25 / (rate * (1 - rate)), 0.5)
 
 

@@ -16,15 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap.errors import NumericalError
-from leakcap.proofs import proves
+from leakcap.ground.arrays import Floats
+from leakcap.ground.proofs import proves
 
-__all__ = ["Attempts", "Bound", "Mean", "forecast", "log_term", "upper"]
-
-Floats = npt.NDArray[np.float64]
+__all__ = ["Attempts", "Bound", "MeanEstimate", "forecast", "log_term", "upper"]
 
 
 @dataclass(frozen=True, eq=False)
-class Mean:
+class MeanEstimate:
     """Estimated expectations of variables that lie in intervals of length `span`.
 
     `draws` may differ between entries; 0 means integrated, without sampling error. `rounding` bounds the
@@ -40,7 +39,7 @@ class Mean:
     @classmethod
     def from_sums(
         cls, total: Floats, squares: Floats, draws: npt.ArrayLike, span: float | Floats, rounding: float
-    ) -> Mean:
+    ) -> MeanEstimate:
         """From sums over independent draws of the variables and of their squares."""
         # A unit that no draw counted has no bound: one draw gives an infinite margin, 0 would mean integrated.
         k = np.maximum(np.broadcast_to(np.asarray(draws, dtype=np.float64), total.shape), 1.0)
@@ -50,7 +49,7 @@ class Mean:
         return cls(estimate, variance, k, span, rounding)
 
     @classmethod
-    def exact(cls, value: Floats, rounding: float = 0.0) -> Mean:
+    def exact(cls, value: Floats, rounding: float = 0.0) -> MeanEstimate:
         """An integral over all releases."""
         value = np.asarray(value, dtype=np.float64)
         return cls(value, np.zeros_like(value), np.zeros_like(value), 0.0, rounding)
@@ -59,26 +58,32 @@ class Mean:
     def sampled(self) -> bool:
         return bool(np.any(self.draws > 0))
 
-    def blurred(self, error: float) -> Mean:
+    def blurred(self, error: float) -> MeanEstimate:
         """The same with a further arithmetic or sampler error."""
-        return Mean(self.estimate, self.variance, self.draws, self.span, self.rounding + error)
+        return MeanEstimate(
+            estimate=self.estimate,
+            variance=self.variance,
+            draws=self.draws,
+            span=self.span,
+            rounding=self.rounding + error,
+        )
 
-    def scaled(self, factor: float, shift: float = 0.0) -> Mean:
+    def scaled(self, factor: float, shift: float = 0.0) -> MeanEstimate:
         """The mean of `shift + factor * variable`."""
-        return Mean(
-            shift + factor * self.estimate,
-            factor**2 * self.variance,
-            self.draws,
-            abs(factor) * self.span,
-            abs(factor) * self.rounding,
+        return MeanEstimate(
+            estimate=shift + factor * self.estimate,
+            variance=factor**2 * self.variance,
+            draws=self.draws,
+            span=abs(factor) * self.span,
+            rounding=abs(factor) * self.rounding,
         )
 
 
-Bound: TypeAlias = Callable[[Mean], Floats]
+Bound: TypeAlias = Callable[[MeanEstimate], Floats]
 
 
 @proves("confidence")
-def upper(mean: Mean, log_term: float) -> Floats:
+def upper(mean: MeanEstimate, log_term: float) -> Floats:
     """Bounds that all hold together when `log_term` is `ln(2 / g)` with `g` the failure probability of each.
 
     Guarantee: for each entry, the expectation exceeds its bound with probability at most
@@ -89,7 +94,7 @@ def upper(mean: Mean, log_term: float) -> Floats:
     return mean.estimate + mean.rounding + _margin(mean, mean.draws, log_term)
 
 
-def forecast(mean: Mean, draws: int, log_term: float, sigmas: float = 2.5) -> Floats:
+def forecast(mean: MeanEstimate, draws: int, log_term: float, sigmas: float = 2.5) -> Floats:
     """What `upper` will likely give on `draws` fresh draws, on the careful side by `sigmas` standard errors.
 
     No guarantee: it only aims the search. What it aims at is certified on fresh draws.
@@ -102,7 +107,7 @@ def forecast(mean: Mean, draws: int, log_term: float, sigmas: float = 2.5) -> Fl
     return mean.estimate + mean.rounding + _margin(mean, fresh, log_term) + sigmas * spread
 
 
-def _margin(mean: Mean, draws: Floats, log_term: float) -> Floats:
+def _margin(mean: MeanEstimate, draws: Floats, log_term: float) -> Floats:
     k = np.maximum(draws, 2.0)
     margin = np.sqrt(2 * mean.variance * log_term / k) + 7 * mean.span * log_term / (3 * (k - 1))
     return np.where(draws == 0, 0.0, np.where(draws < 2, np.inf, margin))

@@ -29,10 +29,11 @@ from leakcap.caps import (
     as_wins,
 )
 from leakcap.errors import CapError, InputError
-from leakcap.leakage.confidence import Bound, Floats
+from leakcap.ground.arrays import Floats
+from leakcap.ground.proofs import proves
+from leakcap.leakage.confidence import Bound
+from leakcap.leakage.membership import UnitMeans
 from leakcap.leakage.tasks import WorldMeans, as_fraction, task_prior
-from leakcap.leakage.units import UnitMeans
-from leakcap.proofs import proves
 from leakcap.worlds import Worlds
 
 __all__ = [
@@ -41,8 +42,10 @@ __all__ = [
     "Observed",
     "check_limit",
     "information_budget",
+    "largest",
     "measure",
     "needs",
+    "observed_for",
     "prior",
     "thresholds",
 ]
@@ -75,6 +78,14 @@ class Needs:
     def worlds(self) -> bool:
         return bool(self.priors or self.tasks or self.information)
 
+    def __add__(self, other: Needs) -> Needs:
+        return Needs(
+            units=self.units or other.units,
+            priors=self.priors + other.priors,
+            tasks=self.tasks + other.tasks,
+            information=self.information or other.information,
+        )
+
 
 def thresholds(rate: float, ratios: Sequence[float] = RATIOS) -> Floats:
     """Posterior probabilities of membership at which the likelihood ratio reaches `ratios`."""
@@ -87,17 +98,7 @@ def needs(caps: Sequence[Cap], worlds: Worlds) -> tuple[Needs, tuple[Cap, ...]]:
     concrete = tuple(_concrete(cap, worlds) for cap in caps)
     for cap in concrete:
         check_limit(cap, worlds.rate, worlds.m)
-    wanted = Needs(
-        units=any(isinstance(cap, (Membership, NameAMember, Precision, TruePositiveRate)) for cap in concrete),
-        priors=tuple(
-            Fraction(1, worlds.m) if isinstance(cap, Identification) else as_fraction(cap.prior)
-            for cap in concrete
-            if isinstance(cap, (Identification, AnyInference))
-        ),
-        tasks=tuple(cap.wins for cap in concrete if isinstance(cap, Task) and isinstance(cap.wins, np.ndarray)),
-        information=any(isinstance(cap, MutualInformation) for cap in concrete),
-    )
-    return wanted, concrete
+    return sum((observed_for(cap, worlds.m) for cap in concrete), Needs()), concrete
 
 
 def check_limit(cap: Cap, rate: float, m: int) -> None:
@@ -108,12 +109,7 @@ def check_limit(cap: Cap, rate: float, m: int) -> None:
             f"{type(cap).__name__} is capped at {cap.limit:.6g}, but an attacker without the release already "
             f"reaches {floor:.6g}: choose a cap above that"
         )
-    most = 1.0
-    if isinstance(cap, MutualInformation):
-        most = math.log(m)
-    elif isinstance(cap, Precision):
-        most = min(1.0, rate / cap.claims)  # claims that frequent cannot be right more often than that
-    if cap.limit >= most:
+    if cap.limit >= largest(cap, rate, m):
         raise CapError(f"{type(cap).__name__} capped at {cap.limit:.6g} promises nothing: choose a smaller cap")
 
 
@@ -152,6 +148,23 @@ def prior(cap: Cap, rate: float, m: int) -> float:
 def measure(cap: Cap, seen: Observed, bound: Bound) -> float:
     """The best attacker's figure for this kind of cap, over the worst unit where there are units."""
     raise InputError(f"leakcap cannot measure a {type(cap).__name__}")
+
+
+@singledispatch
+def largest(cap: Cap, rate: float, m: int) -> float:
+    """What an attacker who learns the secret world reaches: a cap there or above promises nothing."""
+    return 1.0
+
+
+@singledispatch
+def observed_for(cap: Cap, m: int) -> Needs:
+    """What must be observed over releases to measure this kind of cap. Nothing: the information alone bounds it."""
+    return Needs()
+
+
+@observed_for.register
+def _(cap: Membership | NameAMember | Precision | TruePositiveRate, m: int) -> Needs:
+    return Needs(units=True)
 
 
 @prior.register
@@ -194,6 +207,11 @@ def _(cap: Precision, rate: float, m: int) -> float:
     return rate
 
 
+@largest.register
+def _(cap: Precision, rate: float, m: int) -> float:
+    return min(1.0, rate / cap.claims)  # claims that frequent cannot be right more often than that
+
+
 @measure.register
 @proves("roc")
 def _(cap: Precision, seen: Observed, bound: Bound) -> float:
@@ -232,6 +250,11 @@ def _(cap: Identification, rate: float, m: int) -> float:
     return 1 / m
 
 
+@observed_for.register
+def _(cap: Identification, m: int) -> Needs:
+    return Needs(priors=(Fraction(1, m),))
+
+
 @measure.register
 @proves("leakage-curve")
 def _(cap: Identification, seen: Observed, bound: Bound) -> float:
@@ -241,6 +264,11 @@ def _(cap: Identification, seen: Observed, bound: Bound) -> float:
 @prior.register
 def _(cap: AnyInference, rate: float, m: int) -> float:
     return cap.prior
+
+
+@observed_for.register
+def _(cap: AnyInference, m: int) -> Needs:
+    return Needs(priors=(as_fraction(cap.prior),))
 
 
 @measure.register
@@ -261,6 +289,16 @@ def _(cap: MutualInformation, rate: float, m: int) -> float:
     return 0.0
 
 
+@largest.register
+def _(cap: MutualInformation, rate: float, m: int) -> float:
+    return math.log(m)
+
+
+@observed_for.register
+def _(cap: MutualInformation, m: int) -> Needs:
+    return Needs(information=True)
+
+
 @measure.register
 @proves("mutual-information")
 def _(cap: MutualInformation, seen: Observed, bound: Bound) -> float:
@@ -271,6 +309,11 @@ def _(cap: MutualInformation, seen: Observed, bound: Bound) -> float:
 @prior.register
 def _(cap: Task, rate: float, m: int) -> float:
     return task_prior(np.asarray(cap.wins))
+
+
+@observed_for.register
+def _(cap: Task, m: int) -> Needs:
+    return Needs(tasks=(np.asarray(cap.wins),))
 
 
 @measure.register

@@ -14,11 +14,11 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from leakcap.errors import NumericalError
-from leakcap.proofs import proves
+from leakcap.ground.arrays import Floats
+from leakcap.ground.proofs import proves
 
 __all__ = ["Cells", "Sampled", "Source", "View"]
 
-Floats = npt.NDArray[np.float64]
 REACH = 8.5  # standard deviations beyond which a normal has mass below 1e-16
 
 
@@ -163,7 +163,7 @@ def softmax(seen: Floats, points: Floats) -> tuple[npt.NDArray[np.float32], floa
             "the outputs are too far apart for their noise (over a million noise deviations): "
             "the posterior cannot be computed safely. Choose a tighter cap or bound the outputs with clip="
         )
-    from leakcap.leakage._compiled import exponentials, normalise
+    from leakcap.leakage._loops import exponentials, normalise
 
     posterior = np.empty(logits.shape, dtype=np.float32)
     exponentials(logits, logits.max(axis=1), posterior)

@@ -13,10 +13,11 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.cores import crew
-from leakcap.leakage.confidence import Floats, Mean
+from leakcap.ground.arrays import Floats
+from leakcap.ground.cores import crew
+from leakcap.ground.proofs import proves
+from leakcap.leakage.confidence import MeanEstimate
 from leakcap.leakage.posterior import Source
-from leakcap.proofs import proves
 
 __all__ = ["WorldMeans", "as_fraction", "default_priors", "observe_worlds", "task_prior"]
 
@@ -26,9 +27,9 @@ class WorldMeans:
     """`curve`: S(p) at `priors`; `information`: mutual information in nats; `tasks`: success of each task."""
 
     priors: tuple[Fraction, ...]
-    curve: Mean
-    information: Mean
-    tasks: tuple[Mean, ...]
+    curve: MeanEstimate
+    information: MeanEstimate
+    tasks: tuple[MeanEstimate, ...]
     wins: tuple[npt.NDArray[np.float64], ...]
 
 
@@ -85,20 +86,22 @@ def observe_worlds(
             squares += second
             rounding = max(rounding, slip)
 
-    def mean(where: slice | int, span: float | Floats, error: float) -> Mean:
+    def mean(where: slice | int, span: float | Floats, error: float) -> MeanEstimate:
         chosen = np.atleast_1d(total[where])
         if source.draws == 0:
-            return Mean.exact(chosen, error)
-        return Mean.from_sums(chosen, np.atleast_1d(squares[where]), source.draws, span, error)
+            return MeanEstimate.exact(chosen, error)
+        return MeanEstimate.from_sums(
+            chosen, np.atleast_1d(squares[where]), draws=source.draws, span=span, rounding=error
+        )
 
     # Entropy is continuous, not Lipschitz: a posterior off by `rounding` moves it by this much at most.
     entropy_error = rounding * np.log(m) + _binary_entropy(min(rounding, 0.5)) + 1e-12
     return WorldMeans(
-        tuple(priors),
-        mean(slice(0, len(priors)), 1 - np.array([float(p) for p in priors]), rounding),
-        mean(len(priors), float(np.log(m)), entropy_error),
-        tuple(mean(len(priors) + 1 + i, 1.0, rounding) for i in range(len(tasks))),
-        tuple(tasks),
+        priors=tuple(priors),
+        curve=mean(slice(0, len(priors)), 1 - np.array([float(p) for p in priors]), rounding),
+        information=mean(len(priors), float(np.log(m)), entropy_error),
+        tasks=tuple(mean(len(priors) + 1 + i, 1.0, rounding) for i in range(len(tasks))),
+        wins=tuple(tasks),
     )
 
 

@@ -1,21 +1,24 @@
-"""The ways to a release: `exact` (finite worlds), `confidence` and `individual` (a fresh world), and `empirical` (for
-comparison).
+"""The modes, each in the file of its name: `exact` (finite worlds), `confidence` and `individual` (a fresh world), and
+`empirical` (for comparison).
 
-Each turns outputs and caps into a `Mechanism`: something that can make one released vector, and its certificate.
+Each has a function `certified`, which turns answers and caps into a `Releaser` (able to make one released vector) and
+its certificate.
 """
 
-from leakcap.modes.finite import OneOfTheWorlds, exact
-from leakcap.modes.fresh import FreshWorld, confidence
-from leakcap.modes.information import budget_for
-from leakcap.modes.one_person import FreshHalf, individual, membership_caps
-from leakcap.modes.record import Mechanism, Settings
-from leakcap.modes.stopping import StoppingRule, empirical
+from leakcap.modes import confidence, empirical, exact, individual
+from leakcap.modes.by_information import budget_for
+from leakcap.modes.confidence import FreshWorld
+from leakcap.modes.empirical import StoppingRule
+from leakcap.modes.exact import OneOfTheWorlds
+from leakcap.modes.individual import FreshHalf, membership_caps
+from leakcap.modes.interface import Releaser, Settings
 
 __all__ = [
+    "MODES",
     "FreshHalf",
     "FreshWorld",
-    "Mechanism",
     "OneOfTheWorlds",
+    "Releaser",
     "Settings",
     "StoppingRule",
     "budget_for",
@@ -25,3 +28,5 @@ __all__ = [
     "individual",
     "membership_caps",
 ]
+
+MODES = ("exact", "confidence", "individual", "empirical")

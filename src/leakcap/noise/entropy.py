@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from leakcap.proofs import proves
+from leakcap.ground.proofs import proves
 from leakcap.worlds.draw import RandomBits
 
 __all__ = ["GRID", "OperatingSystem", "Randomness", "Seeded", "sampler_distance"]

@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from leakcap.errors import InputError
+from leakcap.ground.arrays import Floats
+from leakcap.ground.proofs import proves
 from leakcap.noise.entropy import Randomness
 from leakcap.noise.subspace import Subspace
-from leakcap.proofs import proves
 
 __all__ = ["Noise", "released_vector"]
 
-Floats = npt.NDArray[np.float64]
 DENSE = 4096  # outputs up to which d x d matrices are made on request
 
 

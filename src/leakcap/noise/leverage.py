@@ -10,14 +10,13 @@ certified afterwards.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from leakcap.leakage.units import TILE, unit_columns
+from leakcap.ground.arrays import Floats
+from leakcap.leakage.membership import TILE, unit_columns
 from leakcap.worlds import Worlds
 
 __all__ = ["leverage_shape"]
 
-Floats = npt.NDArray[np.float64]
 WORK = 3e10  # flops worth spending on a shape
 
 

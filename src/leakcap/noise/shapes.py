@@ -6,14 +6,13 @@ All work in the weighted principal directions, where a unit of noise variance co
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from leakcap.errors import InputError
-from leakcap.proofs import proves
+from leakcap.ground.arrays import Floats
+from leakcap.ground.proofs import proves
 
 __all__ = ["SHAPES", "information_ceiling", "isotropic", "linear", "logdet", "shape_variances"]
 
-Floats = npt.NDArray[np.float64]
 SHAPES = ("best", "logdet", "linear", "isotropic")
 
 

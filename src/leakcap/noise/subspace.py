@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap.errors import InputError, NumericalError
+from leakcap.ground.arrays import Floats
 
 __all__ = ["Subspace", "subspace"]
 
-Floats = npt.NDArray[np.float64]
 MEMORY = 2 * 2**30
 ALIKE = 10.0  # outputs whose spreads lie within this factor are of one scale
 
@@ -108,7 +108,15 @@ def subspace(outputs: Floats, weights: npt.ArrayLike | None = None, memory: int 
         left, singular, directions = np.linalg.svd((outputs - centre) * scale_used, full_matrices=False)
         kept = singular > max(rounding, singular[0] * max(m, d) * np.finfo(float).eps)
         coordinates = left[:, kept] * singular[kept]
-        return Subspace(centre, scale, coordinates, np.ascontiguousarray(directions[kept]), None, outputs, flat)
+        return Subspace(
+            centre,
+            scale,
+            coordinates,
+            directions=np.ascontiguousarray(directions[kept]),
+            dual=None,
+            outputs=outputs,
+            flat=flat,
+        )
     gram = np.zeros((m, m))
     block = max(1, memory // 4 // (8 * m))
     for start in range(0, d, block):
@@ -120,7 +128,7 @@ def subspace(outputs: Floats, weights: npt.ArrayLike | None = None, memory: int 
     kept = square > max(rounding**2, square[-1] * m * np.finfo(float).eps * 8)
     singular = np.sqrt(square[kept][::-1])
     left = left[:, kept][:, ::-1]
-    return Subspace(centre, scale, left * singular, None, left / singular, outputs, flat)
+    return Subspace(centre, scale, left * singular, directions=None, dual=left / singular, outputs=outputs, flat=flat)
 
 
 def _scale(weights: npt.ArrayLike | None, outputs: Floats, flat: npt.NDArray[np.bool_]) -> Floats:

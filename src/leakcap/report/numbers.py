@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import math
+import re
 
-from leakcap.wording import percent
+from leakcap.certificates.text import percent
+from leakcap.report.html import Markup, markup
 
-__all__ = ["MINUS", "bound", "data", "decimals_for", "neat", "of_hundred", "outward", "shown"]
+__all__ = ["MINUS", "UNBROKEN", "bound", "data", "decimals_for", "neat", "of_hundred", "outward", "shown", "unbroken"]
 
 
 MINUS = "\u2212"
+UNBROKEN = "\u00a0"  # a space at which no line ends
 PLAIN = 5  # decimals up to which numbers are written out
 
 
 def bound(success: float) -> str:
     """A bound in per cent, rounded up, without idle zeros."""
     return percent(success).replace(".00 %", " %")
+
+
+def unbroken(words: str) -> str:
+    """No line ends before a per cent sign, and none stands right at its number."""
+    return re.sub(r"(\d) ?%", rf"\1{UNBROKEN}%", words)
 
 
 def of_hundred(success: float) -> int:
@@ -56,9 +64,9 @@ def outward(low: float, high: float, decimals: int) -> tuple[str, str]:
     return shown(math.floor(low * unit + 1e-6) / unit, decimals), shown(math.ceil(high * unit - 1e-6) / unit, decimals)
 
 
-def data(value: float, words: str) -> str:
+def data(value: float, words: str) -> Markup:
     """A number as it is shown, with the whole of it for machines."""
-    return f'<data value="{float(value)!r}">{words}</data>'
+    return markup('<data value="{!r}">{}</data>', float(value), words)
 
 
 def _no_number(value: float) -> str:

@@ -1,4 +1,4 @@
-"""The trade-off between privacy and use as a picture: inline SVG, a part of a notebook, or matplotlib axes.
+"""The trade-off between privacy and use as a picture: inline SVG, a page, or a part of a notebook.
 
 What is shown comes from the data without noise: it is the custodian's, and every picture says so.
 """
@@ -9,18 +9,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from leakcap.report.chart import HEIGHT, WIDTH, Axis, Chart, key, linear
-from leakcap.report.markup import table, text
+from leakcap.estimators.tradeoff import Curve
+from leakcap.ground.arrays import Floats
+from leakcap.report.chart import HEIGHT, WIDTH, Axis, Chart, captioned, key, linear
+from leakcap.report.html import Markup, render
 from leakcap.report.numbers import bound, data, neat
-from leakcap.report.pictures import captioned
-from leakcap.report.style import STYLE
+from leakcap.version import __version__
 
-__all__ = ["Tradeoff", "tradeoff_axes", "tradeoff_fragment", "tradeoff_svg"]
+__all__ = ["XLABEL", "Tradeoff", "tradeoff_fragment", "tradeoff_page", "tradeoff_svg"]
 
-Floats = npt.NDArray[np.float64]
-LEAST = 1e-4  # success above one half that the axis can show
+LEAST_ROOM = 1e-4  # success above one half that the axis can show
 XLABEL = "best guess whether a person took part, at most"
 
 
@@ -38,6 +37,21 @@ class Tradeoff:
     nothing: float | None
     origin: str
 
+    @classmethod
+    def of(cls, curve: Curve) -> Tradeoff:
+        points = sorted(curve.points, key=lambda point: point.success)
+        return cls(
+            score=f"{curve.scoring} of {curve.estimator}",
+            caps=tuple(point.name for point in points),
+            success=np.array([point.success for point in points]),
+            mean=np.array([point.score for point in points]),
+            spread=np.array([point.spread for point in points]),
+            without_noise=curve.without_noise,
+            unprotected=curve.unprotected,
+            nothing=curve.nothing,
+            origin=f"{curve.units:,} units, {curve.worlds:,} worlds, {curve.releases} simulated releases",
+        )
+
     @property
     def levels(self) -> list[tuple[str, str, float]]:
         """Horizontal lines: class, words, height."""
@@ -51,7 +65,7 @@ class Tradeoff:
     @property
     def room(self) -> Floats:
         """Success above a coin flip: what is drawn along a logarithmic axis."""
-        return np.maximum(self.success - 0.5, LEAST)
+        return np.maximum(self.success - 0.5, LEAST_ROOM)
 
     @property
     def reach(self) -> tuple[float, float]:
@@ -82,7 +96,7 @@ def tradeoff_chart(made: Tradeoff) -> Chart:
     return chart
 
 
-def _key(made: Tradeoff) -> str:
+def _key(made: Tradeoff) -> Markup:
     lines = [("line", kind, words) for kind, words, _ in made.levels]
     return key(
         (("dot", "bound-point", "expected of a release"), ("box", "between", "one standard deviation round it"), *lines)
@@ -95,82 +109,41 @@ def _label(made: Tradeoff) -> str:
 
 def tradeoff_svg(made: Tradeoff) -> str:
     """A picture that stands alone."""
-    chart = tradeoff_chart(made).svg(_label(made))
-    tall = HEIGHT + 18 * (len(made.levels) + 3)
-    rows = []
-    marks = [("bound", "expected of a release, with one standard deviation round it")]
-    for place, (kind, words) in enumerate([*marks, *((kind, words) for kind, words, _ in made.levels)]):
-        y = HEIGHT + 16 + 18 * place
-        rows.append(
-            f'<path class="{kind}" d="M10 {y - 4:g}H34"/><text x="42" y="{y:g}" class="tick">{text(words)}</text>'
-        )
-    y = HEIGHT + 16 + 18 * (len(made.levels) + 1)
-    rows.append(f'<text x="10" y="{y:g}" class="kept">CUSTODIAN ONLY: {text(made.origin)}</text>')
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="leakcap alone" viewBox="0 0 {WIDTH:g} {tall:g}" '
-        f'width="{1.5 * WIDTH:g}" height="{1.5 * tall:g}"><style>{STYLE}{_ALONE}</style>'
-        f'<rect class="paper" width="{WIDTH:g}" height="{tall:g}"/>'
-        f'<svg width="{WIDTH:g}" height="{HEIGHT:g}">{chart}</svg><g class="chart">{"".join(rows)}</g></svg>\n'
+    entries = [("bound", "expected of a release, with one standard deviation round it")]
+    entries += [(kind, words) for kind, words, _ in made.levels]
+    places = [HEIGHT + 16 + 18 * place for place in range(len(entries) + 1)]
+    return render(
+        "tradeoff.svg",
+        chart=tradeoff_chart(made).svg(_label(made)),
+        key=[(f"{y:g}", f"{y - 4:g}", *entry) for y, entry in zip(places, entries, strict=False)],
+        kept=(f"{places[-1]:g}", made.origin),
+        wide=WIDTH,
+        high=HEIGHT,
+        tall=HEIGHT + 18 * (len(made.levels) + 3),
     )
+
+
+def tradeoff_page(made: Tradeoff) -> str:
+    """The custodian's document: picture and figures."""
+    return render("tradeoff_page.html", version=__version__, **_facts(made))
 
 
 def tradeoff_fragment(made: Tradeoff) -> str:
-    """The custodian's part of a notebook: picture and figures."""
-    figures = [
-        (text(cap), bound(success), data(mean, neat(mean)), data(spread, neat(spread, 2)))
-        for cap, success, mean, spread in zip(
-            made.caps, made.success.tolist(), made.mean.tolist(), made.spread.tolist(), strict=True
-        )
+    """The same as a part of a notebook."""
+    return render("tradeoff_fragment.html", **_facts(made))
+
+
+def _facts(made: Tradeoff) -> dict[str, Any]:
+    points = zip(made.caps, made.success.tolist(), made.mean.tolist(), made.spread.tolist(), strict=True)
+    rows = [
+        (cap, bound(success), data(mean, neat(mean)), data(spread, neat(spread, 2)))
+        for cap, success, mean, spread in points
     ]
-    figures += [(text(words), "", data(height, neat(height)), "") for _, words, height in made.levels]
-    banner = (
-        '<div class="band kept" role="alert"><div><strong>CUSTODIAN ONLY &ndash; do not publish.</strong> '
-        "Scores come from the data without noise. Nothing was released.</div></div>"
-    )
+    levels = [(words, "", data(height, neat(height)), "") for _, words, height in made.levels]
     picture = captioned("What privacy costs", made.origin, tradeoff_chart(made).svg(_label(made)), _key(made))
-    heads = ("cap", "certified, at most", text(made.score), "spread")
-    return (
-        f'<div class="leakcap fragment"><style>{STYLE}{_ALONE}</style>\n{banner}\n'
-        f'<div class="tradeoff">{picture}</div>\n'
-        f"{table(heads, figures, 'answers')}\n</div>"
-    )
-
-
-def tradeoff_axes(made: Tradeoff, ax: Any = None) -> Any:
-    """The same on matplotlib axes."""
-    from matplotlib.ticker import FixedLocator, NullLocator
-
-    from leakcap.report.plots import BLUE, CUSTODIAN, FAINT, INK, SKY, VERMILION, _frame, _legend
-
-    if ax is None:
-        from matplotlib import pyplot
-
-        _, ax = pyplot.subplots(figsize=(7.6, 5.2), layout="constrained", facecolor="white")
-    looks = {"before": (INK, ":"), "pool-line": (INK, "-"), "leader": (VERMILION, "--")}
-    for kind, words, height in made.levels:
-        ax.axhline(height, color=looks[kind][0], ls=looks[kind][1], lw=1.3, label=words, zorder=2)
-    ax.fill_between(made.room, made.mean - made.spread, made.mean + made.spread, color=SKY, alpha=0.3, lw=0, zorder=1)
-    ax.plot(made.room, made.mean, "-o", color=BLUE, lw=2.2, ms=6, mec="white", label="expected of a release", zorder=3)
-    ax.set_xscale("log")
-    ax.set_xlim(made.room.min() / 1.25, made.room.max() * 1.25)
-    ax.set_ylim(*made.reach)
-    ax.xaxis.set_major_locator(FixedLocator([mark for mark, _ in made.ticks]))
-    ax.xaxis.set_minor_locator(NullLocator())
-    ax.set_xticklabels([words for _, words in made.ticks])
-    ax.set_xlabel(XLABEL)
-    ax.set_ylabel(made.score)
-    _frame(ax)
-    ax.set_title("What privacy costs", loc="left", size=13, weight="bold", color=INK, pad=34)
-    note = {"xycoords": "axes fraction", "textcoords": "offset points", "size": 9}
-    ax.annotate(f"Shaded: one standard deviation. {made.origin}", (0, 1), (0, 20), color=FAINT, **note)
-    ax.annotate(f"{CUSTODIAN}: scores come from the data without noise", (0, 1), (0, 7), color=VERMILION, **note)
-    _legend(ax, loc="lower right")
-    return ax
-
-
-_ALONE = (
-    ".leakcap .tradeoff{max-width:540px;margin-bottom:12px}\n"
-    ".leakcap .pool-line{stroke:var(--ink);stroke-width:1.3;fill:none}\n"
-    ".leakcap.alone .paper{fill:var(--paper)}\n"
-    ".leakcap.alone .kept{fill:var(--red-ink);font-weight:700;font-size:11px}\n"
-)
+    return {
+        "score": made.score,
+        "picture": picture,
+        "heads": ("cap", "certified, at most", made.score, "spread"),
+        "rows": [*rows, *levels],
+    }

@@ -13,9 +13,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
-from leakcap.cores import one_blas_thread
 from leakcap.errors import InputError, LeakcapError, OutputError
-from leakcap.simulate.parcels import Parcels, drop_stale
+from leakcap.ground.cores import one_blas_thread
+from leakcap.simulate.shared_memory import Parcels, drop_stale
 
 __all__ = ["Serial", "Workers", "end_workers", "threads_for", "workers_for"]
 
@@ -88,7 +88,9 @@ class Threads:
         try:
             # One limit around all threads: it holds for the whole process.
             with threads_for(self.count == 1):
-                yield from _dealt(pool, self.count, function, shared, shared, items, takes_part=False)
+                yield from _dealt(
+                    pool, self.count, function=function, sent=shared, shared=shared, items=items, takes_part=False
+                )
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -114,7 +116,9 @@ class Processes:
             sent = tuple(map(self._parcels.of, shared))
             pool = _processes(helpers, alone)
             with _as_one_of_many(alone) if self._takes_part else nullcontext():
-                yield from _dealt(pool, helpers, function, sent, shared, items, self._takes_part)
+                yield from _dealt(
+                    pool, helpers, function=function, sent=sent, shared=shared, items=items, takes_part=self._takes_part
+                )
             whole = True
             return
         except (LeakcapError, KeyboardInterrupt, GeneratorExit):

@@ -12,24 +12,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakcap import checks
+from leakcap.custody.checkpoint import Checkpoint
 from leakcap.errors import InputError, OutputError
+from leakcap.ground import checks
+from leakcap.ground.arrays import Floats
 from leakcap.kernels import kernel_of, tolerance_of
-from leakcap.simulate.checkpoint import Checkpoint
 from leakcap.simulate.executors import Serial, workers_for
+from leakcap.simulate.nodes import Node, Vector
+from leakcap.simulate.pool import Pool
 from leakcap.simulate.progress import Forecast, Progress, Watcher, ignore
-from leakcap.simulate.rows import Pool
-from leakcap.simulate.start import Started, takes_start
-from leakcap.simulate.structure import Node, Vector
-from leakcap.simulate.task import Form, Ground, Part, Task, of_form
+from leakcap.simulate.warm_start import Started, takes_start
+from leakcap.simulate.worker import Form, Part, PooledUnits, Remainders, WorldTask, of_form
 from leakcap.worlds import Units, Worlds
 
 ROUNDED = 1e-6  # share of the largest output, below which an output may be the rounding of others: a variance of 0
 CHUNK = 0.5  # seconds of work in a task: little overhead, and smooth progress
 SHORT = 2.0  # seconds of work for which no processes are started unless asked for
 __all__ = ["Outputs", "Simulation", "run_worlds", "stored_outputs"]
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +58,9 @@ def run_worlds(
 
     With a checkpoint, worlds whose answers it holds are not run.
     """
-    with Simulation(fn, pool, units, drop, backend, workers, watch, checkpoint) as simulation:
+    with Simulation(
+        fn=fn, pool=pool, units=units, drop=drop, backend=backend, workers=workers, watch=watch, checkpoint=checkpoint
+    ) as simulation:
         simulation.add(worlds, certificate_seconds)
         return simulation.outputs()
 
@@ -80,8 +81,8 @@ class Simulation:
         device: str | None = None,
     ) -> None:
         count = 1 if workers is None else checks.count(workers=workers)
-        self._task = Task(fn, frozenset(drop))
-        self._ground = Ground(pool, units)
+        self._task = WorldTask(fn, frozenset(drop))
+        self._pooled = PooledUnits(pool, units)
         # Threads of numerical libraries go on waiting for work for a while after a call, on cores that a kernel needs.
         alone = count == 1 and kernel_of(fn) is None
         self._here, self._workers = Serial(alone), workers_for(backend, count, alone)
@@ -122,7 +123,13 @@ class Simulation:
         here = not self._asked and (served is not None or worlds.m * seconds < SHORT)
         doers = self._here if here else self._workers
         count = 1 if served else doers.count
-        self.forecast = Forecast(after, count, seconds, 8 * after * node.size(), certificate_seconds)
+        self.forecast = Forecast(
+            worlds=after,
+            workers=count,
+            seconds_per_world=seconds,
+            output_bytes=8 * after * node.size(),
+            certificate_seconds=certificate_seconds,
+        )
         started = time.perf_counter()
 
         def tell() -> None:
@@ -135,13 +142,14 @@ class Simulation:
         if self._whole is None:
             # It takes longest: among the first, where others work meanwhile.
             parts.insert(len(parts) if doers.count == 1 else doers.count - 1, (None, 0, None))
-        shared = self._task, self._ground, worlds, node
-        with closing(doers.run(Task.part, shared, parts)) as answers:
-            for place, rows in answers:
+        shared = self._task, self._pooled, worlds, node
+        with Remainders(self._checkpoint) as remainders, closing(doers.run(WorldTask.part, shared, parts)) as answers:
+            for place, (rows, kept) in answers:
                 some = parts[place][0]
                 if some is None:
                     self._whole = self._kept_whole(rows)
                 else:
+                    remainders.add(before + some[kept:], rows[kept:])
                     table[some], done[some] = rows, True
                     tell()
         _try_rebuilding(node, table[0])
@@ -152,24 +160,26 @@ class Simulation:
         assert self._form is not None and self._whole is not None
         table = self._tables[0] if len(self._tables) == 1 else np.concatenate(self._tables)
         rows = table if order is None else table[order]
-        return Outputs(rows, self._form[0], self._whole[0], self.forecast, self._start)
+        return Outputs(
+            table=rows, node=self._form[0], whole_pool=self._whole[0], forecast=self.forecast, start=self._start
+        )
 
     def _begun(self, worlds: Worlds) -> Form:
         """The start, where the function takes one, and then the form of the answers, from a pair of worlds."""
         stored, doers = self._checkpoint, self._workers if self._asked else self._here
         self._whole = stored.kept("whole pool") if stored else None
-        fn, arguments = self._task.fn, len(self._ground.pool.data)
+        fn, arguments = self._task.fn, len(self._pooled.pool.data)
         if kernel_of(fn) is None and takes_start(fn, arguments):
             found = stored.kept("warm start") if stored else None
             if found is None:
-                ((_, found),) = doers.run(Task.start, (self._task, self._ground), [None])
+                ((_, found),) = doers.run(WorldTask.start, (self._task, self._pooled), [None])
                 if stored:
                     stored.keep("warm start", found)  # before any world's answer, all of which depend on it
             self._start, whole = found
-            self._task = Task(Started(fn, self._start), self._task.drop)
+            self._task = WorldTask(Started(fn, self._start), self._task.drop)
         form: Form | None = stored.kept("form") if stored else None
         if form is None:
-            ((_, form),) = doers.run(Task.first, (self._task, self._ground, worlds), [_pair(worlds.m)])
+            ((_, form),) = doers.run(WorldTask.first, (self._task, self._pooled, worlds), [_pair(worlds.m)])
             if stored:
                 stored.keep("form", form)
         if self._start is not None and self._whole is None:
@@ -190,7 +200,7 @@ class Simulation:
         if kernel is None:
             return None
         started = time.perf_counter()
-        rows = kernel(self._ground.pool.data, self._ground.units, worlds)
+        rows = kernel(self._pooled.pool.data, self._pooled.units, worlds)
         if rows is None:
             return None
         agrees = rows.shape == (worlds.m, node.size())
@@ -212,7 +222,13 @@ def stored_outputs(m: int, first: int, checkpoint: Checkpoint, order: npt.NDArra
         if done.all():
             start = checkpoint.kept("warm start")
             rows = table if order is None else table[order]
-            return Outputs(rows, node, whole[0], Forecast(m, 1, seconds, rows.nbytes), start[0] if start else None)
+            return Outputs(
+                table=rows,
+                node=node,
+                whole_pool=whole[0],
+                forecast=Forecast(m, 1, seconds, rows.nbytes),
+                start=start[0] if start else None,
+            )
     raise InputError("this run has not finished: resume it with the call or the command that began it")
 
 

@@ -14,10 +14,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from leakcap import checks
 from leakcap.errors import InputError
-from leakcap.proofs import proves
-from leakcap.worlds.worldset import Bits, Worlds
+from leakcap.ground import checks
+from leakcap.ground.arrays import Bits
+from leakcap.ground.proofs import proves
+from leakcap.worlds.worldset import Worlds
 
 __all__ = ["RandomBits", "as_share", "draw_worlds", "given_worlds", "independent_worlds"]
 
@@ -77,7 +78,7 @@ def independent_worlds(
 ) -> Worlds:
     """`m` independent worlds of the same law: one of each pair or partition."""
     parts = as_share(rate).denominator
-    drawn = draw_worlds(n, m * parts, rng, rate, strata)
+    drawn = draw_worlds(n, m * parts, rng=rng, rate=rate, strata=strata)
     chosen = drawn.packed[:m] if drawn.paired else drawn.packed[::parts]
     return Worlds(np.ascontiguousarray(chosen), n, drawn.share, paired=False, design=f"independent {drawn.design}")
 
@@ -124,7 +125,7 @@ def _halves(n: int, m: int, rng: RandomBits, larger: npt.NDArray[np.int64] | Non
     targets = n // 2 + (larger if n % 2 else np.zeros(m, dtype=np.int64))
     for row, size, target in zip(packed, sizes, targets, strict=True):
         if size != target:
-            moved = _some_units(row, n, bool(size > target), abs(int(size - target)), rng)
+            moved = _some_units(row, n, inside=bool(size > target), k=abs(int(size - target)), rng=rng)
             np.bitwise_xor.at(row, moved >> 3, (0x80 >> (moved & 7)).astype(np.uint8))
     return packed
 

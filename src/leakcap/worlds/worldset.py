@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap.errors import InputError
+from leakcap.ground.arrays import Bits
 from leakcap.worlds.units import Units
 
 __all__ = ["Worlds"]
-
-Bits = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,7 +31,13 @@ class Worlds:
     @staticmethod
     def everybody(n: int) -> Worlds:
         """One world, of all units: in it a kernel gives what a plain fit gives."""
-        return Worlds(np.packbits(np.ones((1, n), dtype=np.bool_), axis=1), n, Fraction(1), False, "everybody")
+        return Worlds(
+            packed=np.packbits(np.ones((1, n), dtype=np.bool_), axis=1),
+            n=n,
+            share=Fraction(1),
+            paired=False,
+            design="everybody",
+        )
 
     @property
     def m(self) -> int:
@@ -80,7 +85,7 @@ class Worlds:
         packed = np.empty((self.m, -(-units.rows // 8)), dtype=np.uint8)
         for w in range(self.m):
             packed[w] = np.packbits(self.mask(w)[units.of_row])
-        return Worlds(packed, units.rows, self.share, self.paired, self.design)
+        return Worlds(packed=packed, n=units.rows, share=self.share, paired=self.paired, design=self.design)
 
     def __repr__(self) -> str:
         return f"Worlds(m={self.m}, n={self.n}, rate={self.share}, design={self.design!r})"

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from leakcap.audit.attacks.posterior import Belief, blocks
-from leakcap.audit.findings import Finding, judged
 from leakcap.audit.trials import Known, Trials
+from leakcap.audit.verdicts import Finding, judged
+from leakcap.ground.arrays import Ints
 
 __all__ = ["collude"]
-
-Numbers = npt.NDArray[np.intp]
 
 
 def collude(
@@ -22,7 +20,7 @@ def collude(
     masks, rng, wins = np.ascontiguousarray(known.worlds.masks().T), np.random.default_rng(seed), 0
     for rows in blocks(len(judge)):
         part = judge.part(rows)
-        given = _others(known.units, unit, len(part), told, rng)
+        given = _others(known.units, unit, rows=len(part), told=told, rng=rng)
         likely, truth = belief.block(judge, rows).astype(np.float64), part.inside()
         for k in range(told):  # worlds that contradict what is told fall out
             likely *= masks[given[:, k]] == np.take_along_axis(truth, given[:, k : k + 1], axis=1)
@@ -30,10 +28,12 @@ def collude(
         share = np.divide(likely @ masks[unit], mass, out=np.full(len(part), 0.5), where=mass > 0)
         wins += int(((share > 0.5) == truth[:, unit]).sum())
     question = f"whether a person took part, knowing of {told} others"
-    return judged(attack, question, wins, len(judge), 0.5, known.certificate.given(told), alpha)
+    return judged(
+        attack, question, wins=wins, trials=len(judge), prior=0.5, certified=known.certificate.given(told), alpha=alpha
+    )
 
 
-def _others(units: int, unit: int, rows: int, told: int, rng: np.random.Generator) -> Numbers:
+def _others(units: int, unit: int, rows: int, told: int, rng: np.random.Generator) -> Ints:
     """`(rows, told)`: different units in each row, none of them the one that is attacked."""
     found = rng.integers(0, units - 1, size=(rows, told))
     while (again := np.flatnonzero((np.diff(np.sort(found, axis=1), axis=1) == 0).any(axis=1))).size:

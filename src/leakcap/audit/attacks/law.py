@@ -7,15 +7,12 @@ without a trace of that world. A release made from anything else, the whole pool
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
-from leakcap.audit.findings import HOLDS, REFUTED, Finding
 from leakcap.audit.trials import Known, Trials
+from leakcap.audit.verdicts import CHECK, Finding, verdict_of_test
 
 __all__ = ["law"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def law(known: Known, judge: Trials, alpha: float) -> list[Finding]:
@@ -37,12 +34,25 @@ def law(known: Known, judge: Trials, alpha: float) -> list[Finding]:
     weight = float((answers[judge.secret] ** 2).sum())
     z = float((noise * answers[judge.secret]).sum()) / np.sqrt(weight) if weight > 0 else 0.0
     p_trace = float(special.erfc(abs(z) / np.sqrt(2)))
+
+    def checked(question: str, measured: float, p: float, reading: str) -> Finding:
+        return Finding(
+            attack="law of the noise",
+            question=question,
+            measured=float(measured),
+            interval=(np.nan, np.nan),
+            prior=np.nan,
+            certified=None,
+            p_value=p,
+            verdict=verdict_of_test(p, alpha),
+            trials=len(judge),
+            kind=CHECK,
+            reading=reading,
+        )
+
+    size, trace = np.sqrt(energy / count), z / np.sqrt(len(judge))
+    times, deviations = "the noise is {} times as large as certified", "{} standard deviations, where 0 is expected"
     return [
-        _checked("size of the noise, in units of the claimed one", np.sqrt(energy / count), p_size, alpha, len(judge)),
-        _checked("trace of the world in the noise (should be 0)", z / np.sqrt(len(judge)), p_trace, alpha, len(judge)),
+        checked("size of the noise, in units of the claimed one", size, p_size, times),
+        checked("trace of the world in the noise (should be 0)", trace, p_trace, deviations),
     ]
-
-
-def _checked(question: str, measured: float, p: float, alpha: float, trials: int) -> Finding:
-    verdict = REFUTED if p < alpha else HOLDS
-    return Finding("law of the noise", question, float(measured), (np.nan, np.nan), np.nan, None, p, verdict, trials)

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from leakcap.audit.attacks.membership import Scorer, Units
 from leakcap.audit.trials import Trials
+from leakcap.ground.arrays import Floats
 
 __all__ = ["directions"]
 
-Floats = npt.NDArray[np.float64]
 SLIGHT = 1e-6  # of the spread of a direction: keeps numbers that hang together from deciding by their rounding
 
 

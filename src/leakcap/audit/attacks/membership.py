@@ -14,15 +14,14 @@ import numpy.typing as npt
 
 from leakcap.audit import statistics
 from leakcap.audit.attacks.posterior import blocks
-from leakcap.audit.findings import SHOWN, Finding, judged, verdict_of
 from leakcap.audit.trials import Known, Trials
+from leakcap.audit.verdicts import RECOGNITION, SHOWN, Finding, judged, verdict_of
+from leakcap.ground.arrays import Floats, Ints
 
 __all__ = ["FALSE_ALARMS", "Exposed", "Scorer", "Units", "membership"]
 
-Floats = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.intp]
 Truths = npt.NDArray[np.bool_]
-Units = slice | Numbers
+Units = slice | Ints
 
 
 class Scorer(Protocol):
@@ -62,11 +61,15 @@ def membership(
     strict = [(rate, _most_recognised(scores, inside, finalists, rate)) for rate in FALSE_ALARMS]
     wanted = np.array([most.unit, *(one.unit for _, one in strict)])
     later, truth = _columns(judge, score, wanted), judge.inside(wanted)
-    findings = [_success(attack, known, later[:, 0] > most.threshold, truth[:, 0], alpha)]
+    findings = [_success(attack, known, claims=later[:, 0] > most.threshold, inside=truth[:, 0], alpha=alpha)]
     for place, (rate, one) in enumerate(strict, start=1):
         if truth[:, place].all() or not truth[:, place].any():
             continue  # the same secret again and again: there are no others to accuse
-        findings.append(_recognised(attack, known, rate, later[:, place] > one.threshold, truth[:, place], alpha))
+        findings.append(
+            _recognised(
+                attack, known, rate=rate, claims=later[:, place] > one.threshold, inside=truth[:, place], alpha=alpha
+            )
+        )
     return findings
 
 
@@ -75,34 +78,65 @@ def _success(attack: str, known: Known, claims: Truths, inside: Truths, alpha: f
     certified = known.certificate.membership_success
     right = claims == inside
     if known.rate == 0.5:
-        return judged(attack, question, int(right.sum()), len(right), 0.5, certified, alpha)
+        return judged(
+            attack,
+            question,
+            int(right.sum()),
+            trials=len(right),
+            prior=0.5,
+            certified=certified,
+            alpha=alpha,
+            named=True,
+        )
     members = int(inside.sum())
     found = statistics.Balanced(int(right[inside].sum()), members, int(right[~inside].sum()), len(inside) - members)
     low, high = found.interval(SHOWN)
     p = found.p_value(certified)
     verdict = verdict_of(p, high, certified, alpha)
     return Finding(
-        attack, f"{question} (balanced)", found.estimate, (low, high), 0.5, certified, p, verdict, len(right)
+        attack=attack,
+        question=f"{question} (balanced)",
+        measured=found.estimate,
+        interval=(low, high),
+        prior=0.5,
+        certified=certified,
+        p_value=p,
+        verdict=verdict,
+        trials=len(right),
+        named=True,
     )
 
 
 def _recognised(attack: str, known: Known, rate: float, claims: Truths, inside: Truths, alpha: float) -> Finding:
     found = statistics.true_positive_rate(
-        int(claims[inside].sum()), int(inside.sum()), int(claims[~inside].sum()), int((~inside).sum()), SHOWN
+        found=int(claims[inside].sum()),
+        members=int(inside.sum()),
+        accused=int(claims[~inside].sum()),
+        others=int((~inside).sum()),
+        alpha=SHOWN,
     )
     bound = known.certificate.true_positive_rate
     certified, p = float(bound(found.fpr_high)), found.p_value(bound)
     verdict = verdict_of(p, found.tpr_high, certified, alpha)
-    question = f"recognising a participant at {rate:.1%} false alarms"
-    ends = found.tpr_low, found.tpr_high
-    return Finding(attack, question, found.tpr, ends, rate, certified, p, verdict, len(claims))
+    return Finding(
+        attack=attack,
+        question=f"recognising a participant at {rate:.1%} false alarms",
+        measured=found.tpr,
+        interval=(found.tpr_low, found.tpr_high),
+        prior=rate,
+        certified=certified,
+        p_value=p,
+        verdict=verdict,
+        trials=len(claims),
+        kind=RECOGNITION,
+    )
 
 
-def _columns(trials: Trials, score: Scorer, units: Numbers) -> Floats:
+def _columns(trials: Trials, score: Scorer, units: Ints) -> Floats:
     return np.concatenate([score(trials, rows, units) for rows in blocks(len(trials))])
 
 
-def _finalists(known: Known, choose: Trials, score: Scorer) -> Numbers:
+def _finalists(known: Known, choose: Trials, score: Scorer) -> Ints:
     """Half of them by what the plan knows, half by how far scores of participants lie above those of the others."""
     total, within, squares = (np.zeros(known.units) for _ in range(3))
     count = np.zeros(known.units)
@@ -133,7 +167,7 @@ def _cuts(scores: Floats, inside: Truths) -> tuple[Floats, Floats, Floats]:
     return cuts, found[last] / max(found[-1], 1), accused[last] / max(accused[-1], 1)
 
 
-def _most_exposed(scores: Floats, inside: Truths, units: Numbers) -> Exposed:
+def _most_exposed(scores: Floats, inside: Truths, units: Ints) -> Exposed:
     best = (-np.inf, Exposed(int(units[0]), 0.0))
     for column, unit in enumerate(units):
         cuts, found, accused = _cuts(scores[:, column], inside[:, column])
@@ -144,7 +178,7 @@ def _most_exposed(scores: Floats, inside: Truths, units: Numbers) -> Exposed:
     return best[1]
 
 
-def _most_recognised(scores: Floats, inside: Truths, units: Numbers, rate: float) -> Exposed:
+def _most_recognised(scores: Floats, inside: Truths, units: Ints, rate: float) -> Exposed:
     """Most participants at no more than this share of false alarms."""
     best = (-np.inf, Exposed(int(units[0]), np.inf))
     for column, unit in enumerate(units):

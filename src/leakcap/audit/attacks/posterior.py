@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap.audit.trials import Known, Trials
+from leakcap.ground.arrays import Floats
 
 __all__ = ["Belief", "as_claimed", "as_seen", "blocks"]
 
-Floats = npt.NDArray[np.float64]
 BLOCK = 512  # releases at a time
 KEPT = 2**26  # posterior probabilities that are kept
 EXACT = 1e-9  # share of an answer's spread below which a number has no noise worth the name
@@ -69,7 +69,8 @@ def _whitened(answers: Floats, off: Floats, rounded: Floats) -> Floats:
     _, size, turn = np.linalg.svd(noise / own, full_matrices=False)
     combined = (directions / own) @ turn.T / scale[:, None]
     # What numbers are rounded by is no knowledge of the world: nothing is told apart by less.
-    least = np.sqrt((combined**2 * rounded[:, None] ** 2).sum(axis=0))
+    with np.errstate(over="ignore"):  # a direction without a trace of noise: infinite, and left out by the division
+        least = np.sqrt((combined**2 * rounded[:, None] ** 2).sum(axis=0))
     return np.asarray(combined / np.maximum(size / np.sqrt(len(noise)), least))
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakcap.audit.findings import HOLDS, REFUTED, Finding
 from leakcap.audit.trials import Trials, numbers_in
+from leakcap.audit.verdicts import CHECK, HOLDS, REFUTED, Finding
 from leakcap.noise import Seeded
-from leakcap.releases import Plan
+from leakcap.planning.plans import Plan
 from leakcap.simulate import rebuild
 
 __all__ = ["predictable"]
@@ -20,14 +20,25 @@ def predictable(plan: Plan, trials: Trials, seeds: int = SEEDS) -> Finding | Non
     """Whether releases repeat each other, or follow from one of the first seeds. None where nothing is random."""
     if plan.certificate.kind == "simulation" or plan.noise.space.rank == 0 or len(trials) < FIRST:
         return None
-    first, node = trials.seen[:FIRST], plan._simulation.node
-    foretold = bool((first == first[0]).all())
+    first, node = trials.seen[:FIRST], plan.run.simulation.node
+    predicted = bool((first == first[0]).all())
     for seed in range(seeds):
         source = Seeded(seed)
-        if all(np.array_equal(numbers_in(rebuild(node, plan._mechanism.vector(source))), row) for row in first):
-            foretold = True
+        if all(np.array_equal(numbers_in(rebuild(node, plan.releaser.vector(source))), row) for row in first):
+            predicted = True
             break
-    p = (seeds + 1) * 0.5 ** (FIRST - 1) if foretold else 1.0
-    verdict = REFUTED if foretold else HOLDS
-    question = "whether releases can be foretold"
-    return Finding("predictable", question, float(foretold), (np.nan, np.nan), 0.0, None, p, verdict, len(trials))
+    p = (seeds + 1) * 0.5 ** (FIRST - 1) if predicted else 1.0
+    verdict = REFUTED if predicted else HOLDS
+    return Finding(
+        attack="predictable",
+        question="whether releases can be predicted",
+        measured=float(predicted),
+        interval=(np.nan, np.nan),
+        prior=0.0,
+        certified=None,
+        p_value=p,
+        verdict=verdict,
+        trials=len(trials),
+        kind=CHECK,
+        reading="yes" if predicted else "no",
+    )

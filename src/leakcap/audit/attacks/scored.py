@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.audit.attacks.lira import EmpiricalLira, Lira
 from leakcap.audit.attacks.membership import Scorer, Units
-from leakcap.audit.attacks.rmia import Rmia
-from leakcap.audit.attacks.threshold import Threshold
+from leakcap.audit.shadow.lira import EmpiricalLira, Lira
+from leakcap.audit.shadow.rmia import Rmia
+from leakcap.audit.shadow.threshold import Threshold
 from leakcap.audit.trials import Trials
+from leakcap.ground.arrays import Floats
 
 __all__ = ["STATISTICS", "fitted", "scorer"]
 
-Floats = npt.NDArray[np.float64]
 Truths = npt.NDArray[np.bool_]
 Statistic = Callable[[Floats], Floats]
 STATISTICS = ("threshold", "calibrated", "lira", "lira offline", "lira empirical", "rmia")

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
 from leakcap.audit.attacks.posterior import Belief, blocks
-from leakcap.audit.findings import Finding, judged
 from leakcap.audit.trials import Known, Trials
+from leakcap.audit.verdicts import Finding, judged
+from leakcap.ground.arrays import Floats
 
 __all__ = ["task"]
-
-Floats = npt.NDArray[np.float64]
 
 
 def task(
@@ -24,4 +20,12 @@ def task(
         guess = (belief.block(judge, rows) @ wins).argmax(axis=1)
         right += int(wins[judge.secret[rows], guess].sum())
     prior = float(wins.mean(axis=0).max())
-    return judged(attack, question, right, len(judge), prior, float(known.certificate.posterior(prior)), alpha)
+    return judged(
+        attack,
+        question,
+        wins=right,
+        trials=len(judge),
+        prior=prior,
+        certified=float(known.certificate.posterior(prior)),
+        alpha=alpha,
+    )

@@ -7,12 +7,12 @@ import numpy.typing as npt
 
 from leakcap.audit.attacks.membership import Scorer
 from leakcap.audit.attacks.posterior import Belief, blocks
-from leakcap.audit.findings import Finding, judged
 from leakcap.audit.trials import Known, Trials
+from leakcap.audit.verdicts import Finding, judged
 
 __all__ = ["everybody", "identify", "prior_of_most"]
 
-MOST = 0.9  # share of all memberships that one guess has to get right
+MIN_SHARE_RIGHT = 0.9  # share of all memberships that one guess has to get right
 
 
 def identify(attack: str, known: Known, judge: Trials, belief: Belief, alpha: float) -> Finding:
@@ -23,11 +23,19 @@ def identify(attack: str, known: Known, judge: Trials, belief: Belief, alpha: fl
     )
     prior = 1 / known.worlds.m
     certified = float(known.certificate.posterior(prior))
-    return judged(attack, "which of the worlds was the secret one", wins, len(judge), prior, certified, alpha)
+    return judged(
+        attack,
+        "which of the worlds was the secret one",
+        wins=wins,
+        trials=len(judge),
+        prior=prior,
+        certified=certified,
+        alpha=alpha,
+    )
 
 
 def everybody(
-    attack: str, known: Known, judge: Trials, score: Scorer, prior: float, alpha: float, share: float = MOST
+    attack: str, known: Known, judge: Trials, score: Scorer, prior: float, alpha: float, share: float = MIN_SHARE_RIGHT
 ) -> list[Finding]:
     """Name one person who took part, chosen after the release; get at least this share of all memberships right.
 
@@ -41,12 +49,20 @@ def everybody(
     bound = float(known.certificate.posterior(prior)) if prior < 1 else 1.0
     naming, question = known.certificate.name_a_member_success, f"at least {share:.0%} of all memberships at once"
     return [
-        judged(attack, "naming somebody who took part", named, len(judge), known.rate, naming, alpha),
-        judged(attack, question, most, len(judge), prior, bound, alpha),
+        judged(
+            attack,
+            "naming somebody who took part",
+            wins=named,
+            trials=len(judge),
+            prior=known.rate,
+            certified=naming,
+            alpha=alpha,
+        ),
+        judged(attack, question, wins=most, trials=len(judge), prior=prior, certified=bound, alpha=alpha),
     ]
 
 
-def prior_of_most(masks: npt.NDArray[np.bool_], share: float = MOST) -> float:
+def prior_of_most(masks: npt.NDArray[np.bool_], share: float = MIN_SHARE_RIGHT) -> float:
     """An upper bound on how often a guess made without the release gets so many memberships right.
 
     Worlds that agree with one guess in all but r units differ among themselves in at most 2r: the largest number of

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from leakcap.ground.arrays import Floats
 from leakcap.kernels.gpu._triton import jit, tl
-from leakcap.kernels.gpu.device import Floats, Tensor, load, send
-from leakcap.kernels.gpu.mlp import repeat
+from leakcap.kernels.gpu.descent import Descent, repeat
+from leakcap.kernels.gpu.device import Tensor, load, send
 
 __all__ = ["LIMBS", "train"]
 
@@ -137,19 +138,12 @@ def pass_through(  # type: ignore[no-untyped-def]
     tl.store(slope3 + (part * H3 + i3[:, None]) * H2 + i2[None, :], t3)
 
 
-def train(
-    rows: Tensor,
-    labels: Tensor,
-    packed: Tensor,
-    layers: list[tuple[Floats, Floats]],
-    steps: int,
-    rate: float,
-    precision: str,
-) -> list[Tensor]:
-    """As `mlp._train`, for three layers; `rows` are f64."""
+def train(rows: Tensor, labels: Tensor, packed: Tensor, descent: Descent) -> list[Tensor]:
+    """Weight `(worlds, inputs, outputs)` and bias of each of three layers in turn; `rows` are f64."""
     torch = load()
+    layers = descent.layers
     device, worlds, (n, inputs) = rows.device, len(packed), rows.shape
-    limbs = LIMBS[precision]
+    limbs = LIMBS[descent.precision]
     at_once = ROWS[limbs]
     counts = [len(bias) for _, bias in layers]
     h1, h2 = (_power(count + 1) for count in counts[:2])
@@ -176,7 +170,7 @@ def train(
     slopes = [torch.empty((chunks, worlds, *start.shape), device=device) for start in starts[1:]]
     size = sum(((packed >> bit) & 1).sum(dim=1) for bit in range(8)).clamp(min=1)  # type: ignore[union-attr]
     share = [  # only real neurons learn
-        (rate / size)[:, None, None] * (torch.arange(start.shape[0], device=device) < count)[:, None]
+        (descent.rate / size)[:, None, None] * (torch.arange(start.shape[0], device=device) < count)[:, None]
         for start, count in zip(starts, counts, strict=True)
     ]
 
@@ -209,7 +203,7 @@ def train(
         for value, factor, change in zip(weights, share, found, strict=True):
             value.addcmul_(factor, change, value=-1)
 
-    repeat(step, steps, device)
+    repeat(step, descent.steps, device)
     result = []
     for (weight, bias), value in zip(layers, weights, strict=True):
         into, out = weight.shape

@@ -10,9 +10,8 @@ import numpy.typing as npt
 from leakcap.errors import InputError, MissingExtra
 from leakcap.worlds import Worlds
 
-__all__ = ["Floats", "Tensor", "dense", "drawn", "fused", "load", "on", "send", "sizes", "tile_bytes"]
+__all__ = ["Tensor", "dense", "drawn", "fused", "load", "on", "send", "sizes", "tile_bytes"]
 
-Floats = npt.NDArray[np.float64]
 Tensor: TypeAlias = Any  # torch.Tensor, which need not be installed
 
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.checks import count, positive
 from leakcap.errors import NumericalError
-from leakcap.kernels.gpu.device import Floats, Tensor, dense, load, on, send
+from leakcap.ground.arrays import Floats
+from leakcap.ground.checks import count, positive
+from leakcap.kernels.gpu.device import Tensor, dense, load, on, send
 from leakcap.worlds import Worlds
 
 __all__ = ["ensemble"]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakcap.checks import count, nonnegative
 from leakcap.errors import InputError
-from leakcap.kernels.gpu.device import Floats, Tensor, dense, load, on, send, sizes, tile_bytes
+from leakcap.ground.arrays import Floats
+from leakcap.ground.checks import count, nonnegative
+from leakcap.kernels.gpu.device import Tensor, dense, load, on, send, sizes, tile_bytes
 from leakcap.kernels.gpu.moments import sums_of
 from leakcap.worlds import Worlds
 

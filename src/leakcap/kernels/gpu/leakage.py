@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap.errors import InputError, NumericalError
-from leakcap.kernels.gpu.device import Floats, Tensor, dense, drawn, fused, load, on, send, tile_bytes
+from leakcap.ground.arrays import Floats
+from leakcap.kernels.gpu.device import Tensor, dense, drawn, fused, load, on, send, tile_bytes
 from leakcap.worlds import Worlds
 
 __all__ = ["UnitSums", "unit_sums"]
@@ -85,7 +86,13 @@ def unit_sums(
     result = sums.cpu().numpy()
     sticks = len(thresholds)
     return UnitSums(
-        result[0], result[1], result[2 : 2 + sticks], result[2 + sticks :], naming.cpu().numpy(), draws, rounding
+        total=result[0],
+        squares=result[1],
+        stick_total=result[2 : 2 + sticks],
+        stick_squares=result[2 + sticks :],
+        naming=naming.cpu().numpy(),
+        draws=draws,
+        rounding=rounding,
     )
 
 
@@ -126,14 +133,14 @@ def _up(size: int, to: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class DeviceEvidence:
     """Posteriors of some releases, f64: `table @ signs = q_u - rate` for pairs of worlds, else q_u."""
 
     table: Tensor
     rounding: float
 
 
-def _evidence(seen: Tensor, points: Tensor, paired: bool) -> Evidence:
+def _evidence(seen: Tensor, points: Tensor, paired: bool) -> DeviceEvidence:
     torch = load()
     half = 0.5 * (points**2).sum(dim=1)
     logits = torch.addmm(-half, seen, points.T)
@@ -150,7 +157,7 @@ def _evidence(seen: Tensor, points: Tensor, paired: bool) -> Evidence:
         first, second = table.chunk(2, dim=1)
         table = (first - second).mul_(0.5)
     # As in leakage.posterior, with f64 in place of f32: in total variation, times two.
-    return Evidence(table, 2 * slip + (np.log(len(points)) + len(points) + 48) * 2.0**-52)
+    return DeviceEvidence(table, 2 * slip + (np.log(len(points)) + len(points) + 48) * 2.0**-52)
 
 
 def _reduce_plain(table: Tensor, signs: Tensor, cuts: Tensor, shift: float, units: int) -> tuple[Tensor, Tensor, float]:

@@ -15,15 +15,17 @@ from contextlib import contextmanager
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.checks import choice, count, positive
 from leakcap.errors import InputError, NumericalError
-from leakcap.kernels.gpu.device import Floats, Tensor, dense, fused, load, on, send
+from leakcap.ground.arrays import Floats
+from leakcap.ground.checks import choice, count, positive
+from leakcap.kernels.gpu.descent import Descent, repeat
+from leakcap.kernels.gpu.device import Tensor, dense, fused, load, on, send
 from leakcap.worlds import Worlds
 
 __all__ = ["mlp", "unflatten"]
 
 Layers = Sequence[tuple[npt.ArrayLike, npt.ArrayLike]]
-WIDEST = 63  # neurons of a layer that the fused kernel takes
+MAX_NEURONS = 63  # neurons of a layer that the fused kernel takes
 PRECISIONS = ("f64", "f32", "tf32", "bf16")
 
 
@@ -53,7 +55,7 @@ def mlp(
     layers = _checked(features, labels, start)
     torch = load()
     where = on(device)
-    quick = fused(where) and len(layers) == 3 and precision != "f64" and max(len(b) for _, b in layers) <= WIDEST
+    quick = fused(where) and len(layers) == 3 and precision != "f64" and max(len(b) for _, b in layers) <= MAX_NEURONS
     if precision in {"tf32", "bf16"} and where.type != "cuda" and not quick:
         raise InputError(f'precision "{precision}" needs a GPU: choose "f32"')
     if precision == "bf16" and not quick:
@@ -61,13 +63,13 @@ def mlp(
     rows = send(features, where, torch.float64 if quick or precision == "f64" else torch.float32)
     classes = send(labels, where, torch.int64)
     packed = send(worlds.packed, where, torch.uint8)
-    found = []
+    found, descent = [], Descent(layers, steps, rate, precision)
     train: Callable[..., list[Tensor]] = _train
     if quick:
         from leakcap.kernels.gpu._fused_mlp import train
     for some in _tiles(worlds.m, worlds.n, [weight.shape[1] for weight, _ in layers], where):
         with _tensor_cores(precision == "tf32"):
-            parameters = train(rows, classes, packed[some], layers, steps, rate, precision)
+            parameters = train(rows, classes, packed[some], descent)
         found.append(torch.cat([part.flatten(1) for part in parameters], dim=1).double().cpu().numpy())
     result = np.concatenate(found)
     if not np.isfinite(result).all():
@@ -125,22 +127,14 @@ def _tensor_cores(use: bool) -> Iterator[None]:
         flags.allow_tf32 = before
 
 
-def _train(
-    rows: Tensor,
-    labels: Tensor,
-    packed: Tensor,
-    layers: list[tuple[Floats, Floats]],
-    steps: int,
-    rate: float,
-    _: str,
-) -> list[Tensor]:
+def _train(rows: Tensor, labels: Tensor, packed: Tensor, descent: Descent) -> list[Tensor]:
     """Any number of layers, in plain torch; weight `(worlds, inputs, outputs)` and bias of each layer in turn."""
     torch = load()
-    worlds = len(packed)
+    worlds, layers = len(packed), descent.layers
     weights = [send(w.T.copy(), rows.device, rows.dtype).expand(worlds, *w.T.shape).clone() for w, _ in layers]
     biases = [send(b, rows.device, rows.dtype)[:, None].expand(worlds, len(b), 1).clone() for _, b in layers]
     masks = dense(packed, 0, len(rows), rows.dtype)
-    share = (rate / masks.sum(dim=1).clamp(min=1))[:, None, None]
+    share = (descent.rate / masks.sum(dim=1).clamp(min=1))[:, None, None]
     truth = torch.nn.functional.one_hot(labels, len(layers[-1][1])).T.to(rows.dtype)
 
     def step() -> None:
@@ -159,25 +153,5 @@ def _train(
             weights[i].addcmul_(share, weight_slope, value=-1)
             biases[i].addcmul_(share, biases_slope, value=-1)
 
-    repeat(step, steps, rows.device)
+    repeat(step, descent.steps, rows.device)
     return [part for w, b in zip(weights, biases, strict=True) for part in (w.transpose(1, 2), b)]
-
-
-def repeat(step: Callable[[], None], times: int, device: object) -> None:
-    """Do a step many times. On a GPU it is recorded once and played back, which spares small steps their launches."""
-    torch = load()
-    if device.type != "cuda" or times < 3:  # type: ignore[attr-defined]
-        for _ in range(times):
-            step()
-        return
-    aside = torch.cuda.Stream(device)
-    aside.wait_stream(torch.cuda.current_stream(device))
-    with torch.cuda.stream(aside):
-        step()  # compiles, and asks libraries for their workspaces
-    torch.cuda.current_stream(device).wait_stream(aside)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()  # recorded, not done
-    for _ in range(times - 1):
-        graph.replay()
-    torch.cuda.synchronize(device)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from leakcap.kernels.gpu.device import Floats, Tensor, dense, drawn, load, on, send, sizes, tile_bytes
+from leakcap.ground.arrays import Floats
+from leakcap.kernels.gpu.device import Tensor, dense, drawn, load, on, send, sizes, tile_bytes
 from leakcap.worlds import Worlds
 
-__all__ = ["Moments", "covariances", "masked_sums", "means", "moments_of", "sums_of"]
+__all__ = ["DeviceMoments", "covariances", "masked_sums", "means", "moments_of", "sums_of"]
 
 COLUMNS = 2048  # features that are made and multiplied together
 
@@ -32,7 +33,7 @@ def covariances(table: Floats, worlds: Worlds, *, device: str = "cuda") -> Float
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class DeviceMoments:
     """On the device: `rows` `(m,)`, `mean` `(m, d)` and `scatter` `(m, d, d)`, sums of products about that mean."""
 
     rows: Tensor
@@ -40,7 +41,7 @@ class Moments:
     scatter: Tensor
 
 
-def moments_of(table: Tensor, worlds: Worlds, second: bool = True) -> Moments:
+def moments_of(table: Tensor, worlds: Worlds, second: bool = True) -> DeviceMoments:
     """Moments of a table on its device; in a world without rows they are 0."""
     torch = load()
     n, d = table.shape
@@ -51,7 +52,7 @@ def moments_of(table: Tensor, worlds: Worlds, second: bool = True) -> Moments:
     first = sums_of(lambda some, columns: apart[some, columns], d, worlds, table.device)
     mean = torch.where(rows[:, None] > 0, centre + first / count, 0.0)
     if not second:
-        return Moments(rows, mean, None)
+        return DeviceMoments(rows, mean, None)
     left, right = torch.triu_indices(d, d, device=table.device)
 
     def products(some: slice, columns: slice) -> Tensor:
@@ -65,7 +66,7 @@ def moments_of(table: Tensor, worlds: Worlds, second: bool = True) -> Moments:
     scatter[:, right, left] = upper
     diagonal = torch.diagonal(scatter, dim1=1, dim2=2)
     diagonal.clamp_(min=0.0)
-    return Moments(rows, mean, scatter)
+    return DeviceMoments(rows, mean, scatter)
 
 
 def sums_of(make: Callable[[slice, slice], Tensor], width: int, worlds: Worlds, device: object) -> Tensor:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from leakcap.errors import InputError
-from leakcap.kernels.gpu.device import Floats, load, on, send
+from leakcap.ground.arrays import Floats
+from leakcap.kernels.gpu.device import load, on, send
 from leakcap.kernels.gpu.moments import moments_of
 from leakcap.worlds import Worlds
 
@@ -17,7 +18,7 @@ def pca(
 ) -> Floats:
     """`(m, 1 + components, d)`: a world's column means, then its principal directions, aligned to the reference.
 
-    As `leakcap.kernels.pca`: orthogonal Procrustes turns the directions within the space they span. The reference,
+    As `leakcap.kernels.moments.pca`: orthogonal Procrustes turns directions within the space they span. The reference,
     `(components, d)`, is the pool's own components if None. Where directions beyond the last component have as much
     variance as the last, a plain fit has no one answer, and neither has this.
     """

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakcap.checks import nonnegative
 from leakcap.errors import NumericalError
-from leakcap.kernels.gpu.device import Floats, Tensor, dense, load, on, send
+from leakcap.ground.arrays import Floats
+from leakcap.ground.checks import nonnegative
+from leakcap.kernels.gpu.device import Tensor, dense, load, on, send
 from leakcap.kernels.gpu.moments import moments_of
 from leakcap.worlds import Worlds
 

@@ -1,0 +1,253 @@
+"""`audit.run`: make releases, and let every attack learn, choose and be judged on separate ones."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.audit.attacks import bayes, collude, law, learned, posterior, predictable, scored, tasks, world
+from leakcap.audit.attacks.membership import Scorer, Units, membership
+from leakcap.audit.attacks.posterior import Belief
+from leakcap.audit.report import AuditReport
+from leakcap.audit.shadow.scores import fit_of
+from leakcap.audit.trials import Known, Trials, knowledge, releases
+from leakcap.audit.verdicts import Finding
+from leakcap.caps import Task
+from leakcap.errors import InputError
+from leakcap.ground import checks
+from leakcap.planning.plans import Plan
+
+__all__ = ["ALPHA", "ATTACKS", "MIN_TRIALS", "PARTS", "Bench", "run"]
+
+Attack = Callable[["Bench", float], Iterator[Finding]]
+# A user's attack: from what is known and what was seen to a function that scores every unit for given releases.
+Own = Callable[[Known, Trials], Callable[[npt.NDArray[np.float64]], npt.ArrayLike]]
+PARTS = (0.3, 0.2, 0.5)  # of the releases: to learn from, to choose by, to be judged on
+ALPHA = 1e-6  # of a false refutation in the whole audit
+MIN_TRIALS = 200
+SCORED = ("threshold", "lira", "lira offline", "rmia")
+CLAIMED, SEEN = "by the claimed noise", "by the noise as seen"
+
+
+def run(
+    target: Any,
+    *,
+    attacks: Iterable[str | Own] | None = None,
+    trials: int = 10_000,
+    data: tuple[Any, ...] | None = None,
+    score: Callable[..., Any] = fit_of,
+    alpha: float = ALPHA,
+) -> AuditReport:
+    """Attack the releases of a plan or of a fitted private estimator, and compare with the certificate.
+
+    The audit makes `trials` releases by the code of `release()`, each with its own secret. Attacks learn the secrets of
+    the releases that they learn from. This spends the plan: audit one that was released, or that never will be.
+
+    Args:
+        target: a plan, or a fitted private estimator in the process that fitted it.
+        attacks: names from `audit.ATTACKS`, or functions `attack(known, learn)` that return a score of every unit for
+            given releases (see `leakcap.testing.check_attack`). None: all that apply.
+        trials: number of releases to make, at least 200.
+        data: the rows that an estimator was fitted to, `(X,)` or `(X, y)`, each row a unit. This adds the attacks by
+            score (LiRA, RMIA, thresholds), with the plan's own releases as their shadow models.
+        score: `score(estimator, *data)`, how well it fits each row. The default goes by the kind of the estimator.
+        alpha: probability that the audit says "refuted" of a certificate that holds, over all its attacks.
+
+    Returns:
+        A report with a finding for each attack and question. Custodian side.
+
+    Raises:
+        InputError: the target has no plan, an attack is unknown, or `data` are not the units of an estimator.
+
+    Examples:
+        >>> import leakcap as lc
+        >>> rows = np.random.default_rng(0).normal(size=(40, 2))
+        >>> plan = lc.plan(lc.stats.mean, rows, cap=lc.membership(0.7), worlds=32, seed=0, draws=512)
+        >>> run(plan, attacks=["world"], trials=400).holds
+        True
+    """
+    plan, model = _plan_of(target)
+    wanted = [_attack(one) for one in (ATTACKS if attacks is None else attacks)]
+    checks.count(at_least=MIN_TRIALS, trials=trials)
+    checks.fraction(alpha=alpha)
+    began = time.perf_counter()
+    fit = _fit(plan, model, data, score)
+    bench = Bench(plan, knowledge(plan, model=model), releases(plan, trials, model=model, score=fit))
+    # Every attack has an equal share of alpha, and divides it among its own questions.
+    found = [finding for attack in wanted for finding in attack(bench, alpha / len(wanted))]
+    seconds = time.perf_counter() - began
+    name = type(target).__name__ if model else "plan"
+    return AuditReport(
+        findings=tuple(found),
+        certificate=plan.certificate,
+        trials=trials,
+        alpha=alpha,
+        target=name,
+        seconds=seconds,
+        exposed=bench.exposed,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """A plan, what is known of it, and its releases in three parts."""
+
+    plan: Plan
+    known: Known
+    trials: Trials
+
+    @cached_property
+    def parts(self) -> list[Trials]:
+        """Releases to learn from, to choose by, and to be judged on."""
+        return self.trials.split(*PARTS)
+
+    @cached_property
+    def beliefs(self) -> dict[str, Belief]:
+        """The posterior over worlds, by the claimed noise and by the noise as seen."""
+        ways = {CLAIMED: posterior.as_claimed(self.known), SEEN: posterior.as_seen(self.known, self.parts[0])}
+        return {way: belief for way, belief in ways.items() if belief is not None}
+
+    @cached_property
+    def scores(self) -> dict[str, Scorer]:
+        return {way: bayes.participation(self.known, belief) for way, belief in self.beliefs.items()}
+
+    @property
+    def exposed(self) -> tuple[int, ...]:
+        """The units that the plan knows to be the most exposed, by number."""
+        return tuple(int(unit) for unit in self.known.exposed[:10])
+
+
+def _bayes(bench: Bench, alpha: float) -> Iterator[Finding]:
+    _, choose, judge = bench.parts
+    for way, score in bench.scores.items():
+        share = alpha / (3 * len(bench.scores))
+        yield from membership(
+            f"bayes, {way}", bench.known, choose=choose, judge=judge, score=score, alpha=share, even=bench.known.rate
+        )
+
+
+def _learned(bench: Bench, alpha: float) -> Iterator[Finding]:
+    learn, choose, judge = bench.parts
+    score = learned.directions(learn)
+    if score is not None:
+        yield from membership("learned", bench.known, choose=choose, judge=judge, score=score, alpha=alpha / 3)
+
+
+def _world(bench: Bench, alpha: float) -> Iterator[Finding]:
+    for way, belief in bench.beliefs.items():
+        share = alpha / len(bench.beliefs)
+        yield world.identify(f"world, {way}", bench.known, judge=bench.parts[2], belief=belief, alpha=share)
+
+
+def _generalized(bench: Bench, alpha: float) -> Iterator[Finding]:
+    prior = world.prior_of_most(bench.plan.worlds.masks()) if bench.scores else 1.0
+    for way, score in bench.scores.items():
+        share = alpha / (2 * len(bench.scores))
+        yield from world.everybody(
+            f"generalized, {way}", bench.known, judge=bench.parts[2], score=score, prior=prior, alpha=share
+        )
+
+
+def _collude(bench: Bench, alpha: float) -> Iterator[Finding]:
+    told = [k for k, _ in bench.known.certificate.known_memberships]
+    if CLAIMED in bench.beliefs:
+        for k in told:
+            unit, share = int(bench.known.exposed[0]), alpha / len(told)
+            yield collude.collude(
+                "collude",
+                bench.known,
+                judge=bench.parts[2],
+                belief=bench.beliefs[CLAIMED],
+                unit=unit,
+                told=k,
+                alpha=share,
+            )
+
+
+def _task(bench: Bench, alpha: float) -> Iterator[Finding]:
+    asked = [cap for cap in bench.plan.caps if isinstance(cap, Task)]
+    if CLAIMED in bench.beliefs:
+        for cap in asked:
+            wins: npt.NDArray[np.float64] = np.asarray(
+                cap.wins(bench.plan.worlds.masks()) if callable(cap.wins) else cap.wins, dtype=np.float64
+            )
+            belief, share = bench.beliefs[CLAIMED], alpha / len(asked)
+            yield tasks.task("task", bench.known, judge=bench.parts[2], belief=belief, wins=wins, alpha=share)
+
+
+def _law(bench: Bench, alpha: float) -> Iterator[Finding]:
+    yield from law.law(bench.known, bench.parts[2], alpha / 2)
+
+
+def _predictable(bench: Bench, alpha: float) -> Iterator[Finding]:
+    found = predictable.predictable(bench.plan, bench.trials) if bench.known.factor is not None else None
+    if found is not None:
+        yield found
+
+
+def _by_score(bench: Bench, alpha: float) -> Iterator[Finding]:
+    learn, choose, judge = bench.parts
+    if learn.scores is not None:
+        for name in SCORED:
+            made, share = scored.scorer(name, learn), alpha / (3 * len(SCORED))
+            yield from membership(name, bench.known, choose=choose, judge=judge, score=made, alpha=share)
+
+
+def by_own_scores(given: Own) -> Attack:
+    """An attack on participation from a function that scores every unit: the unit and the threshold are chosen here."""
+    name = getattr(given, "__name__", type(given).__name__)
+
+    def attack(bench: Bench, alpha: float) -> Iterator[Finding]:
+        learn, choose, judge = bench.parts
+        made = given(bench.known, learn)
+
+        def score(trials: Trials, rows: slice, units: Units = slice(None)) -> npt.NDArray[Any]:
+            return np.asarray(made(trials.seen[rows]))[:, units]
+
+        yield from membership(name, bench.known, choose=choose, judge=judge, score=score, alpha=alpha / 3)
+
+    return attack
+
+
+def _fit(plan: Plan, model: bool, data: tuple[Any, ...] | None, score: Callable[..., Any]) -> Any:
+    if data is None:
+        return None
+    if not model or any(len(part) != plan.worlds.n for part in data):
+        raise InputError("data= is for estimators whose units are rows: give the rows that the estimator was fitted to")
+    return lambda value: score(value, *data)
+
+
+_NAMED: dict[str, Attack] = {
+    "bayes": _bayes,
+    "learned": _learned,
+    "world": _world,
+    "generalized": _generalized,
+    "collude": _collude,
+    "task": _task,
+    "score": _by_score,
+    "law": _law,
+    "predictable": _predictable,
+}
+ATTACKS = tuple(_NAMED)
+"""Names of the attacks that `audit.run` knows."""
+
+
+def _attack(given: str | Own) -> Attack:
+    return _NAMED[str(checks.choice(ATTACKS, attacks=given))] if isinstance(given, str) else by_own_scores(given)
+
+
+def _plan_of(target: Any) -> tuple[Plan, bool]:
+    if isinstance(target, Plan):
+        return target, False
+    if hasattr(target, "plan_"):
+        return target.plan_, True
+    raise InputError(
+        "audit.run takes a plan or a fitted private estimator in the process that fitted it; for other models use "
+        "audit.model(train=, score=, data=)"
+    )

@@ -1,0 +1,1 @@
+"""Attacks of the second game: another pool, a changed person, a rebuilt row."""

@@ -1,0 +1,1 @@
+"""Attacks by scores in shadow releases: LiRA, RMIA, thresholds."""

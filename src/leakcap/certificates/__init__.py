@@ -1,0 +1,1 @@
+"""Certificates: frozen public records of what holds, and their plain words."""

@@ -1,0 +1,123 @@
+"""The certificate: what is promised, to whom, on which assumptions. A frozen record of public facts only.
+
+It is complete before the secret world is drawn, so it cannot depend on it. Whoever reads it learns pool-level
+facts (which it lists), never the noise, the masks or any one person's exposure.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import asdict, dataclass
+from functools import partial
+
+from leakcap.certificates.display import Displayed
+from leakcap.certificates.facts import CappedFigure, ReleaseFacts
+from leakcap.certificates.text import page
+from leakcap.errors import InputError
+from leakcap.ground.json_record import entries, is_number, is_whole, is_words
+
+__all__ = ["KINDS", "CappedFigure", "Certificate"]
+
+KINDS = ("exact", "confidence", "closed_form", "pool", "label_dp", "session", "empirical", "simulation")
+
+
+@dataclass(frozen=True)
+class Certificate(ReleaseFacts, Displayed):
+    """What the best possible attacker can do with a release. `str(certificate)` says it in plain words.
+
+    Attributes:
+        kind: "exact", "confidence", "closed_form", "empirical" or "simulation", among others: which promise it is.
+        mode: the mode of the plan.
+        capped: every cap with its certified figure.
+        membership_success: certified success at guessing whether the most exposed person took part.
+        mutual_information: certified information about the secret world, in nats.
+        leakage_curve: pairs of a prior success and the certified success with the release.
+        hockey_sticks: pairs of a cut and the certified excess over it; `true_positive_rate` follows from them.
+        known_memberships: pairs of a number of known memberships and the certified membership success given them.
+        name_a_member_success: certified success at naming any one participant.
+        worlds: number of possible worlds.
+        units: number of units in the pool.
+        rate: share of the pool in a world, as a fraction in text such as "1/2".
+        design: how the worlds were drawn.
+        outputs: number of released numbers.
+        noised_directions: number of output directions that got noise.
+        confidence: probability that all certified figures hold together, over the certifying draws.
+        gamma: probability of error that was allowed in all.
+        gamma_used: the part of `gamma` that the certified attempt used.
+        attempt: number of the calibration that was certified.
+        bounds: number of statements that hold together.
+        draws: pairs of a figure's name and the number of draws it was certified with.
+        integrated: whether figures come from an integral instead of draws.
+        price_of_confidence: how much more noise the margin for unseen worlds costs (confidence mode).
+        sampler_distance: bound on the distance between the noise that is drawn and the law that is certified.
+        grid_step: step of the grid on which outputs leave, relative to the noise.
+        pool_public: what was made by looking at the whole pool.
+        declared_public: what the custodian declared public.
+        assumptions: what must be true for the certificate to hold.
+        not_promised: what it does not bound.
+        theorems: names of the proof pages it rests on.
+        leakcap_version: version that made it.
+    """
+
+    def to_json(self) -> str:
+        """The whole record, in a stable order.
+
+        Returns:
+            JSON text.
+        """
+        return json.dumps(asdict(self), indent=1, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> Certificate:
+        """A certificate from its JSON; anything missing or unknown raises.
+
+        Args:
+            text: what `to_json` gave.
+
+        Returns:
+            The certificate.
+
+        Raises:
+            InputError: the text is not a certificate, or an entry is out of range.
+        """
+        given = entries(cls, text, "leakcap certificate")
+        if given["kind"] not in KINDS or given["kind"] == "label_dp":  # those are LabelCertificates
+            raise InputError("unknown kind of certificate")
+        try:
+            given["capped"] = tuple(CappedFigure(**one) for one in given["capped"])
+            for name in ("leakage_curve", "hockey_sticks", "known_memberships", "draws"):
+                given[name] = tuple((first, second) for first, second in given[name])
+            for name in ("pool_public", "declared_public", "assumptions", "not_promised", "theorems"):
+                given[name] = tuple(given[name])
+        except (TypeError, ValueError):
+            raise InputError("this JSON text is no leakcap certificate: a list in it has another form") from None
+        found = cls(**given)
+        if not _is_plausible(found):
+            raise InputError("this JSON text is no leakcap certificate: an entry is not of its kind, or out of range")
+        return found
+
+    def __str__(self) -> str:
+        return page(self)
+
+
+def _is_plausible(cert: Certificate) -> bool:
+    """Whether every entry is of its kind and in its range. It says nothing about who wrote the text."""
+    whole, words = is_whole, partial(is_words, least=2)
+    lists = cert.pool_public, cert.declared_public, cert.assumptions, cert.not_promised, cert.theorems
+    figures = cert.membership_success, cert.name_a_member_success, cert.confidence, cert.gamma, cert.gamma_used
+    return (
+        is_number(0, 1, *figures, cert.sampler_distance, cert.grid_step)
+        and is_number(0, math.inf, cert.mutual_information, cert.price_of_confidence)
+        and all(is_number(0, 1, *pair) for pair in (*cert.leakage_curve, *cert.hockey_sticks))
+        and all(whole(k) and is_number(0, 1, success) for k, success in cert.known_memberships)
+        and all(words(name) and whole(count) for name, count in cert.draws)
+        and whole(cert.worlds, cert.units, cert.outputs, cert.noised_directions, cert.attempt, cert.bounds)
+        and isinstance(cert.integrated, bool)
+        and words(cert.mode, cert.design, cert.leakcap_version, *(text for one in lists for text in one))
+        and isinstance(cert.rate, str)
+        and re.fullmatch(r"[1-9]\d*/[1-9]\d*", cert.rate) is not None
+        and all(words(one.cap, one.meaning) and is_number(0, math.inf, one.before, one.limit) for one in cert.capped)
+        and all(is_number(0, math.inf, one.certified) for one in cert.capped)
+    )

@@ -1,0 +1,241 @@
+"""A certificate in plain words: one page that a reader who is no specialist can follow."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator
+
+from leakcap.certificates.facts import ReleaseFacts
+
+__all__ = [
+    "WIDTH",
+    "collusion",
+    "heading",
+    "in_short",
+    "listed",
+    "method",
+    "page",
+    "percent",
+    "rounded_up",
+    "rows",
+    "section",
+    "title",
+    "unnoised",
+]
+
+WIDTH = 96
+
+
+def percent(success: float, digits: int = 2) -> str:
+    """A bound in per cent, rounded up."""
+    return f"{min(rounded_up(100 * success, digits), 100):.{digits}f} %"
+
+
+def rounded_up(bound: float, digits: int) -> float:
+    """A bound at a few decimals, never below itself."""
+    return math.ceil(bound * 10**digits - 1e-9) / 10**digits
+
+
+def page(cert: ReleaseFacts) -> str:
+    """The certificate as text."""
+    return "\n".join(_lines(cert))
+
+
+def _lines(cert: ReleaseFacts) -> Iterator[str]:
+    yield title(cert)
+    yield ""
+    yield from section("The game", _game(cert))
+    yield from section("The attacker", _attacker(cert))
+    yield from heading(_row("What the attacker can do", "before", "after, at most"))
+    yield from _table(cert)
+    yield ""
+    yield from section("Attackers who already know some participants", collusion(cert))
+    yield from section("What leaves without noise", unnoised(cert))
+    yield from listed("Known about the whole pool (says nothing about who took part)", cert.pool_public)
+    if cert.declared_public:
+        yield from listed("Declared by the custodian, not checked", cert.declared_public)
+    yield from listed("Not promised", cert.not_promised)
+    yield from listed("Assumed", cert.assumptions)
+    yield from section("How it was certified", method(cert))
+    proofs = f"Proofs: {', '.join(cert.theorems)} (docs/proofs). leakcap {cert.leakcap_version}."
+    yield from textwrap.wrap(proofs, WIDTH)
+
+
+def title(cert: ReleaseFacts) -> str:
+    """The first line: what kind of certificate it is, or that it is none."""
+    titles = {
+        "simulation": "SIMULATION, NOT A RELEASE: it was seeded, and whoever knows the seed can undo the noise.",
+        "empirical": "EMPIRICAL FIGURES, NOT A GUARANTEE: the stopping rule has no confidence. For comparison only.",
+    }
+    return titles.get(cert.kind, f"Certificate of a private release ({cert.kind})")
+
+
+def _game(cert: ReleaseFacts) -> str:
+    pool = f"The data are a pool of {cert.units:,} units (people or records)."
+    if cert.mode == "individual":
+        return (
+            f"{pool} A random part of them (share {cert.rate}; every part of that size may be it) was drawn in secret; "
+            "the answer was computed on the people in it and noised. The attacker is asked about one person, named "
+            "in advance. No other game is bounded."
+        )
+    if cert.mode != "exact":
+        return f"{pool} The answer was computed on a secret random part of them (share {cert.rate}), then noised."
+    return (
+        f"{pool} One of {cert.worlds:,} possible worlds ({cert.design}, each person in a share {cert.rate} of "
+        "them) was chosen in secret; the answer was computed on the people in it and noised."
+    )
+
+
+def _attacker(cert: ReleaseFacts) -> str:
+    if cert.mode == "individual":
+        return (
+            "May know everyone's data, the code, and how parts and noise are drawn. Does not know which part was used, "
+            "nor the noise, nor who else took part. Has unlimited computing power and uses the best possible method."
+        )
+    return (
+        "May know everyone's data, the code, every possible world and the answer in each. Does not know which "
+        "world was used, nor the noise. Has unlimited computing power and uses the best possible method."
+    )
+
+
+Row = tuple[str, float, float]
+
+
+def rows(cert: ReleaseFacts) -> Iterator[Row]:
+    """What an attacker may try, its chance without the release, and the bound on its chance with it."""
+    yield _one_person(cert)
+    yield from (_recognition(cert, fpr) for fpr in (0.01, 0.001))
+    if cert.mode == "individual":
+        return  # nothing else is bounded
+    yield "name one participant of their choice", cert.sampling_rate, cert.name_a_member_success
+    yield from (_any_question(cert, prior) for prior in (0.5, 0.01))
+    if cert.mode == "exact":
+        least = 1 / cert.worlds
+        yield "tell of everybody at once whether they took part", least, cert.posterior(least)
+
+
+def in_short(cert: ReleaseFacts) -> list[tuple[str, str, str]]:
+    """The rows that a terminal has room for: one person, few false alarms, any question where it is bounded."""
+    chosen = [_one_person(cert), _recognition(cert, 0.01)]
+    if cert.mode != "individual":
+        chosen.append(_any_question(cert, 0.01))
+    return [(what, f"{100 * before:g} %", percent(after)) for what, before, after in chosen]
+
+
+def _one_person(cert: ReleaseFacts) -> Row:
+    return "guess whether a given person took part", 0.5, cert.membership_success
+
+
+def _recognition(cert: ReleaseFacts, fpr: float) -> Row:
+    return f"recognise participants, accusing {100 * fpr:g} % of others", fpr, cert.true_positive_rate(fpr)
+
+
+def _any_question(cert: ReleaseFacts, prior: float) -> Row:
+    return f"any question about who took part, {100 * prior:g} % before", prior, cert.posterior(prior)
+
+
+def _table(cert: ReleaseFacts) -> Iterator[str]:
+    for what, before, after in rows(cert):
+        yield _indented(what, f"{math.floor(before * 1e4 + 1e-9) / 100:.2f} %", percent(after))
+    if cert.mode == "individual":
+        yield _indented("anything else", "", "not bounded")
+    else:
+        nats = f"{rounded_up(cert.mutual_information, 4):.4f}"
+        yield _indented("information about the secret world, in nats", "0", nats)
+    for one in cert.capped:
+        kept = "kept" if one.certified <= one.limit else "NOT KEPT"
+        line = f"Cap {kept}: {one.meaning} (certified {rounded_up(one.certified, 5):.5f}, limit {one.limit:g})"
+        yield from textwrap.wrap(line, WIDTH, initial_indent="  ", subsequent_indent="    ")
+
+
+def _row(what: str, before: str, after: str) -> str:
+    return f"{what:<52}{before:>14}{after:>20}"
+
+
+def _indented(what: str, before: str, after: str) -> str:
+    return _row("  " + what, before, after)
+
+
+def collusion(cert: ReleaseFacts) -> str:
+    """What is certified against attackers who know some participants."""
+    if cert.mode == "empirical":
+        return "Nothing is said about them."
+    if cert.mode == "individual":
+        return "Nothing is bounded against them: tell nobody, participants included, who took part."
+    if cert.noised_directions == 0:
+        return "The answer is the same in every possible world: it adds nothing to what they know."
+    if cert.mode == "confidence":
+        success = cert.given(10)
+        if success == 1:
+            return "No figure is certified against them."
+        return f"Told 10 memberships at random, they guess another with at most {percent(success)} success."
+    told = "; ".join(f"{k} known: {percent(cert.given(k))}" for k, _ in cert.known_memberships)
+    return (
+        f"{told}. The certificate ends at about {cert.colluders} known memberships (log2 of {cert.worlds:,} "
+        "worlds): tell nobody, participants included, who took part."
+    )
+
+
+def unnoised(cert: ReleaseFacts) -> str:
+    """Which part of the answer is equal in all worlds."""
+    if cert.unnoised_directions == 0:
+        return f"Nothing: all {cert.outputs:,} output directions carry noise."
+    if cert.noised_directions == 0:
+        return (
+            "Everything, and that is safe in this game: the answer is the same in every possible world, so it "
+            "tells nothing about which one was used. It is an exact statistic of the pool."
+        )
+    return (
+        f"{cert.unnoised_directions:,} of {cert.outputs:,} output directions leave without noise, as their mean over "
+        "worlds, whichever world was used: they tell nothing about who took part, but are statistics of the pool."
+    )
+
+
+def method(cert: ReleaseFacts) -> str:
+    """How the figures were found, and how sure they are."""
+    if cert.mode == "empirical":
+        return "Worlds were added until no variance moved by more than 1e-6; nothing bounds what was not seen."
+    if cert.mode == "individual":
+        return (
+            f"In closed form, for each of the {cert.units:,} units: the mean, over everybody who could have been drawn "
+            "in their place, of how well the two answers can be told apart. Nothing was sampled: it is certain."
+        )
+    share = f"All figures hold together with probability {cert.confidence:.7g} or more over the certifying draws"
+    split = (
+        f"(attempt {cert.attempt}, share {cert.gamma_used:.3g} of gamma {cert.gamma:.3g}, {cert.bounds:,} statements)"
+    )
+    if cert.mode == "confidence":
+        return (
+            f"Variances of {cert.worlds:,} independent worlds, bounded together with probability "
+            f"{cert.confidence:.7g}. Being sure about worlds that were not seen makes the noise "
+            f"{cert.price_of_confidence:.2g} times as large; more worlds make it cheaper."
+        )
+    drawn = ", ".join(f"{name}: {count:,}" for name, count in cert.draws)
+    if cert.integrated:
+        return (
+            "Summed over every possible released value, without sampling; only the figures for known "
+            f"participants were sampled. {share} {split}. Draws: {drawn}."
+        )
+    return f"Sampled releases: {drawn}. {share} {split}."
+
+
+def heading(title: str) -> Iterator[str]:
+    """A line of its own, underlined."""
+    yield title
+    yield "-" * WIDTH
+
+
+def section(title: str, text: str) -> Iterator[str]:
+    """A paragraph under a heading."""
+    yield from heading(title)
+    yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
+    yield ""
+
+
+def listed(title: str, items: tuple[str, ...]) -> Iterator[str]:
+    """A list under a heading."""
+    yield from heading(title)
+    for item in items:
+        yield from textwrap.wrap(item, WIDTH, initial_indent="  - ", subsequent_indent="    ")
+    yield ""

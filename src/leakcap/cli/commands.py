@@ -1,0 +1,91 @@
+"""Commands that need no table: demo, explain, check and audit. Each imports what it runs when it is called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from leakcap.cli.endings import CHECK_FAILED, ending
+from leakcap.cli.options import Json, Quiet
+
+__all__ = ["audit_command", "check_command", "demo_command", "explain_command"]
+
+
+def demo_command(
+    out: Annotated[Path, typer.Option(help="Folder for pictures and certificates.")] = Path("leakcap-demo"),
+    cap: Annotated[float, typer.Option(help="Most success at guessing whether a person took part.")] = 0.55,
+    worlds: Annotated[int, typer.Option(help="Possible worlds to simulate.")] = 1024,
+) -> None:
+    """Two private releases, start to end, on bundled data.
+
+    Means and a K-Means on data that scikit-learn ships, with pages, pictures and certificates.
+    """
+    with ending():
+        from leakcap.cli.demo import run
+
+        run(out, cap, worlds)
+
+
+def explain_command(
+    given: Annotated[
+        list[str],
+        typer.Argument(
+            help="One of mi=, eps=, eta=, success=; with eps also delta= and n=; prior=.",
+            metavar="KEY=NUMBER",
+            show_default=False,
+        ),
+    ],
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Bare lines without sentences.")] = False,
+    json: Json = False,
+) -> None:
+    """Turn privacy figures into each other.
+
+    For example: mi=0.05; eps=1 delta=1e-6; success=0.55 prior=0.5.
+    """
+    with ending():
+        from leakcap.cli.explain import run
+
+        run(given, json, quiet)
+
+
+def check_command(
+    certificate: Annotated[Path, typer.Argument(help="A certificate.json.", metavar="CERT", show_default=False)],
+    custodian: Annotated[Path, typer.Option(help="The custodian's folder of the same release.", show_default=False)],
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Recompute a certificate and say whether it holds.
+
+    From the plan that the custodian keeps; and the best attacker is tried on fresh draws. Exit code 1 if it does not
+    hold.
+    """
+    with ending():
+        from leakcap.cli.check import run
+
+        if not run(certificate, custodian, quiet, json):
+            raise SystemExit(CHECK_FAILED)
+
+
+def audit_command(
+    custodian: Annotated[
+        Path, typer.Argument(help="The folder of a release, or its custodian's part.", show_default=False)
+    ],
+    trials: Annotated[int, typer.Option(help="Releases to make and to attack.")] = 10_000,
+    out: Annotated[
+        Path | None, typer.Option(help="File for the report, .html or .json; the custodian's.", show_default=False)
+    ] = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Attack your own release: measured success beside the certified one.
+
+    Makes many releases from the stored plan by the code of a release, each with a secret of its own, and attacks
+    them. Exit code 1 if an attacker does what the certificate rules out.
+    """
+    with ending():
+        from leakcap.cli.audit import run
+
+        if not run(custodian, trials, out, quiet=quiet, json=json):
+            raise SystemExit(CHECK_FAILED)

@@ -1,0 +1,22 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["Data", "Issuer", "Json", "Out", "Quiet", "Title"]
+
+Data = Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="DATA", show_default=False)]
+Out = Annotated[
+    Path,
+    typer.Option(help="Folder for what is written: public/ and custodian/.", show_default=False, metavar="FOLDER"),
+]
+Title = Annotated[str, typer.Option(help="Title of the public page.", metavar="WORDS", show_default=False)]
+Issuer = Annotated[
+    str, typer.Option(help="Who publishes it, for the public page.", metavar="WORDS", show_default=False)
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, for programs.")]

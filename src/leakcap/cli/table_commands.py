@@ -1,0 +1,156 @@
+"""Commands that read a table: release and labels. Each imports what it runs when it is called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from leakcap.cli.endings import ending
+from leakcap.cli.options import Data, Issuer, Json, Out, Quiet, Title
+
+__all__ = ["labels_command", "release_command"]
+
+
+def release_command(
+    context: typer.Context,
+    data: Data,
+    fn: Annotated[
+        str,
+        typer.Option(
+            help="mean, median, quantile, covariance, histogram, or module:function (whose prints are not shown).",
+            show_default=False,
+            metavar="NAME",
+        ),
+    ],
+    cap: Annotated[
+        list[str],
+        typer.Option(
+            "--cap",
+            help="What to cap, for example membership=0.55. Repeat it for several.",
+            show_default=False,
+            metavar="CAP",
+        ),
+    ],
+    out: Out,
+    columns: Annotated[
+        list[str] | None, typer.Option(help="Columns to use: age,height.", show_default=False, metavar="NAMES")
+    ] = None,
+    unit: Annotated[
+        str | None, typer.Option(help="Column that says whose row it is, such as a patient number.", metavar="NAME")
+    ] = None,
+    strata: Annotated[
+        list[str] | None, typer.Option(help="Columns whose groups every world holds in proportion.", metavar="NAMES")
+    ] = None,
+    q: Annotated[
+        list[float] | None, typer.Option("--q", help="Which quantiles, for --fn quantile.", metavar="SHARE")
+    ] = None,
+    bins: Annotated[
+        list[str] | None, typer.Option(help="Bins of a histogram: 0,18,65,120 or 0:100:10.", metavar="ENDS")
+    ] = None,
+    levels: Annotated[
+        list[str] | None, typer.Option(help="Categories of a column: sex=female,male.", metavar="NAMES")
+    ] = None,
+    missing: Annotated[str, typer.Option(help="Rows with missing values: refuse or drop.", metavar="WHAT")] = "refuse",
+    worlds: Annotated[
+        str | None,
+        typer.Option(
+            help="Possible worlds to simulate: 1,024, or what divides evenly; auto: as many as lower the noise.",
+            metavar="NUMBER",
+        ),
+    ] = None,
+    rate: Annotated[
+        str, typer.Option(help="Share of the pool in a world: 1/2, 1/k or (k-1)/k.", metavar="SHARE")
+    ] = "1/2",
+    mode: Annotated[str, typer.Option(help="exact, confidence or empirical.", metavar="NAME")] = "exact",
+    confidence: Annotated[float, typer.Option(help="That all certified figures hold together.", metavar="SHARE")] = 1
+    - 1e-6,
+    draws: Annotated[
+        int | None, typer.Option(help="Releases to certify with; chosen if left out.", metavar="NUMBER")
+    ] = None,
+    clip: Annotated[str | None, typer.Option(help="Bounds of the outputs: LOW,HIGH.", metavar="LOW,HIGH")] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Attributes of an estimator to leave out.", metavar="NAME")
+    ] = None,
+    public: Annotated[
+        list[str] | None, typer.Option(help="A fact you declare public, for the certificate.", metavar="WORDS")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes; all cores where it pays, if left out.", metavar="NUMBER")
+    ] = None,
+    title: Title = "",
+    issuer: Issuer = "",
+    preview: Annotated[bool, typer.Option("--preview", help="Show expected errors and release nothing.")] = False,
+    forget: Annotated[bool, typer.Option("--forget", help="Remove the plan after the release.")] = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Release a statistic or a model of a file, certified.
+
+    Run the same command again to resume a run that was stopped or killed.
+
+    Caps: membership=SUCCESS, mip=ETA, name=SUCCESS, precision=CLAIMS:AT_MOST, identification=SUCCESS,
+    any=PRIOR:SUCCESS, mi=NATS, tpr=FPR:AT_MOST.
+    """
+    with ending("The same command goes on from here."):
+        from leakcap.cli.release import ReleaseOrder, run
+
+        run(ReleaseOrder.of(_ordered(context)), quiet, json)
+
+
+def labels_command(
+    context: typer.Context,
+    data: Data,
+    column: Annotated[str, typer.Option(help="The column of labels.", show_default=False, metavar="NAME")],
+    epsilon: Annotated[
+        float, typer.Option(help="What a label may give away: 1 is private, 8 hardly.", show_default=False)
+    ],
+    out: Out,
+    classes: Annotated[
+        str | None, typer.Option(help="Every class there may be: no,yes. Never read from the data.", metavar="NAMES")
+    ] = None,
+    mechanism: Annotated[
+        str,
+        typer.Option(
+            help="auto (what tells most), krr, unary, subset, laplace, gaussian or bins.",
+            metavar="NAME",
+        ),
+    ] = "auto",
+    delta: Annotated[
+        float | None, typer.Option(help="For gaussian: how often epsilon may fail; 1e-5 if left out.", metavar="SHARE")
+    ] = None,
+    prior: Annotated[
+        str | None, typer.Option(help="How likely each class is, as publicly known: 0.76,0.24.", metavar="SHARES")
+    ] = None,
+    low: Annotated[
+        float | None, typer.Option(help="For labels that are numbers: the least there may be.", metavar="NUMBER")
+    ] = None,
+    high: Annotated[
+        float | None, typer.Option(help="For labels that are numbers: the largest there may be.", metavar="NUMBER")
+    ] = None,
+    missing_as: Annotated[
+        str | None, typer.Option(help="Missing labels are a class of this name; refused if left out.", metavar="NAME")
+    ] = None,
+    title: Title = "",
+    issuer: Issuer = "",
+    again: Annotated[
+        bool, typer.Option("--again", help="Privatise once more in the same folder, and count all of it.")
+    ] = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Privatise the label column of a file, certified.
+
+    All other columns leave as they are: this is for features that are public and labels that are not.
+    """
+    with ending():
+        from leakcap.cli.labels import LabelsOrder, run
+
+        run(LabelsOrder(**_ordered(context)), quiet, json)
+
+
+def _ordered(context: typer.Context) -> dict[str, Any]:
+    """What was asked for; how much to say is not part of it. Some versions of typer leave paths as text."""
+    order = {name: value for name, value in context.params.items() if name not in ("quiet", "json")}
+    return order | {name: Path(order[name]) for name in ("data", "out")}

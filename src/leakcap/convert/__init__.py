@@ -1,0 +1,45 @@
+"""Mutual information, success rates and DP parameters, each in terms of the others.
+
+Arguments broadcast; plain numbers give a plain float. Information is in nats. What bounds an attacker from above is
+rounded up, budgets and failure rates are rounded down. Proofs: `docs/proofs/currency.md`.
+
+A prior is the success of the best guess *without* the release, for an attacker who knows pool and worlds.
+"""
+
+from leakcap.convert.differential_privacy import (
+    dp_identification_failure,
+    dp_mutual_information,
+    from_dp,
+    rdp_reconstruction,
+    zcdp_mutual_information,
+)
+from leakcap.convert.information import (
+    agreement_prior,
+    bits_right,
+    generalisation,
+    membership,
+    mutual_information,
+    name_a_member,
+    posterior,
+    posterior_f,
+    precision,
+    true_positive_rate,
+)
+
+__all__ = [
+    "agreement_prior",
+    "bits_right",
+    "dp_identification_failure",
+    "dp_mutual_information",
+    "from_dp",
+    "generalisation",
+    "membership",
+    "mutual_information",
+    "name_a_member",
+    "posterior",
+    "posterior_f",
+    "precision",
+    "rdp_reconstruction",
+    "true_positive_rate",
+    "zcdp_mutual_information",
+]

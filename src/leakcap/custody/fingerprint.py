@@ -1,0 +1,132 @@
+"""Fingerprints that tell whether a stored run and this one ask the same of the same data.
+
+A function counts as the same if its code, its defaults and what it has captured are, and those of the functions of its
+own module that it calls, and CONSTANTS that it reads. Other modules and other variables are not looked at.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from leakcap.errors import InputError
+
+__all__ = ["DataPrint", "fingerprint"]
+
+
+def fingerprint(*things: Any) -> str:
+    """Equal for equal data, settings and code, in every process; custodian side, because data can be guessed by it."""
+    digest = hashlib.sha256()
+    for part in things:
+        for piece in _pieces(part, ()):
+            digest.update(piece.encode() + b"\0")
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class DataPrint:
+    """The fingerprint of a pool, computed once when it is first asked for: data may be large. Custodian side."""
+
+    data: tuple[Any, ...]
+    units: Any = None  # a label for each row, where a unit is not a row
+
+    @cached_property
+    def of_rows(self) -> str:
+        """Equal for equal data, whatever the units; an InputError where data cannot be pickled."""
+        return fingerprint(*self.data)
+
+    @cached_property
+    def of_run(self) -> str:
+        """For the identity of a stored run: the data, and whose they are."""
+        return fingerprint(self.of_rows, self.units)
+
+    @cached_property
+    def of_release(self) -> str:
+        """For the warning of a second release in one process, also of data that cannot be pickled."""
+        try:
+            return self.of_rows
+        except InputError:
+            return f"object {id(self.data[0])}"
+
+
+def _pieces(thing: Any, inside: tuple[Any, ...]) -> Iterator[str]:
+    """`inside` are the functions that hold this one: a function may have captured itself."""
+    if any(thing is outer for outer in inside):
+        yield "itself"
+    elif isinstance(thing, functools.partial):
+        yield "partial"
+        yield from _pieces(thing.func, (*inside, thing))
+        yield _contents((thing.args, sorted(thing.keywords.items())))
+    elif isinstance(thing, types.MethodType):
+        yield from _pieces(thing.__func__, (*inside, thing))
+        yield _contents(thing.__self__)
+    elif isinstance(thing, types.FunctionType):
+        yield from _function(thing, (*inside, thing))
+    elif isinstance(thing, types.ModuleType):
+        yield thing.__name__
+    elif hasattr(thing, "__wrapped__"):
+        yield f"{type(thing).__module__}.{type(thing).__qualname__}"
+        yield from _pieces(thing.__wrapped__, (*inside, thing))
+    elif callable(thing):
+        yield f"{type(thing).__module__}.{type(thing).__qualname__}.{getattr(thing, '__qualname__', '')}"
+        if not isinstance(thing, (type, types.BuiltinFunctionType)):
+            yield _contents(thing)
+    else:
+        yield _contents(thing)
+
+
+def _function(function: types.FunctionType, inside: tuple[Any, ...]) -> Iterator[str]:
+    yield f"{function.__module__}.{function.__qualname__}"
+    yield from _code(function.__code__)
+    yield _contents((function.__defaults__, function.__kwdefaults__))
+    for cell in function.__closure__ or ():
+        yield from _pieces(_captured(cell), inside)
+    for name in _names(function.__code__):
+        used = function.__globals__.get(name)
+        if isinstance(used, types.FunctionType) and used.__globals__ is function.__globals__:
+            yield from _pieces(used, inside)
+        elif isinstance(used, (bool, int, float, str, bytes)) and name.isupper():
+            yield f"{name} = {used!r}"
+
+
+def _captured(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not assigned yet
+        return None
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    """The global names that a function and those defined in it use."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
+
+
+def _code(code: types.CodeType) -> Iterator[str]:
+    """What a function does: not where it stands in its file."""
+    yield code.co_code.hex()
+    yield " ".join(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _code(constant)
+        elif isinstance(constant, frozenset):
+            yield repr(sorted(map(repr, constant)))
+        else:
+            yield repr(constant)
+
+
+def _contents(value: Any) -> str:
+    from joblib import hash as contents
+
+    try:
+        return str(contents(value))
+    except Exception:  # joblib's own error would quote the data
+        kind = type(value).__name__
+    raise InputError(f"a checkpoint needs data and settings that can be pickled, and a {kind} cannot")

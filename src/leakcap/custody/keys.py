@@ -1,0 +1,65 @@
+"""The key that opens sealed checkpoints. It never lies beside them.
+
+It is a file in the user's own configuration folder, or the one that the variable LEAKCAP_KEY names.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from leakcap.custody.private_files import read_private, write_private
+from leakcap.errors import InputError, MissingExtra
+
+__all__ = ["can_seal", "derived_key", "key_file"]
+
+
+def can_seal() -> bool:
+    """Whether the `vault` extra is installed."""
+    try:
+        import cryptography  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def derived_key(salt: bytes) -> bytes:
+    """The key of one checkpoint, from the user's key and the salt in the checkpoint."""
+    if not can_seal():
+        raise MissingExtra("these files are sealed: pip install 'leakcap[vault]' to read them")
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+    return HKDF(SHA256(), length=32, salt=salt, info=b"leakcap custodian folder").derive(_own_key())
+
+
+def key_file() -> Path:
+    """Where the user's key lies."""
+    given = os.environ.get("LEAKCAP_KEY")
+    if given:
+        return Path(given)
+    home = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(home) if home else Path.home() / ".config") / "leakcap" / "vault.key"
+
+
+def _own_key() -> bytes:
+    """The user's key, made on first use."""
+    path = key_file()
+    try:
+        if not path.exists():
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                write_private(path, secrets.token_hex(32).encode(), exclusive=True)
+        if stat.S_IMODE(path.stat().st_mode) & 0o077:
+            raise InputError(f"others may read the key {path}: chmod 600 it, or make a new one and start again")
+        key = bytes.fromhex(read_private(path).decode())
+    except InputError:
+        raise
+    except (OSError, ValueError):
+        key = b""
+    if len(key) != 32:
+        raise InputError(f"no key could be read from or written to {path}: set LEAKCAP_KEY to a key file of your own")
+    return key

@@ -1,0 +1,62 @@
+"""Sealing of single values: AES-256-GCM where there is a key, otherwise a digest that guards against damage only."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+from dataclasses import dataclass, field
+
+__all__ = ["PLAIN", "SEALED", "Seal"]
+
+PLAIN, SEALED = b"leakcap plain 1\n", b"leakcap sealed 1"
+NONCE, TAG, DIGEST = 12, 16, 32  # bytes
+
+
+@dataclass(frozen=True)
+class Seal:
+    """Closes and opens values. Each is bound to a text, such as its name: under another one it does not open."""
+
+    key: bytes | None = field(repr=False)  # None: not sealed
+
+    def closed(self, content: bytes, bound_to: bytes) -> bytes:
+        if self.key is None:
+            return PLAIN + _digest(content, bound_to) + content
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        nonce = os.urandom(NONCE)
+        return SEALED + nonce + AESGCM(self.key).encrypt(nonce, content, bound_to)
+
+    def opened(self, stored: object, bound_to: bytes) -> bytes | None:
+        """The content, or None if this is not what was closed."""
+        if not isinstance(stored, bytes):
+            return None
+        return self._checked(stored, bound_to) if self.key is None else self._decrypted(self.key, stored, bound_to)
+
+    def mark(self, text: bytes) -> bytes:
+        """A digest of 32 bytes which nobody without the key can compute or recognise."""
+        if self.key is None:
+            return hashlib.sha256(text).digest()
+        return hmac.digest(hmac.digest(self.key, b"leakcap marks", "sha256"), text, "sha256")
+
+    @staticmethod
+    def _checked(stored: bytes, bound_to: bytes) -> bytes | None:
+        digest, content = stored[len(PLAIN) :][:DIGEST], stored[len(PLAIN) + DIGEST :]
+        return content if stored.startswith(PLAIN) and _digest(content, bound_to) == digest else None
+
+    @staticmethod
+    def _decrypted(key: bytes, stored: bytes, bound_to: bytes) -> bytes | None:
+        from cryptography.exceptions import InvalidTag
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        start = len(SEALED)
+        if not stored.startswith(SEALED) or len(stored) < start + NONCE + TAG:
+            return None
+        try:
+            return AESGCM(key).decrypt(stored[start:][:NONCE], stored[start + NONCE :], bound_to)
+        except InvalidTag:
+            return None
+
+
+def _digest(content: bytes, bound_to: bytes) -> bytes:
+    return hashlib.sha256(bound_to + b"\0" + content).digest()

@@ -1,1 +1,0 @@
-"""The kernels' inner loops, compiled by numba on first use. One thread each: callers split the work."""

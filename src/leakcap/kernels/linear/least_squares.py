@@ -1,0 +1,91 @@
+"""Ridge regression and least squares in all worlds at once.
+
+The normal equations square the condition of the data. They are therefore made in coordinates in which the pool has
+covariance one (from its singular values, which squares nothing): a world is a sample of the pool, so its equations are
+nearly those of an identity and no digits are lost.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.ground import checks
+from leakcap.ground.arrays import Floats
+from leakcap.kernels.moments.entry import moments
+from leakcap.kernels.rows import table_of
+from leakcap.worlds import Units, Worlds
+
+__all__ = ["ridge"]
+
+SINGULAR = 1e-7  # a direction that has less than this share of the pool's variance in a world, beside the others
+
+
+def ridge(
+    features: npt.ArrayLike,
+    targets: npt.ArrayLike,
+    worlds: Worlds,
+    units: Units | None = None,
+    *,
+    alpha: float = 1.0,
+) -> Floats:
+    """`(m, d + 1)`, or `(m, k, d + 1)` for k targets: coefficients, then the intercept, which is not penalised.
+
+    `alpha=0` is least squares; of several solutions it takes the one with the smallest coefficients. A world without
+    rows gets zeros.
+    """
+    checks.nonnegative(alpha=alpha)
+    table, wanted = table_of(features, worlds, units), table_of(_as_columns(targets), worlds, units)
+    centre, level = table.mean(axis=0), wanted.mean(axis=0)
+    basis = _basis(table - centre)
+    rank = basis.shape[1]
+    found = moments(np.hstack([(table - centre) @ basis, wanted - level]), worlds, units)
+    left = found.scatter[:, :rank, :rank] + alpha * (basis.T @ basis)
+    apart = _singular(left) | (found.rows[:, 0] == 0)
+    left[apart] = np.eye(rank)
+    solved = np.linalg.solve(left, found.scatter[:, :rank, rank:])
+    weights = basis @ solved  # (m, d, k)
+    predicted = (found.mean[:, None, :rank] @ solved)[:, 0] + centre @ weights  # on average, before the intercept
+    intercept = level + found.mean[:, rank:] - predicted
+    for world in np.flatnonzero(apart).tolist():
+        rows = worlds.mask(world) if units is None else units.rows_in(worlds.mask(world))
+        weights[world], intercept[world] = _alone(table[rows], wanted[rows], alpha)
+    answer = np.concatenate([weights.transpose(0, 2, 1), intercept[:, :, None]], axis=2)
+    return answer[:, 0] if np.ndim(targets) == 1 else answer
+
+
+def _as_columns(targets: npt.ArrayLike) -> npt.NDArray[np.generic]:
+    given = np.asarray(targets)
+    return given[:, None] if given.ndim == 1 else given
+
+
+def _basis(apart: Floats) -> Floats:
+    """`(d, rank)`: coordinates in which the pool has covariance one; directions without variance are left out."""
+    _, size, turn = np.linalg.svd(np.linalg.qr(apart, mode="r"), full_matrices=False)
+    kept = size > size.max(initial=0.0) * max(apart.shape) * np.finfo(float).eps
+    return np.asarray(turn[kept].T * (np.sqrt(len(apart)) / size[kept]))
+
+
+def _singular(left: Floats) -> npt.NDArray[np.bool_]:
+    """Which equations have directions that the others nearly explain: they need more digits than they have."""
+    scale = np.sqrt(np.einsum("mii->mi", left))
+    empty = (scale <= SINGULAR * scale.max(axis=1, initial=0.0)[:, None]).any(axis=1)
+    scaled = left / np.where(scale > 0, scale, 1)[:, :, None] / np.where(scale > 0, scale, 1)[:, None, :]
+    scaled[empty] = np.eye(left.shape[1])
+    try:
+        pivots = np.einsum("mii->mi", np.linalg.cholesky(scaled))
+    except np.linalg.LinAlgError:
+        pivots = np.sqrt(np.maximum(np.linalg.eigvalsh(scaled), 0.0))
+    return np.asarray(empty | (pivots**2 < SINGULAR).any(axis=1))
+
+
+def _alone(features: Floats, targets: Floats, alpha: float) -> tuple[Floats, Floats]:
+    """One world by itself, without normal equations."""
+    if not len(features):
+        return np.zeros((features.shape[1], targets.shape[1])), np.zeros(targets.shape[1])
+    centre, level = features.mean(axis=0), targets.mean(axis=0)
+    held = np.sqrt(alpha) * np.eye(features.shape[1])  # a penalty is rows of its own
+    left = np.vstack([features - centre, held])
+    right = np.vstack([targets - level, np.zeros((features.shape[1], targets.shape[1]))])
+    weights = np.linalg.lstsq(left, right)[0]
+    return weights, level - centre @ weights

@@ -1,0 +1,1 @@
+"""Mechanisms that privatise labels, and the exact laws they draw from."""

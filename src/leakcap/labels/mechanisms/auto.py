@@ -1,0 +1,69 @@
+"""Which mechanism to take: the one whose observations say most about the labels at the same epsilon."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from leakcap.labels.mechanisms.base import Mechanism, checked_prior
+from leakcap.labels.mechanisms.krr import KRR
+from leakcap.labels.mechanisms.subset import SubsetSelection, best_size
+from leakcap.labels.mechanisms.unary import UnaryBits
+from leakcap.labels.mechanisms.with_prior import RRWithPrior
+
+__all__ = ["auto", "candidates"]
+
+_SAME = 1 + 1e-9  # ratio of information within which two mechanisms count as equal
+
+
+def auto(
+    epsilon: float,
+    n_classes: int | None = None,
+    prior: npt.ArrayLike | None = None,
+    classes: Sequence[Any] | None = None,
+) -> Mechanism:
+    """The mechanism whose observations carry most nats about labels by this prior; the simplest of equals.
+
+    Args:
+        epsilon: differential privacy of each label, at least 1e-6.
+        n_classes: number of classes, at least 2; labels are then whole numbers from 0 to `n_classes` - 1.
+        prior: what is known without the labels, `(C,)` or rows of it; public. Left out, nothing is known.
+        classes: names of the classes instead, in the order of the columns. Public: never taken from the labels.
+
+    Returns:
+        `KRR`, `UnaryBits`, `SubsetSelection` or, with a prior of one row, `RRWithPrior`.
+
+    Raises:
+        InputError: epsilon is too small, the classes are missing or repeat, or the prior does not hold probabilities.
+
+    Examples:
+        >>> auto(epsilon=1.0, n_classes=10), auto(epsilon=4.0, n_classes=10)
+        (SubsetSelection(epsilon=1, n_classes=10, size=3), KRR(epsilon=4, n_classes=10, kept=0.858486))
+    """
+    offered = candidates(epsilon, n_classes, prior, classes)
+    told = [mechanism.mutual_information(prior) for mechanism in offered]
+    return next(mechanism for mechanism, nats in zip(offered, told, strict=True) if nats * _SAME >= max(told))
+
+
+def candidates(
+    epsilon: float,
+    n_classes: int | None = None,
+    prior: npt.ArrayLike | None = None,
+    classes: Sequence[Any] | None = None,
+) -> list[Mechanism]:
+    """The mechanisms that `auto` chooses from, the simplest first."""
+    if n_classes is None and classes is None and prior is not None:
+        n_classes = checked_prior(prior).shape[-1]
+    classes = None if classes is None else list(classes)
+    krr = KRR(epsilon, n_classes, classes)
+    count = krr.n_classes
+    # When few classes are likely, larger sets say more than those that are best when nothing is known.
+    ideal = best_size(epsilon, count)
+    sizes = sorted({k for k in (ideal, ideal + 1, 2 * ideal, count // 3, count // 2) if 1 < k < count})
+    offered: list[Mechanism] = [krr, UnaryBits(epsilon, n_classes, classes)]
+    offered += [SubsetSelection(epsilon, n_classes, classes, size=k) for k in sizes]
+    if prior is not None and checked_prior(prior, count).ndim == 1:
+        offered.append(RRWithPrior(epsilon, prior, classes))
+    return offered

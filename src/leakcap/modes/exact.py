@@ -1,0 +1,148 @@
+"""The finite game (`mode="exact"`): the secret is one of the simulated worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from leakcap.caps import Cap
+from leakcap.certificates.release import Certificate
+from leakcap.ground.arrays import Floats
+from leakcap.leakage.certify import Effort, Findings, priors_for
+from leakcap.leakage.collusion import known_sizes
+from leakcap.leakage.confidence import Attempts
+from leakcap.leakage.measures import prior, thresholds
+from leakcap.modes.interface import Settings, capped_figures, certificate
+from leakcap.noise import GRID, Noise, Randomness, Subspace, calibrate, released_vector
+from leakcap.noise.calibrate import Calibrated
+from leakcap.noise.search import Goal
+from leakcap.worlds import Worlds
+
+__all__ = ["OneOfTheWorlds", "certified"]
+
+THEOREMS = (
+    "exact-membership",
+    "leakage-curve",
+    "tasks",
+    "mutual-information",
+    "roc",
+    "collusion",
+    "log-det",
+    "monotone",
+    "confidence",
+    "rank-one",
+    "rebuild",
+    "sampler",
+    "uniform-halves",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class OneOfTheWorlds:
+    """The secret is one of the simulated worlds; its stored answer is released, never a re-run."""
+
+    noise: Noise
+    step: float
+    exposure: Floats
+
+    def vector(self, randomness: Randomness) -> Floats:
+        coordinates = self.noise.space.coordinates
+        secret = randomness.below(len(coordinates))  # drawn last: nothing else depends on it
+        return released_vector(self.noise, coordinates[secret], self.step, randomness)
+
+
+def certified(
+    space: Subspace,
+    worlds: Worlds,
+    caps: tuple[Cap, ...],
+    settings: Settings,
+    *,
+    attempts: Attempts,
+    rng: np.random.Generator,
+    share_done: Callable[[float], None] = lambda _: None,
+    remember: Callable[[Callable[[], Calibrated]], Calibrated] = lambda compute: compute(),
+) -> tuple[OneOfTheWorlds, Certificate]:
+    """The finite game: everything about the attacker is computed, nothing about the data is estimated.
+
+    `remember` may know the outcome of the calibration from before.
+    """
+    goal = Goal.of(caps, worlds, shape=settings.shape, floor=settings.floor, machine=settings.machine)
+    if space.rank == 0:
+        deviations, step, distance, attempt = np.empty(0), GRID, 0.0, 0
+        findings = _nothing_leaks(goal)
+    else:
+        calibrated = remember(
+            partial(
+                calibrate,
+                goal,
+                space.coordinates,
+                space.variances,
+                attempts=attempts,
+                rng=rng,
+                draws=settings.draws,
+                share_done=share_done,
+            )
+        )
+        deviations, step, distance = calibrated.deviations, calibrated.step, calibrated.distance
+        findings, attempt = calibrated.findings, calibrated.attempt
+        # The very coordinates that were certified.
+        space = replace(space.turned(calibrated.turn), coordinates=calibrated.coordinates)
+    noise = Noise(space, deviations, settings.floor)
+    made = certificate(
+        "exact",
+        worlds,
+        space,
+        settings,
+        capped=capped_figures(caps, goal.caps, findings.values, (worlds.rate, worlds.m)),
+        membership_success=findings.membership,
+        mutual_information=findings.mutual_information,
+        leakage_curve=findings.curve,
+        hockey_sticks=findings.sticks,
+        known_memberships=findings.known,
+        name_a_member_success=findings.naming,
+        confidence=1 - attempts.gamma,
+        gamma=attempts.gamma,
+        gamma_used=findings.gamma,
+        attempt=attempt,
+        bounds=findings.bounds,
+        draws=(
+            *((f"units, stage {i}", draws) for i, draws in enumerate(findings.effort.stages, start=1)),
+            ("worlds", findings.effort.worlds),
+            ("known", findings.effort.known),
+        ),
+        integrated=findings.integrated,
+        sampler_distance=distance,
+        grid_step=step,
+        theorems=THEOREMS,
+    )
+    return OneOfTheWorlds(noise, step, findings.exposure), made
+
+
+def _nothing_leaks(goal: Goal) -> Findings:
+    """All answers are equal: every attacker is left with the prior."""
+    worlds = goal.worlds
+    priors = priors_for(worlds.m, goal.wanted)
+    cuts = thresholds(worlds.rate)
+    return Findings(
+        exposure=np.full(worlds.n, 0.5),
+        membership=0.5,
+        naming=worlds.rate,
+        sticks=tuple((float(cut), 0.0) for cut in cuts),
+        curve=tuple((float(p), float(p)) for p in priors),
+        mutual_information=0.0,
+        known=_nothing_known(worlds),
+        values=tuple(prior(cap, worlds.rate, worlds.m) for cap in goal.caps),
+        integrated=True,
+        gamma=0.0,
+        bounds=0,
+        effort=Effort((), 0, 0),
+    )
+
+
+def _nothing_known(worlds: Worlds) -> tuple[tuple[int, float], ...]:
+    # Without a release, known memberships still tell something about the rest of a small set of worlds; that
+    # is not bounded here, so it is reported as unbounded.
+    return tuple((k, 1.0) for k in known_sizes(worlds.m, worlds.n))

@@ -1,0 +1,91 @@
+"""How far a released answer is from the answer on the whole pool: expected errors and error bars."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from leakcap.certificates.display import Displayed
+from leakcap.certificates.release import Certificate
+from leakcap.ground.arrays import Floats
+
+__all__ = ["LEVELS", "Expected", "Summary", "half_width"]
+
+LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a score of the released answer would be, over many simulated releases; custodian side."""
+
+    mean: float
+    spread: float  # standard deviation between releases
+    without_noise: float  # the mean over worlds, of answers as they are
+    releases: int
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4g} +- {self.spread:.2g} (without noise {self.without_noise:.4g})"
+
+
+@dataclass(frozen=True, eq=False)
+class Summary(Displayed):
+    """Expected errors per output, against the answer on the whole pool; custodian side."""
+
+    names: tuple[str, ...]
+    answer: Floats
+    halving: Floats
+    noise: Floats
+    certificate: Certificate
+    forecast: str
+    _custodian_only: ClassVar[bool] = True
+
+    @property
+    def error(self) -> Floats:
+        """Root-mean-square error of each output."""
+        return np.sqrt(self.halving**2 + self.noise**2)
+
+    @property
+    def noise_share(self) -> Floats:
+        """The part of the squared error that is due to noise."""
+        total = np.maximum(self.error**2, np.finfo(float).tiny)
+        return self.noise**2 / total
+
+    def __str__(self) -> str:
+        names = [name[:47] for name in self.names[:20]]
+        width = max(32, *(len(name) + 1 for name in names))
+        lines = [f"{'output':<{width}}{'whole pool':>14}{'error':>12}{'halving':>12}{'noise':>12}"]
+        for i, name in enumerate(names):
+            lines.append(
+                f"{name:<{width}}{self.answer[i]:>14.5g}{self.error[i]:>12.3g}"
+                f"{self.halving[i]:>12.3g}{self.noise[i]:>12.3g}"
+            )
+        if len(self.answer) > 20:
+            lines.append(f"... and {len(self.answer) - 20:,} more outputs")
+        lines.append(f"simulation: {self.forecast}")
+        return "\n".join(lines)
+
+
+def half_width(offsets: Floats, noise: Floats, level: float) -> Floats:
+    """Half-width that covers the whole-pool answer with probability `level`, rounded up to two digits."""
+    m, d = offsets.shape
+    if m * d <= 2**22:
+        low = np.zeros(d)
+        high = np.abs(offsets).max(axis=0) + noise * ndtri(0.5 + level / 2) + 1e-300
+        spread = np.where(noise > 0, noise, 1e-300)
+        for _ in range(40):
+            middle = (low + high) / 2
+            inside = (ndtr((middle - offsets) / spread) - ndtr((-middle - offsets) / spread)).mean(axis=0)
+            low, high = np.where(inside < level, middle, low), np.where(inside < level, high, middle)
+        return _round_up(high)
+    # Many outputs: each error gets half of what may go wrong.
+    apart = np.quantile(np.abs(offsets), 0.5 + level / 2, axis=0, method="higher")
+    return _round_up(apart + noise * ndtri(1 - (1 - level) / 4))
+
+
+def _round_up(width: Floats) -> Floats:
+    positive = np.maximum(width, 1e-290)
+    unit = 10.0 ** (np.floor(np.log10(positive)) - 1)
+    return np.where(width > 1e-290, np.ceil(positive / unit) * unit, 0.0)

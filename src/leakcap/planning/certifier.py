@@ -1,0 +1,143 @@
+"""From caps to noise and certificate, for answers that are there: as often as a plan is recapped."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from leakcap import modes
+from leakcap.caps import Cap
+from leakcap.certificates.release import Certificate
+from leakcap.custody.checkpoint import Checkpoint
+from leakcap.custody.fingerprint import fingerprint
+from leakcap.errors import InputError
+from leakcap.kernels.contributions import Contributions
+from leakcap.leakage.confidence import Attempts
+from leakcap.modes.interface import Draw, Rerun
+from leakcap.noise import subspace
+from leakcap.noise.calibrate import MAX_ATTEMPTS, Calibrated
+from leakcap.planning.released import Token
+from leakcap.planning.request import Request, stream
+from leakcap.simulate import Outputs, Progress
+from leakcap.simulate.progress import Watcher
+from leakcap.version import __version__
+from leakcap.worlds import Worlds
+
+__all__ = ["Certifier", "Run", "certifier"]
+
+Certifier: TypeAlias = Callable[[tuple[Cap, ...]], tuple[modes.Releaser, Certificate]]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A request that was simulated: answers in all worlds, and all it takes to certify and to release; custodian side.
+
+    `recompute` trusts neither noise nor figures that the checkpoint has stored.
+    """
+
+    simulation: Outputs
+    worlds: Worlds
+    entropy: int
+    token: Token
+    checkpoint: Checkpoint | None
+    rerun: Rerun
+    draw: Draw
+    watch: Watcher
+    brings: Contributions | None = None  # what each unit adds to a mean or a sum
+    recompute: bool = False
+
+
+def certifier(request: Request, run: Run) -> Certifier:
+    """From caps to noise and certificate, in the mode that was asked for."""
+    settings = replace(request.settings, pool_public=request.pool_public(run.simulation))
+    if request.mode == "individual":
+        return _individual(request, run, settings)
+    if request.mode == "exact":
+        return _exact(request, run, settings)
+    table, worlds = run.simulation.table, run.worlds
+    if request.mode == "empirical":
+        return lambda caps: modes.empirical.certified(table, worlds, caps, settings, rerun=run.rerun, draw=run.draw)
+    return lambda caps: modes.confidence.certified(
+        table, worlds, caps, settings, gamma=request.gamma, rerun=run.rerun, draw=run.draw
+    )
+
+
+def _individual(request: Request, run: Run, settings: modes.Settings) -> Certifier:
+    """For one person and all subsets: the simulated worlds only tell what halving costs."""
+    brings = run.brings
+    if brings is None:
+        raise InputError("mode='individual' needs the data again: call plan() with them and this checkpoint")
+    brings.check(run.simulation.table, run.worlds)
+    return lambda caps: modes.individual.certified(
+        brings, run.worlds, caps, settings, strata=request.strata, draw=run.draw
+    )
+
+
+def _exact(request: Request, run: Run, settings: modes.Settings) -> Certifier:
+    space = subspace(run.simulation.table, settings.weights, settings.machine.memory)
+    attempts = Attempts(request.gamma)
+
+    def certified(caps: tuple[Cap, ...]) -> tuple[modes.Releaser, Certificate]:
+        tried, remember = attempts, _anew
+        if run.checkpoint:
+            # Across processes every list of caps has attempts of its own, so that resuming draws the same draws.
+            with run.checkpoint.alone(patience=10):
+                place = run.checkpoint.place(fingerprint(caps))
+            tried = Attempts(request.gamma, MAX_ATTEMPTS * place)
+            if not run.recompute:
+                remember = _Memory(run.checkpoint, f"noise-{place}", fingerprint(space.coordinates, __version__))
+        stages = _Stages(run.watch, run.simulation)
+        stages.searching()
+        return modes.exact.certified(
+            space,
+            run.worlds,
+            caps,
+            settings,
+            attempts=tried,
+            rng=stream(run.entropy, 1 + tried.made),
+            share_done=stages,
+            remember=remember,
+        )
+
+    return certified
+
+
+def _anew(compute: Callable[[], Calibrated]) -> Calibrated:
+    return compute()
+
+
+@dataclass(frozen=True)
+class _Memory:
+    """Keeps a calibration in the checkpoint; it counts only for the very coordinates that it was made for."""
+
+    checkpoint: Checkpoint
+    name: str
+    coordinates: str
+
+    def __call__(self, compute: Callable[[], Calibrated]) -> Calibrated:
+        coordinates, calibrated = self.checkpoint.kept(self.name) or ("", None)
+        if calibrated is None or coordinates != self.coordinates:
+            calibrated = compute()
+            self.checkpoint.keep(self.name, (self.coordinates, calibrated))
+        return calibrated
+
+
+class _Stages:
+    """Tells how far the search and the certificate are."""
+
+    def __init__(self, watch: Watcher, simulation: Outputs) -> None:
+        self._watch, self._forecast = watch, simulation.forecast
+        self._behind, self._since = 0.0, 0.0
+
+    def searching(self) -> None:
+        self._watch(Progress(0, 0, 0.0, self._forecast, stage="noise"))
+
+    def __call__(self, share: float) -> None:
+        """A share of the certifying pass is done; a smaller one than before means that a new attempt has begun."""
+        now = time.perf_counter()
+        if share < self._behind or not self._since:
+            self._since = now
+        self._behind = share
+        self._watch(Progress(int(100 * share), 100, now - self._since, self._forecast, stage="certificate"))

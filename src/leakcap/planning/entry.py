@@ -1,0 +1,285 @@
+"""From any function to a certified plan: run it in every world, find the least noise, certify it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap import modes
+from leakcap.caps import CapLike, as_caps
+from leakcap.custody.checkpoint import Checkpoint
+from leakcap.custody.fingerprint import DataPrint, fingerprint
+from leakcap.errors import InputError
+from leakcap.ground import checks
+from leakcap.ground.arrays import Bools
+from leakcap.ground.cores import Machine
+from leakcap.kernels.contributions import Contributions, contributions
+from leakcap.modes import MODES
+from leakcap.noise import SHAPES, OperatingSystem, Randomness, Seeded
+from leakcap.planning.certifier import Run, certifier
+from leakcap.planning.doubling import simulated, stored_simulation
+from leakcap.planning.job import Job
+from leakcap.planning.plans import Plan
+from leakcap.planning.released import Release, Token
+from leakcap.planning.request import Request
+from leakcap.planning.suggest import suggest
+from leakcap.simulate import Pool
+from leakcap.simulate.progress import Watcher, watching
+from leakcap.worlds import Units, independent_worlds
+
+__all__ = ["plan", "release", "stored_plan"]
+
+
+def plan(
+    fn: Callable[..., Any],
+    *data: Any,
+    cap: CapLike,
+    worlds: int | str | npt.ArrayLike = 1024,
+    rate: float = 0.5,
+    unit: npt.ArrayLike | str | None = None,
+    strata: npt.ArrayLike | str | None = None,
+    seed: int | None = None,
+    clip: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+    weights: npt.ArrayLike | str | None = None,
+    mode: str = "exact",
+    confidence: float = 1 - 1e-6,
+    draws: int | None = None,
+    public: Iterable[str] = (),
+    pool_public: Iterable[str] = (),
+    drop: Iterable[str] = (),
+    backend: str | None = None,
+    workers: int | None = None,
+    progress: bool | Watcher | None = None,
+    checkpoint: str | Path | None = None,
+    shape: str = "best",
+    floor: float = 0.0,
+    memory: int = 2 * 2**30,
+) -> Plan:
+    """Simulate `fn` in many possible worlds, find the least noise that keeps `cap`, and certify it.
+
+    Nothing is released. `fn` receives the rows of one world, sliced alike from every data argument, and returns
+    a number, an array, a dict, tuple, dataclass or table of them, or a fitted scikit-learn estimator. If it has a
+    parameter `start=None`, it is run on the whole pool first and is given a copy of that answer in every world, to
+    start from; the certificate says so.
+
+    Args:
+        fn: the function to release; see above.
+        *data: arrays, DataFrames or sparse matrices of equal length, sliced alike.
+        cap: one cap, or a list that must hold together.
+        worlds: how many; or an `(m, n)` bool array in which every unit takes part equally often; or "auto": 128, and
+            twice as many again and again, until two doublings together bring less than 4 % less noise, at 16,384, or
+            where a further one would take over an hour of one core, or a quarter of `memory`.
+        rate: share of the pool in a world: 1/2, 1/k or (k-1)/k.
+        unit: whose row it is, an array or the name of a column (which `fn` then does not see); worlds are drawn over
+            units.
+        strata: groups that every world holds in proportion, an array or the name of a column.
+        seed: makes it a simulation, which is no release.
+        clip: `(low, high)` for the outputs, numbers or one for each; part of the mechanism.
+        weights: how much noise in each output matters: None (outputs on like scales count alike, otherwise relative to
+            their spread between worlds), "equal", "relative", or a number for each.
+        mode: "exact" (the secret is one of the worlds), "confidence" (a fresh one), "individual" (a fresh one; bounds
+            guesses at one person and nothing else; for `stats.mean` and `stats.sum`), "empirical" (no guarantee).
+        confidence: that all certified figures hold together, over the certifying draws.
+        draws: releases to certify with; None chooses as many as keep the statistical margin small.
+        public: names of what you declare public; listed in the certificate.
+        pool_public: in words, what `fn` or the data were made with by looking at the whole pool, such as "columns
+            standardised on the pool"; listed in the certificate.
+        drop: attributes of an estimator to leave out of the release.
+        backend: "serial", "threads" or "processes" of their own for all worlds. With `workers` alone, this process and
+            others beside it, where it pays. "torch:cuda" computes leakage, and kernels that can, on a GPU.
+        workers: number of processes that run worlds; None for one.
+        progress: True for a bar on standard error, or a function that is given `Progress` records.
+        checkpoint: a folder of the custodian's in which the run is kept, so that it can be resumed after any end:
+            the same call goes on where it stopped. `Plan.forget` removes it.
+        shape: of the noise: "best", "logdet", "linear" (the papers' rule) or "isotropic".
+        floor: least noise deviation, also in directions that carry nothing, in weighted outputs.
+        memory: bytes that the leakage computation may use, 2 GiB by default; outputs of all worlds come on top.
+
+    Returns:
+        The plan: worlds, outputs, noise and certificate. Custodian side.
+
+    Raises:
+        InputError: an argument cannot be used.
+        OutputError: noise cannot cover the function's outputs.
+        CapError: no noise keeps the cap.
+
+    Guarantee: `plan(...).certificate` says what holds, against whom, under which assumptions, with what confidence.
+
+    Examples:
+        >>> import numpy as np
+        >>> import leakcap as lc
+        >>> heights = np.random.default_rng(0).normal(170, 10, size=200)
+        >>> made = lc.plan(lambda x: x.mean(), heights, cap=lc.membership(0.6), worlds=64, seed=1)
+        >>> made.certificate.membership_success <= 0.6
+        True
+    """
+    caps = as_caps(cap)
+    checks.choice(MODES, mode=mode)
+    checks.choice(SHAPES, shape=shape)
+    checks.nonnegative(floor=floor)
+    checks.count(at_least=2**26, memory=memory)
+    if draws is not None:
+        checks.count(at_least=256, draws=draws)
+    if any(isinstance(names, str) for names in (drop, public, pool_public)):
+        raise InputError("drop, public and pool_public must be lists of text, such as drop=['labels_']")
+    gamma = float(1 - Fraction(repr(checks.fraction(confidence=confidence))))  # 1 - 0.999999 is more than 1e-6
+    if seed is not None:
+        checks.count(at_least=0, seed=seed)
+    pool = Pool(data)
+    whose = pool.pop_column(unit) if isinstance(unit, str) else unit
+    units = Units.of(pool.rows, whose)
+    groups = pool.column(strata) if isinstance(strata, str) else strata
+    device = _device(backend)
+    request = Request(
+        caps=caps,
+        units=units.count,
+        worlds=_as_worlds(worlds),
+        rate=rate,
+        strata=None if groups is None else units.strata(groups),
+        mode=mode,
+        gamma=gamma,
+        clip=clip,
+        settings=modes.Settings(
+            shape=shape,
+            floor=float(floor),
+            weights=weights,
+            draws=draws,
+            machine=Machine(memory, device),
+            seeded=seed is not None,
+            public=tuple(public),
+            pool_public=tuple(pool_public),
+        ),
+        seed=seed,
+    )
+    job = Job(fn, pool, units, frozenset(drop), backend=None if device else backend, workers=workers, device=device)
+    brings = _contributions(job, request) if mode == "individual" else None
+    prints = DataPrint(data, whose)
+    stored = None if checkpoint is None else Checkpoint.open(Path(checkpoint))
+    with watching(progress) as watch:
+        with stored.alone() if stored else nullcontext():
+            if stored:
+                stored.begin(_identity(job, prints.of_run, request), seed)
+            entropy = stored.entropy if stored else secrets.randbits(128) if seed is None else seed
+            with job.simulation(watch, stored) as running:
+                possible, simulation = simulated(
+                    request, entropy, running, stored=stored, watch=watch, forecast=bool(progress)
+                )
+        simulation = request.usable(simulation)
+        run = Run(
+            simulation=simulation,
+            worlds=possible,
+            entropy=entropy,
+            token=Token(lambda: prints.of_release),
+            checkpoint=stored,
+            rerun=job.rerun(request, simulation),
+            draw=partial(_fresh_world, request),
+            watch=watch,
+            brings=brings,
+        )
+        return _planned(request, run, job)
+
+
+def _planned(request: Request, run: Run, job: Job | None) -> Plan:
+    randomness: Randomness = OperatingSystem() if request.seed is None else Seeded(request.seed)
+    advise = partial(suggest, request=request, job=job)
+    return Plan(request.caps, run, certifier(request, run), randomness=randomness, advise=advise)
+
+
+def _fresh_world(request: Request, source: Randomness) -> Bools:
+    return independent_worlds(request.units, 1, source.bits(), request.rate, strata=request.strata).mask(0)
+
+
+def release(fn: Callable[..., Any], *data: Any, cap: CapLike, **options: Any) -> Release:
+    """`plan(...)` and `.release()` in one step.
+
+    Guarantee: `release(...).certificate` says what holds, against whom, under which assumptions, with what confidence.
+
+    Args:
+        fn: the function to release, as for `plan`.
+        *data: the data, as for `plan`.
+        cap: one cap, or a list that must hold together.
+        **options: further arguments of `plan`.
+
+    Returns:
+        The released answer with its certificate.
+
+    Raises:
+        InputError: an argument cannot be used.
+        OutputError: noise cannot cover the outputs.
+        CapError: no noise keeps the cap.
+    """
+    return plan(fn, *data, cap=cap, **options).release()
+
+
+def stored_plan(checkpoint: str | Path, progress: bool | Watcher | None = None) -> Plan:
+    """The plan in a checkpoint whose worlds have all run, without the data and without the function.
+
+    It is certified again on the same draws, so its certificate is the same to the last digit.
+    """
+    stored = Checkpoint.stored(Path(checkpoint))
+    request, known = stored.kept("request") or (None, "")
+    if request is None:
+        raise InputError(f"{checkpoint} holds no plan")
+    possible, simulation = stored_simulation(request, stored.entropy, known, stored)
+    with watching(progress) as watch:
+        run = Run(
+            simulation=request.usable(simulation),
+            worlds=possible,
+            entropy=stored.entropy,
+            token=Token(lambda: f"checkpoint {stored.entropy}"),
+            checkpoint=stored,
+            rerun=_no_data,
+            draw=_no_data,
+            watch=watch,
+            recompute=True,
+        )
+        return _planned(request, run, job=None)
+
+
+def _no_data(_: Any) -> Any:
+    raise InputError("this mode runs the function once more to release: call plan() with the data and this checkpoint")
+
+
+def _identity(job: Job, data: str, request: Request) -> dict[str, str]:
+    """What makes a run this run and no other."""
+    return {
+        "the data": data,
+        "the function": fingerprint(job.fn),
+        "the settings": fingerprint(replace(request, caps=()), sorted(job.drop)),
+    }
+
+
+def _contributions(job: Job, request: Request) -> Contributions:
+    if request.clip is not None or request.settings.draws is not None:
+        raise InputError("mode='individual' takes neither clip nor draws: bound the rows instead; nothing is sampled")
+    return contributions(job.fn, job.pool.data, job.units)
+
+
+def _device(backend: str | None) -> str | None:
+    """The device of torch that a backend names, if it is there."""
+    if not isinstance(backend, str) or not backend.startswith("torch:"):
+        return None
+    from leakcap.kernels.gpu.device import on
+
+    name = backend.removeprefix("torch:")
+    on(name)
+    return name
+
+
+def _as_worlds(worlds: Any) -> int | str | Bools:
+    if isinstance(worlds, str):
+        if worlds != "auto":
+            raise InputError("worlds must be a number, 'auto', or an (m, n) bool array")
+        return worlds
+    if isinstance(worlds, (int, np.integer)) and not isinstance(worlds, bool):
+        return int(worlds)
+    return worlds  # type: ignore[no-any-return]  # checked where worlds are made

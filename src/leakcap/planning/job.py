@@ -1,0 +1,81 @@
+"""All it takes to run the function of a plan: the function, the rows, and where it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from leakcap.custody.checkpoint import Checkpoint
+from leakcap.errors import LeakcapError
+from leakcap.ground.arrays import Bools, Floats
+from leakcap.modes.interface import Rerun
+from leakcap.planning.offers import Variant
+from leakcap.planning.request import Request
+from leakcap.simulate import Outputs, Pool, Simulation
+from leakcap.simulate.executors import threads_for
+from leakcap.simulate.progress import Watcher
+from leakcap.simulate.silence import silenced
+from leakcap.simulate.warm_start import Started
+from leakcap.simulate.worker import one_answer
+from leakcap.worlds import Units, Worlds
+
+__all__ = ["Job"]
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A function, the rows it is asked about, and where it runs; custodian side."""
+
+    fn: Callable[..., Any]
+    pool: Pool
+    units: Units
+    drop: frozenset[str]
+    backend: str | None
+    workers: int | None
+    device: str | None
+
+    def simulation(self, watch: Watcher, checkpoint: Checkpoint | None) -> Simulation:
+        """The function, ready to be run in more and more worlds."""
+        return Simulation(
+            self.fn,
+            self.pool,
+            self.units,
+            self.drop,
+            backend=self.backend,
+            workers=self.workers,
+            watch=watch,
+            checkpoint=checkpoint,
+            device=self.device,
+        )
+
+    def run(self, worlds: Worlds, variant: Variant | None = None) -> Outputs:
+        """The answers in other worlds, or those of another function on the same rows."""
+        fn, pool, drop = self.fn, self.pool, self.drop
+        if variant is not None:
+            fn, pool, drop = variant.fn, Pool(variant.data), frozenset(variant.drop)
+        with Simulation(
+            fn, pool, self.units, drop, backend=self.backend, workers=self.workers, device=self.device
+        ) as running:
+            running.add(worlds)
+            return running.outputs()
+
+    def rerun(self, request: Request, simulation: Outputs) -> Rerun:
+        """The answer in one more world, clipped as requested; None where it has not the form of the simulated ones."""
+        limits = request.limits(simulation.table.shape[1])
+        asked = self.fn if simulation.start is None else Started(self.fn, simulation.start)
+
+        def answer(mask: Bools) -> Floats | None:
+            try:
+                # A word or a warning that is heard only now would tell about the secret world.
+                with threads_for(self.workers in (None, 1)), silenced():
+                    node, numbers = one_answer(asked, self.pool, self.units.rows_in(mask), self.drop)
+            except LeakcapError:
+                return None
+            if any(simulation.node.differences(node)) or not np.isfinite(numbers).all():
+                return None
+            return np.clip(numbers, *limits) if limits else numbers
+
+        return answer

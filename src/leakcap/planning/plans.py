@@ -1,0 +1,223 @@
+"""What a plan is: the custodian's, until it is released."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.caps import Cap, CapLike, as_caps
+from leakcap.certificates.display import Displayed
+from leakcap.certificates.release import Certificate
+from leakcap.errors import AlreadyReleased, InputError, LeakcapError
+from leakcap.ground import checks
+from leakcap.ground.arrays import Floats
+from leakcap.noise import Noise, Randomness, Seeded
+from leakcap.planning.accuracy import LEVELS, Expected, Summary, half_width
+from leakcap.planning.certifier import Certifier, Run
+from leakcap.planning.offers import Offered
+from leakcap.planning.released import Release
+from leakcap.planning.suggestions import Suggestions
+from leakcap.simulate import rebuild
+
+__all__ = ["LEVELS", "Plan", "spend_on_trials"]
+
+MAX_NAMED = 10_000  # outputs that are given names
+
+
+class Plan(Displayed):
+    """A calibrated, certified release that has not been made yet. Custodian side: never published or pickled."""
+
+    _custodian_only = True
+
+    def __init__(
+        self,
+        caps: tuple[Cap, ...],
+        run: Run,
+        certifier: Certifier,
+        *,
+        randomness: Randomness,
+        advise: Callable[..., Suggestions] | None = None,
+    ) -> None:
+        self.caps, self.run, self.worlds = caps, run, run.worlds
+        self.releaser, self.certificate = certifier(caps)
+        self.randomness = randomness
+        self.offered: Offered | None = None  # what only its maker knows about it, for `suggest`
+        self._certifier, self._advise = certifier, advise
+        self._token, self._checkpoint = run.token, run.checkpoint
+
+    @property
+    def outputs(self) -> Floats:
+        """`(m, d)`: what the function returned in each world, flattened."""
+        return self.run.simulation.table
+
+    @property
+    def noise(self) -> Noise:
+        """The noise that will be added."""
+        return self.releaser.noise
+
+    @property
+    def exposure(self) -> Floats:
+        """Certified membership success against each unit, in the order of the units."""
+        return self.releaser.exposure
+
+    def recap(self, cap: CapLike) -> Plan:
+        """Another cap for the same simulation, with the same right to release once.
+
+        Args:
+            cap: one cap, or a list that must hold together.
+
+        Returns:
+            A new plan that shares worlds, outputs and the right to release with this one.
+        """
+        other = Plan(as_caps(cap), self.run, self._certifier, randomness=self.randomness, advise=self._advise)
+        other.offered = self.offered
+        return other
+
+    def release(self) -> Release:
+        """Draw the secret world and the noise, and rebuild the answer. Once for a plan and all its recaps.
+
+        With a checkpoint, a resumed plan that was released already hands out that same release.
+
+        Returns:
+            The released answer with its certificate.
+
+        Raises:
+            AlreadyReleased: this plan, or a recap of it, was released before.
+        """
+        widths = self._widths()
+        stored = self._checkpoint.committed() if self._checkpoint else None
+        self._token.spend(self.certificate.kind == "simulation" or stored is not None)
+        if stored is None:
+            vector = self.releaser.vector(self.randomness)
+            if self._checkpoint is None:
+                return self._released(vector, widths)
+            # Stored before it is seen: a run that is killed here and resumed has no other value to give.
+            stored = self._checkpoint.commit(
+                vector=vector, widths=np.array([width for _, width in widths]), certificate=self.certificate.to_json()
+            )
+        certificate = Certificate.from_json(str(stored["certificate"]))
+        if certificate.capped != self.certificate.capped:
+            raise AlreadyReleased(
+                "this checkpoint was released already, under other caps: resume it with the caps of that release to "
+                "see it again"
+            )
+        return self._released(stored["vector"], tuple(zip(LEVELS, stored["widths"], strict=False)), certificate)
+
+    def _released(
+        self, vector: Floats, widths: tuple[tuple[float, Floats], ...], certificate: Certificate | None = None
+    ) -> Release:
+        node = self.run.simulation.node
+        names = tuple(node.labels()) if node.size() <= MAX_NAMED else ()
+        return Release(rebuild(node, vector), certificate or self.certificate, names, vector, _widths=widths)
+
+    @property
+    def released_certificate(self) -> Certificate | None:
+        """The certificate under which this plan's checkpoint was released, or None."""
+        stored = self._checkpoint.committed() if self._checkpoint else None
+        return None if stored is None else Certificate.from_json(str(stored["certificate"]))
+
+    def forget(self) -> None:
+        """Remove the checkpoint of this plan, if it has one: worlds, outputs and the stored release."""
+        if self._checkpoint is not None:
+            self._checkpoint.forget()
+
+    def summary(self) -> Summary:
+        """Expected error of each output: what halving costs and what noise costs; time and memory."""
+        pool = self.run.simulation.whole_pool
+        centre = self.outputs.mean(axis=0) if pool is None else pool
+        return Summary(
+            names=tuple(islice(self.run.simulation.node.labels(), MAX_NAMED)),
+            answer=centre,
+            halving=np.sqrt(((self.outputs - centre) ** 2).mean(axis=0)),
+            noise=self.noise.output_deviations,
+            certificate=self.certificate,
+            forecast=str(self.run.simulation.forecast),
+        )
+
+    def expected(self, score: Callable[[Any], float], releases: int = 20, seed: int = 0) -> Expected:
+        """What `score(value)` would be for a released value: its mean and spread over simulated releases.
+
+        Nothing is spent and nothing leaves. Custodian side: scores may reveal something about the data.
+
+        Args:
+            score: function of a released value that returns a number.
+            releases: number of releases to simulate.
+            seed: seed of the simulated releases.
+
+        Returns:
+            Mean and spread of the score, and its mean without noise.
+        """
+        checks.count(releases=releases)
+        node, source = self.run.simulation.node, Seeded(seed)
+        noised = [float(score(rebuild(node, self.releaser.vector(source)))) for _ in range(releases)]
+        worlds = np.random.default_rng(seed).integers(len(self.outputs), size=releases)
+        plain = [float(score(rebuild(node, self.outputs[world]))) for world in worlds]
+        return Expected(float(np.mean(noised)), float(np.std(noised)), float(np.mean(plain)), releases)
+
+    def suggest(
+        self,
+        score: Callable[[Any], float] | None = None,
+        *,
+        strata: Mapping[str, npt.ArrayLike] | None = None,
+        worlds: int = 256,
+        releases: int = 100,
+        seconds: float = 120.0,
+        seed: int = 0,
+    ) -> Suggestions:
+        """Which knob would buy most utility for these data and caps, each tried alone, by simulation.
+
+        Tried are more worlds, clipped outputs, other weights, other rates, strata, and what the maker of the plan
+        offers (of an estimator: its regularisation). Nothing is spent, nothing leaves, nothing is certified: a plan
+        with the new setting is. The figures are the custodian's: they tell about the data.
+
+        Args:
+            score: of a released value (of an estimator: of the fitted one), higher is better. None: an estimator's own
+                utility; otherwise minus the error of the outputs, relative to the answer on the whole pool.
+            strata: groups to try, each a label for every row, under the name that the table should show.
+            worlds: in how many worlds settings are compared that need the function to be run again, at most.
+            releases: simulated, of every setting.
+            seconds: that running the function again may take, about; what does not fit is left out, and named.
+            seed: of the simulated releases: the same gives the same figures.
+
+        Returns:
+            The knobs, best first, each with the expected utility with and without it.
+
+        Raises:
+            InputError: an argument cannot be used, or the plan has another mode than "exact".
+        """
+        if self._advise is None:
+            raise InputError("this plan was made by hand: suggest() is for plans of leakcap.plan")
+        return self._advise(
+            self, score, strata=strata or {}, worlds=worlds, releases=releases, seconds=seconds, seed=seed
+        )
+
+    def _widths(self) -> tuple[tuple[float, Floats], ...]:
+        pool = self.run.simulation.whole_pool
+        if pool is None:
+            return ()
+        noise = self.noise.output_deviations
+        widths = np.empty((len(LEVELS), len(pool)))
+        for start in range(0, len(pool), 2**16):  # outputs may be many: no second copy of them all
+            part = slice(start, start + 2**16)
+            offsets = self.outputs[:, part] - pool[part]
+            for level, width in zip(LEVELS, widths, strict=True):
+                width[part] = half_width(offsets, noise[part], level)
+        return tuple(zip(LEVELS, widths, strict=True))
+
+    def __reduce__(self) -> Any:
+        raise LeakcapError("a plan is custodian-side and is not pickled; pickle the release or save its certificate")
+
+    def __repr__(self) -> str:
+        kind, m, d = self.certificate.kind, self.worlds.m, self.outputs.shape[1]
+        return f"Plan(kind={kind!r}, worlds={m}, outputs={d}, noise std={self.noise.std:.4g})"
+
+
+def spend_on_trials(plan: Plan) -> None:
+    """Releases whose secrets are told are none for the public, but no other may follow as if they had not been."""
+    with suppress(AlreadyReleased):
+        plan._token.spend(quiet=True)

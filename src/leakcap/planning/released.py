@@ -1,0 +1,114 @@
+"""What leaves: a released answer with its certificate, and the right to release once."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from leakcap.certificates.display import Displayed
+from leakcap.certificates.release import Certificate
+from leakcap.errors import AlreadyReleased, InputError, RepeatedReleaseWarning
+from leakcap.ground import checks
+from leakcap.ground.arrays import Floats
+
+__all__ = ["Release", "Token", "forget_released"]
+
+_prints_of_released_data: set[str] = set()
+
+
+@dataclass(frozen=True, eq=False)
+class Release(Displayed):
+    """A released answer and its certificate. Public side only: safe to pickle and to publish.
+
+    Attributes:
+        value: the answer, in the form that the function returns.
+        certificate: what holds, against whom, under which assumptions, with what confidence.
+        names: names of the outputs, in the order of `interval`; empty where they are too many to list.
+    """
+
+    value: Any
+    certificate: Certificate
+    names: tuple[str, ...]  # of the outputs, in the order of `interval`; none where they are too many to list
+    _vector: Floats
+    _widths: tuple[tuple[float, Floats], ...]
+
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Where the answer on the whole pool lies, per output (flattened), with at least this probability.
+
+        The interval covers both errors: the answer used part of the pool, and it was noised. Widths were fixed before
+        the secret was drawn.
+
+        Args:
+            level: probability that the interval holds, above 0 and below 1.
+
+        Returns:
+            Lower and upper ends, each `(outputs,)`.
+
+        Raises:
+            InputError: the level is higher than those kept, or the function has no such answer on the whole pool.
+        """
+        checks.fraction(level=level)
+        if not self._widths:
+            raise InputError("no interval: the function has no answer of this form on the whole pool")
+        for known, width in self._widths:
+            if known >= level:
+                return self._vector - width, self._vector + width
+        raise InputError(f"intervals are kept for levels up to {self._widths[-1][0]}")
+
+    @property
+    def outputs(self) -> Floats:
+        """The released numbers, flattened."""
+        return self._vector.copy()
+
+    def __repr__(self) -> str:
+        return f"Release(kind={self.certificate.kind!r}, value={self.value!r})"
+
+
+class Token:
+    """The right to release once, shared by a plan and all its recaps."""
+
+    def __init__(self, fingerprint: Callable[[], str]) -> None:
+        self._lock = threading.Lock()
+        self._spent = False
+        self._fingerprint = fingerprint
+
+    def spend(self, quiet: bool) -> None:
+        """Spend first, release after: a crash wastes a release, it never makes two.
+
+        `quiet` where no new secret leaves: simulations, and releases that were stored.
+        """
+        with self._lock:
+            if self._spent:
+                raise AlreadyReleased(
+                    "this plan, or a recap of it, was released already: releases of one simulation share one secret. "
+                    "Keep the released value; for more answers about the same data use a session"
+                )
+            self._spent = True
+        if quiet:
+            return
+        print_of_data = self._fingerprint()
+        if print_of_data in _prints_of_released_data:
+            warnings.warn(
+                "these data were released before in this process. Certificates stand alone: two releases with two "
+                "secrets are bounded by neither. Use a session with a ledger for several answers",
+                RepeatedReleaseWarning,
+                stacklevel=1 + _frames_of_ours(),
+            )
+        _prints_of_released_data.add(print_of_data)
+
+
+def forget_released() -> None:
+    """Forget which data were released in this process: the next release of any of them gives no warning."""
+    _prints_of_released_data.clear()
+
+
+def _frames_of_ours() -> int:
+    """How many callers belong to the package: warnings point at the first that does not."""
+    frame, depth = sys._getframe(1), 0
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "leakcap":
+        frame, depth = frame.f_back, depth + 1  # type: ignore[assignment]
+    return depth

@@ -1,0 +1,1 @@
+"""The pages of a release: one for everybody, one for the custodian."""

@@ -1,0 +1,87 @@
+"""The first screen in plain words: what was done, who the attacker is, what follows."""
+
+from __future__ import annotations
+
+from leakcap.certificates.release import Certificate
+from leakcap.report.numbers import bound, unbroken
+
+__all__ = ["at_most", "attacker", "headline", "if_they_know", "part", "what_was_done"]
+
+
+def part(cert: Certificate, plural: bool = False) -> str:
+    """What a world is, in everyday words."""
+    if cert.rate == "1/2":
+        return "halves" if plural else "half"
+    return "parts" if plural else "part"
+
+
+def what_was_done(cert: Certificate) -> str:
+    pool = f"There are data on {cert.units:,} people (or records): the pool. "
+    noise = "Random noise was then added, and only the noisy answer leaves."
+    if cert.noised_directions == 0:
+        noise = f"The answer is the same for every {part(cert)}, so it leaves without noise."
+    share = "" if cert.rate == "1/2" else f" ({cert.rate} of the pool)"
+    if cert.mode != "exact":
+        return (
+            f"{pool}The answer was computed on a secret random {part(cert)}{share} of it alone. Being drawn into it is "
+            f"what “took part” means here. {noise}"
+        )
+    return (
+        f"{pool}Of {cert.worlds:,} {part(cert, plural=True)}{share} drawn beforehand, one was picked in secret, and "
+        f"the answer was computed on the people in it alone. Being in it is what “took part” means here. {noise}"
+    )
+
+
+def attacker(cert: Certificate) -> str:
+    known = "everybody's data and the program"
+    if cert.mode == "exact":
+        known = f"everybody's data, the program, all {cert.worlds:,} {part(cert, plural=True)} and the answer in each"
+    return (
+        f"Anybody, and the worst is assumed: they know {known}, have unlimited computing power and use the best "
+        f"possible method. Only two things are hidden from them: which {part(cert)} was used, and the noise."
+    )
+
+
+def headline(cert: Certificate) -> str:
+    """The whole promise in a sentence."""
+    success = bound(cert.membership_success)
+    if cert.kind == "empirical":
+        words = (
+            f"Measured without any guarantee: participation is guessed with about {success} success. A coin has 50 %."
+        )
+    elif cert.kind == "simulation":
+        words = f"A trial run. A real release made like this would keep guesses at participation to {success}."
+    elif cert.membership_success <= 0.5:
+        words = "This release tells nobody who took part: every guess stays as good as a coin flip."
+    else:
+        words = (
+            f"Asked whether one person named in advance took part, whoever reads this release is right at most "
+            f"{success} of the time, a coin 50 %. {verdict(cert)}"
+        )
+    return unbroken(words)
+
+
+def verdict(cert: Certificate) -> str:
+    """The limits that were set, and whether they are kept."""
+    if not all(one.certified <= one.limit for one in cert.capped):
+        return "A limit that was set is NOT kept."
+    limits = [one.limit for one in cert.capped if one.cap == "Membership"]
+    if len(cert.capped) == len(limits) == 1:
+        return f"The limit set for it, {100 * limits[0]:g} %, is kept."
+    return "All limits that were set are kept."
+
+
+def if_they_know(cert: Certificate) -> str:
+    """What the attacker gains from knowing participants; empty where nothing is certified about it."""
+    told = [(k, cert.given(k)) for k, _ in cert.known_memberships]
+    certified = [(k, success) for k, success in told if success < 1]
+    if cert.mode != "exact" or cert.noised_directions == 0 or not certified:
+        return ""
+    chosen = [certified[0], *([certified[len(certified) // 2]] if len(certified) > 2 else []), certified[-1]]
+    words = ", ".join(f"{bound(success)} with {k}" for k, success in dict(chosen).items())
+    return f"If they know participants already, they do better: {words}, at most. So nobody may learn who took part."
+
+
+def at_most(cert: Certificate) -> str:
+    """How a figure is to be read."""
+    return "about" if cert.kind == "empirical" else "at most"

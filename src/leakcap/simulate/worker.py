@@ -1,0 +1,169 @@
+"""What a worker does: answers in some worlds, for a function and a pool that all worlds share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.custody.checkpoint import Checkpoint
+from leakcap.errors import LeakcapError, OutputError
+from leakcap.ground.arrays import Floats
+from leakcap.simulate.describe import describe
+from leakcap.simulate.estimators import PARAMETER
+from leakcap.simulate.nodes import Difference, Node, Vector
+from leakcap.simulate.pool import Pool
+from leakcap.simulate.warm_start import Started, as_start
+from leakcap.worlds import Units, Worlds
+
+__all__ = ["Form", "Part", "PooledUnits", "Remainders", "WorldTask", "of_form", "one_answer", "refuse"]
+
+SAVED = 0.05  # seconds of work after which answers are stored; a world that takes longer is stored at once
+QUICK = 0.0125  # seconds that storing takes where the disk is not busy; where it takes longer, it is done less often
+LITTLE = 0.2  # share of that work: what remains of a part and is less is stored together with other remainders
+
+Form: TypeAlias = tuple[Node, Floats, float]  # of all answers; the numbers of the first pair; seconds of one world
+# Worlds to run (None: the whole pool), how many were added before these, and where answers are kept.
+Part: TypeAlias = tuple["npt.NDArray[np.intp] | None", int, "Checkpoint | None"]
+
+
+@dataclass(frozen=True, eq=False)
+class PooledUnits:
+    """What worlds are parts of."""
+
+    pool: Pool
+    units: Units
+
+
+@dataclass(frozen=True, eq=False)
+class WorldTask:
+    """What is asked in every world. Only bits of the worlds travel: rows are looked up where they are needed."""
+
+    fn: Callable[..., Any]
+    drop: frozenset[str]
+
+    def first(self, pooled: PooledUnits, worlds: Worlds, pair: list[int]) -> Form:
+        """A world and its complement: the form of the answer, and the time of one world."""
+        started = time.perf_counter()
+        node, numbers = self._answer(pooled, worlds, pair[0])
+        seconds = time.perf_counter() - started
+        other, others = self._answer(pooled, worlds, pair[1])
+        seconds = min(seconds, time.perf_counter() - started - seconds)  # the first call also warms up
+        refuse([*node.refusals(), *node.differences(other)])
+        if not node.size():
+            raise OutputError("the function returns no number that could be released")
+        return node, np.stack([numbers, others]), seconds
+
+    def part(self, pooled: PooledUnits, worlds: Worlds, node: Node, part: Part) -> tuple[Floats | None, int]:
+        """The answers in some worlds, as rows, and how many of them the checkpoint has; or that on the whole pool.
+
+        The latter is None if there is none of that form.
+        """
+        chosen, before, checkpoint = part
+        if chosen is None:
+            return self._whole_pool(pooled, node), 0
+        rows = np.empty((len(chosen), node.size()))
+        kept, saved, due = 0, time.perf_counter(), SAVED
+        for i, world in enumerate(chosen):
+            found, numbers = self._answer(pooled, worlds, int(world))
+            refuse(list(node.differences(found)))
+            rows[i] = numbers
+            now = time.perf_counter()
+            if checkpoint and now - saved > (due if i + 1 < len(chosen) else LITTLE * due):
+                checkpoint.keep_rows(before + chosen[kept : i + 1], rows[kept : i + 1])
+                kept, saved = i + 1, time.perf_counter()
+                due = SAVED * max(1.0, (saved - now) / QUICK)
+        return rows, kept
+
+    def start(self, pooled: PooledUnits, nothing: None) -> tuple[bytes, Vector]:
+        """The answer on the whole pool without a start: as the start of all worlds, and its numbers."""
+        answers: list[Any] = []
+
+        def remembering(*rows: Any) -> Any:
+            answers.append(Started(self.fn)(*rows))
+            return answers[-1]
+
+        _, numbers = one_answer(remembering, pooled.pool, np.arange(pooled.pool.rows), self.drop)
+        return as_start(answers[-1]), numbers
+
+    def _answer(self, pooled: PooledUnits, worlds: Worlds, world: int) -> tuple[Node, Vector]:
+        return one_answer(self.fn, pooled.pool, pooled.units.rows_in(worlds.mask(world)), self.drop)
+
+    def _whole_pool(self, pooled: PooledUnits, node: Node) -> Vector | None:
+        """The answer on the whole pool, to tell the error of a release."""
+        try:
+            _, numbers = one_answer(self.fn, pooled.pool, np.arange(pooled.pool.rows), self.drop)
+        except LeakcapError:
+            return None
+        return of_form(numbers, node)
+
+
+class Remainders:
+    """Answers that were too few to be stored on their own where they were computed: stored together, soon."""
+
+    def __init__(self, checkpoint: Checkpoint | None) -> None:
+        self._checkpoint = checkpoint
+        self._waiting: list[tuple[npt.NDArray[np.intp], Floats]] = []
+        self._since = time.perf_counter()
+
+    def __enter__(self) -> Remainders:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._store()
+
+    def add(self, worlds: npt.NDArray[np.intp], rows: Floats) -> None:
+        """Take over the answers in some worlds, which may be none."""
+        if self._checkpoint and len(worlds):
+            self._waiting.append((worlds, rows))
+        if time.perf_counter() - self._since > SAVED:
+            self._store()
+
+    def _store(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if self._checkpoint and waiting:
+            worlds, rows = zip(*waiting, strict=True)
+            self._checkpoint.keep_rows(np.concatenate(worlds), np.concatenate(rows))
+        self._since = time.perf_counter()
+
+
+def of_form(numbers: Vector, node: Node) -> Vector | None:
+    """Numbers of a whole answer, or None where they are not."""
+    return numbers if len(numbers) == node.size() and np.isfinite(numbers).all() else None
+
+
+def one_answer(
+    fn: Callable[..., Any], pool: Pool, rows: npt.NDArray[np.intp], drop: frozenset[str]
+) -> tuple[Node, Vector]:
+    """The function's answer on some rows."""
+    try:
+        return describe(fn(*pool.take(rows)), len(rows), drop)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # some compiled libraries panic with one
+        # The text of a foreign exception may quote the data, so only its type leaves.
+        kind = type(error).__name__
+    raise OutputError(
+        f"the function raised {kind} in one of the worlds (its text is withheld: it may quote the data). "
+        "Try it on random halves of your data, and make it return a fixed value where it cannot answer"
+    )
+
+
+def refuse(places: list[Difference]) -> None:
+    """Raise if anything in the answer cannot be released, naming every such place and the way out."""
+    if not places:
+        return
+    lines = [f"  {path or 'the answer'} {reason}" for path, reason in dict(places).items()]
+    attributes = sorted(
+        {path.rsplit(".", 1)[-1].split("[")[0] for path, reason in places if "." in path and PARAMETER not in reason}
+    )
+    way_out = (
+        f"\nIf the answer works without them, leave them out of the release with drop={attributes!r}."
+        if attributes
+        else ""
+    )
+    raise OutputError("parts of the answer cannot be released:\n" + "\n".join(lines) + way_out)

@@ -1,0 +1,23 @@
+"""Files with a label column, opened by the format that their names say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from leakcap.errors import InputError
+from leakcap.tables.csv_labels import CsvLabels
+from leakcap.tables.files import open_table
+from leakcap.tables.label_column import LabelColumn
+from leakcap.tables.parquet_labels import ParquetLabels
+
+__all__ = ["open_labels"]
+
+
+def open_labels(path: Path, column: str) -> LabelColumn:
+    """The table in a CSV or Parquet file, all of it, and which of its columns holds the labels."""
+    file = open_table(path)
+    name = file.column(column)
+    labels: LabelColumn = (ParquetLabels if file.separator is None else CsvLabels).of(file, name)
+    if not labels.rows:
+        raise InputError(f"{path.name} has column names and no rows: there are no labels in it")
+    return labels

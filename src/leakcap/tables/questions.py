@@ -1,0 +1,220 @@
+"""What is asked of a file: from a path and a few options to what `leakcap.plan` needs. Errors never quote a cell."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap import stats
+from leakcap.errors import InputError
+from leakcap.ground import checks
+from leakcap.kernels import offers
+from leakcap.kernels.moments import covariances
+from leakcap.tables.columns import numbers, refuse_unusable
+from leakcap.tables.files import TableFile, listed, open_table
+from leakcap.tables.functions import Silent, load
+from leakcap.tables.histograms import Wishes, side_by_side
+from leakcap.tables.units import strata_of, units_of
+from leakcap.worlds import Units, Worlds
+
+__all__ = ["STATISTICS", "Question", "ask"]
+
+STATISTICS = ("mean", "median", "quantile", "covariance", "histogram")
+MEDIAN = (0.5,)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Question:
+    """What is asked of a file: a function, the rows it sees, whose rows they are. Custodian side."""
+
+    fn: Callable[..., Any]
+    data: Any = field(repr=False)
+    unit: npt.NDArray[Any] | None = field(default=None, repr=False)
+    strata: npt.NDArray[Any] | None = field(default=None, repr=False)
+    names: tuple[str, ...] | None
+    title: str
+    public: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def ask(
+    path: Path,
+    fn: str,
+    columns: Sequence[str] = (),
+    *,
+    unit: str | None = None,
+    strata: Sequence[str] = (),
+    missing: str = "refuse",
+    q: Sequence[float] = MEDIAN,
+    bins: Sequence[str] = (),
+    levels: Sequence[str] = (),
+) -> Question:
+    """A question to the rows of a CSV or Parquet file.
+
+    Args:
+        fn: mean, median, quantile, covariance, histogram, or `module:function` for a function of your own, which
+            gets a DataFrame (without the unit column).
+        columns: names, also several in one word with commas between. Statistics need them; a function of your own
+            gets all columns otherwise.
+        unit: the column that says whose row it is.
+        strata: columns whose groups every world holds in proportion.
+        missing: "refuse", or "drop" to leave out rows with a missing value in any column used. It is decided row by
+            row, before worlds are drawn. A function of your own gets missing values as they are unless dropped.
+        q: which quantiles.
+        bins: ends of a histogram's bins, "0,18,65" or "0:100:10", one for all columns of numbers, one for each in
+            their order, or "age=0,18,65".
+        levels: categories of a column, "sex=0,1"; those of text are otherwise read from the whole pool.
+    """
+    checks.choice(("refuse", "drop"), missing=missing)
+    _refuse_idle(fn, q, bins, levels)
+    own = load(fn) if ":" in fn else None
+    file = open_table(Path(path))
+    chosen, groups = file.find(columns), file.find(strata)
+    whose = _unit_column(file, unit, chosen, groups)
+    if own is None and not chosen:
+        raise InputError(_name_columns(file, fn, whose))
+    seen = chosen or [name for name in file.columns if name != whose]
+    labels = [*([whose] if whose else []), *groups]
+    table = file.read(list(dict.fromkeys([*labels, *seen])))
+    kinds = {} if own else {name: refuse_unusable(table[name], name, fn) for name in seen}
+    wishes = Wishes.of(kinds, bins, levels) if fn == "histogram" else None
+    keep = _complete(table, labels, [] if own and missing == "refuse" else seen, missing)
+    left = table[keep].reset_index(drop=True)
+    people, notes = units_of(file, left, whose, keep) if whose else (None, [])
+    group = strata_of(left, groups, people, whose) if groups else None
+    public = []
+    if missing == "drop":
+        public.append(f"Rows with a missing value in {listed(list(table.columns))} were left out.")
+        notes.append(f"{(~keep).sum():,} of {len(keep):,} rows with missing values were left out")
+    if own:
+        answer = Question(fn=Silent(own), data=left[seen], names=None, title=fn)
+    else:
+        answer = _built_in(fn, left, kinds, wishes=wishes, q=tuple(map(float, q)))
+    return replace(answer, unit=people, strata=group, public=(*public, *answer.public), notes=(*notes, *answer.notes))
+
+
+def _refuse_idle(fn: str, q: Sequence[float], bins: Sequence[str], levels: Sequence[str]) -> None:
+    """Options that would change nothing, and names that mean nothing."""
+    if ":" not in fn and fn not in STATISTICS:
+        close = difflib.get_close_matches(fn.lower(), STATISTICS, n=1)
+        hint = f"; did you mean {close[0]}?" if close else "."
+        raise InputError(
+            f"there is no statistic {fn!r}{hint} There are {', '.join(STATISTICS)}, and functions of your own as "
+            "module:function"
+        )
+    if fn == "quantile":
+        given = [checks.fraction(q=share) for share in q]
+        if not given or len(set(given)) < len(given):
+            raise InputError(
+                "q must be one or several different numbers between 0 and 1, such as 0.25 for the lower quarter"
+            )
+    elif tuple(q) != MEDIAN:
+        raise InputError("q is for --fn quantile only")
+    if fn != "histogram" and (bins or levels):
+        raise InputError("--bins and --levels are for --fn histogram only")
+
+
+def _unit_column(file: TableFile, unit: str | None, chosen: list[str], groups: list[str]) -> str | None:
+    whose = None if unit is None else file.column(unit)
+    if whose in chosen:
+        raise InputError(
+            f"column {unit!r} says whose rows they are, and ids are not for the function: leave it out of --columns"
+        )
+    if whose in groups:
+        raise InputError(f"column {unit!r} cannot be unit and stratum at once: everybody would be alone in a stratum")
+    return whose
+
+
+def _name_columns(file: TableFile, fn: str, whose: str | None) -> str:
+    if file.nameless:
+        return (
+            "name the columns with --columns. They are not listed here, because the first line of "
+            f"{file.path.name} looks like data: if it is, put a line with the names of the columns first"
+        )
+    kinds = {name: kind for name, kind in file.kinds().items() if name != whose}
+    fits = ("number", "yes/no", "text") if fn == "histogram" else ("number", "yes/no")
+    usable = [f"{name} ({kind})" for name, kind in kinds.items() if kind in fits]
+    others = [f"{name} ({kind})" for name, kind in kinds.items() if kind not in fits]
+    return (
+        f"name the columns to take the {fn} of, such as --columns one,other. It can use: {listed(usable) or 'none'}"
+        + (f". It cannot use: {listed(others)}" if others else "")
+    )
+
+
+def _complete(table: Any, labels: list[str], seen: list[str], missing: str) -> npt.NDArray[np.bool_]:
+    """Which rows have all values that are needed."""
+    used = list(dict.fromkeys([*labels, *seen]))
+    gaps = {name: table[name].isna().to_numpy(dtype=bool) for name in used}
+    keep = np.ones(len(table), dtype=bool)
+    for gap in gaps.values():
+        keep &= ~gap
+    if missing == "drop" and not keep.any():
+        raise InputError(
+            f"every row has a missing value in one of {listed(used)}, so nothing is left: leave out the columns with "
+            "most gaps"
+        )
+    if missing == "drop" or keep.all():
+        return keep
+    holes = [name for name, gap in gaps.items() if gap.any()]
+    if any(name in holes for name in labels):
+        what = f"have no label in {listed([name for name in labels if name in holes])}: fill it in"
+    else:
+        what = f"have a missing value in {listed(holes)}: decide about them in a function of your own"
+    raise InputError(
+        f"{(~keep).sum():,} of {len(keep):,} rows {what}, or leave these rows out with --missing drop (row by row, "
+        "before worlds are drawn)"
+    )
+
+
+def _built_in(fn: str, left: Any, kinds: dict[str, str], *, wishes: Wishes | None, q: tuple[float, ...]) -> Question:
+    seen = list(kinds)
+    if wishes:
+        parts = [wishes.part(left[name], name, kind) for name, kind in kinds.items()]
+        return Question(
+            fn=partial(side_by_side, parts=tuple(part.shape for part in parts)),
+            data=_side_by_side([part.cells for part in parts]),
+            names=tuple(name for part in parts for name in part.shape.names),
+            title=f"histogram of {listed(seen)}",
+            public=tuple(line for part in parts for line in part.public),
+            notes=tuple(line for part in parts for line in part.notes),
+        )
+    data = _side_by_side([numbers(left[name], name) for name in seen])
+    if fn == "quantile":
+        names = tuple(f"{name}, {_percent(share)}" for share in q for name in seen)
+        title = f"quantiles ({', '.join(map(_percent, q))}) of {listed(seen)}"
+        return Question(fn=partial(stats.quantile, q=q), data=data, names=names, title=title)
+    if fn == "covariance":
+        pairs = [(a, b) for i, a in enumerate(seen) for b in seen[i:]]
+        names = tuple(f"{a}, variance" if a == b else f"{a} × {b}" for a, b in pairs)  # noqa: RUF001
+        return Question(fn=_covariances, data=data, names=names, title=f"covariance of {listed(seen)}")
+    plain = {"mean": stats.mean, "median": stats.median}[fn]
+    return Question(fn=plain, data=data, names=tuple(seen), title=f"{fn} of {listed(seen)}")
+
+
+def _each_pair_once(data: tuple[Any, ...], units: Units, worlds: Worlds) -> npt.NDArray[np.float64]:
+    above = np.triu_indices(data[0].shape[1])
+    return covariances(data[0], worlds, units)[:, above[0], above[1]]
+
+
+@offers(_each_pair_once)
+def _covariances(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Each pair of columns once."""
+    return stats.covariance(rows)[np.triu_indices(rows.shape[1])]
+
+
+def _side_by_side(columns: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
+    table = np.empty((len(columns[0]), len(columns)))
+    for place, column in enumerate(columns):
+        table[:, place] = column
+    return table
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.10g} %"

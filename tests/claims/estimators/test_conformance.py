@@ -1,0 +1,82 @@
+"""scikit-learn's own checks of estimators."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn import linear_model, preprocessing
+from sklearn.utils import estimator_checks
+
+import leakcap as lc
+from leakcap import estimators as le
+
+# Hardly any noise, and the cap whose noise is found fastest: the checks make fifty plans of each estimator.
+COMMON: dict[str, Any] = {"cap": lc.mutual_information(2), "worlds": 8, "random_state": 0, "options": {"draws": 256}}
+UNITS = "a row of weight 0 is somebody all the same, and takes part in worlds: leaving it out makes another pool"
+ROWS = "an array with as many entries as a world has rows is refused: it may hold one for each"
+STEPS = "how many steps a fit took tells about who took part, so it does not leave"
+LABELS = "labels of the pool's rows are the pool's: they do not leave, predict() gives them"
+WEIGHTED = {"check_sample_weight_equivalence_on_dense_data": UNITS}
+SPARSE = {"check_sample_weight_equivalence_on_sparse_data": UNITS}
+ITERATES = {"check_non_transformer_estimators_n_iter": STEPS}
+# Estimators, and what of the checks they are excused from.
+CASES: dict[str, tuple[Any, dict[str, str]]] = {
+    "Mean": (le.Mean(**COMMON), {}),
+    "Covariance": (le.Covariance(**COMMON), {}),
+    "StandardScaler": (le.StandardScaler(**COMMON), WEIGHTED),
+    "Ridge": (le.Ridge(**COMMON), WEIGHTED),
+    "LinearRegression": (le.LinearRegression(**COMMON), WEIGHTED),
+    "LogisticRegression": (le.LogisticRegression(**COMMON), WEIGHTED | ITERATES),
+    "LinearSVC": (le.LinearSVC(**COMMON), WEIGHTED | ITERATES),
+    "GaussianNB": (le.GaussianNB(**COMMON), WEIGHTED),
+    "KMeans": (le.KMeans(3, **COMMON), WEIGHTED | {"check_transformer_n_iter": STEPS, "check_clustering": LABELS}),
+    "PCA": (le.PCA(1, **COMMON), WEIGHTED),
+    "Private regressor": (
+        le.Private(linear_model.Ridge(), **COMMON),
+        WEIGHTED | SPARSE | {"check_regressor_multioutput": ROWS},
+    ),
+    "Private classifier": (le.Private(linear_model.LogisticRegression(), strata="y", **COMMON), WEIGHTED | SPARSE),
+    "Private transformer": (le.Private(preprocessing.StandardScaler(), **COMMON), WEIGHTED),
+}
+
+
+def outcomes(estimator: Any) -> dict[str, str]:
+    """Every check that fails, and how."""
+    found = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for one, check in _checks(estimator):
+            try:
+                check(one)
+            except estimator_checks.SkipTest:
+                continue
+            except Exception as error:
+                found[check.func.__name__ if hasattr(check, "func") else check.__name__] = repr(error)[:500]
+    return found
+
+
+def _checks(estimator: Any) -> Any:
+    if hasattr(estimator_checks, "estimator_checks_generator"):
+        return estimator_checks.estimator_checks_generator(estimator)
+    return estimator_checks.check_estimator(estimator, generate_only=True)  # before scikit-learn 1.6
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_scikit_learns_checks_pass(name: str) -> None:
+    estimator, excused = CASES[name]
+    failed = outcomes(estimator)
+    assert not {check: why for check, why in failed.items() if check not in excused}
+    assert set(failed) == set(excused), "an excuse that is not needed any more should go"
+
+
+def test_the_checks_see_a_fault() -> None:
+    """The twin: an estimator that forgets what it was fitted to."""
+
+    class Forgetful(le.Ridge):
+        def predict(self, X: Any) -> Any:
+            return np.random.default_rng().normal(size=len(X))
+
+    assert "check_fit_idempotent" in outcomes(Forgetful(**COMMON))

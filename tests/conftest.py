@@ -1,0 +1,46 @@
+"""What every test starts from: a key that is nobody's, nothing released before, and a meter of what it costs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leakcap.planning.released import forget_released
+from tests.cost import Meter
+
+logging.getLogger("numba").setLevel(logging.WARNING)  # leak tests listen to everything: it would tell what it compiles
+
+
+def pytest_configure(config: Any) -> None:
+    config.pluginmanager.register(Meter(), "cpu-meter")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _key_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Vaults never take the key of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LEAKCAP_KEY", str(tmp_path_factory.mktemp("key") / "key"))
+        yield
+
+
+@pytest.fixture
+def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A key file of this test alone, where tests look at it; it is written with the first vault."""
+    path = tmp_path / "keys" / "key"
+    monkeypatch.setenv("LEAKCAP_KEY", str(path))
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _nothing_released_before() -> None:
+    forget_released()
+
+
+@pytest.fixture
+def small_pools(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A first block of 8 worlds, where the number of worlds is chosen: three stages are 32."""
+    monkeypatch.setattr("leakcap.planning.doubling.FIRST_WORLDS", 8)

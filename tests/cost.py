@@ -1,0 +1,102 @@
+"""What the tests cost in CPU seconds, and the one guard that stops a test that hangs.
+
+CPU seconds do not depend on what else the machine does; wall seconds do, so that no test may decide by them.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+GUARD_SECONDS = 30 * 60  # wall clock of one test: nothing takes a tenth of it, even on a busy machine
+SLOWEST_SHOWN = 25
+
+# CPU seconds on a quiet core. Going over one prints a line and fails nothing: make the test cheaper, or say why not.
+BUDGETS = {
+    "tests/unit": 210,
+    "tests/claims": 440,
+    "tests/leaks": 120,
+    "tests/kills": 40,
+    "tests/docs": 150,
+    "tests/reproductions": 25,
+    "src": 15,
+}
+
+
+def cpu_seconds() -> float:
+    """Of this process and of those of its children that have ended."""
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
+
+
+def tier_of(nodeid: str) -> str:
+    """`tests/<tier>`, or `src` for doctests."""
+    parts = nodeid.split("::", maxsplit=1)[0].split("/")
+    return "src" if parts[0] == "src" else "/".join(parts[:2])
+
+
+def folder_of(nodeid: str) -> str:
+    """`tests/<tier>/<room>`, or the tier where a file lies in no room."""
+    parts = nodeid.split("::", maxsplit=1)[0].split("/")
+    return "src" if parts[0] == "src" else "/".join(parts[:-1][:3])
+
+
+class Meter:
+    """Measures every test where it runs; adds up and prints where the results arrive (`pytest -n`: elsewhere)."""
+
+    def __init__(self) -> None:
+        self.started = 0.0
+        self.seconds: dict[str, float] = {}
+        self.stderr = os.dup(2)  # pytest redirects it while a test runs
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self) -> Iterator[None]:
+        self.started = cpu_seconds()
+        faulthandler.dump_traceback_later(GUARD_SECONDS, exit=True, file=self.stderr)
+        try:
+            return (yield)
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, call: Any) -> Iterator[None]:
+        report = yield
+        if call.when == "teardown":
+            report.user_properties.append(("cpu_seconds", cpu_seconds() - self.started))
+        return report
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.when == "teardown":
+            self.seconds[report.nodeid] = dict(report.user_properties).get("cpu_seconds", 0.0)
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self.seconds:
+            terminalreporter.section("CPU seconds")
+            for line in lines(self.seconds):
+                terminalreporter.write_line(line)
+
+
+def lines(seconds: dict[str, float]) -> Iterator[str]:
+    """Tiers with their budgets, the rooms below them, the slowest tests; tiers over their budget last."""
+    rooms: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for nodeid, spent in seconds.items():
+        rooms[tier_of(nodeid)][folder_of(nodeid)] += spent
+    tiers = {tier: sum(below.values()) for tier, below in rooms.items()}
+    yield f"{sum(tiers.values()):8.1f}  in {len(seconds)} tests, without start-up and collection"
+    for tier in sorted(tiers):
+        budget = f"of {BUDGETS[tier]}" if tier in BUDGETS else "no budget"
+        yield f"{tiers[tier]:8.1f}  {tier} ({budget})"
+        for room in sorted(rooms[tier]):
+            if room != tier:
+                yield f"{rooms[tier][room]:8.1f}      {room}"
+    yield f"The slowest {SLOWEST_SHOWN}:"
+    for nodeid in sorted(seconds, key=seconds.__getitem__, reverse=True)[:SLOWEST_SHOWN]:
+        yield f"{seconds[nodeid]:8.1f}  {nodeid}"
+    for tier, spent in tiers.items():
+        if spent > BUDGETS.get(tier, float("inf")):
+            yield f"OVER BUDGET: {tier} took {spent:.0f} CPU seconds of {BUDGETS[tier]}"

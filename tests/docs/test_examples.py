@@ -1,0 +1,46 @@
+"""Every example runs and draws its picture, and has its page in the gallery."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.docs.pages import ROOT
+
+SCRIPTS = sorted((ROOT / "docs" / "examples").glob("*.py"))
+SAYS = {
+    "audit": "An audit finds faults; it never proves their absence.",
+    "model": "private: right about",
+    "private_labels": "epsilon 1:",
+    "table": "any person's participation is guessed with at most 5",
+}
+PNG = b"\x89PNG\r\n"
+
+
+def test_every_example_is_known_here_and_in_the_gallery():
+    assert {script.stem for script in SCRIPTS} == set(SAYS)
+    gallery = (ROOT / "docs" / "examples" / "index.md").read_text()
+    navigation = (ROOT / "mkdocs.yml").read_text()
+    for script in SCRIPTS:
+        name = script.stem.replace("_", "-")
+        page = (script.parent / f"{name}.md").read_text()
+        assert f'--8<-- "docs/examples/{script.name}"' in page
+        assert f"../images/example-{name}.png" in page
+        assert f"]({name}.md)" in gallery
+        assert f"examples/{name}.md\n" in navigation
+        assert (ROOT / "docs" / "images" / f"example-{name}.png").read_bytes().startswith(PNG)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_the_example_runs_and_draws_its_picture(script, tmp_path):
+    environment = os.environ | {"MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1", "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, script, tmp_path], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert SAYS[script.stem] in done.stdout
+    picture = tmp_path / f"example-{script.stem.replace('_', '-')}.png"
+    assert picture.read_bytes().startswith(PNG)

@@ -1,0 +1,58 @@
+"""The meter and the guard of `tests/cost.py`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests import cost
+
+ROOT = Path(__file__).parents[2]
+CONFTEST = """
+from tests import cost
+cost.GUARD_SECONDS = 1
+def pytest_configure(config):
+    config.pluginmanager.register(cost.Meter())
+"""
+HANGS = "import time\ndef test_hangs():\n    time.sleep(600)\n"
+WORKS = "def test_works():\n    sum(range(10**7))\n"
+
+
+def run(folder: Path, *options: str, **files: str) -> subprocess.CompletedProcess[str]:
+    """pytest in a folder of its own, with these files and a guard of one second."""
+    for name, text in {"conftest": CONFTEST, **files}.items():
+        (folder / f"{name}.py").write_text(text)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return subprocess.run(
+        command, cwd=folder, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False
+    )
+
+
+def test_what_hangs_is_stopped_and_says_where(tmp_path: Path) -> None:
+    done = run(tmp_path, test_it=HANGS)
+    assert done.returncode != 0
+    assert "Timeout" in done.stderr and "in test_hangs" in done.stderr
+
+
+def test_cpu_seconds_are_told_from_other_processes_too(tmp_path: Path) -> None:
+    done = run(tmp_path, "-n", "1", test_it=WORKS)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (line,) = [line for line in done.stdout.splitlines() if line.endswith("test_it.py::test_works")]
+    assert 0 < float(line.split()[0]) < 60
+
+
+def test_folders_have_sums_and_budgets_and_going_over_one_is_said() -> None:
+    told = list(cost.lines({"tests/leaks/labels/test_a.py::test_b": 1000.0, "src/leakcap/caps.py::leakcap.caps": 2.5}))
+    assert f"  1000.0  tests/leaks (of {cost.BUDGETS['tests/leaks']})" in told
+    assert "  1000.0      tests/leaks/labels" in told
+    assert f"     2.5  src (of {cost.BUDGETS['src']})" in told
+    assert [line for line in told if line.startswith("OVER BUDGET")] == [told[-1]]
+    assert "tests/leaks" in told[-1]
+
+
+def test_every_tier_has_a_budget() -> None:
+    tiers = {f"tests/{path.name}" for path in (ROOT / "tests").iterdir() if (path / "__init__.py").exists()}
+    assert tiers | {"src"} == set(cost.BUDGETS)

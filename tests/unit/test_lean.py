@@ -1,0 +1,70 @@
+"""What computes runs with the numerical libraries alone: kernels, leakage, noise and labels need no tables or pages.
+
+The test hides every other library from a fresh process, imports these rooms, and uses them.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HIDDEN = ["pandas", "pyarrow", "jinja2", "markupsafe", "rich", "typer", "click", "matplotlib", "cryptography", "polars"]
+
+HIDING = f"""
+import sys
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {HIDDEN!r}:
+            raise ImportError(f"{{name}} is hidden")
+sys.meta_path.insert(0, Hidden())
+"""
+
+WORK = {
+    "kernels": """
+import numpy as np
+from leakcap import kernels, stats
+from leakcap.worlds import Units, draw_worlds
+worlds = draw_worlds(40, 8, np.random.default_rng(0))
+rows = np.arange(80.0).reshape(40, 2)
+served = kernels.kernel_of(stats.mean)((rows,), Units.of(40, None), worlds)
+assert np.allclose(served, [rows[mask].mean(axis=0) for mask in worlds.masks()])
+""",
+    "leakage": """
+import numpy as np
+import leakcap.leakage.certify, leakcap.leakage.collusion
+from leakcap.leakage.measures import thresholds
+assert (thresholds(0.5) > 0.5).all()
+""",
+    "noise": """
+import leakcap.noise.calibrate, leakcap.noise.estimate
+from leakcap.noise import Seeded, sampler_distance
+assert 0 < sampler_distance(2, 10.0) < 1e-3
+assert len(Seeded(0).normals(5)) == 5
+""",
+    "labels": """
+import numpy as np
+from leakcap.labels import KRR, Classifier
+from sklearn.linear_model import LogisticRegression
+krr = KRR(8.0, 2)
+seen = krr.privatize(np.arange(60) % 2)
+model = Classifier(LogisticRegression(), krr).fit(np.arange(60)[:, None] % 2 * 1.0, seen)
+assert model.predict([[1.0]])[0] in (0, 1)
+""",
+}
+
+
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", HIDING + code], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("room", WORK)
+def test_it_computes_with_the_numerical_libraries_alone(room: str) -> None:
+    done = run(WORK[room])
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_is_hidden_is_hidden() -> None:
+    """The twin: a table cannot be read in such a process."""
+    assert "pandas is hidden" in run("import pandas").stderr
