@@ -1,4 +1,4 @@
-"""What every test starts from: a key that is nobody's, nothing released before, and a meter of what it costs."""
+"""What every test starts from: a key that is nobody's, nothing released before, chance of its own, a meter."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from leakcap.planning.released import forget_released
+from tests.chance import Chance
 from tests.cost import Meter
 
 logging.getLogger("numba").setLevel(logging.WARNING)  # leak tests listen to everything: it would tell what it compiles
@@ -17,6 +18,7 @@ logging.getLogger("numba").setLevel(logging.WARNING)  # leak tests listen to eve
 
 def pytest_configure(config: Any) -> None:
     config.pluginmanager.register(Meter(), "cpu-meter")
+    config.pluginmanager.register(Chance(), "chance")
 
 
 @pytest.fixture(scope="session", autouse=True)
