@@ -131,10 +131,18 @@ def test_the_plans_really_cut_directions() -> None:
     assert planned("wide").noise.space.directions is None, "40,000 outputs are kept as combinations of worlds"
 
 
-@every_case
+@pytest.mark.parametrize("name", ["in_one_direction_each", "wide"])
 def test_what_is_cut_off_tells_nothing_about_the_world(name: str) -> None:
     trials = releases_of(name)
     assert at_chance(guesses_right(name, honest, trials), trials)
+
+
+@pytest.mark.parametrize("name", ["rotated", "turned", "deeper"])
+def test_where_only_rounding_is_left_outside_it_tells_no_more_than_the_release(name: str) -> None:
+    """Rounding follows from the grid point, which tells as much as the certificate allows: more than nothing."""
+    allowed = planned(name).certificate.posterior(1 / M)
+    assert allowed < 0.2
+    assert at_chance(guesses_right(name, honest, RELEASES), RELEASES, allowed)
 
 
 @pytest.mark.parametrize(
