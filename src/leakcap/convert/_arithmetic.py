@@ -111,17 +111,23 @@ def root_above(
     """The least number found in `[low, high]` where `lower` reaches `limit`, else `high`; `low` where the limit is 0.
 
     `lower` must stay below a divergence that does not fall on `[low, high]`: then no point above the answer keeps
-    the limit. Bisection runs on the integers behind the doubles, which are spread evenly over all magnitudes, until
-    the bracket holds two neighbours; the upper one has been checked.
+    the limit. The search runs on the integers behind the doubles, which are spread evenly over all magnitudes, until
+    the bracket holds two neighbours; the upper one has been checked. It asks for several points at once where there
+    are few roots to find: a call costs more than a point.
     """
     left, right, limit = (np.array(each, dtype=np.float64) for each in np.broadcast_arrays(low, high, limit))
     start = left.copy()
     under, over = left.view(np.int64), right.view(np.int64)  # the same memory, read as integers
+    parts = max(2, min(32, 256 // max(1, limit.size)))
+    cuts = np.arange(1, parts).reshape(-1, *(1 for _ in limit.shape))
     while (wide := over - under > 1).any():
-        middle = under + (over - under) // 2
-        enough = lower(middle.view(np.float64)) >= limit
-        under[...] = np.where(wide & ~enough, middle, under)
-        over[...] = np.where(wide & enough, middle, over)
+        share, rest = np.divmod(over - under, parts)
+        points = under + cuts * share + cuts * rest // parts
+        asked = wide & (points > under)
+        enough = lower(points.view(np.float64)) >= limit
+        # Brackets only ever shrink to points that have been asked: the least that is enough, the largest below that.
+        over[...] = np.where(asked & enough, points, over).min(axis=0)
+        under[...] = np.where(asked & (points < over), points, under).max(axis=0)
     return np.where(limit == 0, start, right)
 
 
