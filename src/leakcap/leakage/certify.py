@@ -20,10 +20,10 @@ from leakcap import convert
 from leakcap.caps import Cap, Membership
 from leakcap.ground.arrays import Floats
 from leakcap.ground.cores import Machine
-from leakcap.leakage.collusion import known_sizes, observe_known
+from leakcap.leakage.collusion import known_sizes, known_wagers, observe_known
 from leakcap.leakage.confidence import Bound, MeanEstimate, log_term, upper
 from leakcap.leakage.measures import Needs, Observed, balanced_by_information, measure, thresholds
-from leakcap.leakage.membership import Tick, UnitMeans, observe_units
+from leakcap.leakage.membership import Tick, UnitMeans, UnitWagers, observe_units
 from leakcap.leakage.posterior import Cells, Sampled, Source
 from leakcap.leakage.tasks import WorldMeans, default_priors, observe_worlds
 from leakcap.worlds import Worlds
@@ -39,29 +39,29 @@ __all__ = [
     "seconds_to_certify",
 ]
 
-FINEST, COARSEST = 2.0**-10, 2.0**-6  # steps of the release grid, in noise deviations
-FLOPS = 4e12  # what one stage of a pass may cost before units are screened
+FINEST, COARSEST = 2.0**-10, 2.0**-4  # steps of the release grid, in noise deviations
+FLOPS = 5e10  # what a pass over all units may cost before they are screened
+CELL_FLOPS = 2e11  # what summing over all releases may cost, where that is possible
+FEWEST = 2048  # draws for every unit
+PILOT = 256  # draws that only place wagers
 
 
 @dataclass(frozen=True)
 class Effort:
     """How many independent releases are drawn for what; fixed before the first one is."""
 
-    stages: tuple[int, ...]  # for all units, then for those not yet below the cap, and so on
+    stages: tuple[int, ...]  # for all units, then for those that decide a figure, and so on
     worlds: int
     known: int
 
     @classmethod
     def of(cls, draws: int, m: int, n: int, worlds_capped: bool) -> Effort:
+        """Few draws for everybody, all draws for the few who are near a cap."""
         affordable = int(FLOPS / (2 * m * n))
-        stages = [min(draws, max(4096, affordable))]
+        stages = [min(draws, max(FEWEST, min(draws // 16, 16 * affordable), affordable))]
         while stages[-1] < draws:
-            stages.append(min(4 * stages[-1], draws))
-        return cls(
-            tuple(stages),
-            int(min(draws, max(4096, (2**28 if worlds_capped else 2**24) // m))),
-            int(np.clip(FLOPS / 16 / (2 * m * n), 1024, 4096)),
-        )
+            stages.append(min(16 * stages[-1], draws))
+        return cls(tuple(stages), int(min(draws, 2**14 if worlds_capped else 4096)), min(draws, 512))
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,13 +83,16 @@ class Findings:
 
 
 def grid_step(points: Floats, m: int, n: int) -> float | None:
-    """The step of the grid on which a rank-one release can be summed exactly; None if that is too costly."""
+    """The step of the grid on which a rank-one release can be summed exactly; None if that is too costly.
+
+    Finer ones only where they cost next to nothing: even the coarsest adds but .03 % to the variance of the noise.
+    """
     if points.shape[1] != 1:
         return None
     step = FINEST
     while step <= COARSEST:
         cells = Cells(points[:, 0], step).cells
-        if cells * m <= 2**23 and 2.0 * cells * m * n <= FLOPS:
+        if cells * m <= 2**23 and 2.0 * cells * m * n <= (CELL_FLOPS if step == COARSEST else CELL_FLOPS / 16):
             return step
         step *= 2
     return None
@@ -130,46 +133,63 @@ def certify(
     cuts = thresholds(worlds.rate)
     mi_ceiling += entropy_slack(distance, m)
     stages = effort.stages[:1] if step else effort.stages
-    bounds = count_bounds(m, n, sticks=len(cuts), wanted=wanted, stages=len(stages))
-    bound: Bound = partial(upper, log_term=log_term(gamma, bounds))
+    bounds = count_bounds(m, n, sticks=len(cuts), wanted=wanted, stages=1)
+    # Half is for what is said of everybody, the rest for the few that are looked at again, counted when they are known.
+    term = log_term(gamma / 2 if len(stages) > 1 else gamma, bounds)
+    bound: Bound = partial(upper, log_term=term)
     first, second, third, fourth = seed.spawn(4)
+    wagering = not step and not machine.device
 
     def source(draws: int, child: np.random.SeedSequence) -> Source:
         return Cells(points[:, 0], step) if step else Sampled(points, draws, child)
 
+    def wagers(seen: UnitMeans, draws: int, term: float) -> UnitWagers | None:
+        return UnitWagers.placed(seen, worlds.rate, draws, term) if wagering else None
+
+    look = partial(observe_units, worlds=worlds, thresholds=cuts, machine=machine)
     tick = _meter(n, source(stages[0], first), effort=effort, sizes=len(known_sizes(m, n)), share_done=share_done)
-    units = observe_units(source(stages[0], first), worlds, thresholds=cuts, chosen=None, machine=machine, tick=tick)
-    limit = min([cap.success for cap in caps if isinstance(cap, Membership)] or [1.0])
+    pilot = look(source(PILOT, first.spawn(1)[0])) if wagering else None
+    units = look(source(stages[0], first), tick=tick, wagers=wagers(pilot, stages[0], term) if pilot else None)
+    top = [bound(units.balanced), *bound(units.sticks)]
     for draws, child in zip(stages[1:], second.spawn(len(stages) - 1), strict=True):
-        near = np.flatnonzero(bound(units.balanced.blurred(distance)) > limit)
-        if not len(near):
-            break
-        closer = observe_units(Sampled(points, draws, child), worlds, thresholds=cuts, chosen=near, machine=machine)
-        units = _merge(units, closer, near, bound)
-    units = replace(
-        units,
-        balanced=units.balanced.blurred(distance),
-        sticks=units.sticks.blurred(2 * distance),
-        naming=units.naming.blurred(distance),
+        near = _deciding(top, caps, distance, most=max(512, stages[0] * n // draws))
+        again = log_term(gamma / 2 / (len(stages) - 1), len(near) * len(top))
+        bounds += len(near) * len(top)
+        closer = look(
+            Sampled(points, draws, child), chosen=near, wagers=wagers(units.at(near), draws, again)
+        )
+        for figures, finer in zip(top, (closer.balanced, *(closer.sticks.at(k) for k in range(len(cuts)))), strict=True):
+            figures[near] = np.minimum(figures[near], upper(finer, again))
+    # From here on all are bounds, and hold together.
+    held = UnitMeans(
+        balanced=MeanEstimate.exact(top[0], distance),
+        sticks=MeanEstimate.exact(np.array(top[1:]), 2 * distance),
+        thresholds=cuts,
+        naming=MeanEstimate.exact(bound(units.naming), distance),
     )
-    seen_worlds = _blur(observe_worlds(source(effort.worlds, third), priors_for(m, wanted), wanted.tasks), distance, m)
-    seen = Observed(rate=worlds.rate, m=m, mi_ceiling=mi_ceiling, units=units, worlds=seen_worlds)
+    priors, tasks = priors_for(m, wanted), wanted.tasks
+    aside = observe_worlds(source(PILOT, third.spawn(1)[0]), priors, tasks) if wagering else None
+    placed = aside.wagers(effort.worlds, term, m) if aside else None
+    seen_worlds = _blur(observe_worlds(source(effort.worlds, third), priors, tasks, placed), distance, m)
+    seen = Observed(rate=worlds.rate, m=m, mi_ceiling=mi_ceiling, units=held, worlds=seen_worlds)
     by_information = balanced_by_information(mi_ceiling, worlds.rate)
-    exposure = np.minimum(bound(units.balanced), by_information)
+    exposure = np.minimum(bound(held.balanced), by_information)
     mi = min(mi_ceiling, float(bound(seen_worlds.information)[0]))
-    known = []
+    known, before = [], units.balanced
     for k, child in zip(known_sizes(m, n), fourth.spawn(len(known_sizes(m, n))), strict=True):
-        success = observe_known(Sampled(points, effort.known, child), worlds, k, tick).blurred(distance)
-        known.append((k, min(1.0, float(bound(success).max()))))
+        # Sizes grow, and whoever knows one more learns a little more: each places the wagers of the next.
+        stakes = known_wagers(before, worlds.rate, effort.known, term)
+        before = observe_known(Sampled(points, effort.known, child), worlds, k, tick, stakes)
+        known.append((k, min(1.0, float(bound(before.blurred(distance)).max()))))
     share_done(1.0)
-    priors = np.array(seen_worlds.priors, dtype=np.float64)
-    ceilings = np.minimum(convert.posterior(mi, priors), 1.0)
+    points_of_curve = np.array(priors, dtype=np.float64)
+    ceilings = np.minimum(convert.posterior(mi, points_of_curve), 1.0)
     return Findings(
         exposure=exposure,
         membership=float(exposure.max()),
-        naming=min(1.0, float(bound(units.naming)[0]), float(convert.posterior(mi_ceiling, worlds.rate))),
-        sticks=tuple(zip(cuts.tolist(), bound(units.sticks).max(axis=1).tolist(), strict=True)),
-        curve=tuple(zip(priors.tolist(), np.minimum(bound(seen_worlds.curve), ceilings).tolist(), strict=True)),
+        naming=min(1.0, float(bound(held.naming)[0]), float(convert.posterior(mi_ceiling, worlds.rate))),
+        sticks=tuple(zip(cuts.tolist(), bound(held.sticks).max(axis=1).tolist(), strict=True)),
+        curve=tuple(zip(points_of_curve.tolist(), np.minimum(bound(seen_worlds.curve), ceilings).tolist(), strict=True)),
         mutual_information=mi,
         known=tuple(known),
         values=tuple(measure(cap, seen, bound) for cap in caps),
@@ -211,23 +231,15 @@ def _meter(n: int, source: Source, effort: Effort, sizes: int, share_done: Calla
     return tick
 
 
-def _merge(units: UnitMeans, closer: UnitMeans, near: np.ndarray, bound: Bound) -> UnitMeans:
-    """Per entry, whichever stage bounds lower: both hold, being counted in the union."""
-
-    def better(coarse: MeanEstimate, fine: MeanEstimate) -> MeanEstimate:
-        estimate, variance, draws = coarse.estimate.copy(), coarse.variance.copy(), coarse.draws.copy()
-        take = bound(fine) < bound(coarse)[..., near]
-        for target, given in ((estimate, fine.estimate), (variance, fine.variance), (draws, fine.draws)):
-            target[..., near] = np.where(take, given, target[..., near])
-        return MeanEstimate(
-            estimate=estimate,
-            variance=variance,
-            draws=draws,
-            span=coarse.span,
-            rounding=max(coarse.rounding, fine.rounding),
-        )
-
-    return replace(units, balanced=better(units.balanced, closer.balanced), sticks=better(units.sticks, closer.sticks))
+def _deciding(top: Sequence[Floats], caps: Sequence[Cap], distance: float, most: int) -> np.ndarray:
+    """The units worth more draws: all that are not yet below a cap on their membership, and those with the largest
+    bounds of each figure, `most` in all."""
+    limit = min([cap.success for cap in caps if isinstance(cap, Membership)] or [1.0])
+    chosen = top[0] + distance > limit
+    each = min(max(1, most // len(top)), len(chosen))
+    for figures in top:
+        chosen[np.argpartition(-figures, each - 1)[:each]] = True
+    return np.flatnonzero(chosen)
 
 
 def entropy_slack(distance: float, m: int) -> float:

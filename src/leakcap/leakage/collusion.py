@@ -13,23 +13,24 @@ import numpy.typing as npt
 
 from leakcap.ground.cores import crew
 from leakcap.ground.proofs import proves
-from leakcap.leakage.confidence import MeanEstimate
+from leakcap.leakage.confidence import MeanEstimate, Wagers
 from leakcap.leakage.membership import TILE, Tick, evidence, unit_columns
 from leakcap.leakage.posterior import Sampled, View
 from leakcap.worlds import Worlds
 
-__all__ = ["known_sizes", "observe_known"]
+__all__ = ["known_sizes", "known_wagers", "observe_known"]
 
 
 def known_sizes(m: int, n: int) -> tuple[int, ...]:
     """Numbers of known memberships worth reporting: up to log2 m, where nothing is left to hide."""
     last = int(np.log2(m))
-    few = m * n > 2**28  # each size is one more product with all units
-    return tuple(k for k in sorted({1, 3, last} if few else {1, 2, 3, 5, 8, last}) if k <= min(last, n - 1))
+    return tuple(k for k in sorted({1, 3, last}) if k <= min(last, n - 1))
 
 
 @proves("collusion")
-def observe_known(source: Sampled, worlds: Worlds, k: int, tick: Tick = lambda _: None) -> MeanEstimate:
+def observe_known(
+    source: Sampled, worlds: Worlds, k: int, tick: Tick = lambda _: None, wagers: Wagers | None = None
+) -> MeanEstimate:
     """Balanced success against every unit, by an attacker told `k` other units' memberships at random.
 
     Each draw tells one random set of `k` units for all targets; a target in the set is skipped in that draw.
@@ -38,7 +39,7 @@ def observe_known(source: Sampled, worlds: Worlds, k: int, tick: Tick = lambda _
     """
     source = replace(source, stratified=False)
     n, rate = worlds.n, worlds.rate
-    total, squares = np.zeros(n), np.zeros(n)
+    total, squares, capital = np.zeros(n), np.zeros(n), np.zeros(n)
     counted = np.full(n, float(source.draws))
     seeds = np.random.SeedSequence(source.seed.entropy, spawn_key=(*source.seed.spawn_key, 2**31 + k))
 
@@ -63,6 +64,8 @@ def observe_known(source: Sampled, worlds: Worlds, k: int, tick: Tick = lambda _
         found = evidence(known, worlds.paired, exact=False)
         return found.table, told, found.rounding
 
+    if wagers is not None:
+        base, stake = wagers.base.astype(np.float64), wagers.stake.astype(np.float64)
     with crew(float(source.rows * source.blocks) * worlds.m * n) as pool:
         parts = list(pool.map(learn, range(source.blocks)))
         table = np.concatenate([part[0] for part in parts])
@@ -81,11 +84,25 @@ def observe_known(source: Sampled, worlds: Worlds, k: int, tick: Tick = lambda _
             off[draw, told[draw, column] - tile.start] = 0.0
             total[tile] = off.sum(axis=0, dtype=np.float64)
             squares[tile] = np.einsum("ku,ku->u", off, off, dtype=np.float64)
+            if wagers is not None:
+                left = np.log(base[tile] - stake[tile] * off)
+                left[draw, told[draw, column] - tile.start] = 0.0  # does not count
+                capital[tile] = left.sum(axis=0)
             tick(off.size)
 
         list(pool.map(tile_sums, range(0, n, TILE)))
     deviation = MeanEstimate.from_sums(total, squares, draws=counted, span=max(rate, 1 - rate), rounding=rounding)
+    if wagers is not None:  # sums of logarithms in double precision
+        deviation = MeanEstimate.from_wagers(
+            capital, wagers, variance=deviation.variance, draws=counted, rounding=rounding, slip=2.0**-48
+        )
     return deviation.scaled(0.25 / (rate * (1 - rate)), 0.5)
+
+
+def known_wagers(seen: MeanEstimate, rate: float, draws: int, log_term: float) -> Wagers:
+    """On `|q_u - rate|` of every unit, placed for what was seen before."""
+    deviation = seen.scaled(4 * rate * (1 - rate), -2 * rate * (1 - rate))
+    return Wagers.placed(deviation.estimate, deviation.variance, max(rate, 1 - rate), draws, log_term)
 
 
 def _distinct(n: int, rows: int, k: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:

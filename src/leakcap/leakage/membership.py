@@ -8,19 +8,19 @@ any order; a compiled loop reduces each tile while it is in cache.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from leakcap.ground.arrays import Floats
 from leakcap.ground.cores import Machine, crew, threads
-from leakcap.leakage.confidence import MeanEstimate
+from leakcap.leakage.confidence import MeanEstimate, Wagers
 from leakcap.leakage.posterior import Sampled, Source, View
 from leakcap.worlds import Worlds
 
-__all__ = ["Tick", "UnitMeans", "evidence", "observe_units", "unit_columns"]
+__all__ = ["Tick", "UnitMeans", "UnitWagers", "evidence", "observe_units", "unit_columns"]
 
 Tick: TypeAlias = Callable[[int], None]  # told how many more pairs of a release and a unit were looked at
 
@@ -39,6 +39,34 @@ class UnitMeans:
     thresholds: Floats
     naming: MeanEstimate
 
+    def at(self, chosen: npt.NDArray[np.intp]) -> UnitMeans:
+        """Some of the units."""
+        return replace(self, balanced=self.balanced.at(chosen), sticks=self.sticks.at((slice(None), chosen)))
+
+
+@dataclass(frozen=True, eq=False)
+class UnitWagers:
+    """On `|q_u - rate|` and on every stick of every unit, `(1 + sticks, units)`, and one on naming a member."""
+
+    units: Wagers
+    naming: Wagers
+    variance: Floats  # that they were placed for
+    naming_variance: Floats
+
+    @classmethod
+    def placed(cls, seen: UnitMeans, rate: float, draws: int, log_term: float) -> UnitWagers:
+        """For the means and variances seen before."""
+        deviation = seen.balanced.scaled(4 * rate * (1 - rate), -2 * rate * (1 - rate))
+        most = np.concatenate([[max(rate, 1 - rate)], 1 - seen.thresholds])[:, None]
+        mean = np.concatenate([deviation.estimate[None], seen.sticks.estimate])
+        variance = np.concatenate([deviation.variance[None], seen.sticks.variance])
+        return cls(
+            Wagers.placed(mean, variance, np.broadcast_to(most, mean.shape), draws, log_term),
+            Wagers.placed(seen.naming.estimate, seen.naming.variance, 1.0, draws, log_term),
+            variance=variance,
+            naming_variance=seen.naming.variance,
+        )
+
 
 def observe_units(
     source: Source,
@@ -47,12 +75,13 @@ def observe_units(
     chosen: npt.NDArray[np.intp] | None = None,
     machine: Machine = Machine(),  # noqa: B008
     tick: Tick = lambda _: None,
+    wagers: UnitWagers | None = None,
 ) -> UnitMeans:
-    """Means over releases for all units, or for the `chosen` ones."""
+    """Means over releases for all units, or for the `chosen` ones; as sums, or by `wagers` that were placed before."""
     if machine.device and isinstance(source, Sampled):
         return _on_device(source, worlds, thresholds=thresholds, chosen=chosen, device=machine.device, tick=tick)
     n = worlds.n if chosen is None else len(chosen)
-    sums = _Sums.zeros(n, len(thresholds))
+    sums = _Sums.zeros(n, len(thresholds)) if wagers is None else _Capitals.of(wagers)
     width = worlds.m // 2 if worlds.paired else worlds.m
     exact = source.draws == 0
     dtype = np.float64 if exact else np.float32
@@ -166,34 +195,25 @@ def _reduce(
     *,
     cuts: Floats,
     chosen: npt.NDArray[np.intp] | None,
-    sums: _Sums,
+    sums: _Sums | _Capitals,
     best: Floats,
     tick: Tick,
 ) -> None:
-    from leakcap.leakage._loops import add_panel
-
     rows, weight = seen.table, seen.weight
     shift = 0.0 if worlds.paired else worlds.rate
-    product = np.empty((PANEL, TILE), dtype=rows.dtype)
     for tile in tiles:
         columns = unit_columns(worlds, tile if chosen is None else chosen[tile], rows.dtype)
+        product = np.empty((PANEL, columns.shape[1]), dtype=rows.dtype)
+        corner = sums.corner(tile)
         for start in range(0, len(rows), PANEL):
             panel = rows[start : start + PANEL]
-            out = product[: len(panel), : columns.shape[1]]
+            out = product[: len(panel)]
             np.matmul(panel, columns, out=out)
             if shift:
                 out -= out.dtype.type(shift)
             part = slice(start, start + len(panel))
-            add_panel(
-                out,
-                weight[part],
-                cuts.astype(out.dtype),
-                sums.total[tile],
-                sums.squares[tile],
-                sums.stick_total[:, tile],
-                sums.stick_squares[:, tile],
-                best[part],
-            )
+            corner.add(out, weight=weight[part], cuts=cuts.astype(out.dtype), best=best[part])
+        sums.join(tile, corner)
         tick(len(rows) * columns.shape[1])
 
 
@@ -210,6 +230,25 @@ class _Sums:
     def zeros(cls, n: int, sticks: int) -> _Sums:
         return cls(np.zeros(n), np.zeros(n), np.zeros((sticks, n)), np.zeros((sticks, n)))
 
+    def corner(self, tile: slice) -> _Sums:
+        """Room for some units, without gaps: loops over it are fast."""
+        return _Sums.zeros(len(self.total[tile]), len(self.stick_total))
+
+    def join(self, tile: slice, corner: _Sums) -> None:
+        for mine, more in (
+            (self.total, corner.total),
+            (self.squares, corner.squares),
+            (self.stick_total, corner.stick_total),
+            (self.stick_squares, corner.stick_squares),
+        ):
+            mine[..., tile] += more
+
+    def add(self, panel: npt.NDArray[np.floating], *, weight: Floats, cuts: Any, best: Floats) -> None:
+        """Releases x units, as deviations from the rate."""
+        from leakcap.leakage._loops import add_panel
+
+        add_panel(panel, weight, cuts, self.total, self.squares, self.stick_total, self.stick_squares, best)
+
     def add_naming(self, weight: Floats, best: Floats) -> None:
         self.naming += weight @ best, weight @ best**2
 
@@ -223,4 +262,47 @@ class _Sums:
         deviation = mean(self.total, self.squares, max(rate, 1 - rate))
         sticks = mean(self.stick_total, self.stick_squares, 1 - thresholds[:, None])
         naming = mean(self.naming[:1], self.naming[1:], 1.0)
+        return UnitMeans(deviation.scaled(0.25 / (rate * (1 - rate)), 0.5), sticks, thresholds, naming)
+
+
+@dataclass
+class _Capitals:
+    """What releases have left of the wagers: logarithms, `(1 + sticks, units)`."""
+
+    wagers: UnitWagers
+    capital: Floats
+    naming: Floats = field(default_factory=lambda: np.zeros(1))
+    rounding: float = 0.0
+
+    @classmethod
+    def of(cls, wagers: UnitWagers) -> _Capitals:
+        return cls(wagers, np.zeros(wagers.units.base.shape))
+
+    def corner(self, tile: slice) -> _Capitals:
+        """Room for some units, without gaps: loops over it are fast."""
+        units = self.wagers.units[:, tile]
+        gapless = Wagers(np.ascontiguousarray(units.base), np.ascontiguousarray(units.stake), units.most)
+        return _Capitals.of(replace(self.wagers, units=gapless))
+
+    def join(self, tile: slice, corner: _Capitals) -> None:
+        self.capital[:, tile] += corner.capital
+
+    def add(self, panel: npt.NDArray[np.floating], *, weight: Floats, cuts: Any, best: Floats) -> None:
+        """Releases x units, as deviations from the rate. Every release counts once."""
+        from leakcap.leakage._loops import wager_panel
+
+        wager_panel(panel, cuts, self.wagers.units.base, self.wagers.units.stake, self.capital, best)
+
+    def add_naming(self, weight: Floats, best: Floats) -> None:
+        placed = self.wagers.naming
+        self.naming += np.log(placed.base.astype(np.float64) - placed.stake.astype(np.float64) * best[:, None]).sum(axis=0)
+
+    def means(self, draws: int, rate: float, thresholds: Floats) -> UnitMeans:
+        def mean(capital: Floats, wagers: Wagers, variance: Floats) -> MeanEstimate:
+            return MeanEstimate.from_wagers(capital, wagers, variance=variance, draws=draws, rounding=self.rounding)
+
+        placed, variance = self.wagers.units, self.wagers.variance
+        deviation = mean(self.capital[0], placed[0], variance[0])
+        sticks = mean(self.capital[1:], placed[1:], variance[1:])
+        naming = mean(self.naming, self.wagers.naming, self.wagers.naming_variance)
         return UnitMeans(deviation.scaled(0.25 / (rate * (1 - rate)), 0.5), sticks, thresholds, naming)

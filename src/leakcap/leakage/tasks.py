@@ -16,7 +16,7 @@ import numpy.typing as npt
 from leakcap.ground.arrays import Floats
 from leakcap.ground.cores import crew
 from leakcap.ground.proofs import proves
-from leakcap.leakage.confidence import MeanEstimate
+from leakcap.leakage.confidence import MeanEstimate, Wagers
 from leakcap.leakage.posterior import Source
 
 __all__ = ["WorldMeans", "as_fraction", "default_priors", "observe_worlds", "task_prior"]
@@ -31,6 +31,16 @@ class WorldMeans:
     information: MeanEstimate
     tasks: tuple[MeanEstimate, ...]
     wins: tuple[npt.NDArray[np.float64], ...]
+
+
+    def wagers(self, draws: int, log_term: float, m: int) -> Wagers:
+        """Placed for the means and variances seen here."""
+        seen = (self.curve, self.information, *self.tasks)
+        most = np.ones(sum(len(mean.estimate) for mean in seen))
+        most[len(self.priors)] = np.log(m)
+        mean, variance = (np.concatenate([getattr(one, of) for one in seen]) for of in ("estimate", "variance"))
+        # Arithmetic may lift a value above the largest true one by the stated error.
+        return Wagers.placed(mean, variance, most + max(one.rounding for one in seen), draws, log_term)
 
 
 def as_fraction(prior: float) -> Fraction:
@@ -55,14 +65,15 @@ def observe_worlds(
     source: Source,
     priors: Sequence[Fraction] = (),
     tasks: Sequence[npt.NDArray[np.float64]] = (),
+    wagers: Wagers | None = None,
 ) -> WorldMeans:
-    """Means over releases of what the posterior allows."""
+    """Means over releases of what the posterior allows: as sums, or by `wagers` on curve, information and tasks."""
     m = source.m
     sizes = [divmod(p.numerator * m, p.denominator) for p in priors]
     whole = np.array([k for k, _ in sizes], dtype=np.intp)
     part = np.array([rest / p.denominator for (_, rest), p in zip(sizes, priors, strict=True)])
 
-    def block(index: int) -> tuple[Floats, Floats, float]:
+    def block(index: int) -> tuple[Floats, Floats, Floats, float]:
         view = source.view(index)
         values = np.empty((len(view.weight), len(priors) + 1 + len(tasks)))
         if len(priors):
@@ -75,23 +86,33 @@ def observe_worlds(
         values[:, len(priors)] = np.log(m) + np.einsum("kw,kw->k", view.posterior, np.log(safe), dtype=np.float64)
         for i, wins in enumerate(tasks):
             values[:, len(priors) + 1 + i] = (view.posterior @ wins).max(axis=1)
-        return view.weight @ values, view.weight @ values**2, view.rounding
+        left = 0.0 * total if wagers is None else np.log(base - stake * values).sum(axis=0)
+        return view.weight @ values, view.weight @ values**2, left, view.rounding
 
     total = np.zeros(len(priors) + 1 + len(tasks))
-    squares = np.zeros_like(total)
+    squares, capital = np.zeros_like(total), np.zeros_like(total)
+    if wagers is not None:
+        base, stake = wagers.base.astype(np.float64), wagers.stake.astype(np.float64)
     rounding = 0.0
     with crew(float(source.rows * source.blocks) * m * 64) as pool:  # a posterior is found and sorted
-        for first, second, slip in pool.map(block, range(source.blocks)):
+        for first, second, left, slip in pool.map(block, range(source.blocks)):
             total += first
             squares += second
+            capital += left
             rounding = max(rounding, slip)
 
     def mean(where: slice | int, span: float | Floats, error: float) -> MeanEstimate:
         chosen = np.atleast_1d(total[where])
         if source.draws == 0:
             return MeanEstimate.exact(chosen, error)
-        return MeanEstimate.from_sums(
+        seen = MeanEstimate.from_sums(
             chosen, np.atleast_1d(squares[where]), draws=source.draws, span=span, rounding=error
+        )
+        if wagers is None:
+            return seen
+        where = slice(where, where + 1) if isinstance(where, int) else where
+        return MeanEstimate.from_wagers(  # sums of logarithms in double precision
+            capital[where], wagers[where], variance=seen.variance, draws=source.draws, rounding=error, slip=2.0**-48
         )
 
     # Entropy is continuous, not Lipschitz: a posterior off by `rounding` moves it by this much at most.

@@ -12,33 +12,41 @@ from __future__ import annotations
 import numpy as np
 
 from leakcap.ground.arrays import Floats
+from leakcap.ground.cores import one_blas_thread
 from leakcap.leakage.membership import TILE, unit_columns
 from leakcap.worlds import Worlds
 
-__all__ = ["leverage_shape"]
+__all__ = ["leverage", "leverage_shape", "moves_of"]
 
 WORK = 3e10  # flops worth spending on a shape
 
 
-def leverage_shape(coordinates: Floats, worlds: Worlds) -> Floats | None:
-    """An `(r, r)` covariance of trace 1, or None where finding it would cost too much."""
-    n, r = worlds.n, coordinates.shape[1]
+def leverage_shape(moves: Floats) -> Floats | None:
+    """An `(r, r)` covariance of trace 1 for `moves` of units, or None where finding it would cost too much."""
+    n, r = moves.shape
     rounds = int(min(300, WORK / (4.0 * n * r**2 + 20.0 * r**3)))
     if rounds < 10:
         return None
-    moves = _moves(coordinates, worlds)
     weight = np.full(n, 1 / n)
-    for _ in range(rounds):
-        size, turn = np.linalg.eigh((moves * weight[:, None]).T @ moves)
-        size = np.sqrt(np.maximum(size, size[-1] * 1e-12))
-        exposed = ((moves @ turn) ** 2 / size).sum(axis=1)
-        weight *= exposed
-        weight /= weight.sum()
+    with one_blas_thread():  # products are small: threads of the linear algebra would wait for each other
+        for number in range(rounds):
+            size, turn = np.linalg.eigh((moves * weight[:, None]).T @ moves)
+            size = np.sqrt(np.maximum(size, size[-1] * 1e-12))
+            weight *= ((moves @ turn) ** 2 / size).sum(axis=1)
+            weight /= weight.sum()
+            if number % 10 == 9 and len(moves) > 4 * r:  # most units carry no weight soon, and never again
+                kept = weight > 1e-6 * weight.max()
+                moves, weight = moves[kept], weight[kept]
     shape = (turn * size) @ turn.T
     return np.asarray(shape / np.trace(shape))
 
 
-def _moves(coordinates: Floats, worlds: Worlds) -> Floats:
+def leverage(moves: Floats, turn: Floats | None, shape: Floats) -> Floats:
+    """To first order, how exposed each unit is under noise of this shape."""
+    return np.asarray(((moves if turn is None else moves @ turn) ** 2 / shape).sum(axis=1))
+
+
+def moves_of(coordinates: Floats, worlds: Worlds) -> Floats:
     """How far each unit's participation moves the mean answer, `(n, r)`, up to a common factor."""
     if worlds.paired:
         half = worlds.m // 2

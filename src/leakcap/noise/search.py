@@ -12,7 +12,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from leakcap.caps import Cap, MutualInformation
+from leakcap.caps import Cap, MutualInformation, NameAMember
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.cores import Machine
 from leakcap.leakage.certify import COARSEST, entropy_slack, grid_step
@@ -22,7 +22,7 @@ from leakcap.leakage.membership import observe_units
 from leakcap.leakage.posterior import Cells, Sampled, Source
 from leakcap.leakage.tasks import observe_worlds
 from leakcap.noise.entropy import sampler_distance
-from leakcap.noise.leverage import leverage_shape
+from leakcap.noise.leverage import leverage, leverage_shape, moves_of
 from leakcap.noise.shapes import information_ceiling, shape_variances
 from leakcap.worlds import Worlds
 
@@ -77,6 +77,7 @@ class Search:
     shape: Floats
     budget: float  # information that keeps all caps by itself
     seed: np.random.SeedSequence
+    ranked: Ints | None = None  # units, the most exposed (to first order) first
 
     def deviations(self, log_t: float) -> Floats:
         return np.maximum(np.sqrt(np.exp(log_t) * self.shape), self.goal.floor)
@@ -116,6 +117,12 @@ class Search:
             units=observe_units(source, goal.worlds, cuts, chosen, machine=goal.machine) if goal.wanted.units else None,
             worlds=observe_worlds(source, goal.wanted.priors, goal.wanted.tasks) if goal.wanted.worlds else None,
         )
+
+    def exposed(self, most: int) -> Ints | None:
+        """The units that decide caps on people; None where naming a member is capped, which takes everybody."""
+        if self.ranked is None or any(isinstance(cap, NameAMember) for cap in self.goal.caps):
+            return None
+        return np.sort(self.ranked[:most])
 
     def excess(self, seen: Observed, bound: Bound) -> float:
         """How far the worst cap is missed, relative to the room between its prior and its limit; <= 0 is kept."""
@@ -169,7 +176,7 @@ class Search:
         return high
 
 
-def candidates(goal: Goal, coordinates: Floats, variances: Floats) -> list[tuple[Floats | None, Floats]]:
+def candidates(goal: Goal, variances: Floats, moves: Floats | None) -> list[tuple[Floats | None, Floats]]:
     """Shapes worth trying: a rotation of the principal directions (or None) and noise variances along them."""
     shape = goal.shape
     if all(isinstance(cap, MutualInformation) for cap in goal.caps):
@@ -180,7 +187,7 @@ def candidates(goal: Goal, coordinates: Floats, variances: Floats) -> list[tuple
     shapes: list[tuple[Floats | None, Floats]] = [(None, shape_variances("logdet", variances, b)) for b in BETAS]
     if len(variances) == 1:
         return shapes[:1]  # all shapes are one
-    people = leverage_shape(coordinates, goal.worlds) if shape == "best" and goal.wanted.units else None
+    people = leverage_shape(moves) if shape == "best" and moves is not None else None
     if people is not None:
         for mixed in (0.0, 0.1, 0.3):
             size, turn = np.linalg.eigh((1 - mixed) * people + mixed * np.eye(len(people)) / len(people))
@@ -204,19 +211,20 @@ class ScaledShape:
 def rough_scales(goal: Goal, coordinates: Floats, variances: Floats, seed: np.random.SeedSequence) -> list[ScaledShape]:
     """Every shape that is worth trying, roughly scaled: by a few draws and units, the same for all (`seed`)."""
     budget = goal.budget(coordinates.shape[1])
+    moves = moves_of(coordinates, goal.worlds) if goal.wanted.units else None
     scaled: list[ScaledShape] = []
-    for turn, shape in candidates(goal, coordinates, variances):
+    for turn, shape in candidates(goal, variances, moves):
         turned = coordinates if turn is None else coordinates @ turn
-        search = Search(goal, turned, turn, shape, budget=budget, seed=seed)
+        ranked = None if moves is None else np.argsort(-leverage(moves, turn, shape))
+        search = Search(goal, turned, turn, shape, budget=budget, seed=seed, ranked=ranked)
         start = float(np.log(scaled[-1].total / search.shape.sum())) if scaled else None
         scaled.append(ScaledShape(search, _rough(search, start)))
     return scaled
 
 
 def _rough(search: Search, start: float | None) -> float:
-    """A scale near the one needed, from a thousand draws and a few thousand units."""
-    n = search.goal.worlds.n
-    chosen = None if n <= 4096 else np.random.default_rng(search.seed.spawn(1)[0]).choice(n, 4096, replace=False)
+    """A scale near the one needed, from some hundred draws and the units that are exposed most."""
+    chosen = search.exposed(256)
 
     def gap(log_t: float) -> float:
         return search.gap(search.observe(log_t, 1024, chosen), estimate_of)
@@ -226,11 +234,11 @@ def _rough(search: Search, start: float | None) -> float:
 
 def refined(search: Search, log_t: float, term: float, draws: int | None) -> tuple[float, int]:
     """The scale to certify, and with how many draws: as many as keep the statistical margin small."""
-    chosen = None
-    if search.goal.wanted.units and search.goal.worlds.n > 1024:
-        seen = search.observe(log_t, 1024)
+    chosen = search.exposed(1024)
+    if chosen is not None:
+        seen = search.observe(log_t, 1024, chosen)
         assert seen.units is not None
-        chosen = np.argsort(-seen.units.balanced.estimate)[:512]
+        chosen = chosen[np.argsort(-seen.units.balanced.estimate)[:128]]
     step = grid_step(search.points(log_t), search.goal.worlds.m, search.goal.worlds.n)
     if step:
         exact: Bound = partial(upper, log_term=term)
@@ -238,7 +246,8 @@ def refined(search: Search, log_t: float, term: float, draws: int | None) -> tup
         def gap(at: float, on: float) -> float:
             return search.gap(search.observe(at, 0, chosen, on), exact) + 1e-9
 
-        log_t = search.root(partial(gap, on=COARSEST), log_t, 1e-4)
+        if step != COARSEST:
+            log_t = search.root(partial(gap, on=COARSEST), log_t, 1e-4)
         log_t = search.root(partial(gap, on=step), log_t, 1e-6)
         return log_t, draws or MIN_DRAWS
     used = draws or _draws_needed(search, log_t, term, chosen)
