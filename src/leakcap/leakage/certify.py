@@ -155,10 +155,10 @@ def certify(
         near = _deciding(top, caps, distance, most=max(512, stages[0] * n // draws))
         again = log_term(gamma / 2 / (len(stages) - 1), len(near) * len(top))
         bounds += len(near) * len(top)
-        closer = look(
-            Sampled(points, draws, child), chosen=near, wagers=wagers(units.at(near), draws, again)
-        )
-        for figures, finer in zip(top, (closer.balanced, *(closer.sticks.at(k) for k in range(len(cuts)))), strict=True):
+        closer = look(Sampled(points, draws, child), chosen=near, wagers=wagers(units.at(near), draws, again))
+        for figures, finer in zip(
+            top, (closer.balanced, *(closer.sticks.at(k) for k in range(len(cuts)))), strict=True
+        ):
             figures[near] = np.minimum(figures[near], upper(finer, again))
     # From here on all are bounds, and hold together.
     held = UnitMeans(
@@ -189,7 +189,9 @@ def certify(
         membership=float(exposure.max()),
         naming=min(1.0, float(bound(held.naming)[0]), float(convert.posterior(mi_ceiling, worlds.rate))),
         sticks=tuple(zip(cuts.tolist(), bound(held.sticks).max(axis=1).tolist(), strict=True)),
-        curve=tuple(zip(points_of_curve.tolist(), np.minimum(bound(seen_worlds.curve), ceilings).tolist(), strict=True)),
+        curve=tuple(
+            zip(points_of_curve.tolist(), np.minimum(bound(seen_worlds.curve), ceilings).tolist(), strict=True)
+        ),
         mutual_information=mi,
         known=tuple(known),
         values=tuple(measure(cap, seen, bound) for cap in caps),

@@ -160,7 +160,10 @@ class MeanEstimate:
 
         return replace(
             self,
-            **{name: some(getattr(self, name)) for name in ("estimate", "variance", "draws", "capital", "base", "stake")},
+            **{
+                name: some(getattr(self, name))
+                for name in ("estimate", "variance", "draws", "capital", "base", "stake")
+            },
             span=np.broadcast_to(self.span, self.estimate.shape)[where],  # type: ignore[index]
         )
 

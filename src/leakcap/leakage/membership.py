@@ -295,7 +295,9 @@ class _Capitals:
 
     def add_naming(self, weight: Floats, best: Floats) -> None:
         placed = self.wagers.naming
-        self.naming += np.log(placed.base.astype(np.float64) - placed.stake.astype(np.float64) * best[:, None]).sum(axis=0)
+        self.naming += np.log(placed.base.astype(np.float64) - placed.stake.astype(np.float64) * best[:, None]).sum(
+            axis=0
+        )
 
     def means(self, draws: int, rate: float, thresholds: Floats) -> UnitMeans:
         def mean(capital: Floats, wagers: Wagers, variance: Floats) -> MeanEstimate:

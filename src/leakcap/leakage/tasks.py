@@ -32,7 +32,6 @@ class WorldMeans:
     tasks: tuple[MeanEstimate, ...]
     wins: tuple[npt.NDArray[np.float64], ...]
 
-
     def wagers(self, draws: int, log_term: float, m: int) -> Wagers:
         """Placed for the means and variances seen here."""
         seen = (self.curve, self.information, *self.tasks)

@@ -54,45 +54,41 @@ def run(worlds, points, caps, distance=0.0, step=None, effort=ONE_STAGE, seed=1,
 
 
 def statements(monkeypatch, effort, cap=None):
-    """How many means were turned into bounds, how many were counted, and the logarithms that were used.
+    """How many sampled means were turned into bounds, how many were counted, and what they may fail with together.
 
     A mean that only chooses among entries of means before it makes no new statement.
     """
     worlds, points = game()
-    made, seen, arrays, terms = 0, set(), [], set()
+    made, spent, seen, arrays = 0, 0.0, set(), []
     original = module.upper
 
     def spy(mean, log_term):
-        nonlocal made
-        terms.add(log_term)
-        if not any(mean.estimate is one for one in arrays):
+        nonlocal made, spent
+        if mean.sampled and not any(mean.estimate is one for one in arrays):
             arrays.append(mean.estimate)
             values = set(np.unique(mean.estimate).tolist())
-            made += mean.estimate.size if values - seen else 0
+            if values - seen:
+                made += mean.estimate.size
+                spent += mean.estimate.size * 2 * math.exp(-log_term)
             seen.update(values)
         return original(mean, log_term)
 
     monkeypatch.setattr(module, "upper", spy)
     found = run(worlds, points, every_cap(worlds) if cap is None else [cap], effort=effort)
-    return made, found.bounds, terms
+    return made, found.bounds, spent
 
 
 @pytest.mark.parametrize("effort", [ONE_STAGE, TWO_STAGES, THREE_STAGES])
 def test_every_statement_is_counted(monkeypatch, effort):
-    made, counted, terms = statements(monkeypatch, effort)
+    made, counted, spent = statements(monkeypatch, effort)
     worlds, _ = game()
     wanted, _ = needs(every_cap(worlds), worlds)
-    stages = len(effort.stages)
-    per_unit = stages * (1 + len(thresholds(0.5))) + len(known_sizes(24, 9))
+    # So few units are all looked at again, in every stage.
+    per_unit = len(effort.stages) * (1 + len(thresholds(0.5))) + len(known_sizes(24, 9))
     priors = {*module.default_priors(24), *wanted.priors}
     assert len(wanted.priors) == 2  # 1/24 is on the grid, 0.123 is not
-    assert counted == 9 * per_unit + 1 + len(priors) + 1 + 1
-    assert made <= counted
-    if stages == 1:
-        assert made == counted
-    # Each statement gets its share of gamma and no more.
-    (term,) = terms
-    assert term == pytest.approx(math.log(2 * counted / GAMMA))
+    assert made == counted == 9 * per_unit + 1 + len(priors) + 1 + 1
+    assert spent == pytest.approx(GAMMA), "each statement gets its share of gamma and no more"
 
 
 @pytest.mark.parametrize(
@@ -106,20 +102,32 @@ def test_every_statement_is_counted(monkeypatch, effort):
 )
 def test_a_planted_count_that_forgets_statements_is_caught(monkeypatch, forgotten):
     monkeypatch.setattr(module, "count_bounds", forgotten)
-    made, counted, _ = statements(monkeypatch, ONE_STAGE)
+    made, counted, spent = statements(monkeypatch, ONE_STAGE)
     assert made > counted
+    assert spent > GAMMA * 1.001
 
 
-def test_a_planted_second_stage_that_is_not_counted_is_caught(monkeypatch):
-    """With a cap that everybody exceeds, the second stage looks at all units again."""
-    effort, cap = TWO_STAGES, lc.membership(0.501)
-    made, counted, _ = statements(monkeypatch, effort, cap)
-    assert made == counted
-    monkeypatch.setattr(
-        module, "count_bounds", lambda m, n, sticks, wanted, stages: count_bounds(m, n, sticks, wanted, 1)
-    )
-    made, counted, _ = statements(monkeypatch, effort, cap)
-    assert made > counted
+def test_a_planted_second_stage_that_spends_gamma_again_is_caught(monkeypatch):
+    original = module.log_term
+    monkeypatch.setattr(module, "log_term", lambda gamma, bounds: original(GAMMA, bounds))
+    *_, spent = statements(monkeypatch, TWO_STAGES)
+    assert spent == pytest.approx(2 * GAMMA)
+
+
+def test_a_planted_second_stage_on_the_draws_of_the_first_is_caught(monkeypatch):
+    """Stakes are placed by the first stage: its draws may not be counted again."""
+    draws = {}
+    original = module.Sampled.seen
+
+    def noted(self, block):
+        draws.setdefault((self.seed.entropy, self.seed.spawn_key), set()).add(self.draws)
+        return original(self, block)
+
+    monkeypatch.setattr(module.Sampled, "seen", noted)
+    worlds, points = game()
+    run(worlds, points, [lc.membership(0.51)], effort=TWO_STAGES)
+    assert all(len(used) == 1 for used in draws.values())
+    assert len(draws) == 2 + 1 + 2 + len(known_sizes(24, 9)), "pilots, stages, worlds and known: a seed for each"
 
 
 def test_the_second_stage_keeps_whichever_bound_is_lower():

@@ -20,9 +20,8 @@ from threadpoolctl import threadpool_limits
 
 import leakcap as lc
 from leakcap.ground.cores import Machine
-from leakcap.leakage import confidence
 from leakcap.leakage.certify import Effort, certify
-from leakcap.leakage.confidence import Attempts
+from leakcap.leakage.confidence import Attempts, upper
 from leakcap.leakage.measures import information_budget, needs, thresholds
 from leakcap.noise.search import Goal
 from leakcap.worlds import draw_worlds
@@ -96,20 +95,16 @@ def certified_figures(found):
 # ---- faults -------------------------------------------------------------------------------------------------------
 
 
-def variance_for_deviation(mean, draws, log_term):
-    wrong = SimpleNamespace(variance=mean.variance**2, span=mean.span)
-    return ORIGINAL(wrong, draws, log_term)
+def no_margin(mean, log_term):
+    return mean.estimate
 
 
-def no_margin(mean, draws, log_term):
-    return 0.0 * ORIGINAL(mean, draws, log_term)
+def quarter_of_the_margin(mean, log_term):
+    return mean.estimate + (upper(mean, log_term) - mean.estimate) / 4
 
 
-def quarter_of_the_margin(mean, draws, log_term):
-    return ORIGINAL(mean, draws, log_term) / 4
-
-
-ORIGINAL = confidence._margin
+def third_of_the_margin(mean, log_term):
+    return mean.estimate + (upper(mean, log_term) - mean.estimate) / 3
 
 
 # ---- the quadrature -----------------------------------------------------------------------------------------------
@@ -151,7 +146,7 @@ def pass_failures(worlds, points, truth, gamma, runs, effort):
 def test_all_figures_of_a_pass_hold_together(rate, runs):
     """Six units, known memberships included, at gamma 0.1."""
     worlds, points = game(6, 18 if rate < 0.5 else 16, rate)
-    truth = exact_figures(worlds, points, (1, 2, 3, 4))
+    truth = exact_figures(worlds, points, PASS.known_sizes(worlds.m, 6))
     failed, _ = pass_failures(worlds, points, truth, 0.1, runs, Effort((2048,), 2048, 1024))
     assert not too_many(failed, runs, 0.1)
 
@@ -170,11 +165,9 @@ def test_all_figures_of_a_pass_hold_together_for_many_units(many, stages):
     assert not too_many(failed, 50, 0.05)
 
 
-@pytest.mark.parametrize(
-    ("fault", "runs"), [(variance_for_deviation, 40), (quarter_of_the_margin, 40), (no_margin, 12)]
-)
+@pytest.mark.parametrize(("fault", "runs"), [(third_of_the_margin, 40), (quarter_of_the_margin, 40), (no_margin, 12)])
 def test_planted_margins_that_are_too_small_are_caught(many, fault, runs, monkeypatch):
-    monkeypatch.setattr(confidence, "_margin", fault)
+    monkeypatch.setattr(PASS, "upper", fault)
     failed, below = pass_failures(*many, 0.05, runs, Effort((2**14,), 2**12, 256))
     assert too_many(failed, runs, 0.05)
     if fault is no_margin:
@@ -253,7 +246,7 @@ def test_calibration_with_retries_and_recaps_fails_no_more_often_than_gamma(fami
 
 
 def test_planted_margins_are_caught_through_calibration_too(family, monkeypatch):
-    monkeypatch.setattr(confidence, "_margin", quarter_of_the_margin)
+    monkeypatch.setattr(PASS, "upper", quarter_of_the_margin)
     failed, _ = calibration_failures(family, monkeypatch, 0.1, 20, 2**13)
     assert too_many(failed, 20, 0.1)
 
