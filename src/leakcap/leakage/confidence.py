@@ -1,7 +1,7 @@
 """Upper bounds on means of bounded variables, and how the failure probability is shared out.
 
-Wagers (ours; proof page: wagers): fix `base` and `stake` before the draws, so that `base - stake X` stays positive. With
-probability 1 - g the mean is below `(base - exp((G - ln(1/g)) / K)) / stake`, where `G` is the sum of
+Wagers (ours; proof page: wagers): fix `base` and `stake` before the draws, so that `base - stake X` stays positive.
+With probability 1 - g the mean is below `(base - exp((G - ln(1/g)) / K)) / stake`, where `G` is the sum of
 `log(base - stake X)` over K draws: half to a quarter of the draws of the bound below.
 
 Empirical Bernstein (Maurer and Pontil 2009): for independent variables in an interval of
