@@ -35,7 +35,7 @@ __all__ = ["Block", "agree", "blocks", "faults", "renewed"]
 
 ROOT = Path(__file__).parents[2]
 LIBRARIES = ("numpy", "numba", "pandas", "pydantic", "scipy.stats", "sklearn.model_selection", "typer")
-OURS = tuple(f"leakcap.cli.{name}" for name in ("audit", "check", "explain", "labels", "release"))
+OURS = (*(f"leakcap.cli.{name}" for name in ("audit", "check", "explain", "labels", "release")), "leakcap.report.pages")
 PROGRAMS = {
     "leakcap": [sys.executable, "-m", "leakcap"],
     "python": [sys.executable],
@@ -125,6 +125,7 @@ class Commands:
     def __init__(self) -> None:
         for name in LIBRARIES:  # the page will need them as well; leakcap's own modules it must find by itself
             importlib.import_module(name)
+        sys.modules["numba"].njit(lambda number: number)(0)  # reads its own tables with the first function
         asked, self._asks = os.pipe()
         self._told, tells = os.pipe()
         self._process = os.fork()
@@ -218,8 +219,9 @@ def renewed(text: str, folder: Path) -> str:
 
 def _faults(text: str) -> Iterator[Fault]:
     found = blocks(text)
-    called = any(line.startswith("leakcap ") for block in found for line in block.commands())
-    worth_it = called and any(block.kind == "python" for block in found)  # else the libraries would be for it alone
+    lines = [line for block in found for line in block.commands()]
+    worth_it = any(re.match("leakcap (?!explain)", line) for line in lines)  # `explain` imports little
+    worth_it &= any(block.kind == "python" for block in found)  # which needs the libraries anyway
     with contextlib.closing(Commands()) if worth_it else contextlib.nullcontext() as commands:
         yield from _in_order(found, commands)
 
