@@ -58,7 +58,7 @@ def test_a_forest_equals_a_plain_fit_in_every_world_to_the_last_bit(
 
 
 @given(
-    st.integers(4, 60),
+    st.integers(4, 120),
     st.integers(1, 4),
     st.integers(1, 4),
     st.integers(1, 3),
@@ -84,7 +84,7 @@ def test_steadied_and_weighted_forests_equal_plain_ones_to_the_last_bit(
 ) -> None:
     draw = np.random.default_rng(seed)
     table, labels = draw.integers(0, 9, size=(n, d)).astype(float), draw.integers(0, classes, size=n)
-    worlds = draw_worlds(n, 4, draw)
+    worlds = draw_worlds(n, 6, draw)
     given_weight = draw.random(classes) + 0.01
     shape = {
         "nodes": structure(d, 2, depth, seed),
