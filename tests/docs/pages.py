@@ -8,14 +8,16 @@
 * A python block with `title="name.py"` is written to that file instead, for commands that use it.
 * `title="..., not run here"` is for code of other libraries.
 
-Pages run in processes of their own: releases of one page are no business of another, nor of other tests. After a
-change of words, `python -m tests.docs.pages docs/guides/faq.md` puts what is printed now where a page shows something
-else.
+Pages run in processes of their own: releases of one page are no business of another, nor of other tests. So do
+commands, those of `leakcap` without starting Python anew (`Commands`). After a change of words,
+`python -m tests.docs.pages docs/guides/faq.md` puts what is printed now where a page shows something else.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
+import importlib
 import io
 import json
 import os
@@ -32,6 +34,8 @@ from pathlib import Path
 __all__ = ["Block", "agree", "blocks", "faults", "renewed"]
 
 ROOT = Path(__file__).parents[2]
+LIBRARIES = ("numpy", "numba", "pandas", "pydantic", "scipy.stats", "sklearn.model_selection", "typer")
+OURS = (*(f"leakcap.cli.{name}" for name in ("audit", "check", "explain", "labels", "release")), "leakcap.report.pages")
 PROGRAMS = {
     "leakcap": [sys.executable, "-m", "leakcap"],
     "python": [sys.executable],
@@ -110,6 +114,59 @@ def _form(text: str) -> str:
     return re.sub(r"\[ | \]", lambda found: found[0].strip(), " ".join(masked.split()))
 
 
+class Commands:
+    """Runs `leakcap` commands as `python -m leakcap` would, each in a process of its own.
+
+    A new Python spends seconds on imports. Here one process imports what they need and runs nothing; every command
+    is a copy of it (`fork`) that ends as any Python does. It is made before the first block of a page: of what the page
+    does a command sees only the files.
+    """
+
+    def __init__(self) -> None:
+        for name in LIBRARIES:  # the page will need them as well; leakcap's own modules it must find by itself
+            importlib.import_module(name)
+        sys.modules["numba"].njit(lambda number: number)(0)  # reads its own tables with the first function
+        asked, self._asks = os.pipe()
+        self._told, tells = os.pipe()
+        self._process = os.fork()
+        if not self._process:
+            os.close(self._asks)
+            _serve(asked, tells)
+            os._exit(0)
+        os.close(asked)
+        os.close(tells)
+
+    def run(self, arguments: list[str]) -> subprocess.CompletedProcess[str]:
+        """What a command prints and how it ends."""
+        os.write(self._asks, f"{json.dumps(arguments)}\n".encode())
+        with open(self._told, closefd=False) as answers:
+            return subprocess.CompletedProcess(arguments, *json.loads(answers.readline()))
+
+    def close(self) -> None:
+        """The process ends, and its CPU seconds are counted."""
+        os.close(self._asks)
+        os.waitpid(self._process, 0)
+
+
+def _serve(asked: int, tells: int) -> None:
+    for name in OURS:
+        importlib.import_module(name)
+    from leakcap.cli import main
+
+    gc.freeze()  # copies need not look through all that when they end
+    with open(asked) as requests:
+        for request in iter(requests.readline, ""):
+            with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+                command = os.fork()
+                if not command:
+                    os.dup2(out.fileno(), 1)
+                    os.dup2(err.fileno(), 2)
+                    raise SystemExit(main(json.loads(request)))  # goes up to the end of the program, as anywhere else
+                status = os.waitstatus_to_exitcode(os.waitpid(command, 0)[1])
+                printed = [file.seek(0) or file.read() for file in (out, err)]
+            os.write(tells, f"{json.dumps([status, *printed])}\n".encode())
+
+
 @dataclass(frozen=True)
 class Fault:
     """What is wrong at a line; where it is an output, what should stand there."""
@@ -161,13 +218,22 @@ def renewed(text: str, folder: Path) -> str:
 
 
 def _faults(text: str) -> Iterator[Fault]:
+    found = blocks(text)
+    lines = [line for block in found for line in block.commands()]
+    worth_it = any(re.match("leakcap (?!explain)", line) for line in lines)  # `explain` imports little
+    worth_it &= any(block.kind == "python" for block in found)  # which needs the libraries anyway
+    with contextlib.closing(Commands()) if worth_it else contextlib.nullcontext() as commands:
+        yield from _in_order(found, commands)
+
+
+def _in_order(found: list[Block], commands: Commands | None) -> Iterator[Fault]:
     namespace = {"__name__": "__main__"}
-    for block in blocks(text):
+    for block in found:
         if block.kind not in ("python", "console", "text"):
             yield Fault(block.line, f"{block.info!r} is no kind of block that is checked")
         if not block.runs:
             continue
-        wrong, printed = _python(block, namespace) if block.kind == "python" else _console(block)
+        wrong, printed = _python(block, namespace) if block.kind == "python" else _console(block, commands)
         if wrong:
             yield Fault(block.line, wrong)
             return  # what follows may need it
@@ -190,7 +256,7 @@ def _python(block: Block, namespace: dict[str, object]) -> tuple[str, str]:
     return "", printed.getvalue()
 
 
-def _console(block: Block) -> tuple[str, str]:
+def _console(block: Block, ours: Commands | None) -> tuple[str, str]:
     commands = block.commands()
     if not commands:
         return "no line begins with '$ '", ""
@@ -201,9 +267,12 @@ def _console(block: Block) -> tuple[str, str]:
             if not re.search(rf"^{arguments[0]}:", (ROOT / "Makefile").read_text(), re.MULTILINE):
                 return f"the Makefile has no target {arguments[0]}", ""
             continue
-        if program not in PROGRAMS:
+        if program == "leakcap" and ours:
+            done = ours.run(arguments)
+        elif program in PROGRAMS:
+            done = subprocess.run([*PROGRAMS[program], *arguments], capture_output=True, text=True, check=False)
+        else:
             return f"{program} is none of {', '.join(PROGRAMS)}", ""
-        done = subprocess.run([*PROGRAMS[program], *arguments], capture_output=True, text=True, check=False)
         expected = block.status if place == len(commands) - 1 else 0
         if done.returncode != expected:
             return f"{command!r} ended with status {done.returncode}, not {expected}: {done.stderr}", ""

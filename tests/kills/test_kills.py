@@ -122,14 +122,18 @@ def test_a_transaction_can_be_killed_in_its_middle(tmp_path: Path) -> None:
         "made = Vault.open(Path(sys.argv[1]))\n"
         "for i in range(10**6): made.write(f'value {i % 7}', b'x' * 100_000)"
     )
-    folder, left = tmp_path / "run" / "plan", 0
+    folder, left, whole = tmp_path / "run" / "plan", 0, 0
     folder.parent.mkdir()
-    for _ in range(8):
-        assert not run([PYTHON, "-c", code, str(folder)], folder, Moment(f"{FILE}-journal", 0.0))
+    for kill in range(8):  # the first while the file is made, the others among the writes
+        assert not run([PYTHON, "-c", code, str(folder)], folder, Moment(f"{FILE}-journal", 0.01 * kill))
         left += (folder / f"{FILE}-journal").exists()
         made = Vault.existing(folder)
         assert all(made.read(name) == b"x" * 100_000 for name in made.names())
+        whole += len(made.names("value"))
+        made.write("between", b"x" * 100_000)
+        assert not (folder / f"{FILE}-journal").exists(), "what is left of it would be a sign to kill the next at once"
     assert left
+    assert whole
 
 
 def test_a_moment_is_met(tmp_path: Path) -> None:

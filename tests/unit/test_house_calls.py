@@ -65,6 +65,7 @@ def root_of(node: ast.expr) -> str:
 def long_calls(trees: Modules) -> Iterator[str]:
     """Calls of functions and classes of ours with more arguments by position than a reader can tell apart."""
     ours, exempt = definitions(trees)
+    told = ours - exempt
     for module, tree in trees.items():
         if is_loop(module):
             continue
@@ -72,7 +73,7 @@ def long_calls(trees: Modules) -> Iterator[str]:
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and len(node.args) > MAX_POSITIONAL:
                 called = name_of(node.func)
-                if called in ours - exempt and root_of(node.func) not in foreign:
+                if called in told and root_of(node.func) not in foreign:
                     yield f"{module}:{node.lineno} {called}, {len(node.args)} arguments by position"
 
 
@@ -87,7 +88,7 @@ def borrowed(trees: Modules) -> Iterator[str]:
     """
     hidden = {name for tree in trees.values() for name in made(tree)}
     for module, tree in trees.items():
-        own = made(tree)
+        of_others = hidden - made(tree)
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("leakcap"):
                 for one in node.names:
@@ -96,7 +97,7 @@ def borrowed(trees: Modules) -> Iterator[str]:
                         private(one.name) and whole not in trees
                     ):
                         yield f"{module}:{node.lineno} {whole}"
-            elif isinstance(node, ast.Attribute) and node.attr in hidden - own and root_of(node) not in {"self", "cls"}:
+            elif isinstance(node, ast.Attribute) and node.attr in of_others and root_of(node) not in {"self", "cls"}:
                 yield f"{module}:{node.lineno} {ast.unparse(node)}"
 
 

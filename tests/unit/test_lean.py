@@ -1,14 +1,15 @@
 """What computes runs with the numerical libraries alone: kernels, leakage, noise and labels need no tables or pages.
 
-The test hides every other library from a fresh process, imports these rooms, and uses them.
+The test hides every other library from fresh processes, imports these rooms, one in each, and uses them.
 """
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import functools
 
 import pytest
+
+from tests.unit.fresh import ran
 
 HIDDEN = ["pandas", "pyarrow", "jinja2", "markupsafe", "rich", "typer", "click", "matplotlib", "cryptography", "polars"]
 
@@ -55,16 +56,19 @@ assert model.predict([[1.0]])[0] in (0, 1)
 }
 
 
-def run(code: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", HIDING + code], capture_output=True, text=True, check=False)
+@functools.cache
+def said() -> dict[str, str]:
+    """What the work in each room said, in a process of its own."""
+    return ran(
+        {**{room: f"{code}\nprint('done')" for room, code in WORK.items()}, "table": "import pandas"}, first=HIDING
+    )
 
 
 @pytest.mark.parametrize("room", WORK)
 def test_it_computes_with_the_numerical_libraries_alone(room: str) -> None:
-    done = run(WORK[room])
-    assert done.returncode == 0, done.stderr
+    assert said()[room] == "done"
 
 
 def test_what_is_hidden_is_hidden() -> None:
     """The twin: a table cannot be read in such a process."""
-    assert "pandas is hidden" in run("import pandas").stderr
+    assert "pandas is hidden" in said()["table"]

@@ -21,7 +21,7 @@ rng = np.random.default_rng(3)
 MIX = np.array([[1.0, 0.8, 0.0], [0.0, 2.0, 0.5], [0.0, 0.0, 30.0]])
 X = rng.normal(size=(300, 3)) @ MIX + [5.0, -1.0, 1000.0]
 TABLE = pd.DataFrame(X, columns=["age", "hours", "pay"])
-SMALL: dict[str, Any] = {"cap": lc.membership(0.8), "worlds": 32, "random_state": 0, "options": {"draws": 4096}}
+SMALL: dict[str, Any] = {"cap": lc.membership(0.8), "worlds": 32, "random_state": 0, "options": {"draws": 256}}
 
 
 @pytest.fixture(scope="module")

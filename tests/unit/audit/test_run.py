@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import pickle
 from typing import Any
@@ -13,7 +14,10 @@ import leakcap as lc
 from leakcap import audit, estimators, testing
 from leakcap.audit.trials import numbers_in
 from leakcap.errors import AlreadyReleased, InputError, LeakcapError
-from tests.unit.audit.plans import IRIS, plan
+from tests.unit.audit import plans
+from tests.unit.audit.plans import IRIS
+
+plan = functools.partial(plans.plan, worlds=16, draws=256)
 
 pytestmark = pytest.mark.filterwarnings("ignore::leakcap.errors.LeakcapWarning")
 
@@ -63,9 +67,11 @@ def test_reports_are_told_in_words_and_numbers_and_are_not_pickled() -> None:
 def test_what_cannot_be_audited_is_refused() -> None:
     with pytest.raises(InputError, match=r"audit\.model"):
         audit.run(object())
+    target = plan()  # refused each time: nothing of it is spent
     with pytest.raises(InputError, match="attacks"):
-        audit.run(plan(), attacks=["magic"])
+        audit.run(target, attacks=["magic"])
     with pytest.raises(InputError, match="trials"):
-        audit.run(plan(), trials=10)
+        audit.run(target, trials=10)
     with pytest.raises(InputError, match="67,108,864 at most"):
-        testing.releases(plan(), 10**9)
+        testing.releases(target, 10**9)
+    target.release()

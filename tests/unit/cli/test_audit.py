@@ -6,7 +6,6 @@ import importlib
 import json
 import stat
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from tests.unit.cli.running import leakcap
 finite = importlib.import_module("leakcap.modes.exact")  # the package has a function of this name
 
 TRIALS = "1000"
-finite = import_module("leakcap.modes.exact")  # the package has a function of this name
 
 
 @pytest.fixture(scope="module")

@@ -1,19 +1,24 @@
 """`leakcap demo` as a stranger meets it: one command, two answers, two folders."""
 
+import functools
+import io
 import json
 import os
 import pickle
 import stat
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 
 import numpy as np
 import pytest
 
 import leakcap as lc
+import leakcap.report
 from leakcap.audit.noiseless import exact_success
 from leakcap.cli import main
 from leakcap.custody.folders import Folders
+from leakcap.planning.released import forget_released
 
 PUBLIC = {
     f"{name}-{kind}"
@@ -24,25 +29,33 @@ CUSTODIAN = {f"{name}-{kind}" for name in ("means", "kmeans") for kind in ("repo
 CUSTODIAN |= {"means-at-a-glance.png"}
 
 
-def leakcap(*arguments, folder=None):
+def command_line(*arguments, folder=None):
     """The command in a process of its own: releases in this one would count as repeated."""
     command = [sys.executable, "-m", "leakcap", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
 
 
-FEW_DRAWS = (
-    "import functools, leakcap; from leakcap.cli import main\n"
-    "leakcap.plan = functools.partial(leakcap.plan, draws=1024); main()"
-)
+def small_demo(patch, folder):
+    """Exit code, standard output and standard error of a demo in this process, as if it were its first release.
+
+    How many worlds and draws is not the point: the last test runs the demo at its real size, in a process of its own.
+    """
+    forget_released()
+    patch.chdir(folder)
+    patch.setattr(lc, "plan", functools.partial(lc.plan, draws=256))
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as end:
+        main(["demo", "--worlds", "16", "--cap", "0.6"])
+    return end.value.code or 0, out.getvalue(), err.getvalue()
 
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
-    command = [sys.executable, "-c", FEW_DRAWS, "demo", "--worlds", "32", "--cap", "0.6"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
-    assert done.returncode == 0, done.stderr
-    return done, folder / "leakcap-demo"
+    with pytest.MonkeyPatch.context() as patch:
+        code, said, remarks = small_demo(patch, folder)
+    assert code == 0, remarks
+    return (said, remarks), folder / "leakcap-demo"
 
 
 def mode(path):
@@ -50,11 +63,11 @@ def mode(path):
 
 
 def test_demo_tells_worlds_noise_certificate_and_usefulness(demo):
-    done, _ = demo
-    for told in ("32 possible worlds", "noise", "Certificate", "Usefulness", "released", "expected", "Done in"):
-        assert told in done.stdout
-    assert "60 % success" in done.stdout
-    assert "Warning" not in done.stderr
+    (said, remarks), _ = demo
+    for told in ("16 possible worlds", "noise", "Certificate", "Usefulness", "released", "expected", "Done in"):
+        assert told in said
+    assert "60 % success" in said
+    assert "Warning" not in remarks
 
 
 def test_files_are_sorted_into_public_and_custodian(demo):
@@ -149,16 +162,19 @@ def test_a_folder_that_cannot_be_made_is_an_error_of_ours(tmp_path, capsys):
     assert "choose another --out" in capsys.readouterr().err
 
 
-def test_without_matplotlib_everything_but_the_pictures_is_made(tmp_path):
+def test_without_matplotlib_everything_but_the_pictures_is_made(tmp_path, monkeypatch):
     """One line says what to install."""
-    hidden = f"import sys; sys.modules['matplotlib'] = None\n{FEW_DRAWS}"
-    command = [sys.executable, "-c", hidden, "demo", "--worlds", "32", "--cap", "0.6", "--out", "out"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert " ".join(done.stdout.split()).count("pip install 'leakcap[plots]'") == 1
-    assert {path.name for path in (tmp_path / "out" / "public").iterdir()} == PUBLIC
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.delitem(sys.modules, "leakcap.report.figures", raising=False)
+    monkeypatch.delattr(leakcap.report, "figures", raising=False)
+    code, said, remarks = small_demo(monkeypatch, tmp_path)
+    assert code == 0, remarks
+    assert " ".join(said.split()).count("pip install 'leakcap[plots]'") == 1
+    assert {path.name for path in (tmp_path / "leakcap-demo" / "public").iterdir()} == PUBLIC
     drawn = {name for name in CUSTODIAN if name.endswith(".png")}
-    assert {path.name for path in (tmp_path / "out" / "custodian").iterdir()} == CUSTODIAN - drawn
+    assert {path.name for path in (tmp_path / "leakcap-demo" / "custodian").iterdir()} == CUSTODIAN - drawn
 
 
 def test_exact_answers_give_everybody_away():
@@ -178,11 +194,11 @@ def test_the_command_starts_without_loading_what_it_does_not_need():
 
 
 def test_version_is_told():
-    assert leakcap("--version").stdout == f"leakcap {lc.__version__}\n"
+    assert command_line("--version").stdout == f"leakcap {lc.__version__}\n"
 
 
 @pytest.mark.slow
 def test_the_demo_runs_at_its_real_size(tmp_path):
-    done = leakcap("demo", folder=tmp_path)
+    done = command_line("demo", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert {path.name for path in (tmp_path / "leakcap-demo" / "public").iterdir()} == PUBLIC

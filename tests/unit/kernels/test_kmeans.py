@@ -98,8 +98,8 @@ def apart_weighted(table: np.ndarray, worlds: Worlds, start: np.ndarray, weights
 @settings(max_examples=60, deadline=None)
 def test_weights_of_groups_count_in_every_world_as_in_a_plain_fit(n: int, d: int, k: int, many: int, seed: int) -> None:
     draw = np.random.default_rng(seed)
-    table, worlds = blobs(n, d, 3, seed), draw_worlds(n, 12, draw)
-    weights = Weights(draw.integers(0, many, n), draw.lognormal(0, 2, size=(12, many)))
+    table, worlds = blobs(n, d, 3, seed), draw_worlds(n, 6, draw)
+    weights = Weights(draw.integers(0, many, n), draw.lognormal(0, 2, size=(6, many)))
     assert apart_weighted(table, worlds, table[draw.choice(n, min(k, n // 2), replace=False)], weights) < 1e-9
 
 

@@ -47,7 +47,7 @@ def test_pipelines_sparse_tables_frames_and_forests_serve() -> None:
     pandas = pytest.importorskip("pandas")
     mechanism = lc.labels.KRR(3.0, 3)
     frame = pandas.DataFrame(BLOBS, columns=["a", "b"])
-    bases = [make_pipeline(StandardScaler(), LINEAR), RandomForestClassifier(20, min_samples_leaf=10)]
+    bases = [make_pipeline(StandardScaler(), LINEAR), RandomForestClassifier(5, min_samples_leaf=10)]
     for base in bases:
         model = Classifier(base, mechanism, random_state=0).fit_private(frame, KINDS)
         assert model.score(frame, KINDS) > 0.8 and model.n_features_in_ == 2

@@ -17,18 +17,24 @@ from leakcap.labels.learning.two_stage import TwoStage
 from tests.unit.labels.staged import BLOBS, KINDS, LINEAR
 
 
-def test_it_learns() -> None:
-    model = TwoStage(LINEAR, 2.0, 4, random_state=0).fit_private(BLOBS, KINDS)
-    assert model.score(BLOBS, KINDS) > 0.85
+@pytest.fixture(scope="module")
+def learned() -> TwoStage:
+    """To look at only."""
+    return TwoStage(LINEAR, 2.0, 4, random_state=0).fit_private(BLOBS, KINDS)
+
+
+def test_it_learns(learned: TwoStage) -> None:
+    assert learned.score(BLOBS, KINDS) > 0.85
 
 
 def test_names_and_a_first_mechanism_of_ones_own() -> None:
     names = ["d", "c", "b", "a"]
     first = lc.labels.UnaryBits(2.0, classes=names)
+    half = np.array(names)[KINDS[::2]]
     model = TwoStage(LINEAR, 3.0, classes=names, first=first, share=0.3, random_state=0)
-    model.fit_private(BLOBS, np.array(names)[KINDS])
-    assert model.score(BLOBS, np.array(names)[KINDS]) > 0.85
-    assert model.part_.sum() == 180 and model.observed_[0].shape == (180, 4)
+    model.fit_private(BLOBS[::2], half)
+    assert model.score(BLOBS[::2], half) > 0.85
+    assert model.part_.sum() == 90 and model.observed_[0].shape == (90, 4)
 
 
 def test_every_label_is_used_once_and_epsilon_does_not_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,10 +52,9 @@ def test_every_label_is_used_once_and_epsilon_does_not_add_up(monkeypatch: pytes
     assert model.certificate_.epsilon == 1.0 and model.certificate_.labels == 40
 
 
-def test_the_certificate_covers_both_parts() -> None:
-    model = TwoStage(LINEAR, 1.0, 4, random_state=0).fit_private(BLOBS, KINDS)
-    cert = model.certificate_
-    assert "two stages" in cert.mechanism and cert.guess_success >= lc.labels.auto(1.0, 4).guess_success()
+def test_the_certificate_covers_both_parts(learned: TwoStage) -> None:
+    cert = learned.certificate_
+    assert "two stages" in cert.mechanism and cert.guess_success >= lc.labels.auto(2.0, 4).guess_success()
     assert LabelCertificate.from_json(cert.to_json()) == cert
     assert "each label in one of them" in " ".join(str(cert).split())
 
@@ -57,23 +62,24 @@ def test_the_certificate_covers_both_parts() -> None:
 def test_a_first_mechanism_with_a_prior_of_its_own_is_certified_by_the_same_prior_as_the_second() -> None:
     kinds = np.minimum(KINDS, 2)
     first = lc.labels.RRWithPrior(0.5, [0.49, 0.49, 0.02])
-    cert = TwoStage(LINEAR, 2.0, 3, first=first, random_state=0).fit_private(BLOBS, kinds).certificate_
+    model = TwoStage(LINEAR, 2.0, 3, first=first, random_state=0, rounds=0, holdout=0, folds=0)
+    cert = model.fit_private(BLOBS, kinds).certificate_
     assert cert.prior_is_even and cert.prior == pytest.approx([1 / 3] * 3)
     assert cert.guess_success > first.guess_success([1 / 3] * 3)
     assert cert.mutual_information > first.mutual_information([1 / 3] * 3)
 
 
 def test_it_learns_again_from_the_same_observations() -> None:
-    model = TwoStage(clone(LINEAR), 2.0, 4, random_state=0)
+    model, table = TwoStage(clone(LINEAR), 2.0, 4, random_state=0), BLOBS[::2]
     with pytest.raises(NotFittedError):
-        model.refit(BLOBS)
-    model.fit_private(BLOBS, KINDS)
+        model.refit(table)
+    model.fit_private(table, KINDS[::2])
     observed, said, weak = model.observed_, model.certificate_, np.abs(model.model_.coef_).max()
-    model.set_params(base__C=1e-4).refit(BLOBS)
+    model.set_params(base__C=1e-4).refit(table)
     assert model.observed_ is observed and model.certificate_ is said
     assert np.abs(model.model_.coef_).max() < weak / 2
     with pytest.raises(InputError, match="refit"):
-        model.fit_private(BLOBS, KINDS)
+        model.fit_private(table, KINDS[::2])
 
 
 def test_held_out_rows_are_of_both_parts_whatever_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:

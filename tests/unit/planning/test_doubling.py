@@ -36,6 +36,15 @@ def request_of(plan: lc.Plan, folder: Path) -> Any:
     return stored.kept("request")[0], stored.entropy
 
 
+@functools.cache
+def chosen() -> lc.Plan:
+    """To look at only."""
+    calls = len(CALLS)
+    plan = lc.plan(counted, X, **AUTO)
+    del CALLS[calls:]
+    return plan
+
+
 # How many
 
 
@@ -85,7 +94,7 @@ def test_worlds_are_balanced_and_those_of_a_shorter_run_come_first(options: dict
 
 def test_blocks_are_drawn_from_streams_of_their_own() -> None:
     """None repeats another, nor the worlds of a plan with a fixed number."""
-    plan = lc.plan(counted, X, **AUTO)
+    plan = chosen()
     rows = [row.tobytes() for row in plan.worlds.packed]
     fixed = {row.tobytes() for row in lc.plan(counted, X, **(AUTO | {"worlds": 8})).worlds.packed}
     assert len(set(rows)) == len(rows)
@@ -94,7 +103,7 @@ def test_blocks_are_drawn_from_streams_of_their_own() -> None:
 
 def test_the_certificate_is_that_of_the_same_worlds_by_number() -> None:
     """Searching costs no confidence: gamma is spent once, on the last set of worlds."""
-    plan = lc.plan(counted, X, **AUTO)
+    plan = chosen()
     given = lc.plan(counted, X, **(AUTO | {"worlds": plan.worlds.masks()}))
     one, other = plan.certificate, given.certificate
     for name in ("membership_success", "mutual_information", "gamma_used", "attempt", "bounds", "draws", "capped"):
@@ -125,7 +134,7 @@ def test_a_kernel_runs_for_the_new_worlds_only_and_gives_the_same_plan() -> None
 
 
 def test_workers_give_the_same_plan() -> None:
-    serial = lc.plan(counted, X, **AUTO)
+    serial = chosen()
     threads = lc.plan(counted, X, backend="threads", workers=2, **AUTO)
     assert threads.certificate == serial.certificate
     assert threads.outputs.tobytes() == serial.outputs.tobytes()
@@ -179,8 +188,11 @@ def test_a_cap_that_so_few_worlds_cannot_keep_gets_more_of_them(monkeypatch: Any
     assert plan.certificate.capped[0].certified <= 0.05
 
 
-def test_tasks_are_asked_of_whatever_worlds_there_are() -> None:
+def test_tasks_are_asked_of_whatever_worlds_there_are(monkeypatch: Any) -> None:
+    monkeypatch.setattr(doubling, "MAX_WORLDS", 16)
+    monkeypatch.setattr(doubling, "MIN_GAIN", -9.0)
     plan = lc.plan(counted, X, **(AUTO | {"cap": lc.task(lambda masks: masks[:, :3], 0.7)}))
+    assert plan.worlds.m == 16
     assert plan.certificate.capped[0].certified <= 0.7
 
 
@@ -215,9 +227,7 @@ def test_answers_that_are_not_finite_are_refused() -> None:
 
 @functools.cache
 def undisturbed() -> tuple[str, bytes, bytes, int]:
-    calls = len(CALLS)
-    plan = lc.plan(counted, X, **AUTO)
-    del CALLS[calls:]
+    plan = chosen()
     return plan.certificate.to_json(), plan.outputs.tobytes(), plan.release().value.tobytes(), plan.worlds.m
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import inspect
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import leakcap as lc
 from leakcap.noise import OperatingSystem
-from tests.unit.planning.means import SMALL, X, mean, seeded
+from tests.unit.planning.means import CAP, X, mean, seeded
+
+SMALL: dict[str, Any] = {"cap": CAP, "worlds": 16, "draws": 256}
 
 
 def fresh(shift: float = 0.0) -> np.ndarray:

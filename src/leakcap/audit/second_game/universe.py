@@ -59,7 +59,7 @@ def universe(
         >>> from leakcap.audit.second_game.universe import universe
         >>> rich = np.append(np.random.default_rng(0).normal(3, 1, size=39), 500.0)
         >>> pay = lambda rows: np.array([rows.mean(), (rows > 3).mean()])
-        >>> found = universe(pay, rich, 39, cap=lc.membership(0.6), plans=40, releases=8, worlds=32, draws=1024)
+        >>> found = universe(pay, rich, 39, cap=lc.mutual_information(0.3), plans=28, releases=8, worlds=16, draws=256)
         >>> found.findings[0].measured > 0.9
         True
     """
