@@ -1,7 +1,7 @@
 """Worlds are uniform in law.
 
 Every statistical test is a chi-square test with a false-alarm rate of 1e-6, on a fixed generator, and is shown to
-reject a planted fault.
+reject a planted fault. With 12,000 halves it tells a coin of 55 % from a fair one, all but once in 10,000 times.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def first_of_pairs(worlds: Worlds) -> list[tuple[int, ...]]:
 
 
 def test_halves_of_six_are_uniform_over_all_twenty() -> None:
-    assert is_uniform(first_of_pairs(draw_worlds(6, 40_000, generator())), math.comb(6, 3))
+    assert is_uniform(first_of_pairs(draw_worlds(6, 24_000, generator())), math.comb(6, 3))
 
 
 def lowest_first(row: np.ndarray, n: int, inside: bool, k: int, rng: Any) -> np.ndarray:
@@ -66,12 +66,12 @@ def slightly_favoured(row: np.ndarray, n: int, inside: bool, k: int, rng: Any) -
 @pytest.mark.parametrize("fault", [lowest_first, slightly_favoured])
 def test_a_planted_bias_in_the_fix_up_is_rejected(fault: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(draw, "_some_units", fault)
-    assert not is_uniform(first_of_pairs(draw_worlds(6, 40_000, generator())), math.comb(6, 3))
+    assert not is_uniform(first_of_pairs(draw_worlds(6, 24_000, generator())), math.comb(6, 3))
 
 
 def test_halves_of_five_are_uniform_over_both_sizes() -> None:
     """Odd pools: ten sets of two and ten of three, all twenty equally likely."""
-    assert is_uniform(first_of_pairs(draw_worlds(5, 40_000, generator(2))), 20)
+    assert is_uniform(first_of_pairs(draw_worlds(5, 24_000, generator(2))), 20)
 
 
 def test_an_unfair_coin_between_the_two_sizes_is_rejected(monkeypatch: Any) -> None:
@@ -84,7 +84,7 @@ def test_an_unfair_coin_between_the_two_sizes_is_rejected(monkeypatch: Any) -> N
                 return (self.rng.random(size) < 0.55).astype(np.int64)
             return self.rng.integers(low, high, size=size, dtype=dtype)
 
-    assert not is_uniform(first_of_pairs(draw_worlds(5, 40_000, Unfair())), 20)
+    assert not is_uniform(first_of_pairs(draw_worlds(5, 24_000, Unfair())), 20)
 
 
 def test_stratified_halves_are_uniform_over_all_even_splits(monkeypatch: Any) -> None:
@@ -120,7 +120,7 @@ class Sorted:
 )
 def test_partitions_are_uniform(n: int, rate: float, possible: int) -> None:
     k = round(1 / rate)
-    draws = 25 * possible
+    draws = 20 * possible  # as few as `is_uniform` takes
 
     def partitions(rng: Any) -> list[bytes]:
         masks = draw_worlds(n, draws * k, rng, rate).masks()
