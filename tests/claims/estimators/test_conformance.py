@@ -14,7 +14,12 @@ import leakcap as lc
 from leakcap import estimators as le
 
 # Hardly any noise, and the cap whose noise is found fastest: the checks make fifty plans of each estimator.
-COMMON: dict[str, Any] = {"cap": lc.mutual_information(2), "worlds": 8, "random_state": 0, "options": {"draws": 256}}
+COMMON: dict[str, Any] = {
+    "cap": lc.mutual_information(1.2),  # four worlds hold 1.39 nats
+    "worlds": 4,
+    "random_state": 0,
+    "options": {"draws": 256, "shape": "isotropic"},
+}
 UNITS = "a row of weight 0 is somebody all the same, and takes part in worlds: leaving it out makes another pool"
 ROWS = "an array with as many entries as a world has rows is refused: it may hold one for each"
 STEPS = "how many steps a fit took tells about who took part, so it does not leave"
@@ -41,6 +46,12 @@ CASES: dict[str, tuple[Any, dict[str, str]]] = {
     "Private classifier": (le.Private(linear_model.LogisticRegression(), strata="y", **COMMON), WEIGHTED | SPARSE),
     "Private transformer": (le.Private(preprocessing.StandardScaler(), **COMMON), WEIGHTED),
 }
+
+
+@pytest.fixture(autouse=True)
+def _usefulness_is_hardly_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every fit simulates releases to warn of useless ones, and the checks listen to no warning."""
+    monkeypatch.setattr("leakcap.estimators.base.TRIED", 1)
 
 
 def outcomes(estimator: Any) -> dict[str, str]:
