@@ -23,7 +23,7 @@ def public_bytes(monkeypatch: pytest.MonkeyPatch, labels: np.ndarray, split: Any
     )
     monkeypatch.setattr(lc.labels.KRR, "privatize", lambda self, y: np.arange(len(y)) % 4)
     monkeypatch.setattr(lc.labels.RRWithPrior, "privatize", lambda self, y: self.prior.argmax(axis=1))
-    model = TwoStage(LINEAR, 1.0, 4, first=lc.labels.KRR(1.0, 4), random_state=0)
+    model = TwoStage(LINEAR, 1.0, 4, first=lc.labels.KRR(1.0, 4), rounds=2, random_state=0)
     if split is not None:
         monkeypatch.setattr(TwoStage, "_split", split)
     model.fit_private(BLOBS, labels)
