@@ -70,7 +70,7 @@ def test_three_outputs_agree_with_brute_force_within_its_error():
         POOL,
         cap=[lc.membership(0.65), lc.task(tasks, 0.95), lc.name_a_member(0.95), lc.identification(0.9)],
         worlds=WORLDS,
-        draws=2**17,
+        draws=2**16,
     )
     factor = plan.noise.factor
     points = (plan.outputs - plan.outputs.mean(axis=0)) @ np.linalg.pinv(factor).T
