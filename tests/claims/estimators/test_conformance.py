@@ -14,14 +14,7 @@ import leakcap as lc
 from leakcap import estimators as le
 
 # Hardly any noise, and the cap whose noise is found fastest: the checks make fifty plans of each estimator.
-COMMON: dict[str, Any] = {
-    "cap": lc.mutual_information(1.2),  # four worlds hold 1.39 nats
-    "worlds": 4,
-    "random_state": 0,
-    "options": {"draws": 256, "shape": "isotropic"},
-}
-# Eight hold 2.08. Heavy classes win everywhere in a pool of 50 only if the world that is released holds enough of them.
-EIGHT = COMMON | {"cap": lc.mutual_information(2), "worlds": 8}
+COMMON: dict[str, Any] = {"cap": lc.mutual_information(2), "worlds": 8, "random_state": 0, "options": {"draws": 256}}
 UNITS = "a row of weight 0 is somebody all the same, and takes part in worlds: leaving it out makes another pool"
 ROWS = "an array with as many entries as a world has rows is refused: it may hold one for each"
 STEPS = "how many steps a fit took tells about who took part, so it does not leave"
@@ -36,8 +29,8 @@ CASES: dict[str, tuple[Any, dict[str, str]]] = {
     "StandardScaler": (le.StandardScaler(**COMMON), WEIGHTED),
     "Ridge": (le.Ridge(**COMMON), WEIGHTED),
     "LinearRegression": (le.LinearRegression(**COMMON), WEIGHTED),
-    "LogisticRegression": (le.LogisticRegression(**EIGHT), WEIGHTED | ITERATES),
-    "LinearSVC": (le.LinearSVC(**EIGHT), WEIGHTED | ITERATES),
+    "LogisticRegression": (le.LogisticRegression(**COMMON), WEIGHTED | ITERATES),
+    "LinearSVC": (le.LinearSVC(**COMMON), WEIGHTED | ITERATES),
     "GaussianNB": (le.GaussianNB(**COMMON), WEIGHTED),
     "KMeans": (le.KMeans(3, **COMMON), WEIGHTED | {"check_transformer_n_iter": STEPS, "check_clustering": LABELS}),
     "PCA": (le.PCA(1, **COMMON), WEIGHTED),
