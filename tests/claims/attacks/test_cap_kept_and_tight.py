@@ -56,7 +56,7 @@ def check_cap(data, name, caps, *, worlds, games, seed, draws=None):
 
 @pytest.mark.parametrize("name", ["mean", "median", "k-means"])
 def test_the_cap_is_kept_and_tight_on_iris(name):
-    check_cap("iris", name, (0.60,), worlds=256, games=20_000, seed=1, draws=32_768)
+    check_cap("iris", name, (0.60,), worlds=128, games=20_000, seed=1, draws=32_768)
 
 
 @pytest.mark.slow
@@ -69,7 +69,7 @@ def test_the_cap_is_kept_and_tight_at_full_size(data, name):
 def test_an_attacker_beats_the_cap_when_the_noise_is_halved():
     """The planted fault: the same check must refuse noise of half the deviation."""
     X = load_iris(return_X_y=True)[0]
-    plan = lc.plan(lambda X: X.mean(axis=0), X, cap=lc.membership(0.60), worlds=256, draws=32_768)
+    plan = lc.plan(lambda X: X.mean(axis=0), X, cap=lc.membership(0.60), worlds=128, draws=32_768)
     rng = np.random.default_rng(3)
     mean, error = membership_successes(plan.worlds.masks(), plan.outputs, plan.noise.factor / 2, 5_000, rng)
     assert mean.max() - 5 * error[mean.argmax()] > 0.60

@@ -108,7 +108,7 @@ def test_every_estimator_is_attacked():
 
 @functools.cache
 def small(name):
-    return CASES[name].fitted(CAP, 1, worlds=128, options={"draws": 32_768})
+    return CASES[name].fitted(CAP, 1, worlds=64, options={"draws": 32_768})
 
 
 def check_cap(name, plan, cap, games):

@@ -98,7 +98,7 @@ def test_statistics_at_full_size_hold_and_are_tight(name: str, data: Any, cap: f
 def test_attacks_by_score_use_the_releases_as_shadows() -> None:
     """An outlier of a small pool is found by how well published centres fit it, and the cap is kept."""
     rows = IRIS[::3] + np.where(np.arange(50)[:, None] == 7, 3.0, 0.0)
-    made = estimators.KMeans(2, cap=lc.membership(0.75), worlds=64, random_state=0).fit(rows)
+    made = estimators.KMeans(2, cap=lc.membership(0.75), worlds=64, random_state=0, options={"draws": 8192}).fit(rows)
     report = audit.run(made, trials=4_000, attacks=["score"], data=(rows,))
     assert report.holds, str(report)
     names = {one.attack for one in report.findings}

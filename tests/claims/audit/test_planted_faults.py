@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,9 +41,11 @@ FULL = Size(CANCER, 1024, 30_000)
 size = SMALL
 
 
-@pytest.fixture(autouse=True, params=["small", pytest.param("full", marks=pytest.mark.slow)])
-def of_a_size(request: Any, monkeypatch: Any) -> None:
-    monkeypatch.setitem(globals(), "size", FULL if request.param == "full" else SMALL)
+@pytest.fixture(scope="module", autouse=True, params=["small", pytest.param("full", marks=pytest.mark.slow)])
+def of_a_size(request: Any) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(globals(), "size", FULL if request.param == "full" else SMALL)
+        yield
 
 
 def plan(data: Any = None, cap: float = CAP, **options: Any) -> lc.Plan:
@@ -50,17 +53,27 @@ def plan(data: Any = None, cap: float = CAP, **options: Any) -> lc.Plan:
     return lc.plan(lc.stats.mean, rows, cap=lc.membership(cap), worlds=size.worlds, draws=16_384, **options)
 
 
+@pytest.fixture(scope="module")
+def honest(of_a_size: None) -> lc.Plan:
+    """A plan whose release holds as it is. Faults are planted beside it: to look at only."""
+    return holding(plan())
+
+
 def refuted(report: audit.AuditReport) -> bool:
     return report.verdict == "refuted" and min(one.p_value for one in report.findings) < SURE
 
 
-def check(monkeypatch: Any, target: Any, fault: Any, **options: Any) -> audit.AuditReport:
-    """The honest release first, then with the fault."""
-    trials = size.trials
-    honest = audit.run(target, trials=trials, **options)
-    assert honest.holds, str(honest)
+def holding(target: Any) -> Any:
+    """The target, whose honest release comes first."""
+    found = audit.run(target, trials=size.trials)
+    assert found.holds, str(found)
+    return target
+
+
+def check(monkeypatch: Any, target: Any, fault: Any) -> audit.AuditReport:
+    """With the fault, what held is refuted."""
     fault(monkeypatch)
-    found = audit.run(target, trials=trials, **options)
+    found = audit.run(target, trials=size.trials)
     assert refuted(found), str(found)
     return found
 
@@ -77,29 +90,28 @@ def other_noise(change: Any) -> Any:
     return fault
 
 
-def test_noise_of_half_the_size(monkeypatch: Any) -> None:
-    found = check(monkeypatch, plan(), other_noise(lambda deviations: deviations / 2))
+def test_noise_of_half_the_size(honest: lc.Plan, monkeypatch: Any) -> None:
+    found = check(monkeypatch, honest, other_noise(lambda deviations: deviations / 2))
     assert any(one.verdict == "refuted" for one in found.findings if one.attack.startswith("bayes"))
 
 
-def test_a_variance_in_the_place_of_a_deviation(monkeypatch: Any) -> None:
-    assert (plan().noise.deviations < 0.7).all()  # so that the fault means less noise
-    check(monkeypatch, plan(), other_noise(np.square))
+def test_a_variance_in_the_place_of_a_deviation(honest: lc.Plan, monkeypatch: Any) -> None:
+    assert (honest.noise.deviations < 0.7).all()  # so that the fault means less noise
+    check(monkeypatch, honest, other_noise(np.square))
 
 
-def test_an_eigenvalue_in_the_place_of_its_root(monkeypatch: Any) -> None:
+def test_an_eigenvalue_in_the_place_of_its_root(honest: lc.Plan, monkeypatch: Any) -> None:
     """In the basis of the covariance of all outputs, of which the fault is one step away."""
 
     def fault(monkeypatch: Any) -> None:
         def vector(self: Any, randomness: Any) -> Any:
-            secret = randomness.below(len(target.outputs))
-            values, vectors = np.linalg.eigh(target.noise.covariance())
-            return target.outputs[secret] + vectors @ (np.maximum(values, 0) * randomness.normals(len(values)))
+            secret = randomness.below(len(honest.outputs))
+            values, vectors = np.linalg.eigh(honest.noise.covariance())
+            return honest.outputs[secret] + vectors @ (np.maximum(values, 0) * randomness.normals(len(values)))
 
         monkeypatch.setattr(OneOfTheWorlds, "vector", vector)
 
-    target = plan()
-    check(monkeypatch, target, fault)
+    check(monkeypatch, honest, fault)
 
 
 def test_noise_beside_the_directions_that_were_cut(monkeypatch: Any) -> None:
@@ -116,7 +128,7 @@ def test_noise_beside_the_directions_that_were_cut(monkeypatch: Any) -> None:
 
     steep = size.rows[:, :4] @ np.diag([1.0, 1e-3, 1e-6, 1e-12])
     target = plan(data=steep, weights="equal")
-    found = check(monkeypatch, target, fault)
+    found = check(monkeypatch, holding(target), fault)
     assert any(one.verdict == "refuted" for one in found.findings if "as seen" in one.attack)
 
 
@@ -154,14 +166,14 @@ def test_votes_of_a_forest_without_noise(monkeypatch: Any) -> None:
     forest = estimators.RandomForestClassifier(
         2, max_depth=2, cap=lc.membership(CAP), worlds=size.worlds, random_state=0, options={"draws": 4096}
     ).fit(IRIS, KINDS)
-    check(monkeypatch, forest, bare(forest.plan_, ("vote",)))
+    check(monkeypatch, holding(forest), bare(forest.plan_, ("vote",)))
 
 
 def test_a_mean_of_principal_components_without_noise(monkeypatch: Any) -> None:
     components = estimators.PCA(
         2, cap=lc.membership(CAP), worlds=size.worlds, random_state=0, options={"draws": 4096}
     ).fit(size.rows)
-    check(monkeypatch, components, bare(components.plan_, ("beyond", "within")))
+    check(monkeypatch, holding(components), bare(components.plan_, ("beyond", "within")))
 
 
 def test_the_whole_pool_in_the_place_of_a_world(monkeypatch: Any) -> None:
@@ -173,24 +185,20 @@ def test_the_whole_pool_in_the_place_of_a_world(monkeypatch: Any) -> None:
 
         monkeypatch.setattr(OneOfTheWorlds, "vector", vector)
 
-    target = plan(cap=0.75)
+    target = holding(plan(cap=0.75))
     found = check(monkeypatch, target, fault)
     assert any(one.verdict == "refuted" for one in found.findings if one.attack == "law of the noise")
 
 
-def test_a_seed_that_can_be_guessed(monkeypatch: Any) -> None:
-    target = plan()
-
+def test_a_seed_that_can_be_guessed(honest: lc.Plan, monkeypatch: Any) -> None:
     def fault(monkeypatch: Any) -> None:
-        target.randomness = Seeded(7)
+        monkeypatch.setattr(honest, "randomness", Seeded(7))
 
-    found = check(monkeypatch, target, fault)
+    found = check(monkeypatch, honest, fault)
     assert next(one for one in found.findings if one.attack == "predictable").verdict == "refuted"
 
 
-def test_a_seed_that_is_set_anew_for_every_release(monkeypatch: Any) -> None:
-    target = plan()
-
+def test_a_seed_that_is_set_anew_for_every_release(honest: lc.Plan, monkeypatch: Any) -> None:
     def fault(monkeypatch: Any) -> None:
         made = OneOfTheWorlds.vector
         monkeypatch.setattr(OneOfTheWorlds, "vector", lambda self, randomness: made(self, _Anew(randomness)))
@@ -208,7 +216,7 @@ def test_a_seed_that_is_set_anew_for_every_release(monkeypatch: Any) -> None:
         def normals(self, size: int) -> Any:
             return self.source.normals(size)
 
-    found = check(monkeypatch, target, fault)
+    found = check(monkeypatch, honest, fault)
     assert next(one for one in found.findings if one.attack == "predictable").verdict == "refuted"
 
 

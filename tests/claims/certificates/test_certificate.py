@@ -66,8 +66,7 @@ class Told:
         for told in itertools.combinations(others, k) if sets is None else sets:
             _, group = np.unique(self.masks[:, list(told)], axis=0, return_inverse=True)
             group = group.ravel() * 2 + self.masks[:, unit]
-            both = np.zeros((len(self.joint), group.max() + 2))
-            np.add.at(both.T, group, self.joint.T)
+            both = self.joint @ np.eye(group.max() + 2)[group]
             both = both[:, : 2 * (both.shape[1] // 2)].reshape(len(both), -1, 2)
             found.append(both.max(axis=2).sum())
         return float(np.mean(found))

@@ -19,6 +19,7 @@ from leakcap.leakage import swaps as adjacent
 from leakcap.leakage.swaps import possible_swaps, quick_success, swap_success, worst_success
 from leakcap.noise import Seeded
 from leakcap.noise.swaps import least_noise, swap_shape
+from tests.claims.leakage.oracle import density
 from tests.claims.worlds import laws
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
@@ -55,7 +56,7 @@ def best_balanced(masks, chances, answers):
     points = 6001 if d == 1 else 161
     axes = [np.linspace(a.min() - 7, a.max() + 7, points) for a in answers.T]
     steps = [axis[1] - axis[0] for axis in axes]
-    densities = [norm.pdf(axis[:, None] - a) for axis, a in zip(axes, answers.T, strict=True)]
+    densities = [density(axis[:, None] - a) for axis, a in zip(axes, answers.T, strict=True)]
     found = []
     for inside in masks.T:
         signed = np.where(inside, chances / chances[inside].sum(), -chances / chances[~inside].sum())
@@ -152,9 +153,9 @@ def test_plain_success_at_other_rates_has_its_own_bound():
         rows = pool("thirds", 1, noise)
         answers = answers_of(masks, rows, "mean")[:, 0]
         y, step = np.linspace(answers.min() - 8, answers.max() + 8, 6001, retstep=True)
-        density = norm.pdf(y[:, None] - answers) * chances
+        joint = density(y[:, None] - answers) * chances
         for u, inside in enumerate(masks.T):
-            true = np.maximum(density[:, inside].sum(axis=1), density[:, ~inside].sum(axis=1)).sum() * step
+            true = np.maximum(joint[:, inside].sum(axis=1), joint[:, ~inside].sum(axis=1)).sum() * step
             apart = np.abs(np.delete(rows[:, 0], u) - rows[u, 0]) / 3
             shift = np.log(2) / apart
             said = (norm.cdf(apart / 2 - shift) / 3 + norm.cdf(apart / 2 + shift) * 2 / 3).mean()

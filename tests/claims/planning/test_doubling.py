@@ -32,7 +32,7 @@ def test_the_estimate_follows_the_noise_that_is_calibrated() -> None:
     cap = lc.membership(0.65)
     estimated, calibrated = [], []
     for m in (32, 256):
-        plan = lc.plan(counted, X, cap=cap, worlds=m, seed=3)
+        plan = lc.plan(counted, X, cap=cap, worlds=m, seed=3, draws=2**15)
         space = subspace(plan.outputs)
         spread = np.sqrt(space.variances.sum())
         estimated.append(relative_noise(Goal.of([cap], plan.worlds), space, np.random.SeedSequence(1)))

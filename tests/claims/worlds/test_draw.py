@@ -241,7 +241,7 @@ def test_independent_worlds_follow_the_law_of_a_single_world(name):
 def test_independent_worlds_are_independent(name):
     n, rate, strata, law = DESIGNS[name]
     strata = None if strata is None else np.array(strata)
-    found = codes(independent_worlds(n, 16_000, np.random.default_rng(19), rate, strata).packed, n)
+    found = codes(independent_worlds(n, 9_000, np.random.default_rng(19), rate, strata).packed, n)
     assert neighbours_independent(found, law)
     # Nor is the second half of the list made from the first.
     assert neighbours_independent(found.reshape(2, -1).T.ravel(), law)
@@ -259,8 +259,8 @@ def test_the_secret_world_has_that_law_too(name, monkeypatch):
 
 def test_planted_worlds_of_one_balanced_set_are_not_independent():
     """Neighbours of a balanced design in its own order of pairs: complements follow one another."""
-    worlds = draw_worlds(6, 16_000, np.random.default_rng(21)).packed
-    both = codes(np.stack([worlds[:8_000], worlds[8_000:]], axis=1).reshape(16_000, -1), 6)
+    worlds = draw_worlds(6, 9_000, np.random.default_rng(21)).packed
+    both = codes(np.stack([worlds[:4_500], worlds[4_500:]], axis=1).reshape(9_000, -1), 6)
     assert follows(both, LAWS[6])
     assert not neighbours_independent(both, LAWS[6])
 

@@ -1,7 +1,7 @@
 """Worlds are uniform in law.
 
 Every statistical test is a chi-square test with a false-alarm rate of 1e-6, on a fixed generator, and is shown to
-reject a planted fault.
+reject a planted fault. With 12,000 halves it tells a coin of 55 % from a fair one, all but once in 10,000 times.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def first_of_pairs(worlds: Worlds) -> list[tuple[int, ...]]:
 
 
 def test_halves_of_six_are_uniform_over_all_twenty() -> None:
-    assert is_uniform(first_of_pairs(draw_worlds(6, 40_000, generator())), math.comb(6, 3))
+    assert is_uniform(first_of_pairs(draw_worlds(6, 24_000, generator())), math.comb(6, 3))
 
 
 def lowest_first(row: np.ndarray, n: int, inside: bool, k: int, rng: Any) -> np.ndarray:
@@ -66,12 +66,12 @@ def slightly_favoured(row: np.ndarray, n: int, inside: bool, k: int, rng: Any) -
 @pytest.mark.parametrize("fault", [lowest_first, slightly_favoured])
 def test_a_planted_bias_in_the_fix_up_is_rejected(fault: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(draw, "_some_units", fault)
-    assert not is_uniform(first_of_pairs(draw_worlds(6, 40_000, generator())), math.comb(6, 3))
+    assert not is_uniform(first_of_pairs(draw_worlds(6, 24_000, generator())), math.comb(6, 3))
 
 
 def test_halves_of_five_are_uniform_over_both_sizes() -> None:
     """Odd pools: ten sets of two and ten of three, all twenty equally likely."""
-    assert is_uniform(first_of_pairs(draw_worlds(5, 40_000, generator(2))), 20)
+    assert is_uniform(first_of_pairs(draw_worlds(5, 24_000, generator(2))), 20)
 
 
 def test_an_unfair_coin_between_the_two_sizes_is_rejected(monkeypatch: Any) -> None:
@@ -84,21 +84,21 @@ def test_an_unfair_coin_between_the_two_sizes_is_rejected(monkeypatch: Any) -> N
                 return (self.rng.random(size) < 0.55).astype(np.int64)
             return self.rng.integers(low, high, size=size, dtype=dtype)
 
-    assert not is_uniform(first_of_pairs(draw_worlds(5, 40_000, Unfair())), 20)
+    assert not is_uniform(first_of_pairs(draw_worlds(5, 24_000, Unfair())), 20)
 
 
 def test_stratified_halves_are_uniform_over_all_even_splits(monkeypatch: Any) -> None:
     strata = np.array([0, 1, 0, 1, 0, 1, 0, 1])
-    found = first_of_pairs(draw_worlds(8, 20_000, generator(3), strata=strata))
+    found = first_of_pairs(draw_worlds(8, 12_000, generator(3), strata=strata))
     assert is_uniform(found, math.comb(4, 2) ** 2)
     monkeypatch.setattr(draw, "_some_units", lowest_first)
-    biased = first_of_pairs(draw_worlds(8, 20_000, generator(3), strata=strata))
+    biased = first_of_pairs(draw_worlds(8, 12_000, generator(3), strata=strata))
     assert not is_uniform(biased, math.comb(4, 2) ** 2)
 
 
 def test_stratified_halves_with_odd_strata_are_uniform_over_all_of_least_difference() -> None:
     """Two strata of three: one gives one and the other two, in 2 * 3 * 3 equally likely ways."""
-    found = first_of_pairs(draw_worlds(6, 20_000, generator(4), strata=np.array([0, 0, 0, 1, 1, 1])))
+    found = first_of_pairs(draw_worlds(6, 12_000, generator(4), strata=np.array([0, 0, 0, 1, 1, 1])))
     assert is_uniform(found, 18)
 
 
@@ -120,7 +120,7 @@ class Sorted:
 )
 def test_partitions_are_uniform(n: int, rate: float, possible: int) -> None:
     k = round(1 / rate)
-    draws = 25 * possible
+    draws = 20 * possible  # as few as `is_uniform` takes
 
     def partitions(rng: Any) -> list[bytes]:
         masks = draw_worlds(n, draws * k, rng, rate).masks()
@@ -148,12 +148,12 @@ def test_every_pair_of_units_is_together_as_often_as_it_should_be() -> None:
 
 
 def test_independent_worlds_follow_the_same_law_one_of_each_pair() -> None:
-    worlds = independent_worlds(6, 20_000, generator(7))
+    worlds = independent_worlds(6, 16_000, generator(7))
     assert not worlds.paired
     assert is_uniform(sets(worlds), 20)
-    third = independent_worlds(6, 10_000, generator(8), 1 / 3)
+    third = independent_worlds(6, 6_000, generator(8), 1 / 3)
     assert is_uniform(sets(third), math.comb(6, 2))
-    two_thirds = independent_worlds(6, 10_000, generator(9), 2 / 3)
+    two_thirds = independent_worlds(6, 6_000, generator(9), 2 / 3)
     assert is_uniform(sets(two_thirds), math.comb(6, 4))
     pairs = zip(sets(worlds)[::2], sets(worlds)[1::2], strict=True)
     assert is_uniform(pairs, 400), "neighbours are independent"
@@ -164,7 +164,7 @@ def test_secret_worlds_from_system_bits_are_uniform(strata: Any, monkeypatch: An
     """The generator that reads the operating system, here fed with fixed bytes."""
     monkeypatch.setattr(os, "urandom", generator(10).bytes)
     bits = OperatingSystem().bits()
-    found = [sets(independent_worlds(6, 1, bits, strata=strata))[0] for _ in range(2500)]
+    found = [sets(independent_worlds(6, 1, bits, strata=strata))[0] for _ in range(1500)]
     assert is_uniform(found, 20 if strata is None else 18)
 
 

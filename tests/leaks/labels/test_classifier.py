@@ -8,12 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 import leakcap as lc
 from leakcap.errors import InputError
 from leakcap.labels.learning.classifier import Classifier
-from tests.unit.labels.learning import BLOBS, KINDS, LINEAR, fitted
+from tests.unit.labels import learning
+from tests.unit.labels.learning import LINEAR
+
+BLOBS, KINDS = learning.BLOBS[::4], learning.KINDS[::4]  # bytes and calls are looked at, however much is learnt
 
 
 def public_bytes(model: Any) -> bytes:
@@ -29,7 +33,7 @@ def fixed(monkeypatch: pytest.MonkeyPatch, labels: Any, keep: bool = False) -> b
     krr = lc.labels.KRR(1.0, 3)
     same = lc.labels.KRR(1.0, 3)._classes.of(np.random.default_rng(4).integers(0, 3, len(KINDS)))
     monkeypatch.setattr(lc.labels.KRR, "privatize", lambda self, y: same)
-    model = Classifier(LINEAR, krr, random_state=0).fit_private(BLOBS, labels)
+    model = Classifier(LINEAR, krr, rounds=2, random_state=0).fit_private(BLOBS, labels)
     if keep:
         model.labels_ = labels
     return public_bytes(model)
@@ -47,7 +51,7 @@ def test_the_check_sees_labels_that_are_kept(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_fit_private_privatises_once_and_says_so() -> None:
-    model = fitted(1.0)
+    model = Classifier(clone(LINEAR), lc.labels.auto(1.0, 3), rounds=2, random_state=0).fit_private(BLOBS, KINDS)
     assert model.certificate_.epsilon == 1.0 and model.certificate_.labels == len(KINDS)
     observed, said = model.observed_, model.certificate_
     for penalty in (1.0, 0.1):  # as often as one likes, from the same observations

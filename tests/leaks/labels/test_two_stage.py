@@ -10,7 +10,10 @@ import pytest
 
 import leakcap as lc
 from leakcap.labels.learning.two_stage import TwoStage
-from tests.unit.labels.staged import BLOBS, KINDS, LINEAR
+from tests.unit.labels import staged
+from tests.unit.labels.staged import LINEAR
+
+BLOBS, KINDS = staged.BLOBS[::4], staged.KINDS[::4]  # bytes are compared, however much is learnt
 
 
 def public_bytes(monkeypatch: pytest.MonkeyPatch, labels: np.ndarray, split: Any = None) -> bytes:
@@ -20,7 +23,7 @@ def public_bytes(monkeypatch: pytest.MonkeyPatch, labels: np.ndarray, split: Any
     )
     monkeypatch.setattr(lc.labels.KRR, "privatize", lambda self, y: np.arange(len(y)) % 4)
     monkeypatch.setattr(lc.labels.RRWithPrior, "privatize", lambda self, y: self.prior.argmax(axis=1))
-    model = TwoStage(LINEAR, 1.0, 4, first=lc.labels.KRR(1.0, 4), random_state=0)
+    model = TwoStage(LINEAR, 1.0, 4, first=lc.labels.KRR(1.0, 4), rounds=2, random_state=0)
     if split is not None:
         monkeypatch.setattr(TwoStage, "_split", split)
     model.fit_private(BLOBS, labels)
