@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -54,8 +54,8 @@ class Wagers:
         stake = np.minimum(best, LARGEST_STAKE / (most - centre)).astype(np.float32)
         return cls((1 + stake * centre).astype(np.float32), stake, most)
 
-    def __getitem__(self, where: object) -> Wagers:
-        return Wagers(self.base[where], self.stake[where], self.most[where])  # type: ignore[index]
+    def __getitem__(self, where: Any) -> Wagers:
+        return Wagers(self.base[where], self.stake[where], self.most[where])
 
     @property
     def slip(self) -> Floats:
@@ -152,20 +152,11 @@ class MeanEstimate:
             **wagered,
         )
 
-    def at(self, where: object) -> MeanEstimate:
+    def at(self, where: Any) -> MeanEstimate:
         """Some of the entries."""
-
-        def some(values: Floats | None) -> Floats | None:
-            return None if values is None else values[where]  # type: ignore[index]
-
-        return replace(
-            self,
-            **{
-                name: some(getattr(self, name))
-                for name in ("estimate", "variance", "draws", "capital", "base", "stake")
-            },
-            span=np.broadcast_to(self.span, self.estimate.shape)[where],  # type: ignore[index]
-        )
+        names = ("estimate", "variance", "draws", "capital", "base", "stake")
+        some: dict[str, Any] = {name: None if (all_ := getattr(self, name)) is None else all_[where] for name in names}
+        return replace(self, span=np.broadcast_to(self.span, self.estimate.shape)[where], **some)
 
 
 Bound: TypeAlias = Callable[[MeanEstimate], Floats]

@@ -204,7 +204,7 @@ def _reduce(
     for tile in tiles:
         columns = unit_columns(worlds, tile if chosen is None else chosen[tile], rows.dtype)
         product = np.empty((PANEL, columns.shape[1]), dtype=rows.dtype)
-        corner = sums.corner(tile)
+        corner: Any = sums.corner(tile)
         for start in range(0, len(rows), PANEL):
             panel = rows[start : start + PANEL]
             out = product[: len(panel)]
