@@ -8,12 +8,14 @@ import sys
 import time
 from pathlib import Path
 
+from tests.kills.killing import appeared
+
 JOB = """
 import sys, time
 import numpy as np
 import leakcap as lc
 from leakcap.planning import doubling
-doubling.FIRST = 8
+doubling.FIRST_WORLDS = 8
 X = np.random.default_rng(5).normal(size=(40, 2))
 def slow(x):
     time.sleep(0.02)
@@ -29,11 +31,12 @@ print(plan.certificate.to_json(), plan.release().value.tobytes().hex())
 def test_a_killed_run_resumes_to_the_same_bytes(tmp_path: Path) -> None:
     command = [sys.executable, "-c", JOB, str(tmp_path / "plan")]
     expected = subprocess.run(command[:-1], capture_output=True, check=True).stdout
-    for sign, wait in (("worlds-*", 0.1), ("stages", 0.1)):
+    for sign, wait in ((":worlds-", 0.1), (":stages", 0.1)):
         running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        while running.poll() is None and not list((tmp_path / "plan").glob(sign)):
+        while running.poll() is None and not appeared(tmp_path / "plan", sign):
             time.sleep(0.002)
         time.sleep(wait)
         running.send_signal(signal.SIGKILL)
-        running.communicate()
+        _, errors = running.communicate()
+        assert running.returncode == -signal.SIGKILL, errors.decode()
     assert subprocess.run(command, capture_output=True, check=True).stdout == expected
