@@ -18,10 +18,11 @@ class Seal:
     """Closes and opens values. Each is bound to a text, such as its name: under another one it does not open."""
 
     key: bytes | None = field(repr=False)  # None: not sealed
+    salt: bytes = b""  # of the file: without a key, only this tells its values from those of another file
 
     def closed(self, content: bytes, bound_to: bytes) -> bytes:
         if self.key is None:
-            return PLAIN + _digest(content, bound_to) + content
+            return PLAIN + self._digest(content, bound_to) + content
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         nonce = os.urandom(NONCE)
@@ -39,10 +40,9 @@ class Seal:
             return hashlib.sha256(text).digest()
         return hmac.digest(hmac.digest(self.key, b"leakcap marks", "sha256"), text, "sha256")
 
-    @staticmethod
-    def _checked(stored: bytes, bound_to: bytes) -> bytes | None:
+    def _checked(self, stored: bytes, bound_to: bytes) -> bytes | None:
         digest, content = stored[len(PLAIN) :][:DIGEST], stored[len(PLAIN) + DIGEST :]
-        return content if stored.startswith(PLAIN) and _digest(content, bound_to) == digest else None
+        return content if stored.startswith(PLAIN) and self._digest(content, bound_to) == digest else None
 
     @staticmethod
     def _decrypted(key: bytes, stored: bytes, bound_to: bytes) -> bytes | None:
@@ -57,6 +57,5 @@ class Seal:
         except InvalidTag:
             return None
 
-
-def _digest(content: bytes, bound_to: bytes) -> bytes:
-    return hashlib.sha256(bound_to + b"\0" + content).digest()
+    def _digest(self, content: bytes, bound_to: bytes) -> bytes:
+        return hashlib.sha256(self.salt + bound_to + b"\0" + content).digest()
