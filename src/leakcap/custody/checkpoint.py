@@ -93,7 +93,7 @@ class Checkpoint:
                 except BlockingIOError:
                     waited, reason = time.monotonic() > end, ""
                 except OSError as error:  # some network file systems have no locks
-                    waited, reason = False, error.strerror
+                    waited, reason = False, error.strerror or "no locks"
                 if waited:
                     raise InputError("another process is working on this checkpoint; wait for it or use another folder")
                 if reason:
