@@ -91,9 +91,13 @@ class Checkpoint:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     break
                 except BlockingIOError:
-                    waited = time.monotonic() > end
+                    waited, reason = time.monotonic() > end, ""
+                except OSError as error:  # some network file systems have no locks
+                    waited, reason = False, error.strerror or "no locks"
                 if waited:
                     raise InputError("another process is working on this checkpoint; wait for it or use another folder")
+                if reason:
+                    raise InputError(f"cannot lock {self._vault.folder} ({reason}): choose a folder on a local disk")
                 time.sleep(0.02)
             self._vault.sweep()
             yield
@@ -103,7 +107,7 @@ class Checkpoint:
     def _lock_file(self) -> int:
         path = self._vault.folder / LOCK
         try:
-            return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             reason = error.strerror
         raise InputError(f"cannot write {path} ({reason}): make room, or choose a folder on a local disk of your own")

@@ -1,7 +1,8 @@
 """Fingerprints that tell whether a stored run and this one ask the same of the same data.
 
 A function counts as the same if its code, its defaults and what it has captured are, and those of the functions of its
-own module that it calls, and CONSTANTS that it reads. Other modules and other variables are not looked at.
+own module that it calls, and CONSTANTS that it reads; functions among defaults and captured things, and methods of an
+object that is called, count by their code. Other modules, other variables and classes by name are not looked at.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -62,9 +63,11 @@ def _pieces(thing: Any, inside: tuple[Any, ...]) -> Iterator[str]:
         yield "partial"
         yield from _pieces(thing.func, (*inside, thing))
         yield _contents((thing.args, sorted(thing.keywords.items())))
+        yield from _functions_in((*thing.args, *thing.keywords.values()), (*inside, thing))
     elif isinstance(thing, types.MethodType):
         yield from _pieces(thing.__func__, (*inside, thing))
         yield _contents(thing.__self__)
+        yield from _methods(type(thing.__self__), (*inside, thing))
     elif isinstance(thing, types.FunctionType):
         yield from _function(thing, (*inside, thing))
     elif isinstance(thing, types.ModuleType):
@@ -76,6 +79,7 @@ def _pieces(thing: Any, inside: tuple[Any, ...]) -> Iterator[str]:
         yield f"{type(thing).__module__}.{type(thing).__qualname__}.{getattr(thing, '__qualname__', '')}"
         if not isinstance(thing, (type, types.BuiltinFunctionType)):
             yield _contents(thing)
+            yield from _methods(type(thing), (*inside, thing))
     else:
         yield _contents(thing)
 
@@ -84,14 +88,36 @@ def _function(function: types.FunctionType, inside: tuple[Any, ...]) -> Iterator
     yield f"{function.__module__}.{function.__qualname__}"
     yield from _code(function.__code__)
     yield _contents((function.__defaults__, function.__kwdefaults__))
+    yield from _functions_in((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()), inside)
     for cell in function.__closure__ or ():
-        yield from _pieces(_captured(cell), inside)
+        captured = _captured(cell)
+        yield from _pieces(captured, inside)
+        if not callable(captured):
+            yield from _functions_in((captured,), inside)
     for name in _names(function.__code__):
         used = function.__globals__.get(name)
+        used = getattr(used, "__wrapped__", used)  # cached or compiled
         if isinstance(used, types.FunctionType) and used.__globals__ is function.__globals__:
             yield from _pieces(used, inside)
         elif isinstance(used, (bool, int, float, str, bytes)) and name.isupper():
             yield f"{name} = {used!r}"
+
+
+def _functions_in(values: Iterable[Any], inside: tuple[Any, ...]) -> Iterator[str]:
+    """Pickles know functions by name alone: their code is looked at here."""
+    for value in values:
+        if callable(value):
+            yield from _pieces(value, inside)
+        elif isinstance(value, (list, tuple, dict)) and not any(value is outer for outer in inside):
+            yield from _functions_in(value.values() if isinstance(value, dict) else value, (*inside, value))
+
+
+def _methods(kind: type, inside: tuple[Any, ...]) -> Iterator[str]:
+    """What an object that is called does: the methods that its class defines, and classes of that module above it."""
+    for above in kind.__mro__:
+        for name, method in vars(above).items() if above.__module__ == kind.__module__ else ():
+            if isinstance(method, types.FunctionType) and (name == "__call__" or not name.startswith("__")):
+                yield from _pieces(method, inside)
 
 
 def _captured(cell: Any) -> Any:

@@ -18,8 +18,12 @@ PART = ".part"  # ends the name of a file that is being written
 def private_folder(path: Path) -> Path:
     """A folder of ours that only its owner may enter; made, or closed to others, if need be."""
     try:
+        missing = [folder for folder in (path, *path.parents) if not folder.exists()]
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.chmod(0o700)
+        for folder in missing:  # or a power cut takes the folder away, and with it what was stored in it for good
+            with suppress(PermissionError):  # a folder above that may be written and not read
+                _settle(folder.parent)
     except OSError as error:
         reason = error.strerror
     else:

@@ -6,6 +6,11 @@ import hashlib
 import hmac
 import os
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 __all__ = ["PLAIN", "SEALED", "Seal"]
 
@@ -18,14 +23,13 @@ class Seal:
     """Closes and opens values. Each is bound to a text, such as its name: under another one it does not open."""
 
     key: bytes | None = field(repr=False)  # None: not sealed
+    salt: bytes = b""  # of the file: without a key, only this tells its values from those of another file
 
     def closed(self, content: bytes, bound_to: bytes) -> bytes:
         if self.key is None:
-            return PLAIN + _digest(content, bound_to) + content
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
+            return PLAIN + self._digest(content, bound_to) + content
         nonce = os.urandom(NONCE)
-        return SEALED + nonce + AESGCM(self.key).encrypt(nonce, content, bound_to)
+        return SEALED + nonce + _cipher(self.key).encrypt(nonce, content, bound_to)
 
     def opened(self, stored: object, bound_to: bytes) -> bytes | None:
         """The content, or None if this is not what was closed."""
@@ -37,26 +41,38 @@ class Seal:
         """A digest of 32 bytes which nobody without the key can compute or recognise."""
         if self.key is None:
             return hashlib.sha256(text).digest()
-        return hmac.digest(hmac.digest(self.key, b"leakcap marks", "sha256"), text, "sha256")
+        return hmac.digest(_marking_key(self.key), text, "sha256")
 
-    @staticmethod
-    def _checked(stored: bytes, bound_to: bytes) -> bytes | None:
+    def _checked(self, stored: bytes, bound_to: bytes) -> bytes | None:
         digest, content = stored[len(PLAIN) :][:DIGEST], stored[len(PLAIN) + DIGEST :]
-        return content if stored.startswith(PLAIN) and _digest(content, bound_to) == digest else None
+        return content if stored.startswith(PLAIN) and self._digest(content, bound_to) == digest else None
 
     @staticmethod
     def _decrypted(key: bytes, stored: bytes, bound_to: bytes) -> bytes | None:
         from cryptography.exceptions import InvalidTag
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         start = len(SEALED)
         if not stored.startswith(SEALED) or len(stored) < start + NONCE + TAG:
             return None
         try:
-            return AESGCM(key).decrypt(stored[start:][:NONCE], stored[start + NONCE :], bound_to)
+            return _cipher(key).decrypt(stored[start:][:NONCE], stored[start + NONCE :], bound_to)
         except InvalidTag:
             return None
 
+    def _digest(self, content: bytes, bound_to: bytes) -> bytes:
+        return hashlib.sha256(self.salt + bound_to + b"\0" + content).digest()
 
-def _digest(content: bytes, bound_to: bytes) -> bytes:
-    return hashlib.sha256(bound_to + b"\0" + content).digest()
+
+# Every title of a vault is opened and marked in a pass over it: what depends on the key alone is made once.
+
+
+@lru_cache(maxsize=4)
+def _cipher(key: bytes) -> AESGCM:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    return AESGCM(key)
+
+
+@lru_cache(maxsize=4)
+def _marking_key(key: bytes) -> bytes:
+    return hmac.digest(key, b"leakcap marks", "sha256")

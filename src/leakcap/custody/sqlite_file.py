@@ -91,7 +91,7 @@ class SqliteFile:
                     database.execute(f"PRAGMA {pragma}")
                 yield database
             return
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where SQLite quotes a damaged schema
             message = self._in_words(getattr(error, "sqlite_errorname", ""))
         raise InputError(message)
 
@@ -124,7 +124,15 @@ class SqliteFile:
 
 
 def _refuse_stranger(path: Path) -> None:
-    state = os.lstat(path)
-    if not stat.S_ISREG(state.st_mode):
-        raise InputError(f"{path} may have been written by somebody else: it is a link, or no file")
-    refuse_strangers(path, state)
+    try:
+        state = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except OSError as error:
+        reason = error.strerror
+    else:
+        if not stat.S_ISREG(state.st_mode):
+            raise InputError(f"{path} may have been written by somebody else: it is a link, or no file")
+        refuse_strangers(path, state)
+        return
+    raise InputError(f"cannot read {path} ({reason}): name a folder that is yours")

@@ -2,7 +2,8 @@
 
 Each vault seals with a key of its own, derived from the user's key and from a salt in the file. A value is bound to
 its name, and the file knows which values it holds: none can be exchanged, taken away or brought back unnoticed, short
-of bringing back the whole file.
+of bringing back the whole file. Without the extra values are bound to the salt itself: a run whose file was removed
+and begun anew by another does not take that one for its own.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import os
 import secrets
 import sqlite3
+import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,7 +19,7 @@ from pathlib import Path
 
 from leakcap.custody import keys
 from leakcap.custody.private_files import PART, private_folder, sweep_parts
-from leakcap.custody.sealing import Seal
+from leakcap.custody.sealing import SEALED, Seal
 from leakcap.custody.sqlite_file import SqliteFile
 from leakcap.errors import InputError
 
@@ -42,36 +44,43 @@ class Vault:
 
     folder: Path
     key: bytes | None = field(repr=False)  # None: not sealed, guarded against damage only
+    salt: bytes = field(default=b"", repr=False)
 
     @classmethod
     def open(cls, folder: Path) -> Vault:
         """The vault in a folder, a new one if the folder is new or empty."""
         if os.name != "posix":
             raise InputError("custodian files need an owner and a mode: use Linux, macOS, or WSL on Windows")
+        folder = folder.absolute()  # the same place for ever, wherever the process goes
         file = folder / FILE
         if not os.path.lexists(file):
             _refuse_earlier_versions(folder)
-            others = folder.is_dir() and any(not path.name.endswith(PART) for path in folder.iterdir())
-            if others and not file.exists():  # looked up again: another process may have made the vault meanwhile
+            if _holds_others(folder) and not file.exists():  # again: another process may have made the vault meanwhile
                 raise InputError(f"{folder} holds other files: choose a new or an empty folder")
             _make(private_folder(folder))
+        elif stat.S_IMODE(folder.stat().st_mode) & 0o077:  # moved, or brought back from a copy
+            private_folder(folder)
         return cls.existing(folder)
 
     @classmethod
     def existing(cls, folder: Path) -> Vault:
         """The vault in a folder that has one; nothing is changed."""
+        folder = folder.absolute()
         try:
             with _file(folder).reading() as database:
-                header = database.execute("SELECT salt FROM vault").fetchall()
+                header = database.execute("SELECT salt, titles FROM vault").fetchall()
         except (FileNotFoundError, NotADirectoryError):
             header = None
         if header is None:
             _refuse_earlier_versions(folder)
             raise InputError(f"{folder} holds no checkpoint")
-        salt = header[0][0] if len(header) == 1 else 0
-        if not (salt is None or isinstance(salt, bytes)):
+        salt, titles = header[0] if len(header) == 1 else (0, b"")
+        sealed = isinstance(titles, bytes) and titles.startswith(SEALED)
+        if salt is None and not sealed:
+            salt = b""  # not sealed, by a version that bound values to no salt
+        if not isinstance(salt, bytes):
             raise InputError(f"{folder / FILE} is damaged: bring it back from a copy, or start again elsewhere")
-        return cls(folder, None if salt is None else keys.derived_key(salt))
+        return cls(folder, keys.derived_key(salt) if sealed else None, salt)
 
     def write(self, name: str, content: bytes, exclusive: bool = False) -> None:
         """Store a value for good; FileExistsError if `exclusive` and there is one."""
@@ -81,7 +90,7 @@ class Vault:
         closed = self._seal.closed(content, title)
         try:
             with _file(self.folder).writing() as database:
-                if exclusive and name in self._names(database):
+                if exclusive and name in self._titles(database):
                     raise FileExistsError(name)
                 self._retitle(database, database.execute(TITLE, (mark,)).fetchone(), title)
                 database.execute("REPLACE INTO entries VALUES (?, ?, ?)", (mark, title, closed))
@@ -92,30 +101,22 @@ class Vault:
 
     def read(self, name: str) -> bytes | None:
         """What was written under a name, or None. Damage raises: half a value is never taken for a whole one."""
-        try:
-            with _file(self.folder).reading() as database:
-                row = database.execute(ROW, (self._mark(name),)).fetchone()
-                if row is None and name in self._names(database):
-                    raise self._damaged()
-        except FileNotFoundError:
-            row = ()
-        if row == ():
-            raise self._gone()
-        return None if row is None else self._opened(name, *row)
+        return self._read(name, {})
 
     def names(self, start: str = "") -> list[str]:
         """Names that begin with `start`, in order."""
         try:
             with _file(self.folder).reading() as database:
-                return sorted(name for name in self._names(database) if name.startswith(start))
+                return sorted(name for name in self._titles(database) if name.startswith(start))
         except FileNotFoundError:
             pass
         raise self._gone()
 
     def contents(self, names: list[str]) -> Iterator[bytes]:
         """The values under names that there are, one after the other: together they may be larger than memory."""
+        titles: dict[str, bytes] = {}
         for name in names:
-            content = self.read(name)
+            content = self._read(name, titles)
             if content is None:
                 raise self._damaged()
             yield content
@@ -134,21 +135,41 @@ class Vault:
 
     @property
     def _seal(self) -> Seal:
-        return Seal(self.key)
+        return Seal(self.key, self.salt)
 
     def _mark(self, name: str) -> bytes:
         return self._seal.mark(b"name " + name.encode())
 
-    def _names(self, database: sqlite3.Connection) -> list[str]:
-        """All names, from a pass over the entries which sees if any was taken away, added or brought back."""
-        titles = [title for (title,) in database.execute("SELECT title FROM entries NOT INDEXED")]
-        names = [self._seal.opened(title, b"title") for title in titles]
-        total = NO_TITLES
-        for title in titles:
+    def _read(self, name: str, titles: dict[str, bytes]) -> bytes | None:
+        """`titles` that are known to count; looked up, for all names, where this one's is not among them."""
+        try:
+            with _file(self.folder).reading() as database:
+                row = database.execute(ROW, (self._mark(name),)).fetchone()
+                if row is None or row[0] != titles.get(name):
+                    titles.update(self._titles(database))
+                if (row and row[0]) != titles.get(name):
+                    raise self._damaged()
+        except FileNotFoundError:
+            row = ()
+        if row == ():
+            raise self._gone()
+        return None if row is None else self._opened(name, *row)
+
+    def _titles(self, database: sqlite3.Connection) -> dict[str, bytes]:
+        """The title of every name, from a pass over the entries which sees if any was taken away or brought back.
+
+        No name counts twice: a title beside itself would cancel in the sum, and with it any older one could come in.
+        """
+        total, known = NO_TITLES, {}
+        for (title,) in database.execute("SELECT title FROM entries NOT INDEXED"):
+            name = self._seal.opened(title, b"title")
+            if name is None or name in known:
+                raise self._damaged()
+            known[name] = title
             total = _sum(total, self._title_mark(title))
-        if None in names or total != self._total(database):
+        if total != self._total(database):
             raise self._damaged()
-        return [name.decode() for name in names if name is not None]
+        return {name.decode(): title for name, title in known.items()}
 
     def _retitle(self, database: sqlite3.Connection, before: tuple[bytes] | None, title: bytes) -> None:
         """Count a title, and no longer the one before."""
@@ -195,15 +216,25 @@ def _file(folder: Path) -> SqliteFile:
 
 
 def _make(folder: Path) -> None:
-    salt = secrets.token_bytes(32) if keys.can_seal() else None
-    seal = Seal(None if salt is None else keys.derived_key(salt))
+    salt = secrets.token_bytes(32)
+    seal = Seal(keys.derived_key(salt) if keys.can_seal() else None, salt)
     header = NOTE, salt, seal.closed(NO_TITLES, b"titles")
     with suppress(FileExistsError):  # another process was first: its file counts
         _file(folder).make([("INSERT INTO vault VALUES (?, ?, ?)", header)])
 
 
+def _holds_others(folder: Path) -> bool:
+    try:
+        return any(not name.endswith(PART) for name in os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        reason = error.strerror
+    raise InputError(f"cannot read {folder} ({reason}): name a folder that is yours")
+
+
 def _refuse_earlier_versions(folder: Path) -> None:
-    if (folder / EARLIER).exists():
+    if os.path.lexists(folder / EARLIER):
         raise InputError(
             f"{folder} holds a checkpoint of an earlier version of leakcap: finish it with the version that began it, "
             "or begin in another folder"

@@ -32,6 +32,7 @@ __all__ = ["simulated", "stored_simulation"]
 FIRST_WORLDS, MAX_WORLDS = 128, 2**14
 MIN_GAIN = 0.02  # of the noise: what a doubling must bring to be worth another one
 MAX_SECONDS = 3600.0  # of one core that a further block may take
+OTHER_WORLDS = "the worlds of this plan cannot be drawn again: use the versions of numpy and leakcap it has"
 MEMORY_SHARE = 1 / 4  # of the memory that the user allows: masks and answers of all worlds
 
 
@@ -58,8 +59,10 @@ def simulated(
         _refuse_impossible_caps(request, possible.rate)
     else:
         request.refuse_impossible_caps(possible)
-    if stored and stored.committed() is None:
-        stored.keep("request", (request, digest(possible)))
+    if stored:
+        _refuse_other_worlds(stored, digest(possible))
+        if stored.committed() is None:
+            stored.keep("request", (request, digest(possible)))
     if request.grows:
         return _grown(request, entropy, possible, simulation, stored=stored, watch=watch)
     simulation.add(possible, request.seconds_to_certify(possible) if forecast else 0.0)
@@ -70,7 +73,7 @@ def stored_simulation(request: Request, entropy: int, known: str, stored: Checkp
     """The same from a finished run, without the data and without the function."""
     blocks = [_block(request, entropy, 0)]
     if digest(blocks[0]) != known:
-        raise InputError("the worlds of this plan cannot be drawn again: use the versions of numpy and leakcap it has")
+        raise InputError(OTHER_WORLDS)
     if request.grows:
         stages, finished = stored.kept("stages") or ([], False)
         if not finished:
@@ -78,6 +81,14 @@ def stored_simulation(request: Request, entropy: int, known: str, stored: Checkp
         blocks += [_block(request, entropy, number) for number in range(1, len(stages))]
     worlds, order = joined(blocks)
     return worlds, stored_outputs(worlds.m, blocks[0].m, stored, order)
+
+
+def _refuse_other_worlds(stored: Checkpoint, drawn: str) -> None:
+    """Answers that are there belong to the worlds they were made in, and another version may draw others."""
+    if stored.kept("form") is not None:
+        _, known = stored.kept("request") or (None, drawn)
+        if known != drawn:
+            raise InputError(OTHER_WORLDS)
 
 
 def _grown(

@@ -18,8 +18,11 @@ import leakcap as lc
 from leakcap.custody.checkpoint import Checkpoint
 from leakcap.custody.vault import Vault
 from leakcap.noise.calibrate import MAX_ATTEMPTS
+from leakcap.planning import doubling
+from leakcap.planning import request as requests
 from leakcap.planning.entry import stored_plan
 from leakcap.simulate import worker as task
+from leakcap.worlds import draw_worlds
 from tests.unit.custody.rows import row
 from tests.unit.custody.runs import (
     CALLS,
@@ -227,6 +230,29 @@ def test_a_run_that_failed_before_it_had_an_answer_may_be_begun_otherwise(folder
         lc.plan(lambda x: x.nothing, X, checkpoint=folder, **SMALL)
     plan = lc.plan(counted, X, checkpoint=folder, **SMALL)
     assert stored_plan(folder).certificate == plan.certificate
+
+
+@pytest.mark.parametrize("worlds", [16, "auto"])
+@pytest.mark.usefixtures("small_pools")
+def test_a_run_does_not_go_on_in_other_worlds_than_it_began_with(
+    worlds: Any, folder: Path, tmp_path: Path, monkeypatch: Any
+) -> None:
+    """A version of numpy or leakcap that draws others: answers that are stored are not those of these worlds."""
+    monkeypatch.setattr(task, "SAVED", -1.0)
+    options = SMALL | {"worlds": worlds, "checkpoint": folder}
+    (tmp_path / "stop").write_text("ValueError 6")
+    with pytest.raises(lc.OutputError):
+        lc.plan(stopping, X, **options)
+    (tmp_path / "stop").unlink()
+    before, calls = contents(folder), (tmp_path / "log").read_text()
+    with monkeypatch.context() as patch:
+        for module in (requests, doubling):
+            patch.setattr(module, "draw_worlds", lambda n, m, rng, *a, **k: draw_worlds(n, m, rng.spawn(1)[0], *a, **k))
+        with pytest.raises(lc.InputError, match="cannot be drawn again: use the versions"):
+            lc.plan(stopping, X, **options)
+    assert contents(folder) == before
+    assert (tmp_path / "log").read_text() == calls
+    lc.plan(stopping, X, **options)
 
 
 def test_noise_that_was_found_is_remembered_for_its_own_outputs_alone(folder: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import types
 from collections.abc import Callable
 from dataclasses import dataclass, make_dataclass
 from pathlib import Path
@@ -226,3 +227,52 @@ def test_data_that_cannot_be_pickled_are_known_as_an_object_but_by_no_checkpoint
     assert one.of_release != other.of_release
     with pytest.raises(lc.InputError, match="pickled"):
         _ = one.of_run
+
+
+# Code that a function is given
+
+
+VERSION = """
+import functools
+
+def helper(x): return x + {0}
+def given(x, g=None): return g(x)
+def by_default(x, g=helper): return g(x)
+def by_keyword(x, *, g=helper): return g(x)
+def capturing(things): return lambda x: things
+
+class Fitted:
+    def __call__(self, x): return self.shifted(x)
+    def method(self, x): return self.shifted(x)
+    def shifted(self, x): return x + {0}
+
+class Inherited(Fitted): pass
+
+@functools.lru_cache
+def cached(x): return x + {0}
+def calls_cached(x): return cached(x)
+"""
+GIVEN = [
+    "functools.partial(given, g=helper)",
+    "functools.partial(map, helper)",
+    "capturing([helper])",
+    "capturing({'steps': (1, helper)})",
+    "by_default",
+    "by_keyword",
+    "Fitted()",
+    "Fitted().method",
+    "Inherited()",
+    "calls_cached",
+]
+
+
+@pytest.mark.parametrize("made", GIVEN)
+def test_other_code_behind_the_same_name_is_seen(made: str, monkeypatch: Any) -> None:
+    """Somebody mends a helper and resumes: answers of two functions would be taken for those of one."""
+    prints = []
+    for number in (1, 1, 2):
+        module = types.ModuleType("prepared")
+        monkeypatch.setitem(sys.modules, "prepared", module)
+        exec(VERSION.format(number), module.__dict__)
+        prints.append(fingerprint(eval(made, module.__dict__)))
+    assert prints[0] == prints[1] != prints[2]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import leakcap as lc
-from leakcap.custody import vault
+from leakcap.custody import keys, vault
 from leakcap.custody.checkpoint import Checkpoint
 from leakcap.custody.vault import Vault
 from leakcap.modes.exact import OneOfTheWorlds
@@ -156,6 +159,38 @@ def test_a_plan_that_was_forgotten_by_another_releases_nothing_new(folder: Path)
     one.forget()
     with pytest.raises((OSError, lc.LeakcapError)):
         two.release()
+
+
+REMOVED: list[Callable[[], Any]] = []  # done while `removed_meanwhile` runs for the fifth time
+
+
+def removed_meanwhile(x: Any) -> Any:
+    if len(REMOVED) < 5:
+        REMOVED.append(REMOVED[0])
+        if len(REMOVED) == 5:
+            REMOVED[0]()
+    return counted(x)
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_a_run_whose_folder_was_removed_and_begun_anew_writes_nothing_into_the_new_one(
+    sealed: bool, folder: Path, monkeypatch: Any
+) -> None:
+    """Else the other's plan holds answers on other people in other worlds, under a certificate."""
+    monkeypatch.setattr(task, "SAVED", -1.0)
+    if not sealed:
+        monkeypatch.setattr(keys, "can_seal", lambda: False)
+
+    def anew() -> None:
+        shutil.rmtree(folder)
+        lc.plan(counted, X + 1, checkpoint=folder, **SMALL)
+
+    REMOVED[:] = [anew]
+    with pytest.raises(lc.InputError):
+        lc.plan(removed_meanwhile, X, checkpoint=folder, **SMALL)
+    plan = lc.plan(counted, X + 1, checkpoint=folder, **SMALL)
+    for world, found in enumerate(plan.outputs):
+        assert np.allclose(found, (X + 1)[plan.worlds.mask(world), 1:3].mean(axis=0))
 
 
 # Alone

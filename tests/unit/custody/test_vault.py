@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import resource
 import sqlite3
@@ -20,7 +22,7 @@ import pytest
 import leakcap as lc
 from leakcap.custody import sqlite_file, vault
 from leakcap.custody.checkpoint import Checkpoint
-from leakcap.custody.vault import FILE, Vault
+from leakcap.custody.vault import FILE, LOCK, Vault
 from tests.unit.custody.rows import SECRET, edit, failing, mode, refused, root, stored
 
 # For its owner alone
@@ -117,6 +119,45 @@ def test_forgetting_removes_no_file_of_anybody_else(tmp_path: Path) -> None:
     with suppress(lc.InputError):  # refusing such a folder is as good
         Vault.open(tmp_path / "thesis").forget()
     assert (tmp_path / "thesis" / "chapter1.tex").exists()
+
+
+def test_a_folder_brought_back_open_to_all_is_closed_again(made: Vault) -> None:
+    made.folder.chmod(0o755)
+    assert Vault.open(made.folder).read("one") == SECRET
+    assert mode(made.folder) == 0o700
+
+
+def test_a_link_in_the_place_of_the_lock_is_not_followed(made: Vault, tmp_path: Path) -> None:
+    (made.folder / LOCK).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(lc.InputError, match="cannot write"), Checkpoint(made).alone():
+        pass
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@root
+@pytest.mark.parametrize("call", [Vault.open, Vault.existing, Checkpoint.open, Checkpoint.stored])
+def test_a_folder_that_may_not_be_read_is_told_in_our_own_words(call: Callable[[Path], Any], tmp_path: Path) -> None:
+    with as_nobody() as place:
+        os.seteuid(0)
+        (place / "plan").mkdir(mode=0o700)
+        os.seteuid(65534)
+        assert "Permission denied" in refused(lambda: call(place / "plan"))
+        os.seteuid(0)
+    assert "too long" in refused(lambda: call(tmp_path / ("n" * 300)))
+
+
+def test_a_vault_stays_where_it_is_when_the_process_goes_elsewhere(
+    made: Vault, tmp_path: Path, monkeypatch: Any
+) -> None:
+    """Where there may be another one under the same name."""
+    for place in ("here", "there"):
+        (tmp_path / place).mkdir()
+        monkeypatch.chdir(tmp_path / place)
+        Vault.open(Path("run")).write("one", place.encode())
+    monkeypatch.chdir(tmp_path / "here")
+    here, same = Vault.open(Path("run")), Vault.existing(Path("run"))
+    monkeypatch.chdir(tmp_path / "there")
+    assert here.read("one") == same.read("one") == b"here"
 
 
 def test_looking_for_a_checkpoint_changes_nothing(tmp_path: Path) -> None:
@@ -259,6 +300,30 @@ def test_what_was_written_survives_a_power_cut(made: Vault) -> None:
             for name in ("synchronous", "journal_mode", "secure_delete", "fullfsync")
         }
     assert asked == {"synchronous": 3, "journal_mode": b"delete", "secure_delete": 1, "fullfsync": 1}
+
+
+def test_a_new_folder_survives_a_power_cut(tmp_path: Path, monkeypatch: Any) -> None:
+    """Its name is flushed, and those of the folders above that were made for it: else a stored release goes with it."""
+    flushed: list[str] = []
+    real = os.fsync
+
+    def noted(handle: int) -> None:
+        flushed.append(os.readlink(f"/proc/self/fd/{handle}"))
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    above = tmp_path / "a" / "b"
+    Vault.open(above / "plan")
+    assert {str(folder) for folder in (tmp_path, tmp_path / "a", above, above / "plan")} <= set(flushed)
+
+
+def test_a_disk_without_locks_is_told_in_our_own_words(made: Vault, monkeypatch: Any) -> None:
+    def none(*_: Any) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", none)
+    with pytest.raises(lc.InputError, match=r"cannot lock .*No locks.*local disk"), Checkpoint(made).alone():
+        pass
 
 
 def test_a_new_vault_appears_whole(tmp_path: Path, monkeypatch: Any) -> None:
