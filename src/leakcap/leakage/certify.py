@@ -55,10 +55,10 @@ class Effort:
     known: int
 
     @classmethod
-    def of(cls, draws: int, m: int, n: int, worlds_capped: bool) -> Effort:
-        """Few draws for everybody, all draws for the few who are near a cap."""
+    def of(cls, draws: int, m: int, n: int, worlds_capped: bool, *, everybody: bool = False) -> Effort:
+        """Few draws for everybody, all draws for the few who are near a cap; `everybody`: all draws for all."""
         affordable = int(FLOPS / (2 * m * n))
-        stages = [min(draws, max(FEWEST, min(draws // 16, 16 * affordable), affordable))]
+        stages = [draws if everybody else min(draws, max(FEWEST, min(draws // 16, 16 * affordable), affordable))]
         while stages[-1] < draws:
             stages.append(min(16 * stages[-1], draws))
         return cls(tuple(stages), int(min(draws, 2**14 if worlds_capped else 4096)), min(draws, 512))
@@ -152,7 +152,7 @@ def certify(
     units = look(source(stages[0], first), tick=tick, wagers=wagers(pilot, stages[0], term) if pilot else None)
     top = [bound(units.balanced), *bound(units.sticks)]
     for draws, child in zip(stages[1:], second.spawn(len(stages) - 1), strict=True):
-        near = _deciding(top, caps, distance, most=max(512, stages[0] * n // draws))
+        near = _deciding(top, caps, distance, most=_again(stages[0], n, draws))
         again = log_term(gamma / 2 / (len(stages) - 1), len(near) * len(top))
         bounds += len(near) * len(top)
         closer = look(Sampled(points, draws, child), chosen=near, wagers=wagers(units.at(near), draws, again))
@@ -212,11 +212,13 @@ def seconds_to_certify(worlds: Worlds, draws: int | None, machine: Machine) -> f
         source, some = Sampled(points, draws_now, np.random.SeedSequence(0)), np.arange(min(n, units))
         observe_units(source, worlds, thresholds=thresholds(worlds.rate), chosen=some, machine=machine)
         one = 0.75 * (time.perf_counter() - started) / (draws_now * len(some))  # long passes are faster
-    effort = Effort.of(draws or 2**14, m, n, False)
-    # The search looks at some thousand units for some shapes and scales, and once at all of them; attackers who know
-    # participants cost half as much again.
-    search = 20 * 1024 * min(n, 4096) + 1024 * n
-    return one * (search + n * (effort.stages[0] + 1.5 * effort.known * len(known_sizes(m, n))))
+    effort = Effort.of(draws or 2**16, m, n, False)
+    # The search looks at the units that are exposed most, for some shapes and scales; attackers who know participants
+    # cost half as much again; further stages look at some units, with many draws.
+    search = 2**14 * min(n, 256) + 2**10 * min(n, 1024) + 2**17 * min(n, 128)
+    everybody = n * (PILOT + effort.stages[0] + 1.5 * effort.known * len(known_sizes(m, n)))
+    few = sum(stage * min(n, _again(effort.stages[0], n, stage)) for stage in effort.stages[1:])
+    return one * (search + everybody + few)
 
 
 def _meter(n: int, source: Source, effort: Effort, sizes: int, share_done: Callable[[float], None]) -> Tick:
@@ -231,6 +233,11 @@ def _meter(n: int, source: Source, effort: Effort, sizes: int, share_done: Calla
             share_done(min(done / total, 1.0))
 
     return tick
+
+
+def _again(first: int, n: int, draws: int) -> int:
+    """How many units a further stage of `draws` may look at: it costs about what the first one did."""
+    return max(512, first * n // draws)
 
 
 def _deciding(top: Sequence[Floats], caps: Sequence[Cap], distance: float, most: int) -> np.ndarray:

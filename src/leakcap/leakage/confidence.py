@@ -178,7 +178,7 @@ def upper(mean: MeanEstimate, log_term: float) -> Floats:
     return (mean.base - left) / mean.stake + mean.rounding + 2.0**-48 * mean.base / mean.stake
 
 
-def forecast(mean: MeanEstimate, draws: int, log_term: float, sigmas: float = 2.5) -> Floats:
+def forecast(mean: MeanEstimate, draws: int, log_term: float, sigmas: float = 2.5, *, wagered: bool = True) -> Floats:
     """What `upper` will likely give on `draws` fresh draws, on the careful side by `sigmas` standard errors.
 
     No guarantee: it only aims the search. What it aims at is certified on fresh draws.
@@ -187,14 +187,17 @@ def forecast(mean: MeanEstimate, draws: int, log_term: float, sigmas: float = 2.
         return upper(mean, log_term)
     # The error of the fresh mean and of the one at hand, which chose the noise.
     spread = np.sqrt(mean.variance * (1 / draws + 1 / np.maximum(mean.draws, 1)))
-    return mean.estimate + mean.rounding + expected_margin(mean, draws, log_term) + sigmas * spread
+    fresh = np.where(mean.draws > 0, float(draws), 0.0)
+    margin = _wagered_margin(mean, fresh, log_term) if wagered else _margin(mean, fresh, log_term)
+    return mean.estimate + mean.rounding + margin + sigmas * spread
 
 
-def expected_margin(mean: MeanEstimate, draws: int, log_term: float) -> Floats:
-    """How far the bound of well placed wagers will lie above the mean; 0 where it was integrated."""
+def _wagered_margin(mean: MeanEstimate, draws: Floats, log_term: float) -> Floats:
+    """How far the bound by well placed wagers will lie above the mean; 0 where it was integrated."""
+    k = np.maximum(draws, 1.0)
     with np.errstate(divide="ignore"):
-        stake = np.minimum(np.sqrt(2 * log_term / (draws * mean.variance)), LARGEST_STAKE / mean.span)
-    return np.where(mean.draws == 0, 0.0, log_term / (draws * stake) + stake * mean.variance / 2)
+        stake = np.minimum(np.sqrt(2 * log_term / (k * mean.variance)), LARGEST_STAKE / mean.span)
+    return np.where(draws == 0, 0.0, log_term / (k * stake) + stake * mean.variance / 2)
 
 
 def _margin(mean: MeanEstimate, draws: Floats, log_term: float) -> Floats:

@@ -33,6 +33,7 @@ THEOREMS = (
     "log-det",
     "monotone",
     "confidence",
+    "wagers",
     "rank-one",
     "rebuild",
     "sampler",

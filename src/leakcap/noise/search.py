@@ -57,6 +57,11 @@ class Goal:
         wanted, concrete = needs(caps, worlds)
         return cls(worlds, concrete, wanted, shape=shape, floor=floor, machine=machine)
 
+    @property
+    def names_members(self) -> bool:
+        """Whether somebody may be picked after seeing the release: that depends on everybody at once."""
+        return any(isinstance(cap, NameAMember) for cap in self.caps)
+
     def budget(self, directions: int) -> float:
         """The information that keeps all caps by itself."""
         # The real sampler's distance from the ideal one costs a little information: leave room for it.
@@ -120,7 +125,7 @@ class Search:
 
     def exposed(self, most: int) -> Ints | None:
         """The units that decide caps on people; None where naming a member is capped, which takes everybody."""
-        if self.ranked is None or any(isinstance(cap, NameAMember) for cap in self.goal.caps):
+        if self.ranked is None or self.goal.names_members:
             return None
         return np.sort(self.ranked[:most])
 
@@ -251,7 +256,7 @@ def refined(search: Search, log_t: float, term: float, draws: int | None) -> tup
         log_t = search.root(partial(gap, on=step), log_t, 1e-6)
         return log_t, draws or MIN_DRAWS
     used = draws or _draws_needed(search, log_t, term, chosen)
-    aim: Bound = partial(forecast, draws=used, log_term=term)
+    aim: Bound = partial(forecast, draws=used, log_term=term, wagered=not search.goal.machine.device)
     own = int(min(used, max(4096, 2**25 // search.goal.worlds.m)))
     return search.root(lambda at: search.gap(search.observe(at, own, chosen), aim), log_t, 0.005), used
 
@@ -266,7 +271,12 @@ def _draws_needed(search: Search, log_t: float, term: float, chosen: Ints | None
     work = search.goal.worlds.m * (2.0 * (search.goal.worlds.n + len(search.shape)) + 600)
 
     def margin(used: int) -> float:
-        return search.excess(seen, partial(forecast, draws=used, log_term=term, sigmas=0)) - at_best
+        return (
+            search.excess(
+                seen, partial(forecast, draws=used, log_term=term, sigmas=0, wagered=not search.goal.machine.device)
+            )
+            - at_best
+        )
 
     used = MIN_DRAWS
     while used < MAX_DRAWS and margin(used) > (allowed / 3 if used * work < CHEAP_FLOPS else allowed):

@@ -222,7 +222,7 @@ def test_a_plan_uses_the_coordinates_and_deviations_that_were_certified(columns,
 
 def test_a_failed_attempt_raises_the_noise_and_draws_afresh(calls, monkeypatch):
     """The search is made to aim too low, so that the first attempts fail."""
-    monkeypatch.setattr("leakcap.noise.search.forecast", lambda mean, draws, log_term, sigmas=0: mean.estimate)
+    monkeypatch.setattr("leakcap.noise.search.forecast", lambda mean, **_: mean.estimate)
     worlds, outputs = game(m=32, n=8)
     attempts = Attempts(0.1)
     done = calibrated(worlds, outputs, [lc.membership(0.66)], attempts, 2, 2048)
