@@ -179,7 +179,7 @@ def certify(
     for k, child in zip(known_sizes(m, n), fourth.spawn(len(known_sizes(m, n))), strict=True):
         # Sizes grow, and whoever knows one more learns a little more: each places the wagers of the next.
         stakes = known_wagers(before, worlds.rate, effort.known, term)
-        before = observe_known(Sampled(points, effort.known, child), worlds, k, tick, stakes)
+        before = observe_known(Sampled(points, effort.known, child), worlds, k, tick=tick, wagers=stakes)
         known.append((k, min(1.0, float(bound(before.blurred(distance)).max()))))
     share_done(1.0)
     points_of_curve = np.array(priors, dtype=np.float64)

@@ -102,7 +102,7 @@ def observe_known(
 def known_wagers(seen: MeanEstimate, rate: float, draws: int, log_term: float) -> Wagers:
     """On `|q_u - rate|` of every unit, placed for what was seen before."""
     deviation = seen.scaled(4 * rate * (1 - rate), -2 * rate * (1 - rate))
-    return Wagers.placed(deviation.estimate, deviation.variance, max(rate, 1 - rate), draws, log_term)
+    return Wagers.placed(deviation.estimate, deviation.variance, max(rate, 1 - rate), draws=draws, log_term=log_term)
 
 
 def _distinct(n: int, rows: int, k: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:

@@ -61,8 +61,8 @@ class UnitWagers:
         mean = np.concatenate([deviation.estimate[None], seen.sticks.estimate])
         variance = np.concatenate([deviation.variance[None], seen.sticks.variance])
         return cls(
-            Wagers.placed(mean, variance, np.broadcast_to(most, mean.shape), draws, log_term),
-            Wagers.placed(seen.naming.estimate, seen.naming.variance, 1.0, draws, log_term),
+            Wagers.placed(mean, variance, np.broadcast_to(most, mean.shape), draws=draws, log_term=log_term),
+            Wagers.placed(seen.naming.estimate, seen.naming.variance, 1.0, draws=draws, log_term=log_term),
             variance=variance,
             naming_variance=seen.naming.variance,
         )

@@ -39,7 +39,7 @@ class WorldMeans:
         most[len(self.priors)] = np.log(m)
         mean, variance = (np.concatenate([getattr(one, of) for one in seen]) for of in ("estimate", "variance"))
         # Arithmetic may lift a value above the largest true one by the stated error.
-        return Wagers.placed(mean, variance, most + max(one.rounding for one in seen), draws, log_term)
+        return Wagers.placed(mean, variance, most + max(one.rounding for one in seen), draws=draws, log_term=log_term)
 
 
 def as_fraction(prior: float) -> Fraction:
