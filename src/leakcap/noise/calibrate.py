@@ -103,6 +103,10 @@ def calibrate(
                 distance=distance,
                 step=step or GRID,
             )
-        # Success above the prior falls like the inverse deviation: scale it down to the room there is.
+        # Success above the prior falls like the inverse deviation: scale it down to the room there is. Where units
+        # decided that the search had not looked at, look at them.
         log_t += 2 * np.log1p(missed) + 0.01
+        if wanted.units:
+            worst = np.argsort(-findings.exposure)[:64]
+            log_t = max(log_t, refined(search, log_t, term, used, also=worst)[0])
     raise NumericalError(f"no noise could be certified in {MAX_ATTEMPTS} attempts; raise draws= or loosen the cap")

@@ -30,6 +30,8 @@ __all__ = ["MIN_DRAWS", "Goal", "ScaledShape", "Search", "estimate_of", "refined
 
 BETAS = (0.5, 2.0, 8.0)  # shapes between the papers' rule (small) and isotropic (large)
 MIN_DRAWS, MAX_DRAWS = 2**13, 2**18
+MANY = 1024  # units among whom those that decide are looked for
+CROWD = 100_000  # units that are not all looked at
 CHEAP_FLOPS = 1.2e11  # of a pass that nobody minds: then the statistical margin is made smaller
 
 
@@ -237,13 +239,14 @@ def _rough(search: Search, start: float | None) -> float:
     return search.root(gap, search.safe_scale - 3 if start is None else start, 0.05)
 
 
-def refined(search: Search, log_t: float, term: float, draws: int | None) -> tuple[float, int]:
-    """The scale to certify, and with how many draws: as many as keep the statistical margin small."""
-    chosen = search.exposed(1024)
-    if chosen is not None:
-        seen = search.observe(log_t, 1024, chosen)
-        assert seen.units is not None
-        chosen = chosen[np.argsort(-seen.units.balanced.estimate)[:128]]
+def refined(
+    search: Search, log_t: float, term: float, draws: int | None, *, also: Ints | None = None
+) -> tuple[float, int]:
+    """The scale to certify, and with how many draws: as many as keep the statistical margin small.
+
+    `also` are units that must be looked at, beside those that seem to be exposed most.
+    """
+    chosen = _worst(search, log_t, also)
     step = grid_step(search.points(log_t), search.goal.worlds.m, search.goal.worlds.n)
     if step:
         exact: Bound = partial(upper, log_term=term)
@@ -259,6 +262,23 @@ def refined(search: Search, log_t: float, term: float, draws: int | None) -> tup
     aim: Bound = partial(forecast, draws=used, log_term=term, wagered=not search.goal.machine.device)
     own = int(min(used, max(4096, 2**25 // search.goal.worlds.m)))
     return search.root(lambda at: search.gap(search.observe(at, own, chosen), aim), log_t, 0.005), used
+
+
+def _worst(search: Search, log_t: float, also: Ints | None) -> Ints | None:
+    """The units that will decide: those that a few draws, and then more of them, find exposed most."""
+    exposed, n = search.exposed(MANY), search.goal.worlds.n
+    if exposed is None or n <= MANY:
+        return exposed
+
+    def most_exposed(draws: int, among: Ints, kept: int) -> Ints:
+        seen = search.observe(log_t, draws, among).units
+        assert seen is not None
+        return among[np.argsort(-seen.balanced.estimate)[:kept]]
+
+    if n <= CROWD:  # leverage is right to first order, which is wrong about medians: look at everybody
+        exposed = np.union1d(exposed, most_exposed(512, np.arange(n), MANY))
+    exposed = most_exposed(2048, exposed, MANY // 8)
+    return np.sort(exposed) if also is None else np.union1d(exposed, also)
 
 
 def _draws_needed(search: Search, log_t: float, term: float, chosen: Ints | None) -> int:
