@@ -138,7 +138,7 @@ def certify(
     term = log_term(gamma / 2 if len(stages) > 1 else gamma, bounds)
     bound: Bound = partial(upper, log_term=term)
     first, second, third, fourth = seed.spawn(4)
-    wagering = not step and not machine.device
+    wagering = not step  # what is summed over all releases needs no bound
 
     def source(draws: int, child: np.random.SeedSequence) -> Source:
         return Cells(points[:, 0], step) if step else Sampled(points, draws, child)

@@ -188,8 +188,7 @@ def forecast(mean: MeanEstimate, draws: int, log_term: float, sigmas: float = 2.
     # The error of the fresh mean and of the one at hand, which chose the noise.
     spread = np.sqrt(mean.variance * (1 / draws + 1 / np.maximum(mean.draws, 1)))
     fresh = np.where(mean.draws > 0, float(draws), 0.0)
-    margin = _wagered_margin(mean, fresh, log_term) if wagered else _margin(mean, fresh, log_term)
-    return mean.estimate + mean.rounding + margin + sigmas * spread
+    return mean.estimate + mean.rounding + _wagered_margin(mean, fresh, log_term) + sigmas * spread
 
 
 def _wagered_margin(mean: MeanEstimate, draws: Floats, log_term: float) -> Floats:

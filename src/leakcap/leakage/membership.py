@@ -79,7 +79,9 @@ def observe_units(
 ) -> UnitMeans:
     """Means over releases for all units, or for the `chosen` ones; as sums, or by `wagers` that were placed before."""
     if machine.device and isinstance(source, Sampled):
-        return _on_device(source, worlds, thresholds=thresholds, chosen=chosen, device=machine.device, tick=tick)
+        return _on_device(
+            source, worlds, thresholds=thresholds, chosen=chosen, device=machine.device, tick=tick, wagers=wagers
+        )
     n = worlds.n if chosen is None else len(chosen)
     sums = _Sums.zeros(n, len(thresholds)) if wagers is None else _Capitals.of(wagers)
     width = worlds.m // 2 if worlds.paired else worlds.m
@@ -124,9 +126,10 @@ def _on_device(
     chosen: npt.NDArray[np.intp] | None,
     device: str,
     tick: Tick,
+    wagers: UnitWagers | None,
 ) -> UnitMeans:
     """The same by torch: the draws are made here, so they are the same; what is added up has its own rounding."""
-    from leakcap.kernels.gpu import unit_sums
+    from leakcap.kernels.gpu import unit_capitals, unit_sums
 
     units = worlds.n if chosen is None else len(chosen)
     step = max(1, TOGETHER // source.rows)
@@ -137,6 +140,20 @@ def _on_device(
             yield np.concatenate(some)
             tick(units * sum(map(len, some)))
 
+    if wagers is not None:
+        placed, naming = wagers.units, wagers.naming
+        left = unit_capitals(
+            releases(),
+            source.points,
+            worlds=worlds,
+            thresholds=thresholds,
+            chosen=chosen,
+            units=(placed.base, placed.stake),
+            naming=(naming.base, naming.stake),
+            device=device,
+        )
+        capitals = _Capitals(wagers, capital=left.units, naming=left.naming, rounding=left.rounding)
+        return capitals.means(left.draws, worlds.rate, thresholds)
     found = unit_sums(releases(), source.points, worlds=worlds, thresholds=thresholds, chosen=chosen, device=device)
     sums = _Sums(
         total=found.total,

@@ -67,9 +67,7 @@ def calibrate(
     bounds = count_bounds(worlds.m, worlds.n, len(RATIOS), wanted, stages=3)  # about: it only aims the search
     term = log_term(attempts.share(attempts.made + 1), bounds)
     log_t, used = refined(search, best.log_t, term, draws)
-    # Naming a member takes everybody; a GPU adds up sums, whose bounds need more draws, and has them.
-    everybody = goal.names_members or bool(goal.machine.device)
-    effort = Effort.of(used, worlds.m, worlds.n, wanted.worlds, everybody=everybody)
+    effort = Effort.of(used, worlds.m, worlds.n, wanted.worlds, everybody=goal.names_members)
     for _ in range(MAX_ATTEMPTS):
         points = search.points(log_t)
         step = grid_step(points, worlds.m, worlds.n)

@@ -259,7 +259,7 @@ def refined(
         log_t = search.root(partial(gap, on=step), log_t, 1e-6)
         return log_t, draws or MIN_DRAWS
     used = draws or _draws_needed(search, log_t, term, chosen)
-    aim: Bound = partial(forecast, draws=used, log_term=term, wagered=not search.goal.machine.device)
+    aim: Bound = partial(forecast, draws=used, log_term=term)
     own = int(min(used, max(4096, 2**25 // search.goal.worlds.m)))
     return search.root(lambda at: search.gap(search.observe(at, own, chosen), aim), log_t, 0.005), used
 
@@ -291,12 +291,7 @@ def _draws_needed(search: Search, log_t: float, term: float, chosen: Ints | None
     work = search.goal.worlds.m * (2.0 * (search.goal.worlds.n + len(search.shape)) + 600)
 
     def margin(used: int) -> float:
-        return (
-            search.excess(
-                seen, partial(forecast, draws=used, log_term=term, sigmas=0, wagered=not search.goal.machine.device)
-            )
-            - at_best
-        )
+        return search.excess(seen, partial(forecast, draws=used, log_term=term, sigmas=0)) - at_best
 
     used = MIN_DRAWS
     while used < MAX_DRAWS and margin(used) > (allowed / 3 if used * work < CHEAP_FLOPS else allowed):

@@ -10,6 +10,8 @@ from leakcap import stats
 from leakcap.ground.cores import Machine
 from leakcap.kernels import gpu
 from leakcap.leakage import Sampled, observe_units
+from leakcap.leakage.confidence import upper
+from leakcap.leakage.membership import UnitWagers
 from leakcap.worlds import draw_worlds
 
 rng = np.random.default_rng(3)
@@ -49,6 +51,25 @@ def test_means_for_all_units_are_those_of_the_cpu_to_within_their_rounding(
     for mean, other in ((here.balanced, there.balanced), (here.sticks, there.sticks), (here.naming, there.naming)):
         assert np.abs(mean.estimate - other.estimate).max() <= mean.rounding + other.rounding < 1e-4
         assert np.allclose(mean.variance, other.variance, atol=1e-4)
+
+
+@pytest.mark.parametrize("chosen", [None, np.arange(7, 300, 11)])
+@pytest.mark.parametrize("rate", [1 / 2, 1 / 3])
+def test_wagers_end_as_on_the_cpu_to_within_their_rounding(chosen: np.ndarray | None, rate: float, device: str) -> None:
+    worlds = draw_worlds(300, 48, rng, rate)
+    points = rng.normal(size=(48, 4))
+    cuts = np.array([0.4, 0.6, 0.9])
+    before = observe_units(Sampled(points, 256, np.random.SeedSequence(2)), worlds, cuts, chosen)
+    wagers = UnitWagers.placed(before, rate, 3000, 20.0)
+    source = Sampled(points, 3000, np.random.SeedSequence(1))
+    here = observe_units(source, worlds, cuts, chosen, wagers=wagers)
+    there = observe_units(source, worlds, cuts, chosen, Machine(device=device), wagers=wagers)
+    for mean, other in ((here.balanced, there.balanced), (here.sticks, there.sticks), (here.naming, there.naming)):
+        assert np.abs(upper(mean, 20.0) - upper(other, 20.0)).max() < 1e-4
+        assert np.abs(mean.estimate - other.estimate).max() < 1e-4
+    other_stakes = UnitWagers.placed(before, rate, 300, 20.0)  # the twin: other wagers end elsewhere
+    twin = observe_units(source, worlds, cuts, chosen, Machine(device=device), wagers=other_stakes)
+    assert np.abs(upper(here.balanced, 20.0) - upper(twin.balanced, 20.0)).max() > 1e-3
 
 
 def test_the_product_for_all_units_is_made_on_the_device(monkeypatch: pytest.MonkeyPatch, device: str) -> None:

@@ -5,13 +5,14 @@ Every function takes `device`: "cuda", "cuda:1", or "cpu", which runs the same c
 
 from leakcap.kernels.gpu.ensemble import ensemble
 from leakcap.kernels.gpu.kmeans import kmeans
-from leakcap.kernels.gpu.leakage import UnitSums, unit_sums
+from leakcap.kernels.gpu.leakage import UnitCapitals, UnitSums, unit_capitals, unit_sums
 from leakcap.kernels.gpu.mlp import mlp, unflatten
 from leakcap.kernels.gpu.moments import covariances, masked_sums, means
 from leakcap.kernels.gpu.pca import pca
 from leakcap.kernels.gpu.ridge import ridge
 
 __all__ = [
+    "UnitCapitals",
     "UnitSums",
     "covariances",
     "ensemble",
@@ -22,5 +23,6 @@ __all__ = [
     "pca",
     "ridge",
     "unflatten",
+    "unit_capitals",
     "unit_sums",
 ]

@@ -19,7 +19,7 @@ from leakcap.ground.arrays import Floats
 from leakcap.kernels.gpu.device import Tensor, dense, drawn, fused, load, on, send, tile_bytes
 from leakcap.worlds import Worlds
 
-__all__ = ["UnitSums", "unit_sums"]
+__all__ = ["UnitCapitals", "UnitSums", "unit_capitals", "unit_sums"]
 
 DIGITS = 127 * (2**16 + 2**8 + 1)  # the largest number of three digits between -128 and 127
 TILE = 128  # units, releases and worlds come in tiles
@@ -94,6 +94,72 @@ def unit_sums(
         draws=draws,
         rounding=rounding,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class UnitCapitals:
+    """What releases have left of wagers: logarithms. `units` of |a| and then of (q_u - t)_+, `(1 + thresholds, units)`;
+    `naming` of the largest q_u. `rounding` bounds the arithmetic error of each single a."""
+
+    units: Floats
+    naming: Floats
+    draws: int
+    rounding: float
+
+
+def unit_capitals(
+    releases: Iterable[Floats],
+    points: Floats,
+    worlds: Worlds,
+    thresholds: Floats,
+    chosen: npt.NDArray[np.intp] | None = None,
+    *,
+    units: tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]],
+    naming: tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]],
+    device: str = "cuda",
+) -> UnitCapitals:
+    """Sums over sampled releases of `log(base - stake X)`; `units` and `naming` are pairs of bases and stakes.
+
+    In f64 throughout: few releases are drawn for everybody.
+    """
+    torch = load()
+    where = on(device)
+    places, signs = send(points, where), _signs(worlds, chosen, where)
+    base, stake = (send(one.astype(np.float64), where) for one in units)
+    cuts = torch.as_tensor(thresholds - worlds.rate, dtype=torch.float64, device=where)
+    shift = 0.0 if worlds.paired else worlds.rate
+    capital, name = torch.zeros_like(base), 0.0
+    rounding, draws = 0.0, 0
+    step = max(1, tile_bytes(where) // (8 * worlds.m))
+    for block in releases:
+        for start in range(0, len(block), step):
+            some = send(block[start : start + step], where)
+            found = _evidence(some, places, worlds.paired)
+            best = _wager(found.table, signs, cuts, shift=shift, base=base, stake=stake, capital=capital)
+            name += np.log(naming[0].astype(float) - naming[1].astype(float) * (best[:, None] + worlds.rate)).sum(
+                axis=0
+            )
+            rounding = max(rounding, found.rounding + (found.table.shape[1] + 4) * 2.0**-52)
+            draws += len(some)
+    return UnitCapitals(capital.cpu().numpy(), np.asarray(name), draws, rounding)
+
+
+def _wager(
+    table: Tensor, signs: Tensor, cuts: Tensor, *, shift: float, base: Tensor, stake: Tensor, capital: Tensor
+) -> Floats:
+    """Add to `capital` what these releases do to it; the largest deviation of every release."""
+    torch = load()
+    units = base.shape[1]
+    best = table.new_full((len(table),), -float("inf"))
+    step = max(1, tile_bytes(table.device) // (8 * max(len(table), table.shape[1])))
+    for start in range(0, units, step):
+        tile = slice(start, min(start + step, units))
+        a = table @ signs[tile, : table.shape[1]].T.double() - shift
+        best = torch.maximum(best, a.amax(dim=1))
+        capital[0, tile] += torch.log(base[0, tile] - stake[0, tile] * a.abs()).sum(dim=0)
+        for k, cut in enumerate(cuts, start=1):
+            capital[k, tile] += torch.log(base[k, tile] - stake[k, tile] * (a - cut).clamp(min=0)).sum(dim=0)
+    return np.asarray(best.cpu().numpy())
 
 
 def _rows_at_once(m: int, units: int, cuts: int, device: object) -> int:

@@ -178,7 +178,7 @@ def add_gradients(columns, code, packed, which, weights, loss, out):  # type: ig
         stop = min(start + BLOCK, n)
         for t in range(len(which)):
             mask = packed[which[t]]
-            count = 0
+            count = np.int64(0)  # a literal would compile everything that it is handed to twice
             for row in range(start, stop):
                 chosen[count] = row
                 count += (mask[row >> 3] >> (7 - (row & 7))) & 1

@@ -161,7 +161,7 @@ def settle(sums, weight, prior, pull, rows, columns, slack, size, reach, order, 
         for a in range(d):
             right[a] = pull[a] - weight * sums[w, at + a]
         v = out[w]
-        many = done = 0
+        many = done = np.int64(0)
         for step in range(limit):
             if not _solve(left, right, root, v):
                 break
@@ -171,7 +171,7 @@ def settle(sums, weight, prior, pull, rows, columns, slack, size, reach, order, 
                 moved += (v[j] - there[j]) * (v[j] - there[j])
             if step == 0 or moved > FAR**2 * length:
                 there[:] = v
-                moved, done = 0.0, 0
+                moved, done = 0.0, np.int64(0)  # a literal would compile what it is handed to twice
             near = np.searchsorted(reach, np.sqrt(length) * SAFE, side="right")
             while done < near:
                 stop = min(done + BLOCK, near)
