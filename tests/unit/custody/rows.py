@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Callable
-from contextlib import closing
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -90,3 +91,19 @@ def failing(patch: Any, statement: str, code: str = "SQLITE_FULL", after: int = 
 
     real = sqlite3.connect
     patch.setattr(sqlite_file.sqlite3, "connect", lambda *a, **k: real(*a, factory=Failing, **k))
+
+
+@contextmanager
+def as_nobody() -> Iterator[Path]:
+    """A folder of a user without rights, which this process is for the moment; of this one, where it has none."""
+    nobody = 65534 if os.geteuid() == 0 else os.geteuid()
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        if os.geteuid() == 0:
+            os.chown(folder, nobody, nobody)
+        before = os.geteuid()
+        os.seteuid(nobody)
+        try:
+            yield folder
+        finally:
+            os.seteuid(before)
