@@ -33,11 +33,7 @@ test-unit: .venv/dev
 	$(BIN)/python -m pytest -rs $(SPREAD) tests/unit src
 
 # Lines that the inner loop runs. Not compiled loops: they are compared with `kernels/reference.py` by their answers.
-.venv/coverage: .venv/dev
-	$(BIN)/pip install --quiet --disable-pip-version-check 'pytest-cov>=5'
-	touch $@
-
-coverage: .venv/coverage
+coverage: .venv/dev
 	$(BIN)/python -m pytest $(SPREAD) --cov=leakcap --cov-report=term-missing:skip-covered tests/unit src
 
 # Torch is an extra, and so are its tests: on a machine without a GPU they run on torch's CPU.
