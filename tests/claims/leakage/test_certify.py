@@ -114,7 +114,7 @@ def test_a_planted_second_stage_that_spends_gamma_again_is_caught(monkeypatch):
     assert spent == pytest.approx(2 * GAMMA)
 
 
-def test_a_planted_second_stage_on_the_draws_of_the_first_is_caught(monkeypatch):
+def test_every_stage_has_draws_of_its_own(monkeypatch):
     """Stakes are placed by the first stage: its draws may not be counted again."""
     draws = {}
     original = module.Sampled.seen
