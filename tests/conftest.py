@@ -11,12 +11,14 @@ import pytest
 
 from leakcap.planning.released import forget_released
 from tests.chance import Chance
+from tests.compile_once import take_turns
 from tests.cost import Meter
 
 logging.getLogger("numba").setLevel(logging.WARNING)  # leak tests listen to everything: it would tell what it compiles
 
 
 def pytest_configure(config: Any) -> None:
+    take_turns()
     config.pluginmanager.register(Meter(), "cpu-meter")
     config.pluginmanager.register(Chance(), "chance")
 

@@ -170,7 +170,8 @@ def settle(sums, weight, prior, pull, rows, columns, slack, size, reach, order, 
                 length += v[j] * v[j]
                 moved += (v[j] - there[j]) * (v[j] - there[j])
             if step == 0 or moved > FAR**2 * length:
-                there[:] = v
+                for j in range(d):
+                    there[j] = v[j]
                 moved, done = 0.0, np.int64(0)  # a literal would compile what it is handed to twice
             near = np.searchsorted(reach, np.sqrt(length) * SAFE, side="right")
             while done < near:
@@ -240,12 +241,12 @@ def minimise(rows, given, weight, prior, pull, scale, v, limit):  # type: ignore
         slack[i] = given[i] - along[i]
     error = np.inf
     for _ in range(limit):
-        left[:] = prior
-        held[:] = pull
-        for j in range(d):
+        for j in range(d):  # written out: assigning whole arrays takes four times as long to compile
+            held[j] = pull[j]
             for k in range(d):
+                left[j, k] = prior[j, k]
                 held[j] += prior[j, k] * v[k]
-        right[:] = held
+            right[j] = held[j]
         for i in range(n):
             if slack[i] > 0:
                 _toggle(rows[i], slack[i], 1.0, weight, left, right)
