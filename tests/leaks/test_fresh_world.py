@@ -6,6 +6,7 @@ show nowhere: a release comes out as if it had behaved. In exact mode it is not 
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import signal
@@ -19,6 +20,7 @@ import pytest
 
 import leakcap as lc
 from leakcap.planning import job
+from tests.leaks.rigged import new_token
 from tests.refusals import texts_of
 
 MARK = "777123"  # in every number of the pool
@@ -126,20 +128,35 @@ ACTS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def released_with(act: Callable[[Any], Any], **options: Any) -> tuple[Any, int]:
-    """What comes out where the function does something else in the secret world; and how often it was called."""
-    calls = []
+ACT: list[Callable[[Any], Any]] = []  # what the function does in the secret world, and only there
+CALLS: list[int] = []
 
-    def fn(x: Any) -> Any:
-        calls.append(1)
-        return act(x) if len(calls) > 65 else x.mean(axis=0)
 
-    plan = lc.plan(fn, X, **(OPTIONS | options))
-    return plan.release(), len(calls)
+def moody(x: Any) -> Any:
+    CALLS.append(1)
+    return ACT[-1](x) if len(CALLS) > 65 else x.mean(axis=0)
+
+
+@functools.cache
+def planned() -> lc.Plan:
+    return lc.plan(moody, X, **OPTIONS)
+
+
+def released_with(act: Callable[[Any], Any]) -> Any:
+    """What comes out where the function does something else in the secret world."""
+    plan = planned()
+    plan._token = new_token()
+    ACT[:] = [act]
+    assert len(CALLS) >= 65
+    before = len(CALLS)
+    release = plan.release()
+    assert len(CALLS) == before + 1
+    return release
 
 
 def everything_said(act: Callable[[Any], Any], caplog: Any, capfd: Any) -> str:
     """All that can be heard of a release, errors included."""
+    planned()
     error = ""
     with caplog.at_level(logging.DEBUG), warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
@@ -161,11 +178,9 @@ def test_nothing_that_the_function_raises_in_the_secret_world_gets_out(
 
 
 def test_a_failure_gives_a_release_like_any_other() -> None:
-    good, calls = released_with(lambda x: x.mean(axis=0))
-    assert calls == 66
+    good = released_with(lambda x: x.mean(axis=0))
     for act in (ACTS["KeyboardInterrupt"], ACTS["an answer that fails"]):
-        bad, calls = released_with(act)
-        assert calls == 66
+        bad = released_with(act)
         assert bad.value.shape == good.value.shape
         assert bad.not_rebuilt is None
 
@@ -189,6 +204,7 @@ def test_a_ctrl_c_of_the_user_stops_the_release_without_telling_where() -> None:
         return x.mean(axis=0)
 
     before = signal.getsignal(signal.SIGINT)
+    planned()
     with pytest.raises(KeyboardInterrupt) as caught:
         released_with(interrupted)
     assert caught.value.__cause__ is None
@@ -216,5 +232,5 @@ def test_in_exact_mode_the_function_is_not_run_on_the_secret() -> None:
 @pytest.mark.parametrize("name", ["KeyboardInterrupt", "chained", "speaks"])
 def test_the_check_hears_a_function_that_is_let_through(name: str, caplog: Any, capfd: Any, monkeypatch: Any) -> None:
     """The planted twin."""
-    monkeypatch.setattr(job, "unheard", lambda compute: compute())
+    monkeypatch.setattr(job, "unheard", lambda compute: compute())  # looked up at every call
     assert everything_said(ACTS[name], caplog, capfd) != ""
