@@ -72,7 +72,7 @@ class Checkpoint:
             if vault.read("form") is not None:
                 raise InputError(
                     f"{folder} holds a run that has begun otherwise: {', '.join(other)} differ. Go on as it was begun, "
-                    "use another folder, or remove this one: nothing was released from it"
+                    "use another folder, or remove this one: no release is stored in it"
                 )
         # A new run; or one that ended before anything was learnt from it, and is begun again otherwise.
         if vault.read("warm start") is not None:
@@ -195,8 +195,8 @@ class Checkpoint:
         same value, unless a copy was faster.
         """
         content = self._vault.read("release")
-        self._refuse_spent(content)
         if content is None:
+            self._refuse_spent(None)
             return None
         journal = self._open_journal()
         if journal is not None and journal.enter(self._vault.run, _digest(content)) != _digest(content):
