@@ -1,12 +1,13 @@
 """A run that survives being killed: what was done lies in a custodian folder, and is never done again.
 
 All of it is one sealed file (`vault`). Worlds are drawn from a stored seed, so they come back; every finished batch of
-answers is stored whole by the worker that made it; the released value is stored before anybody sees it, so a resumed
-run hands out that value and no other.
+answers is stored whole by the worker that made it; the released value is stored, and written down in the journal,
+before anybody sees it, so a resumed run hands out that value and no other, and so does every copy of the folder.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -21,21 +22,28 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from leakcap.custody.journal import Journal
 from leakcap.custody.vault import LOCK, Vault
-from leakcap.errors import InputError
+from leakcap.errors import AlreadyReleased, InputError
 from leakcap.ground.arrays import Floats
 
 __all__ = ["Checkpoint"]
 
+ANOTHER = (
+    "this run was released already, and this checkpoint does not hold that value: it is an older copy, or the value "
+    "was removed from it. Keep the value that was released, or resume the checkpoint that holds it"
+)
 PARCEL = 2**26  # bytes of answers that are stored together at most
 
 
 class Checkpoint:
     """What has been done of one plan."""
 
-    def __init__(self, vault: Vault, entropy: int = -1) -> None:
+    def __init__(self, vault: Vault, entropy: int = -1, journal: str | None = "") -> None:
+        """`journal` is the name of the one that the run was begun with; None for simulations, which no one counts."""
         self._vault = vault
         self.entropy = entropy
+        self._journal = journal
 
     @classmethod
     def open(cls, folder: Path) -> Checkpoint:
@@ -54,20 +62,26 @@ class Checkpoint:
         if start is not None:
             other = sorted(what for what, mark in start["identity"].items() if identity.get(what) != mark)
             if not other:
-                self.entropy = start["entropy"]
+                self.entropy, self._journal = start["entropy"], start.get("journal", "")
+                self._refuse_spent(vault.read("release"))
                 return
             if vault.read("release") is not None:
-                raise InputError(f"{folder} holds another release: {', '.join(other)} differ. Use another folder")
+                raise InputError(
+                    f"{folder} holds another release: {', '.join(other)} differ. Keep it, and use another folder"
+                )
             if vault.read("form") is not None:
                 raise InputError(
                     f"{folder} holds a run that has begun otherwise: {', '.join(other)} differ. Go on as it was begun, "
-                    "use another folder, or remove this one: nothing was released from it"
+                    "use another folder, or remove this one: no release is stored in it"
                 )
         # A new run; or one that ended before anything was learnt from it, and is begun again otherwise.
         if vault.read("warm start") is not None:
             self.keep("warm start", None)  # that of another function, or of other data
         self.entropy = secrets.randbits(128) if entropy is None else entropy
-        vault.write("start", json.dumps({"entropy": self.entropy, "identity": dict(identity)}).encode())
+        self._journal = Journal.open().name.hex() if entropy is None else None
+        self._refuse_spent(None)
+        start = {"entropy": self.entropy, "identity": dict(identity), "journal": self._journal}
+        vault.write("start", json.dumps(start).encode())
 
     @classmethod
     def stored(cls, folder: Path) -> Checkpoint:
@@ -76,7 +90,8 @@ class Checkpoint:
         start = vault.read("start")
         if start is None:
             raise InputError(f"{folder} holds no checkpoint")
-        return cls(vault, json.loads(start)["entropy"])
+        begun = json.loads(start)
+        return cls(vault, begun["entropy"], begun.get("journal", ""))
 
     @contextmanager
     def alone(self, patience: float = 0.0) -> Iterator[None]:
@@ -95,7 +110,7 @@ class Checkpoint:
                 except OSError as error:  # some network file systems have no locks
                     waited, reason = False, error.strerror or "no locks"
                 if waited:
-                    raise InputError("another process is working on this checkpoint; wait for it or use another folder")
+                    raise InputError("another process is working on this checkpoint: wait for it")
                 if reason:
                     raise InputError(f"cannot lock {self._vault.folder} ({reason}): choose a folder on a local disk")
                 time.sleep(0.02)
@@ -168,18 +183,51 @@ class Checkpoint:
         """Store what is about to be released, unless something was: then that is what is released."""
         with suppress(FileExistsError):
             self._vault.write("release", _arrays(**released), exclusive=True)
-        stored = self.committed()
+        stored = self.released()
         assert stored is not None
         return stored
 
+    def released(self) -> dict[str, Any] | None:
+        """What may be shown: it is stored here and written down in the journal; None if nothing was released so far.
+
+        AlreadyReleased if the journal knows another release of this run, made from a copy of this checkpoint, or one
+        that this checkpoint has lost. Stored first, written down after: a run that is killed in between goes on to the
+        same value, unless a copy was faster.
+        """
+        content = self._vault.read("release")
+        if content is None:
+            self._refuse_spent(None)
+            return None
+        journal = self._open_journal()
+        if journal is not None and journal.enter(self._vault.run, _digest(content)) != _digest(content):
+            raise AlreadyReleased(ANOTHER)
+        return _unpacked(content)
+
+    def _refuse_spent(self, content: bytes | None) -> None:
+        """AlreadyReleased if the journal knows of a release, and this is not it."""
+        journal = self._open_journal()
+        known = None if journal is None else journal.entry(self._vault.run)
+        if known is not None and (content is None or _digest(content) != known):
+            raise AlreadyReleased(ANOTHER)
+
+    def _open_journal(self) -> Journal | None:
+        if self._journal is None:
+            return None
+        # A run that was begun before there were journals remembers none.
+        return Journal.named(bytes.fromhex(self._journal)) if self._journal else Journal.open()
+
     def committed(self) -> dict[str, Any] | None:
-        """What was released from this checkpoint, or None."""
+        """What this checkpoint holds as released, or None: to look at, not to be shown to anybody."""
         content = self._vault.read("release")
         return None if content is None else _unpacked(content)
 
     def forget(self) -> None:
         """Remove the folder and all that is in it."""
         self._vault.forget()
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.sha256(content).digest()
 
 
 def _arrays(**arrays: Any) -> bytes:

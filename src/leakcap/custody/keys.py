@@ -1,10 +1,11 @@
-"""The key that opens sealed checkpoints. It never lies beside them.
+"""The key that opens checkpoints, sealed or not. It never lies beside them.
 
 It is a file in the user's own configuration folder, or the one that the variable LEAKCAP_KEY names.
 """
 
 from __future__ import annotations
 
+import hmac
 import os
 import secrets
 import stat
@@ -26,14 +27,12 @@ def can_seal() -> bool:
     return True
 
 
-def derived_key(salt: bytes) -> bytes:
-    """The key of one checkpoint, from the user's key and the salt in the checkpoint."""
-    if not can_seal():
+def derived_key(salt: bytes, sealed: bool) -> bytes:
+    """The key of one checkpoint, from the user's key and the salt in the checkpoint; for one that is sealed or not."""
+    if sealed and not can_seal():
         raise MissingExtra("these files are sealed: pip install 'leakcap[vault]' to read them")
-    from cryptography.hazmat.primitives.hashes import SHA256
-    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-
-    return HKDF(SHA256(), length=32, salt=salt, info=b"leakcap custodian folder").derive(_own_key())
+    # HKDF (RFC 5869) with SHA-256, one block.
+    return hmac.digest(hmac.digest(salt, _own_key(), "sha256"), b"leakcap custodian folder\x01", "sha256")
 
 
 def key_file() -> Path:
@@ -54,7 +53,9 @@ def _own_key() -> bytes:
             with suppress(FileExistsError):
                 write_private(path, secrets.token_hex(32).encode(), exclusive=True)
         if stat.S_IMODE(path.stat().st_mode) & 0o077:
-            raise InputError(f"others may read the key {path}: chmod 600 it, or make a new one and start again")
+            raise InputError(
+                f"others may read the key {path}: chmod 600 it. A new key opens none of the runs that were begun"
+            )
         key = bytes.fromhex(read_private(path).decode())
     except InputError:
         raise

@@ -27,7 +27,9 @@ def spent_before(out: Path, again: bool) -> list[LabelCertificate]:
         try:
             certificates.append(LabelCertificate.from_json(read_private(path).decode()))
         except (InputError, UnicodeError):
-            raise InputError(f"{path} is damaged: bring it back from a copy, or start in a new folder") from None
+            raise InputError(
+                f"{path} is damaged: bring it back from a copy. A run in a new folder does not count what was spent"
+            ) from None
     if again and not certificates:
         raise InputError(f"nothing is known of labels privatised in {out} before: leave --again out, or correct --out")
     if certificates and not again:

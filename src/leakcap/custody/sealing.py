@@ -1,8 +1,10 @@
-"""Sealing of single values: AES-256-GCM where there is a key, otherwise a digest that guards against damage only."""
+"""Sealing of single values: AES-256-GCM, or an HMAC where that is not installed, which guards values and shows them.
+
+Either way nobody without the key can write a value that opens.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import os
 from dataclasses import dataclass, field
@@ -12,9 +14,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-__all__ = ["PLAIN", "SEALED", "Seal"]
+__all__ = ["PLAIN", "PLAIN_BEFORE", "SEALED", "Seal"]
 
-PLAIN, SEALED = b"leakcap plain 1\n", b"leakcap sealed 1"
+PLAIN, SEALED = b"leakcap plain 2\n", b"leakcap sealed 1"
+PLAIN_BEFORE = b"leakcap plain 1\n"  # bound to no key: anybody could have written it
 NONCE, TAG, DIGEST = 12, 16, 32  # bytes
 
 
@@ -22,11 +25,11 @@ NONCE, TAG, DIGEST = 12, 16, 32  # bytes
 class Seal:
     """Closes and opens values. Each is bound to a text, such as its name: under another one it does not open."""
 
-    key: bytes | None = field(repr=False)  # None: not sealed
-    salt: bytes = b""  # of the file: without a key, only this tells its values from those of another file
+    key: bytes = field(repr=False)
+    encrypts: bool = True
 
     def closed(self, content: bytes, bound_to: bytes) -> bytes:
-        if self.key is None:
+        if not self.encrypts:
             return PLAIN + self._digest(content, bound_to) + content
         nonce = os.urandom(NONCE)
         return SEALED + nonce + _cipher(self.key).encrypt(nonce, content, bound_to)
@@ -35,17 +38,16 @@ class Seal:
         """The content, or None if this is not what was closed."""
         if not isinstance(stored, bytes):
             return None
-        return self._checked(stored, bound_to) if self.key is None else self._decrypted(self.key, stored, bound_to)
+        return self._decrypted(self.key, stored, bound_to) if self.encrypts else self._checked(stored, bound_to)
 
     def mark(self, text: bytes) -> bytes:
         """A digest of 32 bytes which nobody without the key can compute or recognise."""
-        if self.key is None:
-            return hashlib.sha256(text).digest()
-        return hmac.digest(_marking_key(self.key), text, "sha256")
+        return hmac.digest(_subkey(self.key, b"leakcap marks"), text, "sha256")
 
     def _checked(self, stored: bytes, bound_to: bytes) -> bytes | None:
         digest, content = stored[len(PLAIN) :][:DIGEST], stored[len(PLAIN) + DIGEST :]
-        return content if stored.startswith(PLAIN) and self._digest(content, bound_to) == digest else None
+        known = stored.startswith(PLAIN) and hmac.compare_digest(self._digest(content, bound_to), digest)
+        return content if known else None
 
     @staticmethod
     def _decrypted(key: bytes, stored: bytes, bound_to: bytes) -> bytes | None:
@@ -60,7 +62,8 @@ class Seal:
             return None
 
     def _digest(self, content: bytes, bound_to: bytes) -> bytes:
-        return hashlib.sha256(self.salt + bound_to + b"\0" + content).digest()
+        text = len(bound_to).to_bytes(8, "big") + bound_to + content
+        return hmac.digest(_subkey(self.key, b"leakcap plain"), text, "sha256")
 
 
 # Every title of a vault is opened and marked in a pass over it: what depends on the key alone is made once.
@@ -73,6 +76,6 @@ def _cipher(key: bytes) -> AESGCM:
     return AESGCM(key)
 
 
-@lru_cache(maxsize=4)
-def _marking_key(key: bytes) -> bytes:
-    return hmac.digest(key, b"leakcap marks", "sha256")
+@lru_cache(maxsize=8)
+def _subkey(key: bytes, purpose: bytes) -> bytes:
+    return hmac.digest(key, purpose, "sha256")

@@ -17,7 +17,10 @@ from pathlib import Path
 from leakcap.custody.private_files import refuse_strangers, write_private
 from leakcap.errors import InputError
 
-__all__ = ["SqliteFile"]
+__all__ = ["SECOND", "SqliteFile"]
+
+# What whoever is told to start again must know.
+SECOND = "If it was released, keep that value: a run in another folder makes a second release, with a secret of its own"
 
 PATIENCE = 60.0  # seconds that a call waits for the writes of others
 PRAGMAS = (
@@ -45,6 +48,8 @@ class SqliteFile:
 
     path: Path
     schema: tuple[str, ...]  # the statements that make it
+    otherwise: str = "choose a folder on a local disk of your own"  # what to do where it cannot be written
+    after_damage: str = SECOND
 
     def make(self, first: Sequence[tuple[str, tuple[object, ...]]]) -> None:
         """Put the file in place with its first rows, whole; FileExistsError if it is there."""
@@ -99,13 +104,13 @@ class SqliteFile:
         kind = "_".join(code.split("_")[:2])  # extended codes say more after the second word
         if kind in CANNOT_WRITE:
             reason = CANNOT_WRITE[kind]
-            return f"cannot write {self.path} ({reason}): make room, or choose a folder on a local disk of your own"
+            return f"cannot write {self.path} ({reason}): make room, or {self.otherwise}"
         if kind in ("SQLITE_BUSY", "SQLITE_LOCKED"):
-            return f"other processes are writing to {self.path} all the time: wait for them or use another folder"
+            return f"other processes are writing to {self.path} all the time: wait for them"
         return self._damaged()
 
     def _damaged(self) -> str:
-        return f"{self.path} is damaged or no file of leakcap: bring it back from a copy, or start again elsewhere"
+        return f"{self.path} is damaged or no file of leakcap: bring it back from a copy. {self.after_damage}"
 
     def _refuse_other_schemas(self, database: sqlite3.Connection) -> None:
         known = database.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid").fetchall()

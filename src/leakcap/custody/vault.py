@@ -2,12 +2,14 @@
 
 Each vault seals with a key of its own, derived from the user's key and from a salt in the file. A value is bound to
 its name, and the file knows which values it holds: none can be exchanged, taken away or brought back unnoticed, short
-of bringing back the whole file. Without the extra values are bound to the salt itself: a run whose file was removed
-and begun anew by another does not take that one for its own.
+of bringing back the whole file (which the `journal` sees if it was released). Without the extra the values can be read
+by whoever has the file, but none can be written without the key: what a checkpoint holds is unpickled, so a file that
+somebody else made is never opened.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import sqlite3
@@ -19,8 +21,8 @@ from pathlib import Path
 
 from leakcap.custody import keys
 from leakcap.custody.private_files import PART, private_folder, sweep_parts
-from leakcap.custody.sealing import SEALED, Seal
-from leakcap.custody.sqlite_file import SqliteFile
+from leakcap.custody.sealing import PLAIN_BEFORE, SEALED, Seal
+from leakcap.custody.sqlite_file import SECOND, SqliteFile
 from leakcap.errors import InputError
 
 __all__ = ["FILE", "LARGEST", "LOCK", "Vault"]
@@ -43,8 +45,9 @@ class Vault:
     """The values of one custodian folder, by name."""
 
     folder: Path
-    key: bytes | None = field(repr=False)  # None: not sealed, guarded against damage only
-    salt: bytes = field(default=b"", repr=False)
+    key: bytes = field(repr=False)
+    salt: bytes = field(repr=False)
+    sealed: bool = True
 
     @classmethod
     def open(cls, folder: Path) -> Vault:
@@ -74,13 +77,21 @@ class Vault:
         if header is None:
             _refuse_earlier_versions(folder)
             raise InputError(f"{folder} holds no checkpoint")
-        salt, titles = header[0] if len(header) == 1 else (0, b"")
-        sealed = isinstance(titles, bytes) and titles.startswith(SEALED)
-        if salt is None and not sealed:
-            salt = b""  # not sealed, by a version that bound values to no salt
-        if not isinstance(salt, bytes):
-            raise InputError(f"{folder / FILE} is damaged: bring it back from a copy, or start again elsewhere")
-        return cls(folder, keys.derived_key(salt) if sealed else None, salt)
+        salt, titles = header[0] if len(header) == 1 else (None, b"")
+        if isinstance(titles, bytes) and titles.startswith(PLAIN_BEFORE):
+            raise InputError(
+                f"{folder / FILE} is bound to no key, and may have been put there by somebody else: opening it would "
+                "run what they wrote. If an earlier version of leakcap began it, finish it with that version"
+            )
+        if not isinstance(salt, bytes) or not isinstance(titles, bytes):
+            raise InputError(f"{folder / FILE} is damaged: bring it back from a copy. {SECOND}")
+        sealed = titles.startswith(SEALED)
+        return cls(folder, keys.derived_key(salt, sealed), salt, sealed)
+
+    @property
+    def run(self) -> bytes:
+        """Tells this run from all others, and so do its copies: by it the journal knows what was released."""
+        return hashlib.sha256(b"leakcap run " + self.salt).digest()
 
     def write(self, name: str, content: bytes, exclusive: bool = False) -> None:
         """Store a value for good; FileExistsError if `exclusive` and there is one."""
@@ -135,7 +146,7 @@ class Vault:
 
     @property
     def _seal(self) -> Seal:
-        return Seal(self.key, self.salt)
+        return Seal(self.key, self.sealed)
 
     def _mark(self, name: str) -> bytes:
         return self._seal.mark(b"name " + name.encode())
@@ -200,7 +211,7 @@ class Vault:
     def _damaged(self) -> InputError:
         return InputError(
             f"{self.folder / FILE} does not open with this key: it was damaged, changed by hand, or sealed with "
-            "another key. Bring it back from a copy, or start again elsewhere"
+            f"another key. Bring it back from a copy. {SECOND}"
         )
 
     def _gone(self) -> InputError:
@@ -217,7 +228,8 @@ def _file(folder: Path) -> SqliteFile:
 
 def _make(folder: Path) -> None:
     salt = secrets.token_bytes(32)
-    seal = Seal(keys.derived_key(salt) if keys.can_seal() else None, salt)
+    sealed = keys.can_seal()
+    seal = Seal(keys.derived_key(salt, sealed), sealed)
     header = NOTE, salt, seal.closed(NO_TITLES, b"titles")
     with suppress(FileExistsError):  # another process was first: its file counts
         _file(folder).make([("INSERT INTO vault VALUES (?, ?, ?)", header)])
@@ -237,7 +249,7 @@ def _refuse_earlier_versions(folder: Path) -> None:
     if os.path.lexists(folder / EARLIER):
         raise InputError(
             f"{folder} holds a checkpoint of an earlier version of leakcap: finish it with the version that began it, "
-            "or begin in another folder"
+            f"or begin in another folder. {SECOND}"
         )
 
 

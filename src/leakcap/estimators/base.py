@@ -24,11 +24,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from leakcap.caps import Task, as_caps
-from leakcap.errors import InputError, UselessReleaseWarning
+from leakcap.errors import InputError, OutputError, UselessReleaseWarning
 from leakcap.ground.arrays import Floats
 from leakcap.planning.entry import plan
 from leakcap.planning.offers import Offered, Variant
 from leakcap.planning.plans import Plan
+from leakcap.planning.rebuilding import attempted
 
 __all__ = ["Computation", "PrivateEstimator", "Rows", "Utility", "planned", "publish", "validated"]
 
@@ -131,7 +132,8 @@ class PrivateEstimator(BaseEstimator):
 
         Raises:
             InputError: no cap was given, the settings hold data, or a search or cross-validation calls `fit`.
-            OutputError: the fit gives outputs that noise cannot cover.
+            OutputError: the fit gives outputs that noise cannot cover; or no estimator can be made of the released
+                numbers, which are then kept in `release_`.
 
         Warns:
             UselessReleaseWarning: at this cap the noise takes most of the answer's use.
@@ -142,9 +144,17 @@ class PrivateEstimator(BaseEstimator):
         made, computation = self._planned(X, y, unit=unit, sample_weight=sample_weight, cap=self.cap, strata=strata)
         self._warn_where_useless(made, computation)
         _plans[self] = made
+        vars(self).pop("release_", None)
         released = made.release()
-        self._publish(computation.build(released.value))
         self.certificate_ = released.certificate
+        estimator, kind = attempted(computation.build, released.value)
+        if kind:
+            self.release_ = released
+            raise OutputError(
+                f"no estimator could be made of the released numbers ({kind}): they are kept in `release_`, with their "
+                "certificate. They are the release: fitting again would make another"
+            )
+        self._publish(estimator)
         return self
 
     def _planned(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -77,9 +78,13 @@ def _individual(request: Request, run: Run, settings: modes.Settings) -> Certifi
 
 def _exact(request: Request, run: Run, settings: modes.Settings) -> Certifier:
     space = subspace(run.simulation.table, settings.weights, settings.machine.memory)
-    attempts = Attempts(request.gamma)
+    attempts, lock = Attempts(request.gamma), threading.Lock()
 
     def certified(caps: tuple[Cap, ...]) -> tuple[modes.Releaser, Certificate]:
+        with lock:  # recaps in two threads at once would count one attempt for both, and certify on the same draws
+            return alone(caps)
+
+    def alone(caps: tuple[Cap, ...]) -> tuple[modes.Releaser, Certificate]:
         tried, remember = attempts, _anew
         if run.checkpoint:
             # Across processes every list of caps has attempts of its own, so that resuming draws the same draws.

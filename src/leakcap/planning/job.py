@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from leakcap.custody.checkpoint import Checkpoint
-from leakcap.errors import LeakcapError
 from leakcap.ground.arrays import Bools, Floats
 from leakcap.modes.interface import Rerun
 from leakcap.planning.offers import Variant
@@ -17,7 +17,7 @@ from leakcap.planning.request import Request
 from leakcap.simulate import Outputs, Pool, Simulation
 from leakcap.simulate.executors import threads_for
 from leakcap.simulate.progress import Watcher
-from leakcap.simulate.silence import silenced
+from leakcap.simulate.silence import unheard
 from leakcap.simulate.warm_start import Started
 from leakcap.simulate.worker import one_answer
 from leakcap.worlds import Units, Worlds
@@ -63,19 +63,16 @@ class Job:
             return running.outputs()
 
     def rerun(self, request: Request, simulation: Outputs) -> Rerun:
-        """The answer in one more world, clipped as requested; None where it has not the form of the simulated ones."""
+        """The answer in one more world, clipped as requested; None where it fails in any way, or has another form."""
         limits = request.limits(simulation.table.shape[1])
         asked = self.fn if simulation.start is None else Started(self.fn, simulation.start)
 
         def answer(mask: Bools) -> Floats | None:
-            try:
-                # A word or a warning that is heard only now would tell about the secret world.
-                with threads_for(self.workers in (None, 1)), silenced():
-                    node, numbers = one_answer(asked, self.pool, self.units.rows_in(mask), self.drop)
-            except LeakcapError:
-                return None
+            with threads_for(self.workers in (None, 1)):
+                node, numbers = one_answer(asked, self.pool, self.units.rows_in(mask), self.drop)
             if any(simulation.node.differences(node)) or not np.isfinite(numbers).all():
                 return None
             return np.clip(numbers, *limits) if limits else numbers
 
-        return answer
+        # A word, a warning or an error that is heard only now would tell about the secret world.
+        return lambda mask: unheard(partial(answer, mask))

@@ -20,6 +20,7 @@ from leakcap.noise import Noise, Randomness, Seeded
 from leakcap.planning.accuracy import LEVELS, Expected, Summary, half_width
 from leakcap.planning.certifier import Certifier, Run
 from leakcap.planning.offers import Offered
+from leakcap.planning.rebuilding import rebuilt, refuse_fragile
 from leakcap.planning.released import Release
 from leakcap.planning.suggestions import Suggestions
 from leakcap.simulate import rebuild
@@ -81,21 +82,31 @@ class Plan(Displayed):
     def release(self) -> Release:
         """Draw the secret world and the noise, and rebuild the answer. Once for a plan and all its recaps.
 
-        With a checkpoint, a resumed plan that was released already hands out that same release.
+        With a checkpoint, a resumed plan that was released already hands out that same release. Before anything is
+        drawn, 20 simulated releases are rebuilt (fewer of very large answers): what fails on them fails in time. If the
+        answer cannot be rebuilt nevertheless, `Release.value` is its numbers and `Release.not_rebuilt` says why.
 
         Returns:
             The released answer with its certificate.
 
         Raises:
-            AlreadyReleased: this plan, or a recap of it, was released before.
+            AlreadyReleased: this plan, or a recap of it, or a copy of its checkpoint was released before.
+            OutputError: simulated releases cannot be rebuilt. Nothing is drawn or spent.
+            LeakcapError: this process was forked off after the plan was made.
         """
-        widths = self._widths()
-        stored = self._checkpoint.committed() if self._checkpoint else None
-        self._token.spend(self.certificate.kind == "simulation" or stored is not None)
+        widths, names = self._widths(), self._names()
+        stored = self._checkpoint.released() if self._checkpoint else None
+        quiet = self.certificate.kind == "simulation" or stored is not None
+        if stored is None:
+            self._token.refuse_spent()
+            if not quiet:
+                self._token.refuse_child()
+            refuse_fragile(self.run.simulation.node, self.noise, self.offered.build if self.offered else None)
+        self._token.spend(quiet)
         if stored is None:
             vector = self.releaser.vector(self.randomness)
             if self._checkpoint is None:
-                return self._released(vector, widths)
+                return self._released(vector, names, widths)
             # Stored before it is seen: a run that is killed here and resumed has no other value to give.
             stored = self._checkpoint.commit(
                 vector=vector, widths=np.array([width for _, width in widths]), certificate=self.certificate.to_json()
@@ -106,14 +117,22 @@ class Plan(Displayed):
                 "this checkpoint was released already, under other caps: resume it with the caps of that release to "
                 "see it again"
             )
-        return self._released(stored["vector"], tuple(zip(LEVELS, stored["widths"], strict=False)), certificate)
+        widths = tuple(zip(LEVELS, stored["widths"], strict=False))
+        return self._released(stored["vector"], names, widths, certificate)
+
+    def _names(self) -> tuple[str, ...]:
+        node = self.run.simulation.node
+        return tuple(node.labels()) if node.size() <= MAX_NAMED else ()
 
     def _released(
-        self, vector: Floats, widths: tuple[tuple[float, Floats], ...], certificate: Certificate | None = None
+        self,
+        vector: Floats,
+        names: tuple[str, ...],
+        widths: tuple[tuple[float, Floats], ...],
+        certificate: Certificate | None = None,
     ) -> Release:
-        node = self.run.simulation.node
-        names = tuple(node.labels()) if node.size() <= MAX_NAMED else ()
-        return Release(rebuild(node, vector), certificate or self.certificate, names, vector, _widths=widths)
+        value, reason = rebuilt(self.run.simulation.node, vector)
+        return Release(value, certificate or self.certificate, names, vector, _widths=widths, not_rebuilt=reason)
 
     @property
     def released_certificate(self) -> Certificate | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import warnings
@@ -11,13 +12,24 @@ from typing import Any
 
 from leakcap.certificates.display import Displayed
 from leakcap.certificates.release import Certificate
-from leakcap.errors import AlreadyReleased, InputError, RepeatedReleaseWarning
+from leakcap.errors import AlreadyReleased, InputError, LeakcapError, RepeatedReleaseWarning
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
 
 __all__ = ["Release", "Token", "forget_released"]
 
 _prints_of_released_data: set[str] = set()
+_lock_of_prints = threading.Lock()
+_process = [object()]  # another in every process; numbers of processes come again
+
+
+def _in_a_child() -> None:
+    global _lock_of_prints
+    _process[0], _lock_of_prints = object(), threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_a_child)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +40,7 @@ class Release(Displayed):
         value: the answer, in the form that the function returns.
         certificate: what holds, against whom, under which assumptions, with what confidence.
         names: names of the outputs, in the order of `interval`; empty where they are too many to list.
+        not_rebuilt: None; or why the answer could not be given its form: then `value` is the numbers, flattened.
     """
 
     value: Any
@@ -35,6 +48,7 @@ class Release(Displayed):
     names: tuple[str, ...]  # of the outputs, in the order of `interval`; none where they are too many to list
     _vector: Floats
     _widths: tuple[tuple[float, Floats], ...]
+    not_rebuilt: str | None = None
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Where the answer on the whole pool lies, per output (flattened), with at least this probability.
@@ -69,36 +83,58 @@ class Release(Displayed):
 
 
 class Token:
-    """The right to release once, shared by a plan and all its recaps."""
+    """The right to release once, shared by a plan and all its recaps, in the process that made it."""
 
     def __init__(self, fingerprint: Callable[[], str]) -> None:
         self._lock = threading.Lock()
         self._spent = False
         self._fingerprint = fingerprint
+        self._process = os.getpid(), _process[0]
+
+    def refuse_child(self) -> None:
+        """A LeakcapError in a process that was forked off since: a copy of this token cannot know of the others."""
+        if self._process != (os.getpid(), _process[0]):
+            raise LeakcapError(
+                "this plan was made in another process, and this one has a copy of it: each would release a value of "
+                "its own. Release it where it was made; or plan here, with the same checkpoint if it has one"
+            )
+
+    def refuse_spent(self) -> None:
+        """AlreadyReleased if it is spent."""
+        if self._spent:
+            raise AlreadyReleased(
+                "this plan, or a recap of it, was released already: releases of one simulation share one secret. "
+                "Keep the released value; for more answers about the same data use a session"
+            )
 
     def spend(self, quiet: bool) -> None:
         """Spend first, release after: a crash wastes a release, it never makes two.
 
         `quiet` where no new secret leaves: simulations, and releases that were stored.
         """
+        if not quiet:
+            self.refuse_child()
         with self._lock:
-            if self._spent:
-                raise AlreadyReleased(
-                    "this plan, or a recap of it, was released already: releases of one simulation share one secret. "
-                    "Keep the released value; for more answers about the same data use a session"
-                )
+            self.refuse_spent()
             self._spent = True
-        if quiet:
-            return
+        if not quiet:
+            self._warn_of_repeated_release()
+
+    def _warn_of_repeated_release(self) -> None:
         print_of_data = self._fingerprint()
-        if print_of_data in _prints_of_released_data:
+        with _lock_of_prints:
+            known = print_of_data in _prints_of_released_data
+            _prints_of_released_data.add(print_of_data)
+        if known:
             warnings.warn(
                 "these data were released before in this process. Certificates stand alone: two releases with two "
                 "secrets are bounded by neither. Use a session with a ledger for several answers",
                 RepeatedReleaseWarning,
                 stacklevel=1 + _frames_of_ours(),
             )
-        _prints_of_released_data.add(print_of_data)
+
+    def __reduce__(self) -> Any:
+        raise LeakcapError("the right to release is neither copied nor pickled: it is spent once")
 
 
 def forget_released() -> None:

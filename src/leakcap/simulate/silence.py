@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
+from typing import Any, TypeVar
 
-__all__ = ["hushed", "silenced"]
+__all__ = ["hushed", "silenced", "unheard"]
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -31,7 +37,8 @@ def silenced() -> Iterator[None]:
     """Nothing at all, compiled libraries included: both streams of the process lead nowhere."""
     with ExitStack() as back, open(os.devnull, "wb") as nowhere:
         for stream in (sys.stdout, sys.stderr):
-            stream.flush()
+            with suppress(AttributeError, OSError, ValueError):  # there is none, or it is closed
+                stream.flush()
         for number in (1, 2):
             try:
                 kept = os.dup(number)
@@ -42,3 +49,50 @@ def silenced() -> Iterator[None]:
             os.dup2(nowhere.fileno(), number)
         with hushed():
             yield
+
+
+def unheard(compute: Callable[[], T]) -> T | None:
+    """What `compute` gives, or None if it fails, in whatever way: neither a word nor an error of it gets out.
+
+    Ctrl-C stops it, without telling where it was. A KeyboardInterrupt of its own is a failure like others.
+    """
+    result, begun, stops = None, False, list[bool]()
+    try:
+        with _heard(stops), silenced():
+            begun = True
+            result = _attempted(compute)
+    except BaseException:  # it may have closed what the silence is lifted with
+        if not begun:
+            raise
+    if stops:
+        raise KeyboardInterrupt
+    return result
+
+
+def _attempted(compute: Callable[[], T]) -> T | None:
+    result, young = None, 1
+    try:
+        result = compute()
+    except BaseException:
+        young = 2  # an error holds on to all that was there, in circles: none of it may complain later
+    gc.collect(young)
+    return result
+
+
+@contextmanager
+def _heard(stops: list[bool]) -> Iterator[None]:
+    """Notes down every Ctrl-C of the user's; it ends what runs, as always."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield  # interrupts go to the main thread alone
+        return
+
+    def heard(number: int, frame: Any) -> None:
+        stops.append(True)
+        before(number, frame)
+
+    signal.signal(signal.SIGINT, heard)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

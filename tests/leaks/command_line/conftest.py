@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from leakcap.custody.journal import Journal
 from leakcap.custody.vault import Vault
 from leakcap.simulate import run
 from tests.leaks.command_line.runs import ACT, MARKED_TOWN, MEAN, SECRETS, UNIT, Seen, order_of, seen
@@ -21,6 +23,9 @@ def _own_place(tmp_path: Path, own_key: Path, monkeypatch: Any) -> Iterator[None
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     Vault.open(tmp_path / "keys" / "first")  # makes the key: else the first run would write one more file
+    with monkeypatch.context() as patch:
+        patch.setattr(secrets, "token_bytes", bytes)  # runs remember the journal's name: the same in all tests
+        Journal.open()
     yield
     ACT.clear()
 

@@ -27,7 +27,7 @@ def made(request: Any, tmp_path: Path, monkeypatch: Any) -> Vault:
     if request.param == "plain":
         monkeypatch.setattr(keys, "can_seal", lambda: False)
     found = Vault.open(tmp_path / "folder")
-    assert (found.key is None) == (request.param == "plain")
+    assert found.sealed == (request.param == "sealed")
     found.write("one", SECRET)
     found.write("two", SECRET[::-1])
     return found

@@ -50,6 +50,18 @@ def test_the_key_is_made_once_and_lies_outside_of_the_folder(tmp_path: Path) -> 
         assert bytes.fromhex(key.decode()) not in path.read_bytes()
 
 
+def test_the_key_of_a_checkpoint_is_derived_by_the_standard(tmp_path: Path) -> None:
+    """HKDF of RFC 5869, as the library for sealing computes it."""
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+    Vault.open(tmp_path / "folder")
+    own = bytes.fromhex((tmp_path / "keys" / "key").read_text())
+    for salt in (b"s" * 32, b"t" * 20):
+        expected = HKDF(SHA256(), length=32, salt=salt, info=b"leakcap custodian folder").derive(own)
+        assert keys.derived_key(salt, True) == keys.derived_key(salt, False) == expected
+
+
 WRONG_KEYS = {"short": "ab" * 31, "long": "ab" * 33, "empty": "", "no hex": "zz" * 32, "not text": "\u00ff" * 64}
 
 

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 import leakcap as lc
-from leakcap.custody import keys, sealing, vault
+from leakcap.custody import keys, sealing
+from leakcap.custody.checkpoint import Checkpoint
 from leakcap.custody.vault import FILE, Vault
 from leakcap.errors import MissingExtra
+from leakcap.planning.entry import stored_plan
 from tests.unit.custody.rows import SECRET, edit, put, refused, row, stored, take_away
 
 
@@ -257,17 +259,51 @@ def test_a_file_of_another_folder_is_no_file_of_an_open_vault(made: Vault, tmp_p
         refused(call)
 
 
-def test_a_file_that_was_not_sealed_and_bound_to_no_salt_can_be_read(tmp_path: Path, monkeypatch: Any) -> None:
-    """As the first version with one file made it."""
-    monkeypatch.setattr(keys, "can_seal", lambda: False)
-    monkeypatch.setattr(vault.secrets, "token_bytes", lambda size: b"")
+def test_a_file_that_was_bound_to_no_key_is_refused_unread(tmp_path: Path, monkeypatch: Any) -> None:
+    """As earlier versions made it without the extra, and as anybody can make it."""
     made = Vault.open(tmp_path / "folder")
-    made.write("one", SECRET)
-    edit(made, "UPDATE vault SET salt = NULL")
-    assert Vault.open(tmp_path / "folder").read("one") == SECRET
+    edit(made, "UPDATE vault SET titles = ?", sealing.PLAIN_BEFORE + bytes(64))
+    for sealed in (True, False):
+        monkeypatch.setattr(keys, "can_seal", lambda sealed=sealed: sealed)
+        for call in (Vault.open, Vault.existing):
+            assert "with that version" in refused(lambda call=call: call(tmp_path / "folder"))  # type: ignore[misc]
 
 
-def test_a_sealed_value_does_not_open_with_another_key(tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_plain_file_of_somebody_else_in_the_place_of_a_sealed_one_runs_nothing(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    """What a checkpoint holds is unpickled: whoever could write it could run code."""
+    Checkpoint.open(tmp_path / "mine").begin({"the data": "x"})
+    with monkeypatch.context() as patch:
+        patch.setenv("LEAKCAP_KEY", str(tmp_path / "theirs" / "key"))
+        patch.setattr(keys, "can_seal", lambda: False)
+        planted = Checkpoint.open(tmp_path / "planted")
+        planted.begin({"the data": "x"})
+        planted.keep("request", Pickled())
+        planted.kept("request")
+        assert RAN.pop() == "ran", "where the key is theirs, it runs"
+    shutil.copy(tmp_path / "planted" / FILE, tmp_path / "mine" / FILE)
+    refused(lambda: stored_plan(tmp_path / "mine"))
+    refused(lambda: Checkpoint(Vault.existing(tmp_path / "mine")).kept("request"))
+    refused(lambda: Checkpoint.open(tmp_path / "mine").begin({"the data": "x"}))
+    assert RAN == []
+
+
+RAN: list[str] = []
+
+
+def run(word: str) -> None:
+    RAN.append(word)
+
+
+class Pickled:
+    def __reduce__(self) -> Any:
+        return run, ("ran",)
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_a_value_does_not_open_with_another_key(sealed: bool, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(keys, "can_seal", lambda: sealed)
     Vault.open(tmp_path / "folder").write("one", SECRET)
     monkeypatch.setenv("LEAKCAP_KEY", str(tmp_path / "other" / "key"))
     refused(lambda: Vault.open(tmp_path / "folder").read("one"))
