@@ -1,4 +1,4 @@
-"""What pytest loads in a run with a fault: the copy is the package that is tested, time is bounded, outcomes are told."""
+"""What pytest loads in a run with a fault: it tests the copy of the package, bounds the time, and tells outcomes."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from typing import Any
 from tests.mutants.faults import PACKAGE, ROOT, Mutant
 from tests.mutants.planted import ENVIRONMENT, is_of
 
-__all__ = ["BAD", "CAUGHT", "SURVIVED", "Outcome", "run_all"]
+__all__ = ["BAD", "CAUGHT", "SURVIVED", "Finished", "Outcome", "run_all", "verdict"]
 
 CPU_SECONDS = 60  # of the tests of one fault
 CAUGHT, SURVIVED, EXPECTED = "caught", "survived", "survived, as its reason says"
@@ -142,10 +142,10 @@ def _outcome(shop: Workshop, mutant: Mutant, sick: dict[str, str]) -> Outcome:
         finally:
             shutil.copy2(PACKAGE / mutant.file, original)
             _forget_bytecode(original)
-    return _verdict(mutant, finished)
+    return verdict(mutant, finished)
 
 
-def _verdict(mutant: Mutant, finished: Finished) -> Outcome:
+def verdict(mutant: Mutant, finished: Finished) -> Outcome:
     def outcome(status: str, detail: str = "") -> Outcome:
         return Outcome(mutant, status, detail, finished.seconds)
 
