@@ -243,5 +243,6 @@ def test_wagers_on_units_and_sticks_follow_their_own_values(rate):
     naming = np.log(float(placed.naming.base[0]) - float(placed.naming.stake[0]) * q.max(axis=1)).sum()
     assert seen.naming.capital[0] == pytest.approx(naming, abs=1e-2)
     # Planted: sticks the other way round.
-    wrong = np.log(base[1:] - stake[1:] * np.array([np.maximum(t - q, 0) for t in cuts])).sum(axis=1)
+    turned = base[1:] - stake[1:] * np.array([np.maximum(t - q, 0) for t in cuts])
+    wrong = np.log(np.maximum(turned, 1e-3)).sum(axis=1)
     assert np.abs(left[1:] - wrong).max() > 1
