@@ -20,7 +20,7 @@ def main() -> int:
     parser.add_argument("--unchecked", action="store_true", help="do not run the tests without a fault first")
     given = parser.parse_args()
     mutants = chosen(all_mutants(), given.names) if given.names else all_mutants()
-    if given.six:
+    if given.six is not None:
         mutants = by_commit(mutants, given.six)
     if given.list:
         for mutant in mutants:
