@@ -6,7 +6,7 @@ SPREAD := -n auto --maxprocesses 4 --dist loadfile
 export MPLBACKEND := Agg
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: demo test test-unit test-all coverage test-torch test-oldest bench bench-million lint docs clean
+.PHONY: demo test test-unit test-all coverage test-torch test-oldest mutants mutants-six bench bench-million lint docs clean
 
 .venv/core: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -57,6 +57,15 @@ test-oldest: .venv-oldest/core
 
 test-all: .venv/dev
 	$(BIN)/python -m pytest -rs $(SPREAD) -m ''
+
+# Small faults, each planted in a copy of the package: the tests that are named for it must fail (tests/README.md).
+JOBS ?= 2
+mutants: .venv/dev
+	$(BIN)/python -m tests.mutants --jobs $(JOBS)
+
+# Six of them, others for every commit.
+mutants-six: .venv/dev
+	$(BIN)/python -m tests.mutants --jobs $(JOBS) --six "$$(git rev-parse HEAD)"
 
 bench: .venv/dev
 	$(BIN)/python -m benchmarks

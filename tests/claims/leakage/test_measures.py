@@ -194,3 +194,11 @@ def test_the_planted_use_of_the_root_at_one_half_for_other_rates_is_beaten():
     assert success == 1
     assert lc.convert.posterior(information, 0.5) < 0.72
     assert balanced_by_information(information, 0.02) >= 1
+
+
+@pytest.mark.parametrize("rate", [1 / 2, 1 / 3, 7 / 8])
+def test_thresholds_are_where_the_likelihood_ratio_is_reached(rate):
+    """Bayes: odds of the posterior over odds of the prior are the likelihood ratio."""
+    posterior = thresholds(rate)
+    ratios = posterior / (1 - posterior) * (1 - rate) / rate
+    assert ratios == pytest.approx(RATIOS)

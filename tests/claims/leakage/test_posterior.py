@@ -6,6 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 from scipy.special import ndtri
+from scipy.stats import chi2
 
 from leakcap.leakage._loops import exponentials
 from leakcap.leakage.posterior import Cells, Sampled, softmax
@@ -139,6 +140,19 @@ def test_sampled_releases_are_fresh_noise_around_every_world_in_turn():
     assert len(world) == 45
     assert (world[:42] == np.arange(42) % 6).all()
     assert np.array_equal(source.view(0).posterior, views[0].posterior)
+
+
+def test_draws_beyond_the_last_whole_round_favour_no_world():
+    """Eight worlds, four draws after the last round, 400 sources: chi-square, false alarms 1e-6."""
+    points = np.zeros((8, 1))
+    last = np.array([Sampled(points, 20, np.random.SeedSequence(seed)).seen(0)[1][16:] for seed in range(400)])
+
+    def even(worlds):
+        counts = np.bincount(worlds.ravel(), minlength=8)
+        return ((counts - 200) ** 2).sum() / 200 < chi2.isf(1e-6, 7)
+
+    assert even(last)
+    assert not even(np.tile(np.arange(4), (400, 1))), "planted: the round is begun in order and not finished"
 
 
 # ---- rank one -----------------------------------------------------------------------------------------------------

@@ -15,7 +15,8 @@ from scipy.stats import binom, norm
 from leakcap.leakage._loops import wager_panel
 from leakcap.leakage.certify import PILOT
 from leakcap.leakage.confidence import MeanEstimate, Wagers, forecast, log_term, upper
-from leakcap.leakage.membership import evidence, unit_columns
+from leakcap.leakage.measures import thresholds
+from leakcap.leakage.membership import UnitWagers, evidence, observe_units, unit_columns
 from leakcap.leakage.posterior import Sampled
 from leakcap.worlds import draw_worlds
 
@@ -221,3 +222,27 @@ def upper_at(values, k, term):
         ),
         term,
     )
+
+
+@pytest.mark.parametrize("rate", [1 / 2, 1 / 3])
+def test_wagers_on_units_and_sticks_follow_their_own_values(rate):
+    """What is left of each capital, against sums in double precision: |q - rate|, the sticks, the largest q."""
+    rng = np.random.default_rng(3)
+    worlds = draw_worlds(9, 24, rng, rate)
+    points = worlds.masks() @ rng.standard_normal((9, 2))
+    source, cuts = Sampled(points, 300, np.random.SeedSequence(1)), thresholds(rate)
+    placed = UnitWagers.placed(observe_units(source, worlds, cuts), rate, 300, 10.0)
+    seen = observe_units(source, worlds, cuts, wagers=placed)
+    posterior = np.concatenate([source.view(block).posterior for block in range(source.blocks)]).astype(float)
+    q = posterior @ worlds.masks()
+    values = np.array([np.abs(q - rate), *(np.maximum(q - t, 0) for t in cuts)])
+    base, stake = placed.units.base.astype(float)[:, None], placed.units.stake.astype(float)[:, None]
+    exact = np.log(base - stake * values).sum(axis=1)
+    left = np.concatenate([seen.balanced.capital[None], seen.sticks.capital]) + 300 * placed.units.slip
+    assert left == pytest.approx(exact, abs=1e-2)
+    naming = np.log(float(placed.naming.base[0]) - float(placed.naming.stake[0]) * q.max(axis=1)).sum()
+    assert seen.naming.capital[0] == pytest.approx(naming, abs=1e-2)
+    # Planted: sticks the other way round.
+    turned = base[1:] - stake[1:] * np.array([np.maximum(t - q, 0) for t in cuts])
+    wrong = np.log(np.maximum(turned, 1e-3)).sum(axis=1)
+    assert np.abs(left[1:] - wrong).max() > 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
@@ -237,3 +238,17 @@ def test_a_failed_attempt_raises_the_noise_and_draws_afresh(calls, monkeypatch):
     # Recaps go on where the account stands.
     calibrated(worlds, outputs, [lc.membership(0.7)], attempts, 3, 2048)
     assert [one["gamma"] for one, _ in calls] == [0.1 / (j * (j + 1)) for j in range(1, len(calls) + 1)]
+
+
+def test_a_cap_that_is_missed_by_a_little_is_missed(monkeypatch):
+    """The first pass is told to find a hair above the cap, the second one the cap itself."""
+    found = [0.66 + 1e-12, 0.66]
+
+    def told(*given, **named):
+        return replace(certify(*given, **named), values=(found.pop(0),))
+
+    monkeypatch.setattr(module, "certify", told)
+    worlds, outputs = game(m=32, n=8)
+    done = calibrated(worlds, outputs, [lc.membership(0.66)], Attempts(0.1), 2, 2048)
+    assert done.attempt == 2
+    assert done.findings.values == (0.66,)

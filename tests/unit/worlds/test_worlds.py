@@ -230,6 +230,13 @@ def test_rows_of_a_unit_go_together() -> None:
     assert Units.of(3, None).rows_in(np.array([True, False, True])).tolist() == [0, 2]
 
 
+def test_every_world_of_a_larger_pool_holds_half_of_it() -> None:
+    """Among two thousand coins the surplus is some dozens: it is taken from the larger side."""
+    for n in (2000, 2001):
+        sizes = draw_worlds(n, 32, generator(5)).masks().sum(axis=1)
+        assert set(sizes.tolist()) <= {n // 2, -(-n // 2)}
+
+
 @pytest.mark.slow
 def test_a_million_units_are_balanced_and_of_equal_size() -> None:
     worlds = draw_worlds(1_000_000, 1024, generator(11))
