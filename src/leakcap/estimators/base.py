@@ -144,7 +144,7 @@ class PrivateEstimator(BaseEstimator):
         made, computation = self._planned(X, y, unit=unit, sample_weight=sample_weight, cap=self.cap, strata=strata)
         self._warn_where_useless(made, computation)
         _plans[self] = made
-        vars(self).pop("release_", None)
+        self.__dict__.pop("release_", None)
         released = made.release()
         self.certificate_ = released.certificate
         estimator, kind = attempted(computation.build, released.value)
