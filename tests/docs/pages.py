@@ -9,7 +9,7 @@
 * `title="..., not run here"` is for code of other libraries.
 
 Pages run in processes of their own: releases of one page are no business of another, nor of other tests. So do
-commands, those of `leakcap` without starting Python anew (`Commands`). After a change of words,
+commands. Neither starts Python anew: `Nursery`, `Commands`. After a change of words,
 `python -m tests.docs.pages docs/guides/faq.md` puts what is printed now where a page shows something else.
 """
 
@@ -22,16 +22,18 @@ import io
 import json
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-__all__ = ["Block", "agree", "blocks", "faults", "renewed"]
+__all__ = ["Block", "Nursery", "agree", "blocks", "faults", "renewed"]
 
 ROOT = Path(__file__).parents[2]
 LIBRARIES = ("numpy", "numba", "pandas", "pydantic", "scipy.stats", "sklearn.model_selection", "typer")
@@ -114,57 +116,119 @@ def _form(text: str) -> str:
     return re.sub(r"\[ | \]", lambda found: found[0].strip(), " ".join(masked.split()))
 
 
-class Commands:
-    """Runs `leakcap` commands as `python -m leakcap` would, each in a process of its own.
+class Copies:
+    """Asks a process that runs nothing itself: what it is asked for is done by a copy of it (`fork`).
 
-    A new Python spends seconds on imports. Here one process imports what they need and runs nothing; every command
-    is a copy of it (`fork`) that ends as any Python does. It is made before the first block of a page: of what the page
-    does a command sees only the files.
+    `counts` is told the CPU seconds of every copy, and takes them back when the process ends: the system counts then.
     """
 
-    def __init__(self) -> None:
-        for name in LIBRARIES:  # the page will need them as well; leakcap's own modules it must find by itself
-            importlib.import_module(name)
-        sys.modules["numba"].njit(lambda number: number)(0)  # reads its own tables with the first function
-        asked, self._asks = os.pipe()
-        self._told, tells = os.pipe()
-        self._process = os.fork()
-        if not self._process:
-            os.close(self._asks)
-            _serve(asked, tells)
-            os._exit(0)
-        os.close(asked)
-        os.close(tells)
+    def __init__(self, asks: int, told: int, process: int, counts: Callable[[float], None] = lambda seconds: None):
+        self._asks, self._told, self._process = asks, told, process
+        self._counts, self._spent = counts, 0.0
 
-    def run(self, arguments: list[str]) -> subprocess.CompletedProcess[str]:
-        """What a command prints and how it ends."""
-        os.write(self._asks, f"{json.dumps(arguments)}\n".encode())
+    def run(self, request: object) -> subprocess.CompletedProcess[str]:
+        """What a copy prints and how it ends."""
+        os.write(self._asks, f"{json.dumps(request)}\n".encode())
         with open(self._told, closefd=False) as answers:
-            return subprocess.CompletedProcess(arguments, *json.loads(answers.readline()))
+            seconds, *done = json.loads(answers.readline())
+        self._spent += seconds
+        self._counts(seconds)
+        return subprocess.CompletedProcess([], *done)
 
     def close(self) -> None:
         """The process ends, and its CPU seconds are counted."""
         os.close(self._asks)
+        os.close(self._told)
         os.waitpid(self._process, 0)
+        self._counts(-self._spent)
 
 
-def _serve(asked: int, tells: int) -> None:
-    for name in OURS:
+class Nursery(Copies):
+    """Runs pages and scripts, each in a process of its own in which the libraries are there: they take seconds.
+
+    leakcap's own modules are not among them: a page must find those by itself.
+    """
+
+    def __init__(self, counts: Callable[[float], None] = lambda seconds: None) -> None:
+        begun = subprocess.Popen([sys.executable, __file__, "--nursery"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert begun.stdin and begun.stdout
+        super().__init__(os.dup(begun.stdin.fileno()), os.dup(begun.stdout.fileno()), begun.pid, counts)
+        begun.stdin.close()
+        begun.stdout.close()
+        begun.returncode = 0  # `close` waits for it
+
+    def page(self, text: str, here: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+        return self.run({"page": text, "here": str(here), "environment": environment})
+
+    def script(
+        self, path: Path, argument: Path, here: Path, environment: dict[str, str]
+    ) -> subprocess.CompletedProcess[str]:
+        return self.run({"script": str(path), "argument": str(argument), "here": str(here), "environment": environment})
+
+
+class Commands(Copies):
+    """Runs `leakcap` commands as `python -m leakcap` would.
+
+    It is made before the first block of a page: of what the page does a command sees only the files.
+    """
+
+    def __init__(self) -> None:
+        _libraries()
+        asked, asks = os.pipe()
+        told, tells = os.pipe()
+        process = os.fork()
+        if not process:
+            os.close(asks)
+            for name in OURS:
+                importlib.import_module(name)
+            from leakcap.cli import main
+
+            _serve(asked, tells, main)
+            os._exit(0)
+        os.close(asked)
+        os.close(tells)
+        super().__init__(asks, told, process)
+
+
+def _libraries() -> None:
+    for name in LIBRARIES:
         importlib.import_module(name)
-    from leakcap.cli import main
+    sys.modules["numba"].njit(lambda number: number)(0)  # reads its own tables with the first function
 
+
+def _serve(asked: int, tells: int, work: Callable[[Any], object]) -> None:
     gc.freeze()  # copies need not look through all that when they end
-    with open(asked) as requests:
+    with open(asked, closefd=False) as requests:
         for request in iter(requests.readline, ""):
             with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-                command = os.fork()
-                if not command:
+                copied = os.fork()
+                if not copied:
+                    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
                     os.dup2(out.fileno(), 1)
                     os.dup2(err.fileno(), 2)
-                    raise SystemExit(main(json.loads(request)))  # goes up to the end of the program, as anywhere else
-                status = os.waitstatus_to_exitcode(os.waitpid(command, 0)[1])
+                    raise SystemExit(work(json.loads(request)))  # goes up to the end of the program, as anywhere else
+                _, status, used = os.wait4(copied, 0)
                 printed = [file.seek(0) or file.read() for file in (out, err)]
-            os.write(tells, f"{json.dumps([status, *printed])}\n".encode())
+            answer = [used.ru_utime + used.ru_stime, os.waitstatus_to_exitcode(status), *printed]
+            os.write(tells, f"{json.dumps(answer)}\n".encode())
+
+
+def _raise(request: dict[str, Any]) -> None:
+    """What the nursery's copies do."""
+    os.chdir(request["here"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    if "page" in request:
+        _told(request["page"])
+    else:
+        sys.argv[:] = [request["script"], request["argument"]]
+        sys.path[0] = str(Path(request["script"]).parent)
+        runpy.run_path(request["script"], run_name="__main__")
+
+
+def _told(text: str) -> None:
+    sys.path[0] = ""  # modules are found in the page's folder, as in a session of one's own
+    print(json.dumps([asdict(fault) for fault in _faults(text)]))
 
 
 @dataclass(frozen=True)
@@ -176,7 +240,7 @@ class Fault:
     printed: str | None = None
 
 
-def faults(text: str, folder: Path) -> list[Fault]:
+def faults(text: str, folder: Path, nursery: Nursery) -> list[Fault]:
     """What is wrong with a page, after running it in an empty folder below this one."""
     home, here = folder / "home", folder / "page"
     home.mkdir()
@@ -191,25 +255,17 @@ def faults(text: str, folder: Path) -> list[Fault]:
         "OMP_NUM_THREADS": "1",  # many small fits: threads would only wait for each other
     }
     environment.pop("LEAKCAP_KEY", None)
-    done = subprocess.run(
-        [sys.executable, __file__],
-        input=text,
-        cwd=here,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = nursery.page(text, here, environment)
     if done.returncode:
         return [Fault(0, f"the page ended the process with status {done.returncode}: {done.stderr}")]
     return [Fault(**one) for one in json.loads(done.stdout.splitlines()[-1])]
 
 
-def renewed(text: str, folder: Path) -> str:
+def renewed(text: str, folder: Path, nursery: Nursery) -> str:
     """The page with outputs as they are printed now, where they differ from what it shows."""
     lines = text.splitlines(keepends=True)
     shown = {block.shown.line: block.shown for block in blocks(text) if block.shown}
-    for fault in reversed(faults(text, folder)):
+    for fault in reversed(faults(text, folder, nursery)):
         if fault.printed is None:
             raise SystemExit(f"line {fault.line}: {fault.words}")
         start = fault.line
@@ -281,15 +337,16 @@ def _console(block: Block, ours: Commands | None) -> tuple[str, str]:
 
 
 def _renew(names: list[str]) -> None:
-    for name in names:
-        path = Path(name)
-        with tempfile.TemporaryDirectory() as folder:
-            path.write_text(renewed(path.read_text(), Path(folder)))
+    with contextlib.closing(Nursery()) as nursery:
+        for name in names:
+            path = Path(name)
+            with tempfile.TemporaryDirectory() as folder:
+                path.write_text(renewed(path.read_text(), Path(folder), nursery))
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        _renew(sys.argv[1:])
+    if sys.argv[1:] == ["--nursery"]:
+        _libraries()
+        _serve(0, 1, _raise)
     else:
-        sys.path[0] = ""  # modules are found in the page's folder, as in a session of one's own
-        print(json.dumps([asdict(fault) for fault in _faults(sys.stdin.read())]))
+        _renew(sys.argv[1:])

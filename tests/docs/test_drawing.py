@@ -5,19 +5,21 @@ from __future__ import annotations
 import ast
 import xml.etree.ElementTree as ET
 from collections import Counter
+from functools import cache
 
 from tests.docs.made import made_by
 from tests.docs.pages import ROOT
 
 house = made_by("make_drawing")
+drawn = cache(house.drawing)
 
 
 def test_the_stored_drawing_is_that_of_the_code():
-    assert house.PICTURE.read_text() == house.drawing(), "run `python docs/make_drawing.py`"
+    assert house.PICTURE.read_text() == drawn(), "run `python docs/make_drawing.py`"
 
 
 def test_every_room_is_drawn_once_and_the_page_shows_the_drawing():
-    names = [text.text for text in ET.fromstring(house.drawing()).iter() if text.get("class") == "name"]
+    names = [text.text for text in ET.fromstring(drawn()).iter() if text.get("class") == "name"]
     assert sorted(names) == sorted(house.rooms())
     assert "images/house.svg" in (ROOT / "docs" / "design.md").read_text()
 

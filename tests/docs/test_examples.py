@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 
 import pytest
 
@@ -35,11 +33,9 @@ def test_every_example_is_known_here_and_in_the_gallery():
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-def test_the_example_runs_and_draws_its_picture(script, tmp_path):
+def test_the_example_runs_and_draws_its_picture(script, tmp_path, nursery):
     environment = os.environ | {"MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1", "HOME": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, script, tmp_path], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
+    done = nursery.script(script, tmp_path, tmp_path, environment)
     assert done.returncode == 0, done.stderr
     assert SAYS[script.stem] in done.stdout
     picture = tmp_path / f"example-{script.stem.replace('_', '-')}.png"

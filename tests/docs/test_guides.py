@@ -9,8 +9,8 @@ FOREIGN = ("import diffprivlib", "from diffprivlib", "import opendp", "from torc
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_page_runs_and_prints_what_it_shows(page, tmp_path):
-    assert faults(page.read_text(), tmp_path) == []
+def test_the_page_runs_and_prints_what_it_shows(page, tmp_path, nursery):
+    assert faults(page.read_text(), tmp_path, nursery) == []
 
 
 def test_only_code_of_other_libraries_is_not_run():
@@ -71,8 +71,8 @@ import diffprivlib
 """
 
 
-def test_a_page_in_order_has_no_faults(tmp_path):
-    assert faults(GOOD, tmp_path) == []
+def test_a_page_in_order_has_no_faults(tmp_path, nursery):
+    assert faults(GOOD, tmp_path, nursery) == []
 
 
 PLANTED = {
@@ -93,16 +93,27 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("planted", PLANTED)
-def test_a_planted_fault_is_found(planted, tmp_path):
+def test_a_planted_fault_is_found(planted, tmp_path, nursery):
     text, told = PLANTED[planted]
-    found = faults(f"# A page\n\n{text}\n", tmp_path)
+    found = faults(f"# A page\n\n{text}\n", tmp_path, nursery)
     assert len(found) == 1
     assert told in found[0].words
 
 
-def test_a_page_is_renewed_where_it_shows_something_else(tmp_path):
+def test_pages_do_not_see_each_other_and_find_leakcap_by_themselves(tmp_path, nursery):
+    """A copy starts with the libraries alone: what one page imports, sets or writes is not there for the next."""
+    first = "```python\nimport leakcap.audit, os\nos.environ['SEEN'] = os.getcwd()\nleft = 1\n```"
+    then = "```python\nimport os, sys\nprint('leakcap' in sys.modules, 'SEEN' in os.environ, 'left' in globals())\n```"
+    shown = "\n```text\nFalse False False\n```"
+    for number, page in enumerate((first, then + shown)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        assert faults(f"{page}\n", folder, nursery) == []
+
+
+def test_a_page_is_renewed_where_it_shows_something_else(tmp_path, nursery):
     old = "```python\nprint('one\\ntwo')\n```\n\n```text\nthree\n```\n\nThe end.\n"
-    assert renewed(old, tmp_path) == old.replace("three", "one\ntwo")
+    assert renewed(old, tmp_path, nursery) == old.replace("three", "one\ntwo")
 
 
 def test_numbers_times_rules_and_wrapping_may_differ():

@@ -118,7 +118,7 @@ def root_above(
     left, right, limit = (np.array(each, dtype=np.float64) for each in np.broadcast_arrays(low, high, limit))
     start = left.copy()
     under, over = left.view(np.int64), right.view(np.int64)  # the same memory, read as integers
-    parts = max(2, min(32, 256 // max(1, limit.size)))
+    parts = max(2, min(64, 1024 // max(1, limit.size)))
     cuts = np.arange(1, parts).reshape(-1, *(1 for _ in limit.shape))
     while (wide := over - under > 1).any():
         share, rest = np.divmod(over - under, parts)

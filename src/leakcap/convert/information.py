@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -53,11 +54,20 @@ def posterior(mi: npt.ArrayLike, prior: npt.ArrayLike) -> Numbers:
         0.35729
     """
     mi, prior = np.broadcast_arrays(_arithmetic.nonnegative(mi=mi), _arithmetic.prior(prior=prior))
+    return _posterior(mi, prior) if mi.ndim else _one_posterior(float(mi), float(prior))
+
+
+def _posterior(mi: FloatArray, prior: FloatArray) -> FloatArray:
     base = np.maximum(prior, _arithmetic.TINY)
     success = _arithmetic.root_above(
         lambda a: _arithmetic.at_least(_arithmetic.bernoulli(a - base, base, 1 - base)), base, 1.0, mi
     )
-    return _arithmetic.plain(np.where(mi == 0, prior, success))
+    return np.where(mi == 0, prior, success)
+
+
+@lru_cache(maxsize=4096)  # every page of a certificate and every search asks for the same roots again
+def _one_posterior(mi: float, prior: float) -> float:
+    return float(_posterior(np.asarray(mi), np.asarray(prior)))
 
 
 @proves("currency")
@@ -195,7 +205,10 @@ def true_positive_rate(mi: npt.ArrayLike, fpr: npt.ArrayLike, rate: npt.ArrayLik
     mi, fpr, rate = np.broadcast_arrays(
         _arithmetic.nonnegative(mi=mi), _arithmetic.probability(fpr=fpr), _arithmetic.rate(rate=rate)
     )
+    return _recognised(mi, fpr, rate) if mi.ndim else _one_recognised(float(mi), float(fpr), float(rate))
 
+
+def _recognised(mi: FloatArray, fpr: FloatArray, rate: FloatArray) -> FloatArray:
     def information(tpr: FloatArray) -> FloatArray:
         gap = tpr - fpr
         positive, negative = fpr + rate * gap, (1 - tpr) + (1 - rate) * gap
@@ -203,7 +216,12 @@ def true_positive_rate(mi: npt.ArrayLike, fpr: npt.ArrayLike, rate: npt.ArrayLik
             _arithmetic.channel(rate, (1 - rate) * gap, rate * gap, base=positive, rest=negative)
         )
 
-    return _arithmetic.plain(_arithmetic.root_above(information, fpr, 1.0, mi))
+    return _arithmetic.root_above(information, fpr, 1.0, mi)
+
+
+@lru_cache(maxsize=4096)
+def _one_recognised(mi: float, fpr: float, rate: float) -> float:
+    return float(_recognised(np.asarray(mi), np.asarray(fpr), np.asarray(rate)))
 
 
 @proves("currency")

@@ -65,8 +65,11 @@ class _Caller(Executor):
 
 def on_all_cores(work: Callable[[Item], Found], items: Iterable[Item]) -> list[Found]:
     """`work` on every item, in order, by a thread for each core; for work that lets other threads run."""
+    listed = list(items)
+    if len(listed) <= 1:  # nothing to share
+        return [work(item) for item in listed]
     with ThreadPoolExecutor(threads()) as pool:
-        return list(pool.map(work, items))
+        return list(pool.map(work, listed))
 
 
 def in_parts(work: Callable[[npt.NDArray[Any]], Found], table: npt.NDArray[Any]) -> list[Found]:

@@ -106,7 +106,8 @@ def count_bounds(m: int, n: int, sticks: int, wanted: Needs, stages: int) -> int
 
 
 def priors_for(m: int, wanted: Needs) -> tuple[Fraction, ...]:
-    return tuple(sorted({*default_priors(m), *wanted.priors}))
+    usual = default_priors(m)
+    return tuple(sorted({*usual, *wanted.priors})) if wanted.priors else usual
 
 
 def certify(

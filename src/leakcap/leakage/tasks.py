@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +48,7 @@ def as_fraction(prior: float) -> Fraction:
     return Fraction(repr(float(prior)))
 
 
+@cache  # exact fractions are slow to make
 def default_priors(m: int) -> tuple[Fraction, ...]:
     """A grid for the leakage curve, from naming the world (1/m) to a coin flip and beyond."""
     decades = [Fraction(a, 10 ** (b + 1)) for b in range(6) for a in (10, 12, 15, 20, 25, 30, 40, 50, 60, 80)]

@@ -10,7 +10,7 @@ from scipy.special import ndtr, ndtri
 
 from leakcap.certificates.display import Displayed
 from leakcap.certificates.release import Certificate
-from leakcap.ground.arrays import Floats
+from leakcap.ground.arrays import Floats, Ints
 
 __all__ = ["LEVELS", "Expected", "Summary", "half_width"]
 
@@ -72,17 +72,37 @@ def half_width(offsets: Floats, noise: Floats, level: float) -> Floats:
     """Half-width that covers the whole-pool answer with probability `level`, rounded up to two digits."""
     m, d = offsets.shape
     if m * d <= 2**22:
-        low = np.zeros(d)
-        high = np.abs(offsets).max(axis=0) + noise * ndtri(0.5 + level / 2) + 1e-300
-        spread = np.where(noise > 0, noise, 1e-300)
-        for _ in range(40):
-            middle = (low + high) / 2
-            inside = (ndtr((middle - offsets) / spread) - ndtr((-middle - offsets) / spread)).mean(axis=0)
-            low, high = np.where(inside < level, middle, low), np.where(inside < level, high, middle)
-        return _round_up(high)
+        return _least_that_covers(offsets, noise, level)
     # Many outputs: each error gets half of what may go wrong.
     apart = np.quantile(np.abs(offsets), 0.5 + level / 2, axis=0, method="higher")
     return _round_up(apart + noise * ndtri(1 - (1 - level) / 4))
+
+
+def _least_that_covers(offsets: Floats, noise: Floats, level: float) -> Floats:
+    """The least number of two digits that does: they are few, and each that is tried costs a look at all worlds."""
+    alone = noise * ndtri(0.5 + level / 2)  # what noise needs where nothing else is off
+    most = np.abs(offsets).max(axis=0) + alone
+    spread = np.where(noise > 0, noise, 1e-300)
+    low, high = _place(np.maximum(alone, most * 2.0**-40)), _place(most) + 1
+    while (high - low > 1).any():
+        middle = (low + high) // 2
+        width = _two_digits(middle)
+        inside = (ndtr((width - offsets) / spread) - ndtr((-width - offsets) / spread)).mean(axis=0)
+        low, high = np.where(inside < level, middle, low), np.where(inside < level, high, middle)
+    return np.where(most > 1e-290, _two_digits(high), 0.0)
+
+
+def _place(width: Floats) -> Ints:
+    """Which of the numbers of two digits, in order, is the largest that is not above `width`."""
+    positive = np.maximum(width, 1e-290)
+    power = np.floor(np.log10(positive)).astype(np.int64)
+    digits = np.floor(positive / 10.0 ** (power - 1)).astype(np.int64)
+    return np.asarray(90 * power + digits - 10)
+
+
+def _two_digits(place: Ints) -> Floats:
+    power, digits = np.divmod(place, 90)
+    return np.asarray((digits + 10) * 10.0 ** (power - 1))
 
 
 def _round_up(width: Floats) -> Floats:

@@ -168,10 +168,11 @@ def test_an_attribute_is_read_off_where_the_answer_shows_it(monkeypatch: Any) ->
 
 
 def test_an_attribute_that_is_not_looked_at_stays_hidden(monkeypatch: Any) -> None:
+    """Of 800 judged plans; an attacker who says the same of all is right in a share of standard error .018."""
     monkeypatch.setattr(pools, "_told", answered(pay_of_few))
-    found = attribute(pay_of_few, MARKED, 0, 2, [0.0, 1000.0], cap=CAP, plans=200, releases=16, claim=0.55)
+    found = attribute(pay_of_few, MARKED, 0, 2, [0.0, 1000.0], cap=CAP, plans=1600, releases=2, claim=0.55)
     assert found.holds, str(found)
-    assert found.findings[0].measured == pytest.approx(0.5, abs=0.1)
+    assert found.findings[0].measured == pytest.approx(0.5, abs=0.06)
 
 
 @pytest.mark.slow

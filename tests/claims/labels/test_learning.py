@@ -66,8 +66,8 @@ def test_it_beats_naive_training_on_digits_at_epsilon_1() -> None:
 
 @pytest.mark.parametrize("fault", [_Shuffled, _Deaf])
 def test_scores_of_other_rows_or_of_a_wrong_mechanism_do_not(fault: Any) -> None:
-    """The twins."""
-    assert not is_better(accuracies(fault(1.0, 10, size=lc.labels.auto(1.0, 10).size), 3))
+    """The twins. One draw will do: they lose more than fifty points, give or take four, where five must be gained."""
+    assert not is_better(accuracies(fault(1.0, 10, size=lc.labels.auto(1.0, 10).size), 1))
 
 
 @pytest.mark.skipif("LEAKCAP_DATA" not in os.environ, reason="needs the data folder")

@@ -215,11 +215,12 @@ def test_blocks_agree_with_a_loop_and_never_fall_below_it(monkeypatch, strata):
     swaps = possible_swaps(61, HALF, strata)
     expected = plain(steps, swaps.members, swaps.unmatched, beside)
     found = swap_success(steps, swaps, beside)
-    assert (found >= expected * (1 - 4 * np.finfo(float).eps)).all()  # the loop rounds, too
+    assert (found >= expected).all()  # by a million units in the last place: distances are rounded up
     assert np.abs(found - expected).max() < 1e-6
     monkeypatch.setattr(adjacent, "PANEL", 7)
     some = np.array([40, 3, 7])
-    assert np.allclose(swap_success(steps, swaps, beside, some), found[some], rtol=0, atol=1e-9)
+    # A unit's distance to itself is the root of a rounding error, and that depends on the size of the panel.
+    assert np.allclose(swap_success(steps, swaps, beside, some), found[some], rtol=0, atol=2e-10)
 
 
 @pytest.mark.parametrize("strata", [None, np.arange(400) % 2])

@@ -6,6 +6,7 @@ an integral. Every comparison of counts states its false-alarm rate, 1e-4 or les
 
 from __future__ import annotations
 
+import functools
 import math
 from fractions import Fraction
 
@@ -59,9 +60,16 @@ def short_curve(monkeypatch):
     monkeypatch.setattr("leakcap.modes.by_information.priors_for", lambda m, wanted: (Fraction(1, 2),))
 
 
-def simulate(answers, m, rng):
-    worlds = independent_worlds(N, m, rng)
-    return worlds, answers[POSITION[worlds.masks() @ (1 << np.arange(N))]]
+@functools.cache
+def drawn(m, *seed):
+    """Worlds, and where among all halves they are: the same for all answers, whose tests are judged one by one."""
+    worlds = independent_worlds(N, m, np.random.default_rng(seed))
+    return worlds, POSITION[worlds.masks() @ (1 << np.arange(N))]
+
+
+def simulate(answers, m, *seed):
+    worlds, places = drawn(m, *seed)
+    return worlds, answers[places]
 
 
 def information(coordinates, deviations, counts):
@@ -119,10 +127,9 @@ def covered(name, beta, gamma, runs, m=128, shown=False, clipped=True, claimed_g
     answers, failed = ANSWERS[name], 0
     happens = np.flatnonzero(answers[:, -1])
     for run in range(runs):
-        rng = np.random.default_rng([run, 5])
-        worlds, outputs = simulate(answers, m, rng)
+        worlds, outputs = simulate(answers, m, run, 5)
         if shown:
-            outputs[0] = answers[rng.choice(happens)]
+            outputs[0] = answers[np.random.default_rng([run, 9]).choice(happens)]
         caps = (lc.mutual_information(beta),)
         mechanism, certificate = confidence.certified(
             outputs, worlds, caps, SETTINGS, gamma=claimed_gamma or gamma, rerun=None, draw=None
@@ -179,7 +186,7 @@ def test_planted_answers_that_are_not_clipped_are_caught():
 def test_the_released_value_has_the_law_that_was_integrated():
     """3,000 releases, from fresh halves, against the mixture over all halves; Kolmogorov-Smirnov, 1e-5."""
     answers = ANSWERS["heavy tail"]
-    worlds, outputs = simulate(answers, 64, np.random.default_rng(3))
+    worlds, outputs = simulate(answers, 64, 3)
 
     def rerun(mask):
         return answers[POSITION[mask @ (1 << np.arange(N))]]
@@ -222,7 +229,7 @@ def test_empirical_mode_misses_a_rare_event():
     caps = (lc.mutual_information(beta),)
     quiet, runs = 0, 40
     for run in range(runs):
-        worlds, outputs = simulate(ANSWERS["line and rare event"], 1024, np.random.default_rng([run, 6]))
+        worlds, outputs = simulate(ANSWERS["line and rare event"], 1024, run, 6)
         mechanism, certificate = empirical.certified(outputs, worlds, caps, SETTINGS, rerun=None, draw=None)
         assert not certificate.is_guarantee
         assert certificate.mutual_information == pytest.approx(beta)
@@ -236,7 +243,7 @@ def test_empirical_mode_misses_a_rare_event():
     # Alone, the event is given up after the first twenty worlds.
     quiet = 0
     for run in range(runs):
-        worlds, outputs = simulate(ANSWERS["rare event"], 128, np.random.default_rng([run, 7]))
+        worlds, outputs = simulate(ANSWERS["rare event"], 128, run, 7)
         mechanism, certificate = empirical.certified(outputs, worlds, caps, SETTINGS, rerun=None, draw=None)
         quiet += mechanism.noise.space.rank == 0 and certificate.worlds == 20
     assert quiet >= binom.ppf(1e-5, runs, (1 - p) ** 128)
@@ -246,7 +253,7 @@ def test_empirical_mode_claims_too_little_for_a_heavy_tail_where_confidence_mode
     beta, runs = 0.01, 40
     failed = 0
     for run in range(runs):
-        worlds, outputs = simulate(ANSWERS["heavy tail"], 128, np.random.default_rng([run, 5]))
+        worlds, outputs = simulate(ANSWERS["heavy tail"], 128, run, 5)
         caps = (lc.mutual_information(beta),)
         mechanism, certificate = empirical.certified(outputs, worlds, caps, SETTINGS, rerun=None, draw=None)
         true = information(ANSWERS["heavy tail"], mechanism.output_noise, np.ones(len(CODES)))
@@ -256,7 +263,7 @@ def test_empirical_mode_claims_too_little_for_a_heavy_tail_where_confidence_mode
 
 
 def test_confidence_mode_releases_no_rare_event_that_its_pilot_did_not_see():
-    worlds, outputs = simulate(ANSWERS["rare event"], 128, np.random.default_rng(8))
+    worlds, outputs = simulate(ANSWERS["rare event"], 128, 8)
     assert not outputs.any()
     caps = (lc.mutual_information(2.0**-11),)
     happens = np.flatnonzero(ANSWERS["rare event"][:, 0])
