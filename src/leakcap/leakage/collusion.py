@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from leakcap.ground.arrays import Floats
 from leakcap.ground.cores import crew
 from leakcap.ground.proofs import proves
 from leakcap.leakage.confidence import MeanEstimate, Wagers
@@ -19,6 +20,8 @@ from leakcap.leakage.posterior import Sampled, View
 from leakcap.worlds import Worlds
 
 __all__ = ["known_sizes", "known_wagers", "observe_known"]
+
+NO_CUTS = np.empty(0, dtype=np.float32)
 
 
 def known_sizes(m: int, n: int) -> tuple[int, ...]:
@@ -48,24 +51,23 @@ def observe_known(
         child = np.random.SeedSequence(seeds.entropy, spawn_key=(*seeds.spawn_key, block))
         told = _distinct(n, len(view.weight), k, np.random.default_rng(child))
         assert view.world is not None
-        posterior = view.posterior.astype(np.float64)
         draw = np.arange(len(told))
+        consistent = np.ones((worlds.m, len(told)), dtype=np.bool_)
         for units in told.T:
             bits = worlds.columns(units)
-            posterior[(bits != bits[view.world, draw]).T] = 0.0
-        mass = posterior.sum(axis=1, keepdims=True)
+            consistent &= bits == bits[view.world, draw]
+        posterior = view.posterior * consistent.T
+        mass = posterior.sum(axis=1, keepdims=True, dtype=np.float64)
         # The true world is always consistent; its mass is positive unless it underflowed, and then it is alone.
         lost = mass[:, 0] < 1e-30
         posterior[lost] = 0.0
         posterior[lost, view.world[lost]] = 1.0
-        posterior /= np.where(lost[:, None], 1.0, mass)
         # Entries are right to a relative 100 * 2^-24 (f32 exponentials), which survives the division.
-        known = View(view.weight, posterior.astype(np.float32), None, view.rounding + 200 * 2.0**-24)
+        np.divide(posterior, np.where(lost[:, None], 1.0, mass), out=posterior, casting="same_kind")
+        known = View(view.weight, posterior, None, view.rounding + 200 * 2.0**-24)
         found = evidence(known, worlds.paired, exact=False)
         return found.table, told, found.rounding
 
-    if wagers is not None:
-        base, stake = wagers.base.astype(np.float64), wagers.stake.astype(np.float64)
     with crew(float(source.rows * source.blocks) * worlds.m * n) as pool:
         parts = list(pool.map(learn, range(source.blocks)))
         table = np.concatenate([part[0] for part in parts])
@@ -77,26 +79,40 @@ def observe_known(
             off = table @ unit_columns(worlds, tile)
             if not worlds.paired:
                 off -= np.float32(rate)
-            np.abs(off, out=off)
             inside = (told >= tile.start) & (told < tile.stop)
             draw, column = np.nonzero(inside)
             np.subtract.at(counted, told[draw, column], 1.0)
             off[draw, told[draw, column] - tile.start] = 0.0
-            total[tile] = off.sum(axis=0, dtype=np.float64)
-            squares[tile] = np.einsum("ku,ku->u", off, off, dtype=np.float64)
+            _add(off, total[tile], squares[tile])
             if wagers is not None:
-                left = np.log(base[tile] - stake[tile] * off)
-                left[draw, told[draw, column] - tile.start] = 0.0  # does not count
-                capital[tile] = left.sum(axis=0)
+                capital[tile] = _capital_left(off, wagers[tile], told=source.draws - counted[tile])
             tick(off.size)
 
         list(pool.map(tile_sums, range(0, n, TILE)))
     deviation = MeanEstimate.from_sums(total, squares, draws=counted, span=max(rate, 1 - rate), rounding=rounding)
-    if wagers is not None:  # sums of logarithms in double precision
+    if wagers is not None:
+        slip = wagers.slip * (source.draws / np.maximum(counted, 1.0)) + 2.0**-48  # also of draws that do not count
         deviation = MeanEstimate.from_wagers(
-            capital, wagers, variance=deviation.variance, draws=counted, rounding=rounding, slip=2.0**-48
+            capital, wagers, variance=deviation.variance, draws=counted, rounding=rounding, slip=slip
         )
     return deviation.scaled(0.25 / (rate * (1 - rate)), 0.5)
+
+
+def _add(off: npt.NDArray[np.float32], total: Floats, squares: Floats) -> None:
+    """Add sums over releases of |a| and of its square."""
+    from leakcap.leakage._loops import add_panel
+
+    none, best = np.empty((0, off.shape[1])), np.full(len(off), -np.inf)
+    add_panel(off, np.ones(len(off)), NO_CUTS, total, squares, none, none, best)
+
+
+def _capital_left(off: npt.NDArray[np.float32], wagers: Wagers, told: Floats) -> Floats:
+    """Logarithms of what the releases that count have left; where a unit was told (`told` times), `off` is 0."""
+    from leakcap.leakage._loops import wager_panel
+
+    capital, best = np.zeros((1, off.shape[1])), np.full(len(off), -np.inf)
+    wager_panel(off, NO_CUTS, wagers.base[None], wagers.stake[None], capital, best)
+    return np.asarray(capital[0] - told * np.log(wagers.base.astype(np.float64)))
 
 
 def known_wagers(seen: MeanEstimate, rate: float, draws: int, log_term: float) -> Wagers:
