@@ -17,8 +17,8 @@ from functools import partial
 import numpy as np
 
 from leakcap import convert
-from leakcap.caps import Cap, Membership
-from leakcap.ground.arrays import Floats
+from leakcap.caps import Cap, Membership, Precision, TruePositiveRate
+from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.cores import Machine
 from leakcap.leakage.collusion import known_sizes, known_wagers, observe_known
 from leakcap.leakage.confidence import Bound, MeanEstimate, log_term, upper
@@ -42,7 +42,9 @@ __all__ = [
 FINEST, COARSEST = 2.0**-10, 2.0**-4  # steps of the release grid, in noise deviations
 FLOPS = 5e10  # what a pass over all units may cost before they are screened
 CELL_FLOPS = 2e11  # what summing over all releases may cost, where that is possible
-FEWEST = 2048  # draws for every unit
+FEWEST, PLENTY = 2048, 8192  # draws for every unit: at least, and where they cost no more than the next
+PLENTY_FLOPS = 1e12
+SHOWN_ALARMS = (0.01, 0.001)  # false positive rates at which every certificate says who is recognised
 PILOT = 256  # draws that only place wagers
 
 
@@ -57,8 +59,8 @@ class Effort:
     @classmethod
     def of(cls, draws: int, m: int, n: int, worlds_capped: bool, *, everybody: bool = False) -> Effort:
         """Few draws for everybody, all draws for the few who are near a cap; `everybody`: all draws for all."""
-        affordable = int(FLOPS / (2 * m * n))
-        stages = [draws if everybody else min(draws, max(FEWEST, min(draws // 16, 16 * affordable), affordable))]
+        affordable, plenty = int(FLOPS / (2 * m * n)), int(min(PLENTY, PLENTY_FLOPS / (2 * m * n)))
+        stages = [draws if everybody else min(draws, max(FEWEST, affordable, plenty))]
         while stages[-1] < draws:
             stages.append(min(16 * stages[-1], draws))
         return cls(tuple(stages), int(min(draws, 2**14 if worlds_capped else 4096)), min(draws, 512))
@@ -78,6 +80,7 @@ class Findings:
     values: tuple[float, ...]  # one per cap
     integrated: bool
     gamma: float
+    gamma_again: float  # of it, for the units that were looked at again; the rest is for what is said of everybody
     bounds: int
     effort: Effort
 
@@ -135,7 +138,8 @@ def certify(
     stages = effort.stages[:1] if step else effort.stages
     bounds = count_bounds(m, n, sticks=len(cuts), wanted=wanted, stages=1)
     # Half is for what is said of everybody, the rest for the few that are looked at again, counted when they are known.
-    term = log_term(gamma / 2 if len(stages) > 1 else gamma, bounds)
+    gamma_again = gamma / 2 if len(stages) > 1 else 0.0
+    term = log_term(gamma - gamma_again, bounds)
     bound: Bound = partial(upper, log_term=term)
     first, second, third, fourth = seed.spawn(4)
     wagering = not step  # what is summed over all releases needs no bound
@@ -152,8 +156,8 @@ def certify(
     units = look(source(stages[0], first), tick=tick, wagers=wagers(pilot, stages[0], term) if pilot else None)
     top = [bound(units.balanced), *bound(units.sticks)]
     for draws, child in zip(stages[1:], second.spawn(len(stages) - 1), strict=True):
-        near = _deciding(top, caps, distance, most=_again(stages[0], n, draws))
-        again = log_term(gamma / 2 / (len(stages) - 1), len(near) * len(top))
+        near = _deciding(top, cuts, worlds.rate, caps=caps, distance=distance, most=_again(stages[0], n, draws))
+        again = log_term(gamma_again / (len(stages) - 1), len(near) * len(top))
         bounds += len(near) * len(top)
         closer = look(Sampled(points, draws, child), chosen=near, wagers=wagers(units.at(near), draws, again))
         for figures, finer in zip(
@@ -197,6 +201,7 @@ def certify(
         values=tuple(measure(cap, seen, bound) for cap in caps),
         integrated=bool(step),
         gamma=gamma,
+        gamma_again=gamma_again,
         bounds=bounds,
         effort=replace(effort, stages=(), worlds=0) if step else effort,
     )
@@ -236,19 +241,31 @@ def _meter(n: int, source: Source, effort: Effort, sizes: int, share_done: Calla
 
 
 def _again(first: int, n: int, draws: int) -> int:
-    """How many units a further stage of `draws` may look at: it costs about what the first one did."""
-    return max(512, first * n // draws)
+    """How many units a further stage of `draws` may look at: it costs about a third of what the first one did."""
+    return max(512, first * n // (3 * draws))
 
 
-def _deciding(top: Sequence[Floats], caps: Sequence[Cap], distance: float, most: int) -> np.ndarray:
+def _deciding(
+    top: Sequence[Floats], cuts: Floats, rate: float, *, caps: Sequence[Cap], distance: float, most: int
+) -> Ints:
     """The units worth more draws: all that are not yet below a cap on their membership, and those with the largest
-    bounds of each figure, `most` in all."""
+    bounds of each figure that decides something, `most` in all."""
     limit = min([cap.success for cap in caps if isinstance(cap, Membership)] or [1.0])
     chosen = top[0] + distance > limit
-    each = min(max(1, most // len(top)), len(chosen))
-    for figures in top:
+    deciding = [top[0], *(top[1 + k] for k in _cuts_that_decide(top[1:], cuts, rate, caps))]
+    each = min(max(1, most // len(deciding)), len(chosen))
+    for figures in deciding:
         chosen[np.argpartition(-figures, each - 1)[:each]] = True
     return np.flatnonzero(chosen)
+
+
+def _cuts_that_decide(sticks: Sequence[Floats], cuts: Floats, rate: float, caps: Sequence[Cap]) -> list[int]:
+    """The cuts from which shares of participants recognised at few false alarms follow, and those of capped figures."""
+    if any(isinstance(cap, Precision) for cap in caps):
+        return list(range(len(cuts)))
+    alarms = {*SHOWN_ALARMS, *(cap.fpr for cap in caps if isinstance(cap, TruePositiveRate))}
+    worst = np.array([figures.max() for figures in sticks])
+    return sorted({int(np.argmin((cuts * (1 - rate) * fpr + worst) / (1 - cuts))) for fpr in alarms})
 
 
 def entropy_slack(distance: float, m: int) -> float:

@@ -107,6 +107,7 @@ def certified(
         confidence=1 - attempts.gamma,
         gamma=attempts.gamma,
         gamma_used=findings.gamma,
+        gamma_again=findings.gamma_again,
         attempt=attempt,
         bounds=findings.bounds,
         draws=(
@@ -138,6 +139,7 @@ def _nothing_leaks(goal: Goal) -> Findings:
         values=tuple(prior(cap, worlds.rate, worlds.m) for cap in goal.caps),
         integrated=True,
         gamma=0.0,
+        gamma_again=0.0,
         bounds=0,
         effort=Effort((), 0, 0),
     )
