@@ -68,7 +68,7 @@ def _released(certificate: Certificate, plan: Plan) -> CheckedClaim:
 def _risk_shares(certificate: Certificate) -> CheckedClaim:
     """The attempt's share of gamma, and its halves for everybody and for those looked at again, as proved."""
     share = Attempts(certificate.gamma).share(certificate.attempt)
-    stages = sum(name.startswith("units") for name, _ in certificate.draws)
+    stages = sum(name.startswith(("units", "second moments")) for name, _ in certificate.draws)
     again = share / 2 if stages > 1 else 0.0
     right = np.allclose((certificate.gamma_used, certificate.gamma_again), (share, again), rtol=1e-12, atol=0.0)
     return CheckedClaim(

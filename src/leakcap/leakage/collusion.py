@@ -6,6 +6,7 @@ Knowing k memberships at random leaves about m / 2^k worlds, so with few worlds 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -15,11 +16,12 @@ from leakcap.ground.arrays import Floats
 from leakcap.ground.cores import crew
 from leakcap.ground.proofs import proves
 from leakcap.leakage.confidence import MeanEstimate, Wagers
-from leakcap.leakage.membership import TILE, Tick, evidence, unit_columns
+from leakcap.leakage.membership import TILE, Evidence, Tick, evidence, unit_columns
+from leakcap.leakage.moments import moments_of, root_upper
 from leakcap.leakage.posterior import Sampled, View
 from leakcap.worlds import Worlds
 
-__all__ = ["known_sizes", "known_wagers", "observe_known"]
+__all__ = ["known_sizes", "known_upper", "known_wagers", "observe_known"]
 
 NO_CUTS = np.empty(0, dtype=np.float32)
 
@@ -44,35 +46,12 @@ def observe_known(
     n, rate = worlds.n, worlds.rate
     total, squares, capital = np.zeros(n), np.zeros(n), np.zeros(n)
     counted = np.full(n, float(source.draws))
-    seeds = np.random.SeedSequence(source.seed.entropy, spawn_key=(*source.seed.spawn_key, 2**31 + k))
-
-    def learn(block: int) -> tuple[npt.NDArray[np.floating], npt.NDArray[np.intp], float]:
-        view = source.view(block)
-        child = np.random.SeedSequence(seeds.entropy, spawn_key=(*seeds.spawn_key, block))
-        told = _distinct(n, len(view.weight), k, np.random.default_rng(child))
-        assert view.world is not None
-        draw = np.arange(len(told))
-        consistent = np.ones((worlds.m, len(told)), dtype=np.bool_)
-        for units in told.T:
-            bits = worlds.columns(units)
-            consistent &= bits == bits[view.world, draw]
-        posterior = view.posterior * consistent.T
-        mass = posterior.sum(axis=1, keepdims=True, dtype=np.float64)
-        # The true world is always consistent; its mass is positive unless it underflowed, and then it is alone.
-        lost = mass[:, 0] < 1e-30
-        posterior[lost] = 0.0
-        posterior[lost, view.world[lost]] = 1.0
-        # Entries are right to a relative 100 * 2^-24 (f32 exponentials), which survives the division.
-        np.divide(posterior, np.where(lost[:, None], 1.0, mass), out=posterior, casting="same_kind")
-        known = View(view.weight, posterior, None, view.rounding + 200 * 2.0**-24)
-        found = evidence(known, worlds.paired, exact=False)
-        return found.table, told, found.rounding
-
+    learn = _informed(source, worlds, k)
     with crew(float(source.rows * source.blocks) * worlds.m * n) as pool:
         parts = list(pool.map(learn, range(source.blocks)))
-        table = np.concatenate([part[0] for part in parts])
-        told = np.concatenate([part[1] for part in parts])
-        rounding = max(part[2] for part in parts)
+        table = np.concatenate([seen.table for seen, _ in parts])
+        told = np.concatenate([units for _, units in parts])
+        rounding = max(seen.rounding for seen, _ in parts)
 
         def tile_sums(start: int) -> None:
             tile = slice(start, min(start + TILE, n))
@@ -96,6 +75,50 @@ def observe_known(
             capital, wagers, variance=deviation.variance, draws=counted, rounding=rounding, slip=slip
         )
     return deviation.scaled(0.25 / (rate * (1 - rate)), 0.5)
+
+
+def _informed(source: Sampled, worlds: Worlds, k: int) -> Callable[[int], tuple[Evidence, npt.NDArray[np.intp]]]:
+    """A block of releases as evidence for somebody who was told `k` memberships in each, and which units those were."""
+    n = worlds.n
+    seeds = np.random.SeedSequence(source.seed.entropy, spawn_key=(*source.seed.spawn_key, 2**31 + k))
+
+    def learn(block: int) -> tuple[Evidence, npt.NDArray[np.intp]]:
+        view = source.view(block)
+        child = np.random.SeedSequence(seeds.entropy, spawn_key=(*seeds.spawn_key, block))
+        told = _distinct(n, len(view.weight), k, np.random.default_rng(child))
+        assert view.world is not None
+        draw = np.arange(len(told))
+        consistent = np.ones((worlds.m, len(told)), dtype=np.bool_)
+        for units in told.T:
+            bits = worlds.columns(units)
+            consistent &= bits == bits[view.world, draw]
+        posterior = view.posterior * consistent.T
+        mass = posterior.sum(axis=1, keepdims=True, dtype=np.float64)
+        # The true world is always consistent; its mass is positive unless it underflowed, and then it is alone.
+        lost = mass[:, 0] < 1e-30
+        posterior[lost] = 0.0
+        posterior[lost, view.world[lost]] = 1.0
+        # Entries are right to a relative 100 * 2^-24 (f32 exponentials), which survives the division.
+        np.divide(posterior, np.where(lost[:, None], 1.0, mass), out=posterior, casting="same_kind")
+        known = View(view.weight, posterior, None, view.rounding + 200 * 2.0**-24)
+        found = evidence(known, worlds.paired, exact=False)
+        return found, told
+
+    return learn
+
+
+@proves("second-moments")
+def known_upper(source: Sampled, worlds: Worlds, k: int, log_term: float) -> Floats:
+    """Bounds on the balanced success against every unit, as in `observe_known`, from second moments.
+
+    Guarantee: each fails with probability at most `exp(-log_term)` over the draws.
+    """
+    source = replace(source, stratified=False)
+    rate, learn = worlds.rate, _informed(source, worlds, k)
+    work = float(source.rows * source.blocks) * worlds.m**2 / 4
+    seen = moments_of(lambda block: learn(block)[0], source.blocks, source.draws, work)
+    root = root_upper(seen.roots(worlds), seen, max(rate, 1 - rate), log_term) / np.sqrt(1 - k / worlds.n)
+    return np.asarray(0.5 + 0.25 / (rate * (1 - rate)) * root)
 
 
 def _add(off: npt.NDArray[np.float32], total: Floats, squares: Floats) -> None:

@@ -34,6 +34,7 @@ THEOREMS = (
     "monotone",
     "confidence",
     "wagers",
+    "second-moments",
     "rank-one",
     "rebuild",
     "sampler",
@@ -111,6 +112,8 @@ def certified(
         attempt=attempt,
         bounds=findings.bounds,
         draws=(
+            *((("second moments", findings.effort.screening),) if findings.effort.screening else ()),
+            *((("naming", findings.effort.naming),) if findings.effort.naming else ()),
             *((f"units, stage {i}", draws) for i, draws in enumerate(findings.effort.stages, start=1)),
             ("worlds", findings.effort.worlds),
             ("known", findings.effort.known),

@@ -67,7 +67,8 @@ def calibrate(
     bounds = count_bounds(worlds.m, worlds.n, len(RATIOS), wanted, stages=3)  # about: it only aims the search
     term = log_term(attempts.share(attempts.made + 1), bounds)
     log_t, used = refined(search, best.log_t, term, draws)
-    effort = Effort.of(used, worlds.m, worlds.n, wanted.worlds, everybody=goal.names_members)
+    screen = goal.machine.device is None  # a device looks at everybody in less time
+    effort = Effort.of(used, worlds.m, worlds.n, wanted.worlds, everybody=goal.names_members, screen=screen)
     for _ in range(MAX_ATTEMPTS):
         points = search.points(log_t)
         step = grid_step(points, worlds.m, worlds.n)
