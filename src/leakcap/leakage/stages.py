@@ -68,7 +68,8 @@ class Effort:
         while stages[-1] < draws:
             stages.append(min(16 * stages[-1], draws))
         for_worlds = int(min(draws, 2**14 if worlds_capped else 4096))
-        if screen and not everybody and plenty < PLENTY and m * (5e5 + 48 * m) < 2 * n * stages[0]:
+        # Matrices of second moments cost about as many products, whatever the number of units.
+        if screen and not everybody and plenty < PLENTY and m * (5e5 + 48 * m) < n * stages[0]:
             return cls(tuple(stages), for_worlds, SCREENED_KNOWN, screening=SCREENING, naming=NAMING)
         return cls(tuple(stages), for_worlds, min(draws, KNOWN))
 

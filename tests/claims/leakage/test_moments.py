@@ -224,3 +224,17 @@ def test_few_units_that_matter_get_the_draws(monkeypatch):
     assert all(len(how["chosen"]) <= 600 for how in looked)
     assert found.effort.stages[0] > 256
     assert found.values[0] <= 0.75
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "options", "screened"),
+    [
+        (1024, 10**6, {"screen": True}, True),
+        (1024, 10**6, {}, False),
+        (1024, 10**6, {"screen": True, "everybody": True}, False),  # naming a member is capped: everybody counts
+        (1024, 50_000, {"screen": True}, False),
+        (64, 10_000, {"screen": True}, False),
+    ],
+)
+def test_only_very_many_units_are_screened(m, n, options, screened):
+    assert bool(Effort.of(2**16, m, n, False, **options).screening) == screened
