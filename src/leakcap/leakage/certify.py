@@ -211,7 +211,7 @@ def seconds_to_certify(worlds: Worlds, draws: int | None, machine: Machine) -> f
         source, some = Sampled(points, draws_now, np.random.SeedSequence(0)), np.arange(min(n, units))
         observe_units(source, worlds, thresholds=thresholds(worlds.rate), chosen=some, machine=machine)
         one = 0.75 * (time.perf_counter() - started) / (draws_now * len(some))  # long passes are faster
-    effort = Effort.of(draws or 2**16, m, n, False)
+    effort = Effort.of(draws or 2**16, m, n, False, screen=machine.device is None)
     # The search looks at the units that are exposed most, for some shapes and scales; attackers who know participants
     # cost half as much again; further stages look at some units, with many draws.
     search = 2**14 * min(n, 256) + 2**10 * min(n, 1024) + 2**17 * min(n, 128)
