@@ -42,7 +42,6 @@ def observe_known(
     Which draws count for a unit depends on the sets alone, and worlds are drawn freely (not in turn), so given
     which draws count they are independent and identically distributed.
     """
-    source = replace(source, stratified=False)
     n, rate = worlds.n, worlds.rate
     total, squares, capital = np.zeros(n), np.zeros(n), np.zeros(n)
     counted = np.full(n, float(source.draws))
@@ -79,7 +78,7 @@ def observe_known(
 
 def _informed(source: Sampled, worlds: Worlds, k: int) -> Callable[[int], tuple[Evidence, npt.NDArray[np.intp]]]:
     """A block of releases as evidence for somebody who was told `k` memberships in each, and which units those were."""
-    n = worlds.n
+    n, source = worlds.n, replace(source, stratified=False)
     seeds = np.random.SeedSequence(source.seed.entropy, spawn_key=(*source.seed.spawn_key, 2**31 + k))
 
     def learn(block: int) -> tuple[Evidence, npt.NDArray[np.intp]]:
@@ -113,11 +112,10 @@ def known_upper(source: Sampled, worlds: Worlds, k: int, log_term: float) -> Flo
 
     Guarantee: each fails with probability at most `exp(-log_term)` over the draws.
     """
-    source = replace(source, stratified=False)
     rate, learn = worlds.rate, _informed(source, worlds, k)
     work = float(source.rows * source.blocks) * worlds.m**2 / 4
     seen = moments_of(lambda block: learn(block)[0], source.blocks, source.draws, work)
-    root = root_upper(seen.roots(worlds), seen, max(rate, 1 - rate), log_term) / np.sqrt(1 - k / worlds.n)
+    root = root_upper(seen.roots(worlds), seen, max(rate, 1 - rate), log_term)
     return np.asarray(0.5 + 0.25 / (rate * (1 - rate)) * root)
 
 

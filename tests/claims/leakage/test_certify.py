@@ -117,7 +117,8 @@ def test_a_planted_second_stage_that_spends_gamma_again_is_caught(monkeypatch):
     assert spent == pytest.approx(2 * GAMMA)
 
 
-def test_every_stage_has_draws_of_its_own(monkeypatch):
+@pytest.mark.parametrize("effort", [TWO_STAGES, THREE_STAGES])
+def test_every_stage_has_draws_of_its_own(monkeypatch, effort):
     """Stakes are placed by the first stage: its draws may not be counted again."""
     draws = {}
     original = module.Sampled.seen
@@ -128,9 +129,11 @@ def test_every_stage_has_draws_of_its_own(monkeypatch):
 
     monkeypatch.setattr(module.Sampled, "seen", noted)
     worlds, points = game()
-    run(worlds, points, [lc.membership(0.51)], effort=TWO_STAGES)
+    run(worlds, points, [lc.membership(0.51)], effort=effort)
     assert all(len(used) == 1 for used in draws.values())
-    assert len(draws) == 2 + 1 + 2 + len(known_sizes(24, 9)), "pilots, stages, worlds and known: a seed for each"
+    assert len(draws) == len(effort.stages) + 1 + 2 + len(known_sizes(24, 9)), (
+        "pilots, stages, worlds and known: a seed for each"
+    )
 
 
 def test_the_second_stage_keeps_whichever_bound_is_lower():
