@@ -28,6 +28,7 @@ __all__ = [
     "Effort",
     "UnitGame",
     "UnitStart",
+    "draws_for_recognition",
     "look_again",
     "look_at_all",
     "looked_at_again",
@@ -57,16 +58,25 @@ class Effort:
 
     @classmethod
     def of(
-        cls, draws: int, m: int, n: int, worlds_capped: bool, *, everybody: bool = False, screen: bool = False
+        cls,
+        draws: int,
+        m: int,
+        n: int,
+        worlds_capped: bool,
+        *,
+        everybody: bool = False,
+        screen: bool = False,
+        enough: int = PLENTY,
     ) -> Effort:
         """Few draws for everybody, all draws for the few who are near a cap; `everybody`: all draws for all.
 
         `screen` allows second moments to bound those who are far from it, where there are so many units that this pays.
+        More than `enough` draws for everybody are not worth their time.
         """
         affordable, plenty = int(FLOPS / (2 * m * n)), int(min(PLENTY, PLENTY_FLOPS / (2 * m * n)))
-        stages = [draws if everybody else min(draws, max(FEWEST, affordable, plenty))]
+        stages = [draws if everybody else min(draws, max(FEWEST, affordable, min(plenty, enough)))]
         while stages[-1] < draws:
-            stages.append(min(16 * stages[-1], draws))
+            stages.append(16 * stages[-1] if draws > 32 * stages[-1] else draws)
         for_worlds = int(min(draws, 2**14 if worlds_capped else 4096))
         # Matrices of second moments cost about as many products, whatever the number of units.
         if screen and not everybody and plenty < PLENTY and m * (5e5 + 48 * m) < n * stages[0]:
@@ -112,6 +122,16 @@ class UnitStart:
     effort: Effort
     later: tuple[int, ...]  # draws of the stages to come; `all_first`: the first of them looks at all of `among`
     all_first: bool
+
+
+def draws_for_recognition(recognised: float, term: float) -> int:
+    """Draws for everybody after which the share of participants recognised at few false alarms, about `recognised` for
+    the most exposed, is bounded within a third above it.
+
+    The bound of a unit that no draw has shown above a cut is `1.25 term/K` of its room, for a stake of four fifths: a
+    share of `2.5 term/K` at rate 1/2.
+    """
+    return int(min(PLENTY, 1024 * np.ceil(2.5 * term / max(recognised / 3, 1e-9) / 1024)))
 
 
 def look_at_all(game: UnitGame, effort: Effort, seed: np.random.SeedSequence, *, term: float, tick: Tick) -> UnitStart:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from importlib import import_module
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -238,3 +239,12 @@ def test_few_units_that_matter_get_the_draws(monkeypatch):
 )
 def test_only_very_many_units_are_screened(m, n, options, screened):
     assert bool(Effort.of(2**16, m, n, False, **options).screening) == screened
+
+
+@pytest.mark.parametrize("first", [1000, 2048, 3000, 8192])
+def test_stages_grow_by_large_steps_up_to_all_draws(first, monkeypatch):
+    stages = import_module("leakcap.leakage.stages")
+    monkeypatch.setattr(stages, "FEWEST", first)
+    found = Effort.of(2**16, 1024, 10**7, False).stages
+    assert found[0] == first and found[-1] == 2**16
+    assert all(later >= 8 * sooner for sooner, later in pairwise(found))
