@@ -71,13 +71,14 @@ def moments_of(evidence_of: Callable[[int], Evidence], blocks: int, draws: int, 
         seen = evidence_of(index)
         return dsyrk(1.0, seen.table.astype(np.float64).T), seen.rounding  # its upper half
 
-    total, rounding = 0.0, 0.0
+    total: Floats = np.zeros(())
+    rounding = 0.0
     with crew(work) as pool:
         for start in range(0, blocks, threads()):  # so that few matrices wait to be added
             for part, slip in pool.map(block, range(start, min(start + threads(), blocks))):
                 total = total + part
                 rounding = max(rounding, slip)
-    half = np.asarray(total) / draws
+    half = total / draws
     return SecondMoments(np.triu(half) + np.triu(half, 1).T, draws, rounding)
 
 

@@ -247,4 +247,4 @@ def test_stages_grow_by_large_steps_up_to_all_draws(first, monkeypatch):
     monkeypatch.setattr(stages, "FEWEST", first)
     found = Effort.of(2**16, 1024, 10**7, False).stages
     assert found[0] == first and found[-1] == 2**16
-    assert all(later >= 8 * sooner for sooner, later in pairwise(found))
+    assert all(later > 2 * sooner for sooner, later in pairwise(found))
