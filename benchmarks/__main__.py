@@ -8,6 +8,7 @@ from benchmarks import audit, fits, kernels, labels, loop, masks, noise, page, r
 
 PARTS = {
     "audit": audit.main,
+    "crowd": scale.crowd,
     "fits": fits.main,
     "kernels": kernels.main,
     "labels": labels.main,
@@ -21,7 +22,7 @@ PARTS = {
     "utility": utility.main,
     "page": page.main,
 }
-BY_NAME_ONLY = ("labels", "million", "scale", "utility", "page")
+BY_NAME_ONLY = ("crowd", "labels", "million", "scale", "utility", "page")
 
 
 def main(arguments: list[str]) -> None:

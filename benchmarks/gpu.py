@@ -1,4 +1,4 @@
-"""On a GPU: ceilings, kernels, leakage and networks. `python -m benchmarks.gpu smoke|kernels|leakage|mlp`
+"""On a GPU: ceilings, kernels, leakage and networks. `python -m benchmarks.gpu smoke|kernels|leakage|wagers|mlp`
 
 Run where torch sees a GPU. Times are wall times around whole calls, data and masks sent to the device and results
 brought back, unless a column says otherwise; compilation is apart.
@@ -11,6 +11,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,14 @@ from sklearn.linear_model import Ridge
 from benchmarks.records import record
 from leakcap.datasets import data_path, dry_bean
 from leakcap.errors import LeakcapError
+from leakcap.ground.cores import Machine
 from leakcap.kernels import gpu
 from leakcap.kernels.gpu import _fused_mlp, leakage
 from leakcap.kernels.gpu.device import load, on, send
+from leakcap.leakage.confidence import upper
+from leakcap.leakage.measures import thresholds
+from leakcap.leakage.membership import UnitWagers, observe_units
+from leakcap.leakage.posterior import Sampled
 from leakcap.worlds import Worlds, draw_worlds
 
 
@@ -197,6 +203,64 @@ def _observe(m: int, cuts: np.ndarray, n: int, draws: int, r: int) -> None:
         store("gpu-leakage", f"{whole:.3f} s, whole call; {errors}")
 
 
+def wagers(n: int = 100_000, draws: int = 2048, r: int = 16, compared: int = 256) -> None:
+    """Bounds by wagers for all units and nine cuts: torch in f64 against the CPU's loops, on the same releases.
+
+    The capitals of some units are also added up by plain numpy in f64, without any loop of ours.
+    """
+    cuts, term = thresholds(0.5), 30.0
+    print(f"{n:,} units, {draws:,} draws, {r} outputs, {len(cuts)} cuts")
+    print(f"{'worlds':>8}{'whole call':>12}{'CPU':>9}{'bounds apart':>14}{'capitals, plain numpy':>23}")
+    for m in (1024, 4096):
+        rng = np.random.default_rng(m)
+        worlds, points = draw_worlds(n, m, rng), rng.standard_normal((m, r)) * 0.35
+        pilot = observe_units(Sampled(points, 256, np.random.SeedSequence(1)), worlds, cuts)
+        placed = UnitWagers.placed(pilot, worlds.rate, draws, term)
+        source = Sampled(points, draws, np.random.SeedSequence(2))
+        began = time.perf_counter()
+        here = observe_units(source, worlds, cuts, wagers=placed)
+        on_cpu = time.perf_counter() - began
+        there = partial(observe_units, source, worlds, cuts, machine=Machine(device="cuda"), wagers=placed)
+        took, found = seconds(there, 3), there()
+        pairs = ((here.balanced, found.balanced), (here.sticks, found.sticks), (here.naming, found.naming))
+        apart = max(float(np.abs(upper(one, term) - upper(two, term)).max()) for one, two in pairs)
+        error = _capitals_apart(source, worlds, placed, cuts, np.arange(0, n, n // compared))
+        print(f"{m:>8,}{took:>11.3f}s{on_cpu:>8.2f}s{apart:>14.1e}{error:>23.1e}", flush=True)
+        if m == 1024:
+            record(
+                "gpu-wagers",
+                f"{took:.3f} s, whole call; {on_cpu:.1f} s by the CPU's loops; bounds differ by {apart:.0e} at most",
+                machine=f"one {load().cuda.get_device_name()}",
+                topic="On a GPU",
+                claim=f"Bounds by wagers, {n:,} units x {m:,} worlds x {draws:,} draws x {len(cuts)} cuts, f64",
+                command="python -m benchmarks.gpu wagers",
+                asked="the same bounds as on the CPU",
+            )
+
+
+def _capitals_apart(source: Sampled, worlds: Worlds, placed: UnitWagers, cuts: np.ndarray, some: np.ndarray) -> float:
+    """How far the device's logarithms of capitals are from plain numpy's, for some units; in f64 about 1e-12."""
+    seen = np.concatenate([source.seen(block)[0] for block in range(source.blocks)])
+    units, naming = placed.units[:, some], placed.naming
+    left = gpu.unit_capitals(
+        [seen],
+        source.points,
+        worlds=worlds,
+        thresholds=cuts,
+        chosen=some,
+        units=(units.base, units.stake),
+        naming=(naming.base, naming.stake),
+    )
+    logits = seen @ source.points.T - 0.5 * (source.points**2).sum(axis=1)
+    posterior = np.exp(logits - logits.max(axis=1, keepdims=True))
+    off = posterior @ worlds.columns(some) / posterior.sum(axis=1, keepdims=True) - worlds.rate
+    error = 0.0
+    for k, values in enumerate([np.abs(off), *(np.maximum(off + worlds.rate - cut, 0.0) for cut in cuts)]):
+        factors = units.base[k].astype(np.float64) - units.stake[k].astype(np.float64) * values
+        error = max(error, float(np.abs(np.log(factors).sum(axis=0) - left.units[k]).max()))
+    return error
+
+
 # Networks -------------------------------------------------------------------------------------------------------------
 
 
@@ -306,7 +370,7 @@ def _accuracy(found: np.ndarray, start: Any, pixels: np.ndarray, labels: np.ndar
     return float(np.mean(right))
 
 
-PARTS = {"smoke": smoke, "kernels": kernels, "leakage": membership, "mlp": networks}
+PARTS = {"smoke": smoke, "kernels": kernels, "leakage": membership, "wagers": wagers, "mlp": networks}
 
 if __name__ == "__main__":
     main(sys.argv[1:])

@@ -10,7 +10,7 @@ import numpy as np
 from leakcap.certificates.release import Certificate
 from leakcap.certificates.text import percent
 from leakcap.leakage import observe_units
-from leakcap.leakage.confidence import log_term, upper
+from leakcap.leakage.confidence import Attempts, log_term, upper
 from leakcap.leakage.posterior import Sampled
 from leakcap.planning.plans import Plan
 
@@ -35,6 +35,8 @@ def findings(certificate: Certificate, plan: Plan) -> Iterator[CheckedClaim]:
     """What can be checked about a certificate, one claim after the other."""
     yield _recomputed(certificate, plan)
     yield _released(certificate, plan)
+    if certificate.mode == "exact" and certificate.gamma_again is not None and plan.noise.space.rank:
+        yield _risk_shares(certificate, certificate.gamma_again)
     for figure in certificate.capped:
         kept = figure.certified <= figure.limit
         yield CheckedClaim(kept, f"cap {'kept' if kept else 'NOT kept'}: {figure.meaning}")
@@ -61,6 +63,20 @@ def _released(certificate: Certificate, plan: Plan) -> CheckedClaim:
         return CheckedClaim(True, "nothing was released from this plan yet")
     same = released == certificate
     return CheckedClaim(same, f"the stored release carries {'this' if same else 'another'} certificate")
+
+
+def _risk_shares(certificate: Certificate, stated: float) -> CheckedClaim:
+    """The attempt's share of gamma, and its halves for everybody and for those looked at again, as proved."""
+    share = Attempts(certificate.gamma).share(certificate.attempt)
+    stages = sum(name.startswith(("units", "second moments")) for name, _ in certificate.draws)
+    again = share / 2 if stages > 1 else 0.0
+    right = np.allclose((certificate.gamma_used, stated), (share, again), rtol=1e-12, atol=0.0)
+    return CheckedClaim(
+        bool(right),
+        f"the risk is shared out {'as' if right else 'NOT as'} proved: {certificate.gamma_used:.3g} of "
+        f"{certificate.gamma:.3g} for attempt {certificate.attempt}, {stated:.3g} of it for the few "
+        "who got more draws",
+    )
 
 
 def _on_fresh_draws(certificate: Certificate, plan: Plan) -> CheckedClaim:

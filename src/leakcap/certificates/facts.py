@@ -76,6 +76,7 @@ class ReleaseFacts:
     not_promised: tuple[str, ...]
     theorems: tuple[str, ...]
     leakcap_version: str
+    gamma_again: float | None = None  # of `gamma_used`, for those who were looked at again; None: not stated
 
     @property
     def is_guarantee(self) -> bool:

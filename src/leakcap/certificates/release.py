@@ -46,6 +46,8 @@ class Certificate(ReleaseFacts, Displayed):
         confidence: probability that all certified figures hold together, over the certifying draws.
         gamma: probability of error that was allowed in all.
         gamma_used: the part of `gamma` that the certified attempt used.
+        gamma_again: the part of `gamma_used` for the few units that got more draws than everybody; the rest is for
+            what is said of all. None in certificates that do not state it.
         attempt: number of the calibration that was certified.
         bounds: number of statements that hold together.
         draws: pairs of a figure's name and the number of draws it was certified with.
@@ -67,7 +69,8 @@ class Certificate(ReleaseFacts, Displayed):
         Returns:
             JSON text.
         """
-        return json.dumps(asdict(self), indent=1, sort_keys=True)
+        given = {name: value for name, value in asdict(self).items() if value is not None}
+        return json.dumps(given, indent=1, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
@@ -109,6 +112,7 @@ def _is_plausible(cert: Certificate) -> bool:
     figures = cert.membership_success, cert.name_a_member_success, cert.confidence, cert.gamma, cert.gamma_used
     return (
         is_number(0, 1, *figures, cert.sampler_distance, cert.grid_step)
+        and (cert.gamma_again is None or is_number(0, cert.gamma_used, cert.gamma_again))
         and is_number(0, math.inf, cert.mutual_information, cert.price_of_confidence)
         and all(is_number(0, 1, *pair) for pair in (*cert.leakage_curve, *cert.hockey_sticks))
         and all(whole(k) and is_number(0, 1, success) for k, success in cert.known_memberships)

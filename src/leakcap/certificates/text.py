@@ -202,8 +202,10 @@ def method(cert: ReleaseFacts) -> str:
             "in their place, of how well the two answers can be told apart. Nothing was sampled: it is certain."
         )
     share = f"All figures hold together with probability {cert.confidence:.7g} or more over the certifying draws"
+    again = f" ({cert.gamma_again:.3g} of it for the few who got more draws)" if cert.gamma_again else ""
     split = (
-        f"(attempt {cert.attempt}, share {cert.gamma_used:.3g} of gamma {cert.gamma:.3g}, {cert.bounds:,} statements)"
+        f"(attempt {cert.attempt}, share {cert.gamma_used:.3g} of gamma {cert.gamma:.3g}{again}, "
+        f"{cert.bounds:,} statements)"
     )
     if cert.mode == "confidence":
         return (

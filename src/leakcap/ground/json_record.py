@@ -13,12 +13,17 @@ __all__ = ["entries", "is_number", "is_whole", "is_words"]
 
 
 def entries(record: type, text: str, what: str) -> dict[str, Any]:
-    """The entries of a record as JSON has them; anything missing or unknown raises."""
+    """The entries of a record as JSON has them; anything missing or unknown raises.
+
+    A field that is None by default came later than the first records: it may be missing.
+    """
     try:
         given = json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError("this is no JSON text") from error
-    if not isinstance(given, dict) or set(given) != {field.name for field in fields(record)}:
+    known = {field.name for field in fields(record)}
+    needed = {field.name for field in fields(record) if field.default is not None}
+    if not isinstance(given, dict) or not needed <= set(given) <= known:
         raise InputError(f"this JSON text is no {what} of this version")
     return given
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -17,14 +17,25 @@ from functools import partial
 import numpy as np
 
 from leakcap import convert
-from leakcap.caps import Cap, Membership
+from leakcap.caps import Cap
 from leakcap.ground.arrays import Floats
 from leakcap.ground.cores import Machine
-from leakcap.leakage.collusion import known_sizes, known_wagers, observe_known
+from leakcap.leakage.collusion import known_sizes, known_upper, known_wagers, observe_known
 from leakcap.leakage.confidence import Bound, MeanEstimate, log_term, upper
 from leakcap.leakage.measures import Needs, Observed, balanced_by_information, measure, thresholds
-from leakcap.leakage.membership import Tick, UnitMeans, UnitWagers, observe_units
+from leakcap.leakage.membership import Tick, UnitMeans, observe_units
 from leakcap.leakage.posterior import Cells, Sampled, Source
+from leakcap.leakage.stages import (
+    KNOWN,
+    PILOT,
+    PLENTY,
+    Effort,
+    UnitGame,
+    look_again,
+    look_at_all,
+    looked_at_again,
+    screen_all,
+)
 from leakcap.leakage.tasks import WorldMeans, default_priors, observe_worlds
 from leakcap.worlds import Worlds
 
@@ -40,28 +51,7 @@ __all__ = [
 ]
 
 FINEST, COARSEST = 2.0**-10, 2.0**-4  # steps of the release grid, in noise deviations
-FLOPS = 5e10  # what a pass over all units may cost before they are screened
 CELL_FLOPS = 2e11  # what summing over all releases may cost, where that is possible
-FEWEST = 2048  # draws for every unit
-PILOT = 256  # draws that only place wagers
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How many independent releases are drawn for what; fixed before the first one is."""
-
-    stages: tuple[int, ...]  # for all units, then for those that decide a figure, and so on
-    worlds: int
-    known: int
-
-    @classmethod
-    def of(cls, draws: int, m: int, n: int, worlds_capped: bool, *, everybody: bool = False) -> Effort:
-        """Few draws for everybody, all draws for the few who are near a cap; `everybody`: all draws for all."""
-        affordable = int(FLOPS / (2 * m * n))
-        stages = [draws if everybody else min(draws, max(FEWEST, min(draws // 16, 16 * affordable), affordable))]
-        while stages[-1] < draws:
-            stages.append(min(16 * stages[-1], draws))
-        return cls(tuple(stages), int(min(draws, 2**14 if worlds_capped else 4096)), min(draws, 512))
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +68,7 @@ class Findings:
     values: tuple[float, ...]  # one per cap
     integrated: bool
     gamma: float
+    gamma_again: float  # of it, for the units that were looked at again; the rest is for what is said of everybody
     bounds: int
     effort: Effort
 
@@ -133,55 +124,39 @@ def certify(
     m, n = worlds.m, worlds.n
     cuts = thresholds(worlds.rate)
     mi_ceiling += entropy_slack(distance, m)
-    stages = effort.stages[:1] if step else effort.stages
-    bounds = count_bounds(m, n, sticks=len(cuts), wanted=wanted, stages=1)
+    if step:
+        effort = replace(effort, stages=effort.stages[:1], known=min(effort.known, KNOWN), screening=0, naming=0)
+    stages, screened = effort.stages, bool(effort.screening)
+    bounds = count_bounds(m, n, sticks=0 if screened else len(cuts), wanted=wanted, stages=1)
     # Half is for what is said of everybody, the rest for the few that are looked at again, counted when they are known.
-    term = log_term(gamma / 2 if len(stages) > 1 else gamma, bounds)
+    gamma_again = gamma / 2 if len(stages) > 1 or screened else 0.0
+    term = log_term(gamma - gamma_again, bounds)
     bound: Bound = partial(upper, log_term=term)
     first, second, third, fourth = seed.spawn(4)
-    wagering = not step  # what is summed over all releases needs no bound
-
-    def source(draws: int, child: np.random.SeedSequence) -> Source:
-        return Cells(points[:, 0], step) if step else Sampled(points, draws, child)
-
-    def wagers(seen: UnitMeans, draws: int, term: float) -> UnitWagers | None:
-        return UnitWagers.placed(seen, worlds.rate, draws, term) if wagering else None
-
-    look = partial(observe_units, worlds=worlds, thresholds=cuts, machine=machine)
-    tick = _meter(n, source(stages[0], first), effort=effort, sizes=len(known_sizes(m, n)), share_done=share_done)
-    pilot = look(source(PILOT, first.spawn(1)[0])) if wagering else None
-    units = look(source(stages[0], first), tick=tick, wagers=wagers(pilot, stages[0], term) if pilot else None)
-    top = [bound(units.balanced), *bound(units.sticks)]
-    for draws, child in zip(stages[1:], second.spawn(len(stages) - 1), strict=True):
-        near = _deciding(top, caps, distance, most=_again(stages[0], n, draws))
-        again = log_term(gamma / 2 / (len(stages) - 1), len(near) * len(top))
-        bounds += len(near) * len(top)
-        closer = look(Sampled(points, draws, child), chosen=near, wagers=wagers(units.at(near), draws, again))
-        for figures, finer in zip(
-            top, (closer.balanced, *(closer.sticks.at(k) for k in range(len(cuts)))), strict=True
-        ):
-            figures[near] = np.minimum(figures[near], upper(finer, again))
+    game = UnitGame(points, worlds, cuts, caps=tuple(caps), distance=distance, step=step, machine=machine)
+    tick = _meter(n, game.source(stages[0], first), effort=effort, sizes=len(known_sizes(m, n)), share_done=share_done)
+    start = (screen_all if screened else look_at_all)(game, effort, first, term=term, tick=tick)
+    effort = start.effort
+    bounds += look_again(game, start, second, gamma_again=gamma_again)
     # From here on all are bounds, and hold together.
     held = UnitMeans(
-        balanced=MeanEstimate.exact(top[0], distance),
-        sticks=MeanEstimate.exact(np.array(top[1:]), 2 * distance),
+        balanced=MeanEstimate.exact(start.top[0], distance),
+        sticks=MeanEstimate.exact(np.array(start.top[1:]), 2 * distance),
         thresholds=cuts,
-        naming=MeanEstimate.exact(bound(units.naming), distance),
+        naming=MeanEstimate.exact(bound(start.naming), distance),
     )
     priors, tasks = priors_for(m, wanted), wanted.tasks
-    aside = observe_worlds(source(PILOT, third.spawn(1)[0]), priors, tasks) if wagering else None
+    aside = None if step else observe_worlds(game.source(PILOT, third.spawn(1)[0]), priors, tasks)
     placed = aside.wagers(effort.worlds, term, m) if aside else None
-    seen_worlds = _blur(observe_worlds(source(effort.worlds, third), priors, tasks, placed), distance, m)
+    seen_worlds = _blur(observe_worlds(game.source(effort.worlds, third), priors, tasks, placed), distance, m)
     seen = Observed(rate=worlds.rate, m=m, mi_ceiling=mi_ceiling, units=held, worlds=seen_worlds)
     by_information = balanced_by_information(mi_ceiling, worlds.rate)
     exposure = np.minimum(bound(held.balanced), by_information)
     mi = min(mi_ceiling, float(bound(seen_worlds.information)[0]))
-    known, before = [], units.balanced
-    for k, child in zip(known_sizes(m, n), fourth.spawn(len(known_sizes(m, n))), strict=True):
-        # Sizes grow, and whoever knows one more learns a little more: each places the wagers of the next.
-        stakes = known_wagers(before, worlds.rate, effort.known, term)
-        before = observe_known(Sampled(points, effort.known, child), worlds, k, tick=tick, wagers=stakes)
-        known.append((k, min(1.0, float(bound(before.blurred(distance)).max()))))
+    sizes = known_sizes(m, n)
+    sources = [Sampled(points, effort.known, child) for child in fourth.spawn(len(sizes))]
+    before = None if screened else start.seen.balanced
+    worst_known = list(_worst_known(sources, worlds, sizes, term=term, before=before, distance=distance, tick=tick))
     share_done(1.0)
     points_of_curve = np.array(priors, dtype=np.float64)
     ceilings = np.minimum(convert.posterior(mi, points_of_curve), 1.0)
@@ -194,13 +169,37 @@ def certify(
             zip(points_of_curve.tolist(), np.minimum(bound(seen_worlds.curve), ceilings).tolist(), strict=True)
         ),
         mutual_information=mi,
-        known=tuple(known),
+        known=tuple(zip(sizes, worst_known, strict=True)),
         values=tuple(measure(cap, seen, bound) for cap in caps),
         integrated=bool(step),
         gamma=gamma,
+        gamma_again=gamma_again,
         bounds=bounds,
         effort=replace(effort, stages=(), worlds=0) if step else effort,
     )
+
+
+def _worst_known(
+    sources: Sequence[Sampled],
+    worlds: Worlds,
+    sizes: Sequence[int],
+    *,
+    term: float,
+    before: MeanEstimate | None,
+    distance: float,
+    tick: Tick,
+) -> Iterator[float]:
+    """For each number of known memberships a bound for the unit that fares worst; `before` is what was seen of all
+    units without them, None where second moments have to do."""
+    for source, k in zip(sources, sizes, strict=True):
+        if before is None:
+            found = known_upper(source, worlds, k, term) + distance
+        else:
+            # Sizes grow, and whoever knows one more learns a little more: each places the wagers of the next.
+            stakes = known_wagers(before, worlds.rate, source.draws, term)
+            before = observe_known(source, worlds, k, tick=tick, wagers=stakes)
+            found = upper(before.blurred(distance), term)
+        yield min(1.0, float(found.max()))
 
 
 def seconds_to_certify(worlds: Worlds, draws: int | None, machine: Machine) -> float:
@@ -213,18 +212,20 @@ def seconds_to_certify(worlds: Worlds, draws: int | None, machine: Machine) -> f
         source, some = Sampled(points, draws_now, np.random.SeedSequence(0)), np.arange(min(n, units))
         observe_units(source, worlds, thresholds=thresholds(worlds.rate), chosen=some, machine=machine)
         one = 0.75 * (time.perf_counter() - started) / (draws_now * len(some))  # long passes are faster
-    effort = Effort.of(draws or 2**16, m, n, False)
+    effort = Effort.of(draws or 2**16, m, n, False, screen=machine.device is None)
     # The search looks at the units that are exposed most, for some shapes and scales; attackers who know participants
     # cost half as much again; further stages look at some units, with many draws.
     search = 2**14 * min(n, 256) + 2**10 * min(n, 1024) + 2**17 * min(n, 128)
     everybody = n * (PILOT + effort.stages[0] + 1.5 * effort.known * len(known_sizes(m, n)))
-    few = sum(stage * min(n, _again(effort.stages[0], n, stage)) for stage in effort.stages[1:])
+    few = sum(stage * min(n, looked_at_again(effort.stages[0], n, stage)) for stage in effort.stages[1:])
+    if effort.screening:  # about a twentieth of the units are looked at closely
+        everybody = n * (effort.naming + 0.05 * PLENTY) + 64 * (effort.screening + 3 * effort.known)
     return one * (search + everybody + few)
 
 
 def _meter(n: int, source: Source, effort: Effort, sizes: int, share_done: Callable[[float], None]) -> Tick:
     """Adds up what was done of the passes over all units; the screened ones after the first are short."""
-    total = n * (source.blocks * source.rows + sizes * effort.known)
+    total = n * (effort.naming or source.blocks * source.rows + sizes * effort.known)
     done, lock = 0, threading.Lock()
 
     def tick(pairs: int) -> None:
@@ -234,22 +235,6 @@ def _meter(n: int, source: Source, effort: Effort, sizes: int, share_done: Calla
             share_done(min(done / total, 1.0))
 
     return tick
-
-
-def _again(first: int, n: int, draws: int) -> int:
-    """How many units a further stage of `draws` may look at: it costs about what the first one did."""
-    return max(512, first * n // draws)
-
-
-def _deciding(top: Sequence[Floats], caps: Sequence[Cap], distance: float, most: int) -> np.ndarray:
-    """The units worth more draws: all that are not yet below a cap on their membership, and those with the largest
-    bounds of each figure, `most` in all."""
-    limit = min([cap.success for cap in caps if isinstance(cap, Membership)] or [1.0])
-    chosen = top[0] + distance > limit
-    each = min(max(1, most // len(top)), len(chosen))
-    for figures in top:
-        chosen[np.argpartition(-figures, each - 1)[:each]] = True
-    return np.flatnonzero(chosen)
 
 
 def entropy_slack(distance: float, m: int) -> float:

@@ -70,6 +70,7 @@ class Needs:
     """What must be observed to measure some caps."""
 
     units: bool = False
+    sticks: bool = False  # of units: few false alarms, or precise claims
     priors: tuple[Fraction, ...] = ()
     tasks: tuple[npt.NDArray[np.float64], ...] = field(default=())
     information: bool = False
@@ -81,6 +82,7 @@ class Needs:
     def __add__(self, other: Needs) -> Needs:
         return Needs(
             units=self.units or other.units,
+            sticks=self.sticks or other.sticks,
             priors=self.priors + other.priors,
             tasks=self.tasks + other.tasks,
             information=self.information or other.information,
@@ -164,7 +166,7 @@ def observed_for(cap: Cap, m: int) -> Needs:
 
 @observed_for.register
 def _(cap: Membership | NameAMember | Precision | TruePositiveRate, m: int) -> Needs:
-    return Needs(units=True)
+    return Needs(units=True, sticks=isinstance(cap, Precision | TruePositiveRate))
 
 
 @prior.register

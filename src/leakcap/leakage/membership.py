@@ -20,7 +20,7 @@ from leakcap.leakage.confidence import MeanEstimate, Wagers
 from leakcap.leakage.posterior import Sampled, Source, View
 from leakcap.worlds import Worlds
 
-__all__ = ["Tick", "UnitMeans", "UnitWagers", "evidence", "observe_units", "unit_columns"]
+__all__ = ["Evidence", "Tick", "UnitMeans", "UnitWagers", "evidence", "observe_naming", "observe_units", "unit_columns"]
 
 Tick: TypeAlias = Callable[[int], None]  # told how many more pairs of a release and a unit were looked at
 
@@ -117,6 +117,14 @@ def observe_units(
                 job.result()
             sums.add_naming(weight, top.max(axis=0) + worlds.rate)
     return sums.means(source.draws, worlds.rate, thresholds)
+
+
+def observe_naming(source: Sampled, worlds: Worlds, wagers: Wagers, tick: Tick = lambda _: None) -> MeanEstimate:
+    """The mean of the largest q_u over all units, and nothing about any of them, by a wager that was placed before."""
+    rates = np.full((1, worlds.n), np.float32(0.5))  # on every unit, of no consequence
+    none = Wagers(2 * rates, rates, np.ones(rates.shape))
+    aside = UnitWagers(none, wagers, variance=np.zeros(rates.shape), naming_variance=np.zeros(1))
+    return observe_units(source, worlds, np.empty(0), tick=tick, wagers=aside).naming
 
 
 def _on_device(

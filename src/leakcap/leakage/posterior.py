@@ -19,6 +19,7 @@ from leakcap.ground.proofs import proves
 
 __all__ = ["Cells", "Sampled", "Source", "View"]
 
+IN_CACHE = 32  # releases whose log-likelihoods are made at a time
 REACH = 8.5  # standard deviations beyond which a normal has mass below 1e-16
 
 
@@ -143,8 +144,12 @@ class Cells:
             edges[-1] = np.inf
         reached = edges[:, None] - self.points
         # Differences of upper tails on the right, of lower tails on the left: no cancellation against 1.
-        below, above = ndtr(reached), ndtr(-reached)
-        mass = np.where(reached[:-1] > 0, above[:-1] - above[1:], below[1:] - below[:-1]) / self.m
+        tail = ndtr(-np.abs(reached))
+        right = reached > 0
+        mass = np.abs(tail[:-1] - tail[1:])
+        across = right[1:] & ~right[:-1]
+        mass[across] = 1 - tail[:-1][across] - tail[1:][across]
+        mass /= self.m
         weight = mass.sum(axis=1)
         posterior = mass / np.maximum(weight, 1e-300)[:, None]
         return View(weight, posterior, None, 1e-10)
@@ -153,8 +158,6 @@ class Cells:
 def softmax(seen: Floats, points: Floats) -> tuple[npt.NDArray[np.float32], float]:
     """Posteriors over worlds of releases `seen`, in f32 with f64 log-likelihoods, and their rounding error."""
     half = 0.5 * np.einsum("wr,wr->w", points, points)
-    logits = seen @ points.T
-    logits -= half
     # Rounding of a log-likelihood: inner products of length r, a common factor of |y||z|.
     size = float(np.sqrt(np.einsum("kr,kr->k", seen, seen).max() * 2 * half.max()) + half.max())
     slip = (points.shape[1] + 3) * 2.0**-52 * size
@@ -165,9 +168,13 @@ def softmax(seen: Floats, points: Floats) -> tuple[npt.NDArray[np.float32], floa
         )
     from leakcap.leakage._loops import exponentials, normalise
 
-    posterior = np.empty(logits.shape, dtype=np.float32)
-    exponentials(logits, logits.max(axis=1), posterior)
-    normalise(posterior)
-    # A relative (|x| + 8) 2^-24 per entry and as much for their sum (64 at a time: 64 2^-24 more); averaged over the
-    # posterior |x| is at most log m.
+    posterior = np.empty((len(seen), len(points)), dtype=np.float32)
+    room, across = np.empty((min(IN_CACHE, len(seen)), len(points))), np.ascontiguousarray(points.T)
+    for start in range(0, len(seen), IN_CACHE):
+        some, found = seen[start : start + IN_CACHE], posterior[start : start + IN_CACHE]
+        logits = np.matmul(some, across, out=room[: len(some)])
+        logits -= half
+        exponentials(logits, logits.max(axis=1), found)
+        normalise(found)
+    # A relative (|x| + 8) 2^-24 per entry and as much for their sum; averaged over the posterior |x| is at most log m.
     return posterior, 2 * slip + (np.log(len(points)) + 48) * 2.0**-23

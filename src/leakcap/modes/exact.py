@@ -34,6 +34,7 @@ THEOREMS = (
     "monotone",
     "confidence",
     "wagers",
+    "second-moments",
     "rank-one",
     "rebuild",
     "sampler",
@@ -107,9 +108,12 @@ def certified(
         confidence=1 - attempts.gamma,
         gamma=attempts.gamma,
         gamma_used=findings.gamma,
+        gamma_again=findings.gamma_again,
         attempt=attempt,
         bounds=findings.bounds,
         draws=(
+            *((("second moments", findings.effort.screening),) if findings.effort.screening else ()),
+            *((("naming", findings.effort.naming),) if findings.effort.naming else ()),
             *((f"units, stage {i}", draws) for i, draws in enumerate(findings.effort.stages, start=1)),
             ("worlds", findings.effort.worlds),
             ("known", findings.effort.known),
@@ -138,6 +142,7 @@ def _nothing_leaks(goal: Goal) -> Findings:
         values=tuple(prior(cap, worlds.rate, worlds.m) for cap in goal.caps),
         integrated=True,
         gamma=0.0,
+        gamma_again=0.0,
         bounds=0,
         effort=Effort((), 0, 0),
     )

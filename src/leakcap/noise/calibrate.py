@@ -17,6 +17,7 @@ from leakcap.ground.proofs import proves
 from leakcap.leakage.certify import Effort, Findings, certify, count_bounds, grid_step
 from leakcap.leakage.confidence import Attempts, log_term
 from leakcap.leakage.measures import RATIOS, prior
+from leakcap.leakage.stages import draws_for_recognition
 from leakcap.noise.entropy import GRID, sampler_distance
 from leakcap.noise.search import Goal, refined, rough_scales
 
@@ -67,7 +68,17 @@ def calibrate(
     bounds = count_bounds(worlds.m, worlds.n, len(RATIOS), wanted, stages=3)  # about: it only aims the search
     term = log_term(attempts.share(attempts.made + 1), bounds)
     log_t, used = refined(search, best.log_t, term, draws)
-    effort = Effort.of(used, worlds.m, worlds.n, wanted.worlds, everybody=goal.names_members)
+    screen = goal.machine.device is None  # a device looks at everybody in less time
+    recognised = 0.0 if grid_step(search.points(log_t), worlds.m, worlds.n) else search.recognised(log_t)
+    effort = Effort.of(
+        used,
+        worlds.m,
+        worlds.n,
+        wanted.worlds,
+        everybody=goal.names_members,
+        screen=screen,
+        enough=draws_for_recognition(recognised, term),
+    )
     for _ in range(MAX_ATTEMPTS):
         points = search.points(log_t)
         step = grid_step(points, worlds.m, worlds.n)

@@ -19,6 +19,7 @@ from leakcap.worlds import Worlds
 __all__ = ["leverage", "leverage_shape", "moves_of"]
 
 WORK = 3e10  # flops worth spending on a shape
+CARRIERS = 3000  # units that may carry weight after two rounds over all
 
 
 def leverage_shape(moves: Floats) -> Floats | None:
@@ -34,7 +35,11 @@ def leverage_shape(moves: Floats) -> Floats | None:
             size = np.sqrt(np.maximum(size, size[-1] * 1e-12))
             weight *= ((moves @ turn) ** 2 / size).sum(axis=1)
             weight /= weight.sum()
-            if number % 10 == 9 and len(moves) > 4 * r:  # most units carry no weight soon, and never again
+            # Most units carry no weight soon, and never again.
+            if number == 1 and n > (most := max(CARRIERS, 8 * r)):
+                kept = weight >= np.partition(weight, n - most)[n - most]
+                moves, weight = moves[kept], weight[kept]
+            if number % 10 == 9 and len(moves) > 4 * r:
                 kept = weight > 1e-6 * weight.max()
                 moves, weight = moves[kept], weight[kept]
     shape = (turn * size) @ turn.T

@@ -12,7 +12,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from leakcap.caps import Cap, MutualInformation, NameAMember
+from leakcap.caps import Cap, MutualInformation, NameAMember, TruePositiveRate
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.cores import Machine
 from leakcap.leakage.certify import COARSEST, entropy_slack, grid_step
@@ -30,6 +30,7 @@ __all__ = ["MIN_DRAWS", "Goal", "ScaledShape", "Search", "estimate_of", "refined
 
 BETAS = (0.5, 2.0, 8.0)  # shapes between the papers' rule (small) and isotropic (large)
 MIN_DRAWS, MAX_DRAWS = 2**13, 2**18
+MIN_REFINING = 2048  # draws that bring a scale near the one needed
 MANY = 1024  # units among whom those that decide are looked for
 CROWD = 100_000  # units that are not all looked at
 CHEAP_FLOPS = 1.2e11  # of a pass that nobody minds: then the statistical margin is made smaller
@@ -116,7 +117,7 @@ class Search:
 
     def observe(self, log_t: float, draws: int, chosen: Ints | None = None, step: float | None = None) -> Observed:
         source, goal = self.source(log_t, draws, step), self.goal
-        cuts = thresholds(goal.worlds.rate)
+        cuts = thresholds(goal.worlds.rate) if goal.wanted.sticks else np.empty(0)
         return Observed(
             goal.worlds.rate,
             goal.worlds.m,
@@ -138,6 +139,15 @@ class Search:
             floor = prior(cap, seen.rate, seen.m)
             worst = max(worst, (measure(cap, seen, bound) - cap.limit) / (cap.limit - floor))
         return worst
+
+    def recognised(self, log_t: float) -> float:
+        """About the share of participants recognised at 1 % false alarms, among the units that are exposed most."""
+        chosen, worlds = self.exposed(64), self.goal.worlds
+        if chosen is None:
+            return 0.0
+        seen = observe_units(self.source(log_t, 2048, None), worlds, thresholds(worlds.rate), chosen=chosen)
+        alarms = TruePositiveRate(0.01, 0.99)
+        return measure(alarms, Observed(worlds.rate, worlds.m, self.ceiling(log_t), units=seen), estimate_of)
 
     def gap(self, seen: Observed, bound: Bound) -> float:
         """Logarithm of what is used of the room; near zero a straight line of slope -1/2 in the log of the scale."""
@@ -261,7 +271,13 @@ def refined(
     used = draws or _draws_needed(search, log_t, term, chosen)
     aim: Bound = partial(forecast, draws=used, log_term=term)
     own = int(min(used, max(4096, 2**25 // search.goal.worlds.m)))
-    return search.root(lambda at: search.gap(search.observe(at, own, chosen), aim), log_t, 0.005), used
+
+    def sampled_gap(at: float, draws: int) -> float:
+        return search.gap(search.observe(at, draws, chosen), aim)
+
+    if own >= 8 * MIN_REFINING:  # most of the way by some of the draws
+        log_t = search.root(partial(sampled_gap, draws=own // 8), log_t, 0.02)
+    return search.root(partial(sampled_gap, draws=own), log_t, 0.005), used
 
 
 def _worst(search: Search, log_t: float, also: Ints | None) -> Ints | None:

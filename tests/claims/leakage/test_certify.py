@@ -18,6 +18,7 @@ from leakcap.leakage.measures import needs, thresholds
 from leakcap.worlds import draw_worlds
 
 module = import_module("leakcap.leakage.certify")  # the package has a function of that name
+STAGES = import_module("leakcap.leakage.stages")
 GAMMA = 0.05
 ONE_STAGE, TWO_STAGES, THREE_STAGES = (Effort(stages, 1024, 512) for stages in ((1024,), (256, 4096), (256, 512, 1024)))
 
@@ -73,7 +74,8 @@ def statements(monkeypatch, effort, cap=None):
             seen.update(values)
         return original(mean, log_term)
 
-    monkeypatch.setattr(module, "upper", spy)
+    for where in (module, STAGES):
+        monkeypatch.setattr(where, "upper", spy)
     found = run(worlds, points, every_cap(worlds) if cap is None else [cap], effort=effort)
     return made, found.bounds, spent
 
@@ -109,12 +111,14 @@ def test_a_planted_count_that_forgets_statements_is_caught(monkeypatch, forgotte
 
 def test_a_planted_second_stage_that_spends_gamma_again_is_caught(monkeypatch):
     original = module.log_term
-    monkeypatch.setattr(module, "log_term", lambda gamma, bounds: original(GAMMA, bounds))
+    for where in (module, STAGES):
+        monkeypatch.setattr(where, "log_term", lambda gamma, bounds: original(GAMMA, bounds))
     *_, spent = statements(monkeypatch, TWO_STAGES)
     assert spent == pytest.approx(2 * GAMMA)
 
 
-def test_every_stage_has_draws_of_its_own(monkeypatch):
+@pytest.mark.parametrize("effort", [TWO_STAGES, THREE_STAGES])
+def test_every_stage_has_draws_of_its_own(monkeypatch, effort):
     """Stakes are placed by the first stage: its draws may not be counted again."""
     draws = {}
     original = module.Sampled.seen
@@ -125,9 +129,11 @@ def test_every_stage_has_draws_of_its_own(monkeypatch):
 
     monkeypatch.setattr(module.Sampled, "seen", noted)
     worlds, points = game()
-    run(worlds, points, [lc.membership(0.51)], effort=TWO_STAGES)
+    run(worlds, points, [lc.membership(0.51)], effort=effort)
     assert all(len(used) == 1 for used in draws.values())
-    assert len(draws) == 2 + 1 + 2 + len(known_sizes(24, 9)), "pilots, stages, worlds and known: a seed for each"
+    assert len(draws) == len(effort.stages) + 1 + 2 + len(known_sizes(24, 9)), (
+        "pilots, stages, worlds and known: a seed for each"
+    )
 
 
 def test_the_second_stage_keeps_whichever_bound_is_lower():

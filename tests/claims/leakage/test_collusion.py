@@ -7,13 +7,15 @@ import pytest
 
 import leakcap as lc
 from leakcap.leakage import collusion
-from leakcap.leakage.collusion import known_sizes, observe_known
+from leakcap.leakage.collusion import known_sizes, known_wagers, observe_known
+from leakcap.leakage.confidence import log_term, upper
 from leakcap.leakage.posterior import Sampled
 from leakcap.worlds import draw_worlds
 from tests.claims.leakage.plane import Plane
 
 SIGMAS = 5.0  # two-sided 6e-7 for each comparison; about fifty of them: false alarms below 1e-4
 DRAWS = 2**14
+TERM = log_term(1e-6, 1)
 
 
 def game(rate, m, n, seed=0):
@@ -56,6 +58,29 @@ def test_a_planted_attacker_who_is_told_one_fewer_is_caught(monkeypatch):
     monkeypatch.setattr(collusion, "_distinct", repeats)
     mean = observe_known(Sampled(points, DRAWS, np.random.SeedSequence(1)), worlds, 3)
     assert (standard_errors_off(mean, Plane(points, worlds.masks(), step=0.1).known(3)) > SIGMAS).any()
+
+
+def wagered(k):
+    """Bounds by wagers for the six units of a game, of whom `k` are told in each draw, and the truth."""
+    worlds, points = game(*GAMES["halves"])
+    pilot = observe_known(Sampled(points, 512, np.random.SeedSequence(k)), worlds, k)
+    stakes = known_wagers(pilot, worlds.rate, DRAWS, TERM)
+    mean = observe_known(Sampled(points, DRAWS, np.random.SeedSequence(k + 10)), worlds, k, wagers=stakes)
+    return upper(mean, TERM), Plane(points, worlds.masks(), step=0.1).known(k)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_wagers_bound_success_given_known_memberships(k):
+    """Although the draws that tell about a unit, a sixth or half of all, do not count for it."""
+    bound, truth = wagered(k)
+    assert (bound >= truth).all() and (bound <= truth + 0.05).all()
+
+
+def test_planted_draws_that_tell_about_a_unit_and_count_for_it_are_caught(monkeypatch):
+    original = collusion._capital_left
+    monkeypatch.setattr(collusion, "_capital_left", lambda off, wagers, told: original(off, wagers, 0 * told))
+    bound, truth = wagered(3)
+    assert (bound < truth).all()
 
 
 def test_a_planted_noise_that_is_five_per_cent_off_is_caught():

@@ -28,7 +28,7 @@ from leakcap.worlds import draw_worlds
 from tests.claims.leakage.oracle import Line
 from tests.claims.leakage.plane import Plane
 
-PASS = import_module("leakcap.leakage.certify")
+PASS, STAGES = (import_module(f"leakcap.leakage.{name}") for name in ("certify", "stages"))
 MEASURES = import_module("leakcap.leakage.measures")
 CALIBRATE = import_module("leakcap.noise.calibrate")
 SLIP = 3e-5  # what the quadrature may be off by
@@ -167,7 +167,8 @@ def test_all_figures_of_a_pass_hold_together_for_many_units(many, stages):
 
 @pytest.mark.parametrize(("fault", "runs"), [(third_of_the_margin, 40), (quarter_of_the_margin, 40), (no_margin, 12)])
 def test_planted_margins_that_are_too_small_are_caught(many, fault, runs, monkeypatch):
-    monkeypatch.setattr(PASS, "upper", fault)
+    for module in (PASS, STAGES):
+        monkeypatch.setattr(module, "upper", fault)
     failed, below = pass_failures(*many, 0.05, runs, Effort((2**14,), 2**12, 256))
     assert too_many(failed, runs, 0.05)
     if fault is no_margin:
@@ -246,7 +247,8 @@ def test_calibration_with_retries_and_recaps_fails_no_more_often_than_gamma(fami
 
 
 def test_planted_margins_are_caught_through_calibration_too(family, monkeypatch):
-    monkeypatch.setattr(PASS, "upper", quarter_of_the_margin)
+    for module in (PASS, STAGES):
+        monkeypatch.setattr(module, "upper", quarter_of_the_margin)
     failed, _ = calibration_failures(family, monkeypatch, 0.1, 20, 2**13)
     assert too_many(failed, 20, 0.1)
 

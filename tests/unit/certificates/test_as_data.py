@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -79,11 +80,33 @@ def test_json_with_numbers_that_are_none_is_refused(value: float) -> None:
 
 def test_missing_and_unknown_entries_are_refused() -> None:
     record = json.loads(seeded().certificate.to_json())
-    for name in record:
+    for name in set(record) - {"gamma_again"}:
         with pytest.raises(lc.InputError):
             lc.Certificate.from_json(json.dumps({key: value for key, value in record.items() if key != name}))
     with pytest.raises(lc.InputError):
         lc.Certificate.from_json(json.dumps(record | {"bonus": 1}))
+
+
+def test_a_certificate_from_before_the_split_of_gamma_was_stated_is_read() -> None:
+    record = json.loads(seeded().certificate.to_json())
+    assert record.pop("gamma_again") == 0  # one stage: nobody was looked at again
+    older = lc.Certificate.from_json(json.dumps(record))
+    assert older.gamma_again is None
+    assert json.loads(older.to_json()) == record
+
+
+def test_the_split_of_gamma_is_stated(monkeypatch: pytest.MonkeyPatch) -> None:
+    stages = import_module("leakcap.leakage.stages")
+    for name, value in {"FLOPS": 1.0, "PLENTY_FLOPS": 1.0, "FEWEST": 256}.items():
+        monkeypatch.setattr(stages, name, value)
+    certificate = seeded(draws=512).certificate
+    assert [draws for name, draws in certificate.draws if name.startswith("units")] == [256, 512]
+    assert certificate.gamma_again == certificate.gamma_used / 2
+    assert "for the few who got more draws" in " ".join(str(certificate).split())
+    assert "for the few who got more draws" in certificate.to_html()
+    for forged in (-1e-9, certificate.gamma_used * 1.01):
+        with pytest.raises(lc.InputError):
+            lc.Certificate.from_json(json.dumps(json.loads(certificate.to_json()) | {"gamma_again": forged}))
 
 
 def test_a_certificate_cannot_be_edited() -> None:

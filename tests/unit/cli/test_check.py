@@ -160,6 +160,16 @@ def test_fresh_draws_alone_catch_noise_that_was_too_small(plan: Plan, monkeypatc
     assert sum(not holds for holds in caught.values()) == 1, "nothing else sees it"
 
 
+def test_a_risk_that_is_not_shared_out_as_proved_is_seen(plan: Plan) -> None:
+    def verdict(**forged: float) -> list[bool]:
+        certificate = replace(plan.certificate, **forged)
+        return [one.holds for one in findings(certificate, plan) if "the risk is shared out" in one.words]
+
+    assert verdict() == [True]
+    assert verdict(gamma_again=plan.certificate.gamma_used / 2) == [False], "one stage: nobody was looked at again"
+    assert verdict(gamma_used=plan.certificate.gamma_used * 2) == [False]
+
+
 def test_a_cap_that_is_not_kept_is_seen(plan: Plan) -> None:
     figures = tuple(replace(one, limit=one.before) for one in plan.certificate.capped)
     found = [one for one in findings(replace(plan.certificate, capped=figures), plan) if "NOT kept" in one.words]

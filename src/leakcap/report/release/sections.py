@@ -151,9 +151,10 @@ def _method_facts(cert: Certificate) -> list[tuple[str, str]]:
     sure = "none" if not cert.confidence else f"{cert.confidence:.7g} for all figures together"
     if 0 < cert.gamma < 1 and cert.confidence:
         sure += f" (wrong at most once in {neat(1 / cert.gamma, 4)} certificates)"
+    again = f"; {cert.gamma_again:.3g} of that for the few who got more draws" if cert.gamma_again else ""
     return [
         ("Confidence", sure),
-        ("Risk, gamma", f"{cert.gamma:.3g}, of which attempt {cert.attempt} used {cert.gamma_used:.3g}"),
+        ("Risk, gamma", f"{cert.gamma:.3g}, of which attempt {cert.attempt} used {cert.gamma_used:.3g}{again}"),
         ("Statements that share it", f"{cert.bounds:,}"),
         ("Worlds", f"{cert.worlds:,}, {cert.design}, each person in a share {cert.rate}"),
         ("Draws", ", ".join(f"{name}: {count:,}" for name, count in cert.draws) or "none"),
