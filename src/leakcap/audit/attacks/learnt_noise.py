@@ -57,8 +57,8 @@ def _finding(predicted: Floats, wanted: Floats, alpha: float) -> Finding:
     return checked(
         NAME,
         "how well a noise number follows from the others",
-        measured=most / math.sqrt(k),
-        interval=(max(0.0, most - half) / math.sqrt(k), (most + half) / math.sqrt(k)),
+        measured=min(1.0, most / math.sqrt(k)),
+        interval=(min(1.0, max(0.0, most - half) / math.sqrt(k)), min(1.0, (most + half) / math.sqrt(k))),
         claim=0.0,
         slack=LINK_SLACK,
         p=laws.scores_p_value(scores),

@@ -15,7 +15,7 @@ from leakcap.audit.statistics.tails import SMALLEST
 from leakcap.audit.trials import Known, Trials
 from leakcap.ground.arrays import Floats, Ints
 
-__all__ = ["Noises", "magnitudes", "recovered", "row_scores"]
+__all__ = ["Noises", "magnitudes", "recovered", "row_scores", "within_cells"]
 
 ROUNDING = 2.0**-50  # of a number, by what was computed with it
 FINE = 1e-4  # of a deviation: noise that rounding hides by more is not looked at
@@ -95,10 +95,10 @@ def _of_parts(answers: Floats, whiten: Floats, step: float, *, parts: list[Trial
         return Noises(seen - points[secret], secret, points, seen)
     # All releases lie on one grid: the first tells where, and is not judged.
     cell = seen[0] + step * np.rint((seen[1:] - seen[0]) / step) - points[secret[1:]]
-    return Noises(_within(cell, step, rng), secret[1:], points, seen[1:])
+    return Noises(within_cells(cell, step, rng), secret[1:], points, seen[1:])
 
 
-def _within(middle: Floats, step: float, rng: np.random.Generator) -> Floats:
+def within_cells(middle: Floats, step: float, rng: np.random.Generator) -> Floats:
     """A standard normal number from each cell of this width."""
     flipped = middle > 0  # the lower tail is the one with digits
     low = -np.abs(middle) - step / 2
