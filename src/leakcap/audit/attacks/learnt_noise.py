@@ -25,7 +25,7 @@ QUESTIONS = 2
 PAIRED = 16  # numbers of the noise of which all pairs are looked at
 LEARN = 0.3  # share of the releases to learn from
 WORTH_IT = 0.05  # share of a number's variance that has to be explained before worlds are guessed by it
-MAX_GUESSES = 2**18  # worlds weighed, over all releases
+MAX_GUESSES = 2**17  # worlds weighed, over all releases
 BLOCK = 2**14  # worlds weighed at a time
 ENOUGH = 8  # releases to learn from for each feature
 
