@@ -23,7 +23,7 @@ __all__ = ["QUESTIONS", "learnt_noise"]
 
 QUESTIONS = 2
 PAIRED = 16  # numbers of the noise of which all pairs are looked at
-LEARN = 0.3  # share of the releases to learn from
+LEARN, CHOOSE = 0.25, 0.1  # shares of the releases: to learn from, and to choose by
 WORTH_IT = 0.05  # share of a number's variance that has to be explained before worlds are guessed by it
 MAX_GUESSES = 2**17  # worlds weighed, over all releases
 BLOCK = 2**14  # worlds weighed at a time
@@ -37,13 +37,13 @@ def learnt_noise(noise: Noises, posterior: float, alpha: float) -> Iterator[Find
     """
     if noise.numbers.shape[1] < 2:
         return
-    cut = round(LEARN * len(noise))
-    learn, judge = noise.part(slice(0, cut)), noise.part(slice(cut, None))
+    learnt, chosen = round(LEARN * len(noise)), round((LEARN + CHOOSE) * len(noise))
+    learn, choose, judge = (noise.part(slice(*ends)) for ends in ((0, learnt), (learnt, chosen), (chosen, None)))
     told = _Told.from_noise(learn.numbers)
     predicted = told(judge.numbers)
     wanted = np.hstack([judge.numbers, magnitudes(judge.numbers)])
     yield _finding(predicted, wanted, alpha / QUESTIONS)
-    best = _Gain.from_noise(told, learn.numbers)
+    best = _Gain.from_noise(told, choose.numbers)
     if best.left < 1 - WORTH_IT:
         yield _named(best, judge, posterior, alpha / QUESTIONS)
 
@@ -95,8 +95,8 @@ class _Told:
     """What is foretold of each noise number, and of its size, by the others: ridge regression on many features."""
 
     weights: Floats  # (features, 2 r)
-    centre: Floats
-    of: Ints  # (features, 2): the numbers that each feature is made of
+    centre: Floats  # of the features
+    mean: Floats  # (r,): of the noise numbers
 
     @classmethod
     def from_noise(cls, numbers: Floats) -> _Told:
@@ -114,7 +114,7 @@ class _Told:
             ridge = square[np.ix_(others, others)] + least * np.eye(len(others))
             both = [number, r + number]
             weights[np.ix_(others, both)] = np.linalg.solve(ridge, product[np.ix_(others, both)])
-        return cls(weights, centre, of)
+        return cls(weights, centre, numbers.mean(axis=0))
 
     def __call__(self, numbers: Floats) -> Floats:
         return np.asarray((_features(numbers)[0] - self.centre) @ self.weights)
@@ -126,19 +126,16 @@ class _Gain:
 
     told: _Told
     number: int
-    mean: float  # of that number
-    left: float  # of its variance
+    left: float  # of the variance of that number
 
     @classmethod
     def from_noise(cls, told: _Told, numbers: Floats) -> _Gain:
-        mean = numbers.mean(axis=0)
-        left = ((numbers - mean - told(numbers)[:, : len(mean)]) ** 2).mean(axis=0)
-        best = int(left.argmin())
-        return cls(told, best, float(mean[best]), float(max(left[best], 1e-300)))
+        left = ((numbers - told.mean - told(numbers)[:, : len(told.mean)]) ** 2).mean(axis=0)
+        return cls(told, int(left.argmin()), float(max(left.min(), 1e-300)))
 
     def __call__(self, numbers: Floats) -> Floats:
         here = numbers[:, self.number]
-        missed = here - self.mean - self.told(numbers)[:, self.number]
+        missed = here - self.told.mean[self.number] - self.told(numbers)[:, self.number]
         return np.asarray(0.5 * here**2 - 0.5 * missed**2 / self.left)
 
 
