@@ -29,7 +29,7 @@ def test_an_honest_plan_holds_and_the_best_attacker_comes_near() -> None:
     assert report.holds, str(report)
     assert near_the_bound(report, 0.02)  # three standard errors of 10,000 judged releases
     assert {one.attack.split(",")[0] for one in report.findings} == {
-        "bayes", "learned", "world", "generalized", "collude", "law of the noise", "predictable"
+        "bayes", "learned", "world", "generalized", "collude", "law of the noise", "secret", "numbers drawn", "predictable"
     }  # fmt: skip
 
 

@@ -22,7 +22,10 @@ from leakcap.ground.arrays import Floats, Ints
 __all__ = ["QUESTIONS", "learnt_noise"]
 
 QUESTIONS = 2
-PAIRED = 16  # numbers of the noise of which all pairs are looked at
+LOOKED_AT = 32  # numbers of the noise that are told by each other: of more, half from either end
+PAIRED = 16  # of these, numbers of which all pairs are looked at
+MAX_LEARNT = 2**14  # releases to learn from
+ROWS = 2**13  # releases whose features are held at a time
 LEARN, CHOOSE = 0.25, 0.1  # shares of the releases: to learn from, and to choose by
 WORTH_IT = 0.05  # share of a number's variance that has to be explained before worlds are guessed by it
 MAX_GUESSES = 2**17  # worlds weighed, over all releases
@@ -37,12 +40,14 @@ def learnt_noise(noise: Noises, posterior: float, alpha: float) -> Iterator[Find
     """
     if noise.numbers.shape[1] < 2:
         return
-    learnt, chosen = round(LEARN * len(noise)), round((LEARN + CHOOSE) * len(noise))
-    learn, choose, judge = (noise.part(slice(*ends)) for ends in ((0, learnt), (learnt, chosen), (chosen, None)))
+    r = noise.numbers.shape[1]
+    some = _ends(np.arange(r), LOOKED_AT)
+    looked_at = Noises(noise.numbers[:, some], noise.secret, noise.points[:, some], noise.seen[:, some])
+    learnt = min(round(LEARN * len(noise)), MAX_LEARNT)
+    chosen = learnt + round(CHOOSE * len(noise))
+    learn, choose, judge = (looked_at.part(slice(*ends)) for ends in ((0, learnt), (learnt, chosen), (chosen, None)))
     told = _Told.from_noise(learn.numbers)
-    predicted = told(judge.numbers)
-    wanted = np.hstack([judge.numbers, magnitudes(judge.numbers)])
-    yield _finding(predicted, wanted, alpha / QUESTIONS)
+    yield _finding(told(judge.numbers), np.hstack([judge.numbers, magnitudes(judge.numbers)]), alpha / QUESTIONS)
     best = _Gain.from_noise(told, choose.numbers)
     if best.left < 1 - WORTH_IT:
         yield _named(best, judge, posterior, alpha / QUESTIONS)
@@ -117,7 +122,8 @@ class _Told:
         return cls(weights, centre, numbers.mean(axis=0))
 
     def __call__(self, numbers: Floats) -> Floats:
-        return np.asarray((_features(numbers)[0] - self.centre) @ self.weights)
+        parts = [numbers[first : first + ROWS] for first in range(0, len(numbers), ROWS)]
+        return np.concatenate([(_features(part)[0] - self.centre) @ self.weights for part in parts])
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,13 +145,18 @@ class _Gain:
         return np.asarray(0.5 * here**2 - 0.5 * missed**2 / self.left)
 
 
+def _ends(items: Ints, most: int) -> Ints:
+    """All of them, or of more than `most` half from either end."""
+    return items if len(items) <= most else np.concatenate([items[: most // 2], items[-(most // 2) :]])
+
+
 def _features(numbers: Floats) -> tuple[Floats, Ints]:
     """`(k, f)` functions of one or of two noise numbers, and which two these are."""
     r = numbers.shape[1]
     each = np.arange(r)
     turn = 2 * np.pi * special.ndtr(numbers)
     alone = [numbers, np.abs(numbers), numbers**2, numbers**3, magnitudes(numbers), np.cos(turn), np.sin(turn)]
-    paired = each if r <= PAIRED else np.concatenate([each[: PAIRED // 2], each[-PAIRED // 2 :]])
+    paired = _ends(each, PAIRED)
     one, other = (paired[place] for place in np.triu_indices(len(paired), 1))
     products = [numbers[:, one] * numbers[:, other], np.sign(numbers[:, one] * numbers[:, other])]
     for sign in (1, -1):
