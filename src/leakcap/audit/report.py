@@ -7,7 +7,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-from leakcap.audit.verdicts import CHECK, EPSILON, INCONCLUSIVE, REFUTED, SHARE, Finding, overall
+from leakcap.audit.verdicts import CHECK, EPSILON, INCONCLUSIVE, REFUTED, SHARE, UNBOUNDED, Finding, overall
 from leakcap.certificates.display import Displayed
 from leakcap.certificates.release import Certificate
 from leakcap.errors import LeakcapError
@@ -144,7 +144,7 @@ class AuditReport(Displayed):
         """What was found, in plain words."""
         if self.verdict == REFUTED:
             return self._refutation
-        if all(one.certified is None and one.kind != CHECK for one in self.findings):
+        if self.verdict == UNBOUNDED:
             return self._exposure
         return (
             f"Nothing refuted in {self.trials:,} releases{self._best}{self._open}. "
@@ -161,11 +161,12 @@ class AuditReport(Displayed):
         elif worst.certified is None:
             what = f"{worst.attack} does what the {claim} rules out ({worst.question}"
         else:
-            unit = "" if worst.kind == EPSILON else " of cases"
-            figures = [f"{x:.3g}" if worst.kind == EPSILON else f"{x:.1%}" for x in (worst.measured, worst.certified)]
+            measured, allowed = f"{worst.measured:.2%}", _rounded_up(worst.certified)
+            if worst.kind == EPSILON:
+                measured, allowed = f"{worst.measured:.3g}", f"{worst.certified:.3g}"
             what = (
-                f"{worst.attack} does what the {claim} rules out ({worst.question}: {figures[0]}{unit}, where at most "
-                f"{figures[1]} is allowed"
+                f"{worst.attack} does what the {claim} rules out ({worst.question}: {measured}, where at most {allowed} "
+                "is allowed"
             )
         return f"REFUTED: {what}; chance of that if it held: {chance}). Do not publish."
 
@@ -177,9 +178,10 @@ class AuditReport(Displayed):
         if not shares:
             return ""
         best = max(shares, key=lambda one: one.measured - (one.certified or 0.0))
-        # Bounds are rounded up, like everywhere.
-        bound = math.ceil(1000 * (best.certified or 0.0) - 1e-9) / 10
-        return f": the best attacker told {best.question} in {best.measured:.1%} of cases, at most {bound:.1f}% allowed"
+        allowed = _rounded_up(best.certified or 0.0)
+        return (
+            f": the best attack ({best.question}) was right in {best.measured:.2%} of cases, at most {allowed} allowed"
+        )
 
     @property
     def _open(self) -> str:
@@ -213,6 +215,10 @@ class AuditReport(Displayed):
 
     def __reduce__(self) -> Any:
         raise LeakcapError("an audit is custodian-side and is not pickled: keep its to_json() with the custodian")
+
+
+def _rounded_up(bound: float) -> str:
+    return f"{math.ceil(1e4 * bound - 1e-9) / 100:.2f}%"
 
 
 def _plain(found: dict[str, Any]) -> dict[str, Any]:

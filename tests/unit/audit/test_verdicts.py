@@ -57,9 +57,12 @@ def test_a_figure_above_its_bound_is_refuted_or_within_chance() -> None:
 
 
 def test_the_first_line_says_what_was_found() -> None:
-    assert "told who it was in 59.9% of cases, at most 60.0% allowed" in report(guess(5_990)).sentence
+    assert (
+        "the best attack (who it was) was right in 59.90% of cases, at most 60.00% allowed"
+        in report(guess(5_990)).sentence
+    )
     broken = report(guess(6_900)).sentence
-    assert broken.startswith("REFUTED: bayes") and "69.0% of cases, where at most 60.0% is allowed" in broken
+    assert broken.startswith("REFUTED: bayes") and "69.00%, where at most 60.00% is allowed" in broken
     odd = report(check(1.0, p=1e-9)).sentence
     assert odd.startswith("REFUTED: the mechanism is not the one") and "1 times as large" in odd
     assert report(check(1.0)).sentence.startswith("Nothing refuted in 2,000 releases.")
