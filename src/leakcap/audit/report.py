@@ -165,8 +165,8 @@ class AuditReport(Displayed):
             if worst.kind == EPSILON:
                 measured, allowed = f"{worst.measured:.3g}", f"{worst.certified:.3g}"
             what = (
-                f"{worst.attack} does what the {claim} rules out ({worst.question}: {measured}, where at most {allowed} "
-                "is allowed"
+                f"{worst.attack} does what the {claim} rules out ({worst.question}: {measured}, where at most "
+                f"{allowed} is allowed"
             )
         return f"REFUTED: {what}; chance of that if it held: {chance}). Do not publish."
 
