@@ -180,18 +180,21 @@ def trace(known: Known, noise: Noises) -> tuple[Floats, float]:
     wide = np.column_stack([noise.numbers, magnitudes(noise.numbers), row_scores(noise.numbers)])
     m = len(noise.points)
     count = np.bincount(noise.secret, minlength=m).astype(np.float64)
-    sums = np.stack([np.bincount(noise.secret, weights=column, minlength=m) for column in wide.T], axis=1)
+    sums = np.empty((m, wide.shape[1]))
+    for place, column in enumerate(wide.T):
+        sums[:, place] = np.bincount(noise.secret, weights=column, minlength=m)
     scores = [_against(noise.points, sums, count)]
     weight = float((noise.points[noise.secret] ** 2).sum())
     along = float((noise.numbers * noise.points[noise.secret]).sum()) / math.sqrt(weight) if weight else 0.0
+    scores.append(np.array([along]))
     if known.worlds is not None:
         members = known.worlds.masks()[:, known.exposed[:FOLLOWED]].astype(np.float64)
         scores.append(_against(members, sums, count))
     drawn = count > 0
     energies = (sums[drawn] ** 2 / count[drawn, None]).sum(axis=0)
-    every = np.concatenate([np.array([along]), *(part.ravel() for part in scores)])
-    families = [laws.scores_p_value(part) for part in (along, *scores) if np.size(part)]
-    return every, worst(*families, laws.energies_p_value(energies, drawn.sum()))
+    families = [laws.scores_p_value(part) for part in scores if part.size]
+    every = np.concatenate([part.ravel() for part in scores])
+    return every, worst(*families, laws.energies_p_value(energies, int(drawn.sum())))
 
 
 def _against(features: Floats, sums: Floats, count: Floats) -> Floats:
