@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,12 +13,14 @@ from leakcap.audit import statistics
 from leakcap.audit.report import AuditReport
 from leakcap.audit.run import ALPHA, MIN_TRIALS, PARTS
 from leakcap.audit.trials import numbers_in
-from leakcap.audit.verdicts import EPSILON, Finding, judged, verdict_of_test
+from leakcap.audit.verdicts import EPSILON, HOLDS, INCONCLUSIVE, REFUTED, SHOWN, Finding, judged
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
 
 __all__ = ["check_mechanism"]
+
+OF_ONE, OF_EPSILON = 0.05, 0.15  # an excess of epsilon that has to be visible before "holds" is said
 
 
 def check_mechanism(
@@ -107,19 +110,36 @@ def _epsilon(claims: Any, truth: Any, epsilon: float, delta: float, alpha: float
         int((~inside).sum()),
     )
     low = statistics.epsilon_lower(*counts, delta, alpha)
+    high = statistics.epsilon_upper(*counts, delta=delta, alpha=SHOWN)
     p = statistics.epsilon_p_value(*counts, epsilon, delta)
+    slack = OF_ONE + OF_EPSILON * epsilon
+    verdict = REFUTED if p < alpha else HOLDS if high <= epsilon + slack else INCONCLUSIVE
     return Finding(
         attack="told apart",
         question="epsilon, at least",
         measured=low,
-        interval=(low, np.inf),
+        interval=(low, high),
         prior=0.0,
         certified=epsilon,
         p_value=p,
-        verdict=verdict_of_test(p, alpha),
+        verdict=verdict,
         trials=int(some.sum()),
+        needed=_needed(counts, epsilon, delta, slack) if verdict == INCONCLUSIVE else None,
         kind=EPSILON,
+        slack=slack,
     )
+
+
+def _needed(counts: tuple[int, int, int, int], epsilon: float, delta: float, slack: float) -> int | None:
+    """About how many judged calls would decide, if the attack's rates are those seen, or what is claimed at most."""
+    found, members, accused, others = counts
+    hit = found / members
+    false = max(accused / others, (hit - delta) * math.exp(-epsilon), 0.5 / others)
+    for factor in 2.0 ** np.arange(0.5, 30, 0.5):
+        n, k = factor * members, factor * others
+        if statistics.epsilon_upper(hit * n, n, false * k, k, delta=delta, alpha=SHOWN) <= epsilon + slack:
+            return math.ceil(n + k)
+    return None
 
 
 def _guesser(seen: Floats, which: Any, learn: Any, choose: Any, count: int) -> Callable[[Floats], Any]:

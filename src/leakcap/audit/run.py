@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -11,8 +12,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.audit.attacks import bayes, collude, law, learned, posterior, predictable, scored, tasks, world
+from leakcap.audit.attacks import (
+    bayes,
+    collude,
+    draws,
+    law,
+    learned,
+    learnt_noise,
+    posterior,
+    predictable,
+    scored,
+    secret,
+    tasks,
+    world,
+)
 from leakcap.audit.attacks.membership import Scorer, Units, membership
+from leakcap.audit.attacks.noise import Noises, recovered
 from leakcap.audit.attacks.posterior import Belief
 from leakcap.audit.report import AuditReport
 from leakcap.audit.shadow.scores import fit_of
@@ -23,12 +38,18 @@ from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.planning.plans import Plan
 
-__all__ = ["ALPHA", "ATTACKS", "MIN_TRIALS", "PARTS", "Bench", "run"]
+__all__ = ["ALPHA", "ATTACKS", "MIN_TRIALS", "PARTS", "Bench", "run", "tried"]
 
 Attack = Callable[["Bench", float], Iterator[Finding]]
 # A user's attack: from what is known and what was seen to a function that scores every unit for given releases.
 Own = Callable[[Known, Trials], Callable[[npt.NDArray[np.float64]], npt.ArrayLike]]
 PARTS = (0.3, 0.2, 0.5)  # of the releases: to learn from, to choose by, to be judged on
+RELEASE_PARTS = (0.2, 0.1, 0.7)  # the same where releases are many
+TRIALS = 40_000  # by default: so many decide for an honest plan, and cost seconds
+NOISE_NUMBERS = 10  # noise numbers looked at, times the number of trials
+MAX_FURTHER = 4  # times the number of trials: releases made for that, at most
+MAX_NUMBERS = 2**25  # in those
+TIES = 811_293_057  # seed of what breaks ties: no release draws from it, and equal releases have equal reports
 ALPHA = 1e-6  # of a false refutation in the whole audit
 MIN_TRIALS = 200
 SCORED = ("threshold", "lira", "lira offline", "rmia")
@@ -39,7 +60,7 @@ def run(
     target: Any,
     *,
     attacks: Iterable[str | Own] | None = None,
-    trials: int = 10_000,
+    trials: int = TRIALS,
     data: tuple[Any, ...] | None = None,
     score: Callable[..., Any] = fit_of,
     alpha: float = ALPHA,
@@ -73,18 +94,19 @@ def run(
         True
     """
     plan, model = _plan_of(target)
-    wanted = [_attack(one) for one in (ATTACKS if attacks is None else attacks)]
+    wanted = list(ATTACKS if attacks is None else attacks)
+    for one in wanted:
+        _attack(one)  # refused before anything is spent
     checks.count(at_least=MIN_TRIALS, trials=trials)
     checks.fraction(alpha=alpha)
     began = time.perf_counter()
     fit = _fit(plan, model, data, score)
     bench = Bench(plan, knowledge(plan, model=model), releases(plan, trials, model=model, score=fit))
-    # Every attack has an equal share of alpha, and divides it among its own questions.
-    found = [finding for attack in wanted for finding in attack(bench, alpha / len(wanted))]
+    found = tried(bench, wanted, alpha)
     seconds = time.perf_counter() - began
     name = type(target).__name__ if model else "plan"
     return AuditReport(
-        findings=tuple(found),
+        findings=found,
         certificate=plan.certificate,
         trials=trials,
         alpha=alpha,
@@ -105,7 +127,7 @@ class Bench:
     @cached_property
     def parts(self) -> list[Trials]:
         """Releases to learn from, to choose by, and to be judged on."""
-        return self.trials.split(*PARTS)
+        return self.trials.split(*RELEASE_PARTS)
 
     @cached_property
     def beliefs(self) -> dict[str, Belief]:
@@ -117,10 +139,36 @@ class Bench:
     def scores(self) -> dict[str, Scorer]:
         return {way: bayes.participation(self.known, belief) for way, belief in self.beliefs.items()}
 
+    @cached_property
+    def more(self) -> Trials | None:
+        """Further releases for checks of noise and secret, which many numbers are needed for; None where none are."""
+        rank = 0 if self.known.factor is None else self.known.factor.shape[1]
+        if not rank or self.trials.secret is None:
+            return None
+        k, d = self.trials.seen.shape
+        further = min(math.ceil(NOISE_NUMBERS * k / rank), MAX_FURTHER * k, k + MAX_NUMBERS // d) - k
+        return releases(self.plan, further) if further > 0 else None
+
+    @cached_property
+    def all_trials(self) -> list[Trials]:
+        """The releases and those further ones."""
+        return [self.trials] if self.more is None else [self.trials, self.more]
+
+    @cached_property
+    def noise(self) -> Noises | None:
+        """The noise of all of them."""
+        return recovered(self.known, self.all_trials, np.random.default_rng([TIES, 0]))
+
     @property
     def exposed(self) -> tuple[int, ...]:
         """The units that the plan knows to be the most exposed, by number."""
         return tuple(int(unit) for unit in self.known.exposed[:10])
+
+
+def tried(bench: Bench, attacks: Iterable[str | Own], alpha: float) -> tuple[Finding, ...]:
+    """What these attacks find. Each has an equal share of `alpha`, and divides it among its own questions."""
+    wanted = [_attack(one) for one in attacks]
+    return tuple(finding for attack in wanted for finding in attack(bench, alpha / len(wanted)))
 
 
 def _bayes(bench: Bench, alpha: float) -> Iterator[Finding]:
@@ -182,11 +230,33 @@ def _task(bench: Bench, alpha: float) -> Iterator[Finding]:
 
 
 def _law(bench: Bench, alpha: float) -> Iterator[Finding]:
-    yield from law.law(bench.known, bench.parts[2], alpha / 2)
+    if bench.noise is not None and bench.known.worlds is not None:
+        yield from law.law(bench.known, bench.noise, alpha * 2 / 3)
+        certified = float(bench.known.certificate.posterior(1 / bench.known.worlds.m))
+        yield from learnt_noise.learnt_noise(bench.noise, certified, alpha / 3)
+
+
+def _secret(bench: Bench, alpha: float) -> Iterator[Finding]:
+    learn, _, judge = bench.parts
+    if learn.secret is None or bench.known.worlds is None:
+        return
+    m = bench.known.worlds.m
+    drawn = np.concatenate([some.secret for some in bench.all_trials if some.secret is not None])
+    yield from secret.uniform(drawn, m, alpha * 2 / 3, np.random.default_rng([TIES, 1]))
+    for way, belief in bench.beliefs.items():
+        learnt = belief.with_prior(secret.learnt_prior(learn.secret, m))
+        share = alpha / (3 * len(bench.beliefs))
+        yield world.identify(f"secret, {way}", bench.known, judge=judge, belief=learnt, alpha=share)
+
+
+def _draws(bench: Bench, alpha: float) -> Iterator[Finding]:
+    drawn = [some.drawn for some in bench.all_trials if some.drawn is not None]
+    if drawn:
+        yield from draws.draws(np.concatenate(drawn), alpha)
 
 
 def _predictable(bench: Bench, alpha: float) -> Iterator[Finding]:
-    found = predictable.predictable(bench.plan, bench.trials) if bench.known.factor is not None else None
+    found = predictable.predictable(bench.plan, bench.trials, alpha) if bench.known.factor is not None else None
     if found is not None:
         yield found
 
@@ -232,6 +302,8 @@ _NAMED: dict[str, Attack] = {
     "task": _task,
     "score": _by_score,
     "law": _law,
+    "secret": _secret,
+    "draws": _draws,
     "predictable": _predictable,
 }
 ATTACKS = tuple(_NAMED)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from leakcap.planning.plans import Plan, spend_on_trials
 from leakcap.simulate import rebuild
 from leakcap.worlds import Worlds
 
-__all__ = ["Known", "Trials", "knowledge", "numbers_in", "releases"]
+__all__ = ["Known", "Trials", "Watched", "knowledge", "numbers_in", "releases"]
 
 MAX_NUMBERS = 2**28  # of all releases together
 
@@ -37,6 +38,7 @@ class Trials:
         packed: `(k, n / 8)` bytes, one bit for each unit: who took part.
         units: number of units, n.
         scores: `(k, n)`, how well each published model fits each unit; None where it was not asked for.
+        drawn: the normal numbers that all these releases asked their source for, one after another; None in a part.
     """
 
     seen: Floats  # (k, d)
@@ -44,6 +46,7 @@ class Trials:
     packed: Bits  # (k, n / 8): who took part
     units: int
     scores: npt.NDArray[np.float32] | None = None  # (k, n): how well each published model fits each unit
+    drawn: Floats | None = None  # normal numbers that were asked for, in order
 
     def __len__(self) -> int:
         return len(self.seen)
@@ -100,6 +103,7 @@ class Known:
         answers: `(m, d)`, what would be seen in each world without noise; None where worlds are.
         factor: `(d, r)`, the claimed noise: covariance `factor @ factor.T`. None where only seeing the noise helps.
         exposed: numbers of the units, the most exposed first, as far as the plan knows.
+        step: width of the release grid, in deviations of the noise; 0 where there is none.
     """
 
     certificate: Certificate
@@ -109,6 +113,7 @@ class Known:
     answers: Floats | None  # (m, d): what would be seen in each world if there were no noise
     factor: Floats | None  # (d, r): the noise as it is claimed, covariance `factor @ factor.T`
     exposed: Ints  # units, the most exposed first, as far as the plan knows
+    step: float = 0.0  # of the release grid, in deviations of the noise
 
 
 def releases(plan: Plan, k: int, *, model: bool = False, score: Callable[[Any], Any] | None = None) -> Trials:
@@ -144,7 +149,7 @@ def releases(plan: Plan, k: int, *, model: bool = False, score: Callable[[Any], 
         )
     spend_on_trials(plan)
     build = _building(plan, model)
-    watched = _Watched(plan.randomness)
+    watched = Watched(plan.randomness)
     mechanism = watched.on(plan.releaser)
     seen, secrets, masks = [], [], []
     scores = None if score is None else np.empty((k, plan.worlds.n), dtype=np.float32)
@@ -155,13 +160,11 @@ def releases(plan: Plan, k: int, *, model: bool = False, score: Callable[[Any], 
             scores[place] = score(value)
         secrets.append(watched.world)
         masks.append(watched.mask)
-    numbers = _table(seen)
+    made = partial(Trials, seen=_table(seen), units=plan.worlds.n, scores=scores, drawn=watched.drawn())
     if masks[0] is not None:
-        return Trials(
-            seen=numbers, secret=None, packed=np.packbits(np.array(masks), axis=1), units=plan.worlds.n, scores=scores
-        )
+        return made(secret=None, packed=np.packbits(np.array(masks), axis=1))
     worlds = np.array(secrets, dtype=np.intp)
-    return Trials(seen=numbers, secret=worlds, packed=plan.worlds.packed[worlds], units=plan.worlds.n, scores=scores)
+    return made(secret=worlds, packed=plan.worlds.packed[worlds])
 
 
 def knowledge(plan: Plan, *, model: bool = False) -> Known:
@@ -177,6 +180,7 @@ def knowledge(plan: Plan, *, model: bool = False) -> Known:
         answers=answers,
         factor=None if model or not finite else _claimed(plan),
         exposed=np.argsort(-plan.exposure, kind="stable"),
+        step=float(getattr(plan.releaser, "step", 0.0)),
     )
 
 
@@ -235,13 +239,18 @@ def _building(plan: Plan, model: bool) -> Callable[[Any], Any]:
     return plan.offered.build
 
 
-class _Watched:
-    """Passes randomness on, and remembers the secret that was drawn from it."""
+class Watched:
+    """Passes randomness on, and remembers the secret and the numbers that were drawn from it."""
 
     def __init__(self, randomness: Randomness) -> None:
         self._randomness = randomness
         self.world = -1
         self.mask: npt.NDArray[np.bool_] | None = None
+        self._normals: list[Floats] = []
+
+    def drawn(self) -> Floats:
+        """All normal numbers so far."""
+        return np.concatenate(self._normals) if self._normals else np.empty(0)
 
     def on(self, releaser: Any) -> Any:
         """The releaser, with its draw of a fresh world watched where it has one."""
@@ -260,7 +269,9 @@ class _Watched:
         return self.world
 
     def normals(self, size: int) -> Floats:
-        return self._randomness.normals(size)
+        found = self._randomness.normals(size)
+        self._normals.append(np.array(found, dtype=np.float64))
+        return found
 
     def bits(self) -> Any:
         return self._randomness.bits()

@@ -21,10 +21,12 @@ __all__ = [
     "SLACK",
     "UNBOUNDED",
     "Finding",
+    "checked",
     "judged",
+    "needed_for",
     "overall",
+    "slack_of",
     "verdict_of",
-    "verdict_of_test",
 ]
 
 REFUTED, HOLDS, INCONCLUSIVE, UNBOUNDED = "refuted", "holds", "inconclusive", "no promise"
@@ -52,6 +54,7 @@ class Finding:
         kind: what was measured: "share", "recognition", "epsilon" or "check"; left empty, it follows from the interval.
         named: whether it is about the most exposed person, named in advance.
         reading: of a check, what the measured value says, with {} in its place.
+        slack: how far beyond the promise the interval may reach where the verdict is "holds"; None where not stated.
     """
 
     attack: str
@@ -69,12 +72,18 @@ class Finding:
     kind: str = ""
     named: bool = False  # about the most exposed person, named in advance
     reading: str = ""  # of a check: what `measured` says, with {} in its place
+    slack: float | None = None  # how far above the promise the interval may end where the verdict is "holds"
 
     def __post_init__(self) -> None:
         if self.kind not in ("", *KINDS):
             raise InputError(f"kind must be one of {', '.join(KINDS)}")
         if not self.kind:
             object.__setattr__(self, "kind", CHECK if math.isnan(self.interval[0]) else SHARE)
+
+    @property
+    def within_chance(self) -> bool:
+        """Whether the measured figure lies above the promised one, by no more than chance explains."""
+        return self.certified is not None and self.measured > self.certified and self.verdict != REFUTED
 
 
 def judged(
@@ -105,12 +114,6 @@ def judged(
         )
     p = statistics.p_value(wins, trials, certified)
     verdict = verdict_of(p, high, certified, alpha)
-    undecided = verdict == INCONCLUSIVE
-    needed = (
-        statistics.trials_to_decide(share, certified, 2 * alpha, slack_of(certified), shown=SHOWN)
-        if undecided
-        else None
-    )
     return Finding(
         attack=attack,
         question=question,
@@ -121,8 +124,50 @@ def judged(
         p_value=p,
         verdict=verdict,
         trials=trials,
-        needed=needed,
+        needed=needed_for(share, certified, alpha) if verdict == INCONCLUSIVE else None,
         named=named,
+        slack=slack_of(certified),
+    )
+
+
+def needed_for(share: float, certified: float, alpha: float) -> int | None:
+    """About how many judged releases would decide, if this share of right guesses is the truth."""
+    return statistics.trials_to_decide(share, certified, 2 * alpha, slack_of(certified), shown=SHOWN)
+
+
+def checked(
+    attack: str,
+    question: str,
+    *,
+    measured: float,
+    interval: tuple[float, float],
+    claim: float,
+    slack: float,
+    p: float,
+    alpha: float,
+    trials: int,
+    reading: str,
+) -> Finding:
+    """A check of the mechanism: refuted by its p-value; holds where all of its interval is within slack of the claim.
+
+    Otherwise inconclusive. What keeps an interval wide shrinks with the root of the number of releases.
+    """
+    far = max(abs(end - claim) for end in interval)
+    verdict = REFUTED if p < alpha else HOLDS if far <= slack else INCONCLUSIVE
+    return Finding(
+        attack=attack,
+        question=question,
+        measured=float(measured),
+        interval=(float(interval[0]), float(interval[1])),
+        prior=math.nan,
+        certified=None,
+        p_value=p,
+        verdict=verdict,
+        trials=trials,
+        needed=math.ceil(1.2 * trials * (far / slack) ** 2) if verdict == INCONCLUSIVE else None,
+        kind=CHECK,
+        reading=reading,
+        slack=slack,
     )
 
 
@@ -131,11 +176,6 @@ def verdict_of(p: float, high: float, certified: float, alpha: float) -> str:
     if p < alpha:
         return REFUTED
     return HOLDS if high <= certified + slack_of(certified) else INCONCLUSIVE
-
-
-def verdict_of_test(p: float, alpha: float) -> str:
-    """Of a test that has no bound to come near to: refuted where chance is no excuse."""
-    return REFUTED if p < alpha else HOLDS
 
 
 def overall(findings: Iterable[Finding]) -> str:

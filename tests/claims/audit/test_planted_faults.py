@@ -36,7 +36,7 @@ class Size:
     trials: int
 
 
-SMALL = Size(IRIS, 64, 6_000)
+SMALL = Size(IRIS, 64, 4_300)
 FULL = Size(CANCER, 1024, 30_000)
 size = SMALL
 

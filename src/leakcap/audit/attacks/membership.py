@@ -6,6 +6,7 @@ one binomial number: nothing was chosen by looking at it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from leakcap.audit import statistics
 from leakcap.audit.attacks.posterior import blocks
 from leakcap.audit.trials import Known, Trials
-from leakcap.audit.verdicts import RECOGNITION, SHOWN, Finding, judged, verdict_of
+from leakcap.audit.verdicts import INCONCLUSIVE, RECOGNITION, SHOWN, Finding, judged, needed_for, slack_of, verdict_of
 from leakcap.ground.arrays import Floats, Ints
 
 __all__ = ["FALSE_ALARMS", "Exposed", "Scorer", "Units", "membership"]
@@ -103,7 +104,11 @@ def _success(attack: str, known: Known, claims: Truths, inside: Truths, alpha: f
         p_value=p,
         verdict=verdict,
         trials=len(right),
+        needed=_needed(
+            verdict, found.estimate, certified, alpha, scale=len(right) / min(members, len(right) - members)
+        ),
         named=True,
+        slack=slack_of(certified),
     )
 
 
@@ -128,8 +133,16 @@ def _recognised(attack: str, known: Known, rate: float, claims: Truths, inside: 
         p_value=p,
         verdict=verdict,
         trials=len(claims),
+        needed=_needed(verdict, found.tpr, certified, alpha, scale=len(claims) / max(int(inside.sum()), 1)),
         kind=RECOGNITION,
+        slack=slack_of(certified),
     )
+
+
+def _needed(verdict: str, share: float, certified: float, alpha: float, *, scale: float) -> int | None:
+    """About how many releases would decide where one in `scale` counts."""
+    count = needed_for(share, certified, alpha) if verdict == INCONCLUSIVE else None
+    return None if count is None else math.ceil(scale * count)
 
 
 def _columns(trials: Trials, score: Scorer, units: Ints) -> Floats:

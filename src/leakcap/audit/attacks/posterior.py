@@ -77,11 +77,17 @@ def _whitened(answers: Floats, off: Floats, rounded: Floats) -> Floats:
 class Belief:
     """Posteriors over worlds, of releases by the block; those of a part that is asked for again are kept."""
 
-    def __init__(self, answers: Floats, whiten: Floats) -> None:
-        self._centre, self._whiten = answers.mean(axis=0), whiten
+    def __init__(self, answers: Floats, whiten: Floats, prior: Floats | None = None) -> None:
+        self._answers, self._centre, self._whiten = answers, answers.mean(axis=0), whiten
         self._points = (answers - self._centre) @ whiten
         self._lengths = 0.5 * np.einsum("ij,ij->i", self._points, self._points)
+        if prior is not None:
+            self._lengths = self._lengths - np.log(prior)
         self._kept: tuple[Trials, npt.NDArray[np.float32]] | None = None
+
+    def with_prior(self, prior: Floats) -> Belief:
+        """The same for worlds that are not equally likely before the release."""
+        return Belief(self._answers, self._whiten, prior)
 
     def __call__(self, seen: Floats) -> npt.NDArray[np.float32]:
         score = (seen - self._centre) @ self._whiten @ self._points.T - self._lengths

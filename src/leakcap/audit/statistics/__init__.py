@@ -6,7 +6,7 @@ error `alpha`; p-values are one-sided. So a claim is refuted at `alpha` (the low
 is at most `alpha / 2`. Nothing rests on a normal approximation. Proof page: audit.
 """
 
-from leakcap.audit.statistics.epsilon import epsilon_lower, epsilon_p_value, one_run, one_run_epsilon
+from leakcap.audit.statistics.epsilon import epsilon_lower, epsilon_p_value, epsilon_upper, one_run, one_run_epsilon
 from leakcap.audit.statistics.means import mean_interval, mean_p_value
 from leakcap.audit.statistics.rates import Balanced, Rates, interval, p_value, trials_to_decide, true_positive_rate
 
@@ -15,6 +15,7 @@ __all__ = [
     "Rates",
     "epsilon_lower",
     "epsilon_p_value",
+    "epsilon_upper",
     "interval",
     "mean_interval",
     "mean_p_value",

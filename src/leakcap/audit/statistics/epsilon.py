@@ -7,12 +7,12 @@ import math
 import numpy as np
 from scipy import special
 
-from leakcap.audit.statistics.tails import Counts, at_least, checked_counts, joint, largest
+from leakcap.audit.statistics.tails import Counts, at_least, checked_counts, high_end, joint, largest, low_end
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.proofs import proves
 
-__all__ = ["epsilon_lower", "epsilon_p_value", "one_run", "one_run_epsilon"]
+__all__ = ["epsilon_lower", "epsilon_p_value", "epsilon_upper", "one_run", "one_run_epsilon"]
 
 MAX_EPSILON = 60.0
 
@@ -37,6 +37,26 @@ def epsilon_lower(found: int, members: int, accused: int, others: int, delta: fl
     counts, delta = checked_counts(found, members, accused, others), checks.probability(delta=delta)
     level = checks.fraction(alpha=alpha)
     return largest(lambda epsilon: _against_privacy(counts, epsilon, delta, level) <= level, 0.0, MAX_EPSILON, 1e-5)
+
+
+@proves("audit")
+def epsilon_upper(found: float, members: float, accused: float, others: float, *, delta: float, alpha: float) -> float:
+    """The largest epsilon that this attack, at its threshold, may show if all of its luck was bad; may be infinite.
+
+    Guarantee: below the epsilon that the attack's true rates show, at this delta, with probability at most `alpha`
+    (one-sided). Not a bound on the mechanism's epsilon: another attack may show more.
+    """
+    side = checks.fraction(alpha=alpha) / 2
+    hit = float(high_end(np.float64(found), np.float64(members), side))
+    false = float(low_end(np.float64(accused), np.float64(others), side))
+    delta = checks.probability(delta=delta)
+    return max(0.0, _log_ratio(hit - delta, false), _log_ratio(1 - false - delta, 1 - hit))
+
+
+def _log_ratio(above: float, below: float) -> float:
+    if above <= 0:
+        return -math.inf
+    return math.log(above / below) if below > 0 else math.inf
 
 
 @proves("audit")

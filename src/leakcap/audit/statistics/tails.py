@@ -19,6 +19,7 @@ from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
 
 __all__ = [
+    "SMALLEST",
     "Counts",
     "Curve",
     "at_least",

@@ -67,6 +67,4 @@ def things(audit: AuditReport) -> str:
 
 def releases_needed(audit: AuditReport, one: Finding) -> int | None:
     """Releases, in all, of an audit that would decide: those to learn from and to choose by included."""
-    if one.needed is None or not one.trials:
-        return None
-    return math.ceil(one.needed * audit.trials / one.trials)
+    return audit.trials_needed(one)

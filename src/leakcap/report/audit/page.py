@@ -91,7 +91,7 @@ def _figures(audit: AuditReport, one: Finding) -> tuple[str, ...]:
         return data(value, f"{100 * value:.2f} %" if shares else neat(value))
 
     ends = limit = more = Markup()
-    if one.kind != CHECK and math.isfinite(low):
+    if math.isfinite(low):
         ends = markup("{} or more", figure(low))
         if math.isfinite(high):
             ends = markup("{} … {}", figure(low), figure(high))
@@ -108,7 +108,7 @@ def _figures(audit: AuditReport, one: Finding) -> tuple[str, ...]:
         ends,
         limit,
         data(one.p_value, chance(one.p_value)) if one.verdict != UNBOUNDED else "",
-        chip(one.verdict),
+        markup("{} within chance", chip(one.verdict)) if one.within_chance else chip(one.verdict),
         more,
     )
 
@@ -150,9 +150,11 @@ def _meaning(audit: AuditReport) -> Iterator[str]:
         )
     yield "“Refuted” means that the attack did what the promise rules out, and that luck does not explain it."
     yield (
-        "“Holds” means that an excess of one percentage point would most likely have been seen; “inconclusive”, that "
-        "it might have been missed."
+        "“Holds” means that all of the interval lies within a stated slack of the promise: one percentage point, or a "
+        "fifth of a small bound, for shares; one per cent for the size of the noise. “Inconclusive” means that it does "
+        "not yet, and more releases would decide."
     )
+    yield "“Within chance” means that a figure lies above its bound by no more than luck explains: nothing is refuted."
     yield "“No promise” means that nobody set a limit: the figure says how exposed people are to these attackers."
 
 

@@ -41,7 +41,10 @@ METHODS = {
     "generalized": "names a participant of its own choice, or gets most memberships right",
     "collude": "was told by others whether they took part",
     "task": "answers the question that the cap is about",
-    "law of the noise": "no guess: compares the noise of the releases with the noise that was certified",
+    "law of the noise": "no guess: compares the noise of the releases with the noise that was certified, in size, "
+    "shape and tails, and looks for what it knows of the world, of itself and of other releases",
+    "secret": "checks that all worlds are drawn alike, and guesses the world by how often each was drawn before",
+    "numbers drawn": "no guess: looks at the random numbers before they are rounded: their digits, repeats and law",
     "predictable": "no guess: looks for releases that repeat each other or that follow from a seed",
     "lira": "compares a person's score with those in models that were trained with and without them",
     "rmia": "compares a person's score with their usual one, and with that of people who took part in nothing",
@@ -69,7 +72,8 @@ def headline(audit: AuditReport) -> str:
         verb = "is" if undecided == 1 else "are"
         return f"Nothing refuted, but not decided: {undecided} of {len(audit.findings)} figures {verb} still open."
     if verdict == HOLDS:
-        return f"Nothing refuted: no attack did better than the {promise} allows."
+        beyond = ", beyond what chance explains" if any(one.within_chance for one in audit.findings) else ""
+        return f"Nothing refuted: no attack did better than the {promise} allows{beyond}."
     return _exposure(audit)
 
 
@@ -122,6 +126,8 @@ def _counts(one: Finding, *, blindly: str, guessing: str, allows: str) -> str:
         parts.append(f"{blindly if known else guessing} {counted(one.prior, base)}")
     if one.certified is not None:
         parts.append(f"{allows} {counted(one.certified, base, up=True)}")
+    if one.within_chance:
+        parts.append("above that within chance")
     return "; ".join(parts)
 
 
@@ -218,6 +224,12 @@ def _after_refutation(audit: AuditReport) -> list[str]:
         steps.append(
             "The noise is not the one that was certified: look at all code between the calibrated noise and the "
             "released numbers (scale, a square or a root too many, the wrong data underneath)."
+        )
+    if any(name.partition(",")[0] == "secret" for name in names):
+        steps.append("The secret world is not drawn evenly: look at how it is drawn, and from what.")
+    if "numbers drawn" in names:
+        steps.append(
+            "The random numbers are too coarse, repeat each other or are not normal: look at where they come from."
         )
     if "predictable" in names:
         steps.append(
