@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,10 +85,11 @@ class Release(Displayed):
 class Token:
     """The right to release once, shared by a plan and all its recaps, in the process that made it."""
 
-    def __init__(self, fingerprint: Callable[[], str]) -> None:
+    def __init__(self, fingerprints: Callable[[], Collection[str]]) -> None:
+        """`fingerprints` of the data, one for each argument that tells whose they are."""
         self._lock = threading.Lock()
         self._spent = False
-        self._fingerprint = fingerprint
+        self._fingerprints = fingerprints
         self._process = os.getpid(), _process[0]
 
     def refuse_child(self) -> None:
@@ -121,10 +122,10 @@ class Token:
             self._warn_of_repeated_release()
 
     def _warn_of_repeated_release(self) -> None:
-        print_of_data = self._fingerprint()
+        prints = set(self._fingerprints())
         with _lock_of_prints:
-            known = print_of_data in _prints_of_released_data
-            _prints_of_released_data.add(print_of_data)
+            known = bool(prints & _prints_of_released_data)
+            _prints_of_released_data.update(prints)
         if known:
             warnings.warn(
                 "these data were released before in this process. Certificates stand alone: two releases with two "

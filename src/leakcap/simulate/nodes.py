@@ -296,6 +296,8 @@ def same(a: Any, b: Any) -> bool:
         return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
     if isinstance(a, (float, np.floating)):
         return bool(a == b or (np.isnan(a) and np.isnan(b)))
+    if isinstance(a, slice):
+        return same([a.start, a.stop, a.step], [b.start, b.stop, b.step])
     if a is None or isinstance(a, (bool, int, str, bytes, np.generic, np.dtype)):
         return bool(a == b)
     return a is b and _is_importable(a)

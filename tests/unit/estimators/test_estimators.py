@@ -80,7 +80,7 @@ def test_dropping_what_an_estimator_needs_is_noticed_before_the_release() -> Non
 
 
 def test_private_estimators_work_in_pipelines() -> None:
-    chain = make_pipeline(le.StandardScaler(**SMALL), le.LogisticRegression(0.1, **SMALL)).fit(IRIS, KINDS)
+    chain = make_pipeline(preprocessing.StandardScaler(), le.LogisticRegression(0.1, **SMALL)).fit(IRIS, KINDS)
     assert chain.score(IRIS, KINDS) > 0.6
     again = pickle.loads(pickle.dumps(chain))
     assert np.array_equal(again.predict(IRIS), chain.predict(IRIS))
