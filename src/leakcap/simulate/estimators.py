@@ -6,7 +6,6 @@ clone with covered attributes set, never an object that was fitted in some world
 
 from __future__ import annotations
 
-import copy
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from leakcap.simulate.nodes import Array, Constant, Node, Number, Refused, Sequence, Vector, same
+from leakcap.simulate.nodes import Array, Constant, Keys, Node, Number, Refused, Sequence, Vector
+from leakcap.simulate.plain import plain_copy, plain_dtype, same
 
 __all__ = ["PARAMETER", "describe_estimator", "is_estimator"]
 
@@ -50,6 +50,14 @@ class Model(Node):
                 yield from node.constants(f"{path}.{name}")
         for name, node in self.attributes:
             yield from node.constants(f"{path}.{name}")
+
+    def group_keys(self) -> Iterator[Keys]:
+        """The classes, and the categories of an encoder."""
+        for name, node in self.attributes:
+            if name in ("classes_", "categories_") and isinstance(node, Constant):
+                sets = node.value if isinstance(node.value, list) else [node.value]
+                yield from ((None, tuple(np.ravel(one).tolist())) for one in sets)
+        yield from super().group_keys()
 
     def build(self, numbers: Vector) -> Any:
         from sklearn.base import clone
@@ -137,7 +145,7 @@ def _attribute(name: str, value: Any, rows: int, drop: frozenset[str], leaves: l
         return Number()
     if isinstance(value, np.ndarray) and value.dtype.kind == "f" and not name.startswith("_"):
         leaves.append(value.astype(np.float64).ravel())
-        return Array(value.shape, value.dtype)
+        return Array(value.shape, plain_dtype(value.dtype))
     if isinstance(value, (list, tuple)) and (any(map(_is_covered, value)) or _holds_estimator(value)):
         return Sequence(type(value), tuple(_attribute(name, one, rows=rows, drop=drop, leaves=leaves) for one in value))
     if _is_bare(value):
@@ -153,4 +161,4 @@ def _is_covered(value: Any) -> bool:
 def _constant(value: Any, why: str = "is not a float") -> Node:
     # `same` knows the plain kinds; what it cannot compare with itself it cannot compare between worlds.
     # A copy, because an estimator that is fitted again changes its own arrays in place.
-    return Constant(copy.deepcopy(value), why) if same(value, value) else Refused("is a compiled or unknown object")
+    return Constant(plain_copy(value), why) if same(value, value) else Refused("is a compiled or unknown object")

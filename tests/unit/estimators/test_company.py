@@ -142,6 +142,7 @@ def test_an_estimator_that_is_sent_to_a_process_carries_who_is_around_it(planned
     assert not planned
 
 
+@pytest.mark.filterwarnings("ignore::leakcap.errors.UselessReleaseWarning")  # two of three classes are as one
 def test_without_the_refusal_there_would_be_three_releases(
     monkeypatch: pytest.MonkeyPatch, released: list[Any]
 ) -> None:
