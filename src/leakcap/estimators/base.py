@@ -31,6 +31,7 @@ from leakcap.planning.entry import plan
 from leakcap.planning.offers import Offered, Variant
 from leakcap.planning.plans import Plan
 from leakcap.planning.rebuilding import attempted
+from leakcap.planning.small_groups import warn_where_few_carry
 
 __all__ = ["Computation", "PrivateEstimator", "Rows", "Utility", "planned", "publish", "validated"]
 
@@ -139,6 +140,7 @@ class PrivateEstimator(BaseEstimator):
                 numbers, which are then kept in `release_`.
 
         Warns:
+            SmallGroupWarning: fewer than five people carry one of the classes.
             UselessReleaseWarning: at this cap the noise takes most of the answer's use.
         """
         refuse_company(self, PrivateEstimator)
@@ -189,6 +191,8 @@ class PrivateEstimator(BaseEstimator):
             **(self.options or {}),
         )
         made.offered = settings._offered(rows, computation)
+        if rows.classes is not None and rows.target is not None:
+            warn_where_few_carry(rows.target, unit)
         return made, computation
 
     def _offered(self, rows: Rows, computation: Computation) -> Offered:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import warnings
 from collections.abc import Callable, Collection
@@ -15,6 +14,7 @@ from leakcap.certificates.release import Certificate
 from leakcap.errors import AlreadyReleased, InputError, LeakcapError, RepeatedReleaseWarning
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
+from leakcap.ground.callers import frames_of_ours
 
 __all__ = ["Release", "Token", "forget_released"]
 
@@ -131,7 +131,7 @@ class Token:
                 "these data were released before in this process. Certificates stand alone: two releases with two "
                 "secrets are bounded by neither. Use a session with a ledger for several answers",
                 RepeatedReleaseWarning,
-                stacklevel=1 + _frames_of_ours(),
+                stacklevel=1 + frames_of_ours(),
             )
 
     def __reduce__(self) -> Any:
@@ -141,11 +141,3 @@ class Token:
 def forget_released() -> None:
     """Forget which data were released in this process: the next release of any of them gives no warning."""
     _prints_of_released_data.clear()
-
-
-def _frames_of_ours() -> int:
-    """How many callers belong to the package: warnings point at the first that does not."""
-    frame, depth = sys._getframe(1), 0
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "leakcap":
-        frame, depth = frame.f_back, depth + 1  # type: ignore[assignment]
-    return depth
