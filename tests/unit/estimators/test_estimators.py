@@ -139,6 +139,7 @@ def test_strata_hold_every_class_in_proportion() -> None:
 # Trouble
 
 
+@pytest.mark.filterwarnings("ignore::leakcap.errors.SmallGroupWarning")  # a class of a few is what is tried
 @pytest.mark.parametrize("make", [le.LinearSVC, le.LogisticRegression, le.GaussianNB])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_class_that_worlds_lack_is_defined(make: Any, weighted: bool) -> None:
