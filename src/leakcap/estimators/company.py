@@ -63,7 +63,7 @@ def _around(stack: FrameType, estimator: Any, private: type, waiting: bool = Fal
         if module.startswith(NEUTRAL):
             continue
         owner = _owner(frame)
-        if isinstance(owner, private) or (waiting and not (owner and private_parts(owner, private))):
+        if isinstance(owner, private) or (waiting and (owner is None or not private_parts(owner, private))):
             continue
         if module.startswith(SEARCHES):
             return SEARCHES
@@ -91,9 +91,8 @@ def _owner(frame: FrameType) -> Any:
     if not code.co_argcount or not kind:
         return None
     owner = frame.f_locals.get(code.co_varnames[0])
-    if isinstance(owner, type) or not (hasattr(owner, "fit") and hasattr(owner, "get_params")):
-        return None
-    return owner if any(above.__name__ == kind for above in type(owner).__mro__) else None
+    is_estimator = callable(getattr(type(owner), "get_params", None)) and hasattr(type(owner), "fit")
+    return owner if is_estimator and any(above.__name__ == kind for above in type(owner).__mro__) else None
 
 
 def _fits_once(owner: Any) -> bool:

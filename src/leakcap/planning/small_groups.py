@@ -27,13 +27,11 @@ Column = tuple[Any, npt.NDArray[Any]]  # a name, or None, and a value for each r
 
 def warn_of_small_groups(node: Node, pool: Pool, units: Units) -> None:
     """Warn where a key of the answer is a value of the data that fewer than five units carry."""
-    sets = [(name, set(labels)) for name, labels in node.group_keys() if labels]
-    if not sets:
-        return
-    for column in _columns(pool):
-        if any(_few_carry(name, labels, column, units) for name, labels in sets):
-            _warn()
-            return
+    sets = [(name, set(labels)) for name, labels in node.group_keys()]
+    texts = [label for _, labels in sets for label in labels if isinstance(label, str)]
+    numbers = [(name, found) for name, labels in sets if (found := {one for one in labels if isinstance(one, NUMBERS)})]
+    if (texts or numbers) and any(_few_carry(texts, numbers, column, units) for column in _columns(pool)):
+        _warn()
 
 
 def warn_where_few_carry(codes: npt.ArrayLike, whose: npt.ArrayLike | None) -> None:
@@ -43,24 +41,30 @@ def warn_where_few_carry(codes: npt.ArrayLike, whose: npt.ArrayLike | None) -> N
         _warn()
 
 
-def _few_carry(name: Any, labels: set[Any], column: Column, units: Units) -> bool:
+def _few_carry(texts: list[str], numbers: list[tuple[Any, set[Any]]], column: Column, units: Units) -> bool:
     """Text is a key where a column holds it. Numbers are where a column holds just these, or has the index's name."""
     title, values = column
-    if values.dtype.kind in "biu":
-        wanted = {label for label in labels if isinstance(label, NUMBERS)}
-        rows = np.isin(values, list(wanted))
-        if not (name is not None and name == title) and not (rows.all() and wanted <= set(values.tolist())):
-            return False
-    else:
+    if values.dtype.kind in "OU":
         import pandas
 
-        rows = pandas.Series(values).isin([label for label in labels if isinstance(label, str)]).to_numpy()
-    return bool(rows.any()) and _fewest(values, units, rows) < MIN_CARRIERS
+        try:
+            rows = pandas.Series(values).isin(texts).to_numpy()
+        except TypeError:  # lists and the like in its cells are no keys
+            return False
+        return _fewest(values, units, rows) < MIN_CARRIERS
+    for name, wanted in numbers:
+        rows = np.isin(values, list(wanted))
+        alike = (name is not None and name == title) or (rows.all() and wanted <= set(values.tolist()))
+        if alike and _fewest(values, units, rows) < MIN_CARRIERS:
+            return True
+    return False
 
 
 def _fewest(values: npt.NDArray[Any], units: Units, rows: npt.NDArray[np.bool_] | None = None) -> int:
-    """How many units carry the value that fewest of them carry, among some of the rows."""
+    """How many units carry the value that fewest of them carry, among some of the rows; many where there are none."""
     chosen = np.arange(len(values)) if rows is None else np.flatnonzero(rows)
+    if not len(chosen):
+        return MIN_CARRIERS
     found = values[chosen]
     _, codes = np.unique(found.astype(np.str_) if found.dtype == object else found, return_inverse=True)
     carriers = chosen if units.of_row is None else units.of_row[chosen]
@@ -77,7 +81,7 @@ def _columns(pool: Pool) -> Iterator[Column]:
             given = [(getattr(data, "name", None), data)] if len(getattr(data, "shape", ())) == 1 else []
         for name, column in given:
             values = np.asarray(column)
-            if values.dtype.kind in "biuOU" and values.ndim == 1:
+            if values.dtype.kind in "biufOU" and values.ndim == 1:
                 yield name, values
 
 

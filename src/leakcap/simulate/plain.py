@@ -88,15 +88,13 @@ def own_labels(index: Any) -> Any:
         return None
     if isinstance(index, pandas.RangeIndex):
         return pandas.RangeIndex(index.start, index.stop, index.step, name=index.name)
+    if isinstance(index.dtype, np.dtype) and index.dtype != object:
+        return pandas.Index(plain_copy(index.to_numpy()), name=index.name)
     values = list(index)
-    if not all(map(is_label, values)):
+    if not (set(map(type, values)) <= set(SCALARS) or all(map(is_label, values))):
         return None
-    shown = isinstance(index.dtype, pandas.CategoricalDtype)
-    return pandas.Index(values, dtype=None if shown else _dtype(index.dtype), name=index.name)
-
-
-def _dtype(dtype: Any) -> Any:
-    return plain_dtype(dtype) if isinstance(dtype, np.dtype) else dtype
+    categories = isinstance(index.dtype, pandas.CategoricalDtype)
+    return pandas.Index(values, dtype=None if categories else index.dtype, name=index.name)
 
 
 def _all(levels: list[Any]) -> bool:

@@ -28,6 +28,7 @@ def carried_by(few: int) -> pd.DataFrame:
             "name": np.where(second, "Quill", "others"),
             "kind": pd.Categorical(np.where(second, "Quill", "others")),
             "code": np.where(second, 7, 3),
+            "share": np.where(second, 0.5, 0.25),
             "cost": np.linspace(0.0, 1.0, N),
             "person": np.arange(N) // 2,
         }
@@ -40,6 +41,7 @@ ANSWERS: dict[str, Any] = {
     "columns": lambda t: t.groupby("name")[["cost"]].mean().T,
     "levels": lambda t: t.groupby(["name", "code"])["cost"].mean(),
     "number": lambda t: t.groupby("code")["cost"].mean(),
+    "fraction": lambda t: t.groupby("share")["cost"].mean().rename_axis(None),
     "dict of numbers": lambda t: {code: float(t["cost"][t["code"] == code].mean()) for code in (3, 7)},
     "dict": lambda t: {"by": {"Quill": float((t["name"] == "Quill").sum())}},
 }
@@ -77,7 +79,7 @@ def test_tables_of_polars_and_arrays_beside_each_other_are_looked_at() -> None:
 
 
 def test_names_of_columns_and_numbers_of_rows_are_no_keys() -> None:
-    table = carried_by(2).assign(age=np.arange(N))
+    table = carried_by(2).assign(age=np.arange(N), notes=[[]] * N)
     for answer in (table[["cost", "age"]].mean(), table[["cost"]].iloc[:3].reset_index(drop=True), {"cost": 1.0}):
         assert not words_about(answer, table)
 
