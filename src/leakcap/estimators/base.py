@@ -321,7 +321,7 @@ class PrivateEstimator(BaseEstimator):
 
     def __getstate__(self) -> Any:
         state = super().__getstate__()
-        around = None if self.__sklearn_is_fitted__() else fitted_by(self, PrivateEstimator)
+        around = None if self.__sklearn_is_fitted__() else fitted_by(PrivateEstimator)
         return state if around is None else {**state, MARK: around}  # in another process nobody is seen calling
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -32,7 +32,7 @@ MARK = "_fitted_by"  # goes with an unfitted estimator into the processes to whi
 
 def refuse_company(estimator: Any, private: type) -> None:
     """Refuse to be fitted, or cloned, by what would release at every fit; `private` is the class that releases."""
-    around = getattr(estimator, MARK, None) or fitted_by(estimator, private)
+    around = getattr(estimator, MARK, None) or fitted_by(private)
     if around == SEARCHES:
         raise InputError(
             "a search or cross-validation around a private estimator would release at every fit, and nothing "
@@ -46,17 +46,17 @@ def refuse_company(estimator: Any, private: type) -> None:
         )
 
 
-def fitted_by(estimator: Any, private: type) -> str | None:
-    """The class that is calling and may release more than once (SEARCHES for any search), or None."""
-    found = _around(sys._getframe(1), estimator, private)
+def fitted_by(private: type) -> str | None:
+    """The class that calls private estimators and may release more than once (SEARCHES for any search), or None."""
+    found = _around(sys._getframe(1), private)
     if found is None and threading.current_thread() is not threading.main_thread():
         # Whoever gave this thread its work waits in another one. Threads that have nothing private are not looked at.
-        others = (_around(frame, estimator, private, waiting=True) for frame in sys._current_frames().values())
+        others = (_around(frame, private, waiting=True) for frame in sys._current_frames().values())
         found = next(filter(None, others), None)
     return found
 
 
-def _around(stack: FrameType, estimator: Any, private: type, waiting: bool = False) -> str | None:
+def _around(stack: FrameType, private: type, waiting: bool = False) -> str | None:
     outermost, worker = None, None
     for frame in _frames(stack):
         module = str(frame.f_globals.get("__name__", ""))

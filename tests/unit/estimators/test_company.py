@@ -21,7 +21,7 @@ from sklearn import (
     pipeline,
     semi_supervised,
 )
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import Ridge as PlainRidge
 from sklearn.naive_bayes import GaussianNB as PlainBayes
 from sklearn.preprocessing import MinMaxScaler
@@ -265,6 +265,21 @@ def test_functions_methods_and_threads_of_ones_own_may_fit_a_private_estimator()
     thread.start()
     thread.join()
     assert results
+
+
+class Spawning(ClassifierMixin, BaseEstimator):
+    """Its fit has nothing private among its settings, and a thread of its own."""
+
+    def fit(self, X: Any, y: Any) -> Spawning:
+        with ThreadPoolExecutor(1) as pool:
+            self.mean_ = pool.submit(le.Mean(**SMALL).fit, X).result()
+        return self
+
+
+def test_estimators_without_anything_private_in_them_are_no_company_in_other_threads() -> None:
+    """An ensemble has no length before it is fitted: looking at it must not ask for one."""
+    made = ensemble.BaggingClassifier(Spawning(), 1).fit(IRIS, KINDS)
+    assert made.estimators_[0].mean_.certificate_.kind == "simulation"
 
 
 def test_an_estimator_is_pickled_without_a_word_about_who_is_around_it() -> None:
