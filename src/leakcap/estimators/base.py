@@ -44,7 +44,7 @@ OPTIONS = {"backend", "checkpoint", "clip", "confidence", "draws", "floor", "mem
     "shape",
     "workers",
 }
-OURS = {"certificate_", "estimator_", "plan_"}  # names under which a wrapped estimator's own attributes are not shown
+OURS = {"certificate_", "estimator_", "plan_", "release_"}  # a wrapped estimator's own attributes do not take these
 _plans: weakref.WeakKeyDictionary[PrivateEstimator, Plan] = weakref.WeakKeyDictionary()
 
 
