@@ -21,7 +21,8 @@ GROUPS = {"malignant": 0, "benign": 1}
 plan = lc.plan(means, data, cap=lc.membership(0.55), strata="target", worlds=128, draws=2048)
 release = plan.release()
 low, high = (ends.reshape(len(GROUPS), -1) for ends in release.interval(0.95))
-print(f"any person's participation is guessed with at most {release.certificate.membership_success:.1%}")
+limit = lc.convert.percent_up(release.certificate.membership_success)
+print("any person's participation is guessed with at most", limit)
 
 figure, panels = plt.subplots(1, len(COLUMNS), figsize=(8, 2.6), layout="constrained")
 for number, (panel, column) in enumerate(zip(panels, COLUMNS, strict=True)):

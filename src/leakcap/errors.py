@@ -16,6 +16,7 @@ __all__ = [
     "NumericalError",
     "OutputError",
     "RepeatedReleaseWarning",
+    "SmallGroupWarning",
     "UselessReleaseWarning",
 ]
 
@@ -54,6 +55,10 @@ class LeakcapWarning(UserWarning):
 
 class RepeatedReleaseWarning(LeakcapWarning):
     """The same data were released before in this process without a ledger."""
+
+
+class SmallGroupWarning(LeakcapWarning):
+    """A class or group key leaves as it is, and so few people carry it that it tells of one of them."""
 
 
 class UselessReleaseWarning(LeakcapWarning):

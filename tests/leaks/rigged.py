@@ -106,7 +106,7 @@ def planned(name: str) -> lc.Plan:
 def new_token() -> Token:
     """The right to release once more, as if the data were new."""
     number = f"{__name__} {next(NUMBERS)}"
-    return Token(lambda: number)
+    return Token(lambda: [number])
 
 
 class Rigged:

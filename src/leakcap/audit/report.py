@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from leakcap.audit.verdicts import CHECK, EPSILON, INCONCLUSIVE, REFUTED, SHARE, UNBOUNDED, Finding, overall
 from leakcap.certificates.display import Displayed
 from leakcap.certificates.release import Certificate
+from leakcap.certificates.text import rounded_up
 from leakcap.errors import LeakcapError
 
 __all__ = ["AuditReport"]
@@ -108,7 +109,7 @@ class AuditReport(Displayed):
             low, high = one.interval
             between = f"{low:.4f} to {high:.4f}" if not math.isnan(low) else ""
             prior = f"{one.prior:.4f}" if not math.isnan(one.prior) else ""
-            bound = f"{one.certified:.4f}" if one.certified is not None else ""
+            bound = f"{rounded_up(one.certified, 4):.4f}" if one.certified is not None else ""
             lines.append(
                 f"{one.attack:36}{one.question:52}{prior:>8}{one.measured:>10.4f}{between:>18}{bound:>11}  "
                 f"{self.verdict_in_words(one)}"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from leakcap.audit import run as attack
 from leakcap.audit.verdicts import REFUTED, Finding
+from leakcap.certificates.text import rounded_up
 from leakcap.cli.terminal import Terminal, plain
 from leakcap.custody.folders import plan_folder
 from leakcap.errors import InputError
@@ -54,7 +55,7 @@ def _weight(finding: Finding) -> tuple[bool, float]:
 
 
 def _row(finding: Finding) -> tuple[str, str, str, str]:
-    certified = "" if finding.certified is None else f"{finding.certified:.2%}"
+    certified = "" if finding.certified is None else f"{rounded_up(100 * finding.certified, 2):.2f}%"
     return finding.question, f"{finding.measured:.2%}", certified, finding.verdict
 
 

@@ -25,6 +25,7 @@ from leakcap.convert.information import (
     precision,
     true_positive_rate,
 )
+from leakcap.convert.rounding import percent_up
 
 __all__ = [
     "agreement_prior",
@@ -36,6 +37,7 @@ __all__ = [
     "membership",
     "mutual_information",
     "name_a_member",
+    "percent_up",
     "posterior",
     "posterior_f",
     "precision",

@@ -30,6 +30,16 @@ def percent_up(share: float | Fraction) -> str:
     """Per cent, rounded up: two places, or three digits of what is small.
 
     As in certificates, a billionth of the last place does not count: the numbers were rounded up already.
+
+    Args:
+        share: a certified figure, such as `certificate.membership_success`, from 0 to 1.
+
+    Returns:
+        Text such as "54.94 %".
+
+    Examples:
+        >>> percent_up(0.54931), percent_up(0.022), percent_up(0.00012345)
+        ('54.94 %', '2.20 %', '0.0124 %')
     """
     value = Fraction(share) * 100
     if value <= 0:

@@ -15,17 +15,25 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from leakcap.errors import InputError
 
-__all__ = ["DataPrint", "fingerprint"]
+__all__ = ["DataPrint", "fingerprint", "row_prints"]
+
+MAX_COMMON_VALUES = 32  # different values, up to which a column may well be that of other people
 
 
 def fingerprint(*things: Any) -> str:
     """Equal for equal data, settings and code, in every process; custodian side, because data can be guessed by it."""
+    return _digest(piece for part in things for piece in _pieces(part, ()))
+
+
+def _digest(pieces: Iterable[str]) -> str:
     digest = hashlib.sha256()
-    for part in things:
-        for piece in _pieces(part, ()):
-            digest.update(piece.encode() + b"\0")
+    for piece in pieces:
+        digest.update(piece.encode() + b"\0")
     return digest.hexdigest()
 
 
@@ -39,7 +47,7 @@ class DataPrint:
     @cached_property
     def of_rows(self) -> str:
         """Equal for equal data, whatever the units; an InputError where data cannot be pickled."""
-        return fingerprint(*self.data)
+        return _digest(piece for pieces in self._looked_at for piece in pieces)
 
     @cached_property
     def of_run(self) -> str:
@@ -47,12 +55,48 @@ class DataPrint:
         return fingerprint(self.of_rows, self.units)
 
     @cached_property
-    def of_release(self) -> str:
-        """For the warning of a second release in one process, also of data that cannot be pickled."""
+    def of_release(self) -> frozenset[str]:
+        """For the warning of a second release in one process: arguments that tell whose data they are, each apart.
+
+        The same table with another target is the same people. A column of a few different values is not: it may be
+        that of others. It counts where there is nothing else.
+        """
         try:
-            return self.of_rows
+            each = zip(self._looked_at, self.data, strict=True)
+            return frozenset(_digest(pieces) for pieces, data in each if _tells(data)) or frozenset({self.of_rows})
         except InputError:
-            return f"object {id(self.data[0])}"
+            return frozenset({f"object {id(self.data[0])}"})
+
+    @cached_property
+    def _looked_at(self) -> list[list[str]]:
+        return [list(_pieces(argument, ())) for argument in self.data]
+
+
+def row_prints(table: Any) -> npt.NDArray[np.uint64]:
+    """A number for each different row, equal for equal rows; for what has no rows to look at, one for all of it.
+
+    Custodian side, because rows can be guessed by it.
+    """
+    import pandas
+
+    try:
+        plain = table.to_pandas() if hasattr(table, "to_pandas") else table
+        hashed = pandas.util.hash_pandas_object(pandas.DataFrame(plain), index=False)
+        return np.unique(np.asarray(hashed, dtype=np.uint64))
+    except Exception:  # its error would quote the data
+        (known,) = sorted(DataPrint((table,)).of_release)
+    return np.array([int(hashlib.sha256(known.encode()).hexdigest()[:16], 16)], dtype=np.uint64)
+
+
+def _tells(argument: Any) -> bool:
+    """Whether a data argument of others would hardly be the same."""
+    shape = getattr(argument, "shape", None)
+    if shape is None or len(shape) != 1:
+        return True
+    try:
+        return len(np.unique(np.asarray(argument))) > MAX_COMMON_VALUES
+    except TypeError:
+        return True
 
 
 def _pieces(thing: Any, inside: tuple[Any, ...]) -> Iterator[str]:

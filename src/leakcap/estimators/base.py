@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import sys
 import warnings
 import weakref
 from collections.abc import Callable
@@ -24,12 +23,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from leakcap.caps import Task, as_caps
+from leakcap.custody.fingerprint import row_prints
 from leakcap.errors import InputError, OutputError, UselessReleaseWarning
+from leakcap.estimators.company import MARK, family_of, fitted_by, join_family, refuse_company
 from leakcap.ground.arrays import Floats
 from leakcap.planning.entry import plan
 from leakcap.planning.offers import Offered, Variant
 from leakcap.planning.plans import Plan
 from leakcap.planning.rebuilding import attempted
+from leakcap.planning.small_groups import warn_where_few_carry
 
 __all__ = ["Computation", "PrivateEstimator", "Rows", "Utility", "planned", "publish", "validated"]
 
@@ -42,6 +44,7 @@ OPTIONS = {"backend", "checkpoint", "clip", "confidence", "draws", "floor", "mem
     "shape",
     "workers",
 }
+OURS = {"certificate_", "estimator_", "plan_", "release_"}  # a wrapped estimator's own attributes do not take these
 _plans: weakref.WeakKeyDictionary[PrivateEstimator, Plan] = weakref.WeakKeyDictionary()
 
 
@@ -131,20 +134,27 @@ class PrivateEstimator(BaseEstimator):
             The estimator itself, fitted.
 
         Raises:
-            InputError: no cap was given, the settings hold data, or a search or cross-validation calls `fit`.
+            InputError: no cap was given, the settings hold data, a search or meta-estimator calls `fit`, or a clone
+                has released these rows.
             OutputError: the fit gives outputs that noise cannot cover; or no estimator can be made of the released
                 numbers, which are then kept in `release_`.
 
         Warns:
+            SmallGroupWarning: fewer than five people carry one of the classes.
             UselessReleaseWarning: at this cap the noise takes most of the answer's use.
         """
-        _refuse_searches()
+        refuse_company(self, PrivateEstimator)
         if self.cap is None:
             raise InputError(f"say what may leak: {type(self).__name__}(..., cap=lc.membership(0.55)), for example")
+        family, known = family_of(self), None if self.random_state is not None else row_prints(X)
+        if known is not None:
+            family.refuse_known_rows(self, known)
         made, computation = self._planned(X, y, unit=unit, sample_weight=sample_weight, cap=self.cap, strata=strata)
         self._warn_where_useless(made, computation)
         _plans[self] = made
-        self.__dict__.pop("release_", None)
+        vars(self).pop("release_", None)
+        if known is not None:
+            family.remember(self, known)
         released = made.release()
         self.certificate_ = released.certificate
         estimator, kind = attempted(computation.build, released.value)
@@ -181,6 +191,8 @@ class PrivateEstimator(BaseEstimator):
             **(self.options or {}),
         )
         made.offered = settings._offered(rows, computation)
+        if rows.classes is not None and rows.target is not None:
+            warn_where_few_carry(rows.target, unit)
         return made, computation
 
     def _offered(self, rows: Rows, computation: Computation) -> Offered:
@@ -242,7 +254,7 @@ class PrivateEstimator(BaseEstimator):
                 setattr(estimator, name, getattr(self, name))
         self.estimator_ = estimator
         for name, value in vars(estimator).items():
-            if name.endswith("_") and not name.startswith("_"):
+            if name.endswith("_") and not name.startswith("_") and name not in OURS:
                 setattr(self, name, value)
 
     def _fitted(self) -> Any:
@@ -302,8 +314,15 @@ class PrivateEstimator(BaseEstimator):
             )
 
     def __sklearn_clone__(self) -> Any:
-        _refuse_searches()
-        return super().__sklearn_clone__()
+        refuse_company(self, PrivateEstimator)
+        clone = super().__sklearn_clone__()
+        join_family(clone, self)
+        return clone
+
+    def __getstate__(self) -> Any:
+        state = super().__getstate__()
+        around = None if self.__sklearn_is_fitted__() else fitted_by(PrivateEstimator)
+        return state if around is None else {**state, MARK: around}  # in another process nobody is seen calling
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimator_")
@@ -356,16 +375,3 @@ def _without_column(X: Any, unit: Any) -> tuple[Any, Any]:
         return X, unit
     whose = np.asarray(_column(X, unit))
     return X[[name for name in X.columns if name != unit]], whose
-
-
-def _refuse_searches() -> None:
-    """A search or cross-validation around a private estimator would release once for every fit."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        if str(frame.f_globals.get("__name__", "")).startswith("sklearn.model_selection"):
-            raise InputError(
-                "a search or cross-validation around a private estimator would release at every fit, and nothing "
-                "bounds them together. Put the search inside, Private(GridSearchCV(...), cap=...), or compare "
-                "settings with privacy_utility_curve and plan_.suggest(), which release nothing"
-            )
-        frame = frame.f_back  # type: ignore[assignment]

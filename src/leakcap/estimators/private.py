@@ -19,6 +19,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from leakcap.errors import InputError, OutputError
 from leakcap.estimators.base import Computation, PrivateEstimator, Rows, Utility, checked_weight, validated
+from leakcap.estimators.company import private_parts
 
 __all__ = ["DIAGNOSTICS", "Private"]
 
@@ -30,6 +31,7 @@ DIAGNOSTICS = (
     "best_loss_",
     "best_validation_score_",
     "inertia_",
+    "labeled_iter_",
     "labels_",
     "loss_",
     "loss_curve_",
@@ -39,7 +41,10 @@ DIAGNOSTICS = (
     "n_samples_",
     "n_samples_fit_",
     "n_samples_seen_",
+    "named_estimators_",  # the same as `estimators_`
+    "termination_condition_",
     "train_score_",
+    "transduction_",
     "validation_scores_",
 )
 
@@ -223,6 +228,8 @@ class Private(PrivateEstimator):
     def _rows(self, X: Any, y: Any, weight: Any) -> Rows:
         if not hasattr(self.estimator, "fit"):
             raise InputError("Private needs an estimator, such as Private(LogisticRegression(), cap=...)")
+        if isinstance(self.estimator, PrivateEstimator) or private_parts(self.estimator, PrivateEstimator):
+            raise InputError("Private needs plain estimators: one that is private would release in every world")
         if _is_fitted(self.estimator):
             raise InputError("the estimator is fitted, and would be saved with what it learnt: give clone(estimator)")
         table = X.tocsr() if issparse(X) else X if hasattr(X, "shape") else np.asarray(X)

@@ -13,6 +13,7 @@ from sklearn.metrics import check_scoring
 
 from leakcap.caps import Cap, CapLike, MutualInformation, as_caps, membership
 from leakcap.certificates.display import Drawn
+from leakcap.certificates.text import percent
 from leakcap.errors import CapError, InputError, LeakcapError
 from leakcap.estimators.base import Computation, PrivateEstimator, planned, publish
 from leakcap.ground import checks
@@ -89,7 +90,7 @@ class Curve(Drawn):
         ]
         for point in self.points:
             lines.append(
-                f"{point.name:<{width}}{100 * point.success:>9.2f} %{point.score:>11.4f}{point.spread:>9.2g}"
+                f"{point.name:<{width}}{percent(point.success):>11}{point.score:>11.4f}{point.spread:>9.2g}"
                 f"{point.noise:>12.4g}"
             )
         lines.append(f"{'without noise':<{width}}{'':>11}{self.without_noise:>11.4f}   fitted to a part of the pool")

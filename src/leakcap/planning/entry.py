@@ -31,6 +31,7 @@ from leakcap.planning.job import Job
 from leakcap.planning.plans import Plan
 from leakcap.planning.released import Release, Token
 from leakcap.planning.request import Request
+from leakcap.planning.small_groups import warn_of_small_groups
 from leakcap.planning.suggest import suggest
 from leakcap.simulate import Pool
 from leakcap.simulate.progress import Watcher, watching
@@ -112,6 +113,9 @@ def plan(
         OutputError: noise cannot cover the function's outputs.
         CapError: no noise keeps the cap.
 
+    Warns:
+        SmallGroupWarning: fewer than five people carry a class or group key of the answer.
+
     Guarantee: `plan(...).certificate` says what holds, against whom, under which assumptions, with what confidence.
 
     Examples:
@@ -174,6 +178,7 @@ def plan(
                     request, entropy, running, stored=stored, watch=watch, forecast=bool(progress)
                 )
         simulation = request.usable(simulation)
+        warn_of_small_groups(simulation.node, pool, units)
         run = Run(
             simulation=simulation,
             worlds=possible,
@@ -235,7 +240,7 @@ def stored_plan(checkpoint: str | Path, progress: bool | Watcher | None = None) 
             simulation=request.usable(simulation),
             worlds=possible,
             entropy=stored.entropy,
-            token=Token(lambda: f"checkpoint {stored.entropy}"),
+            token=Token(lambda: [f"checkpoint {stored.entropy}"]),
             checkpoint=stored,
             rerun=_no_data,
             draw=_no_data,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +14,7 @@ from leakcap.certificates.release import Certificate
 from leakcap.errors import AlreadyReleased, InputError, LeakcapError, RepeatedReleaseWarning
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
+from leakcap.ground.callers import frames_of_ours
 
 __all__ = ["Release", "Token", "forget_released"]
 
@@ -85,10 +85,11 @@ class Release(Displayed):
 class Token:
     """The right to release once, shared by a plan and all its recaps, in the process that made it."""
 
-    def __init__(self, fingerprint: Callable[[], str]) -> None:
+    def __init__(self, fingerprints: Callable[[], Collection[str]]) -> None:
+        """`fingerprints` of the data, one for each argument that tells whose they are."""
         self._lock = threading.Lock()
         self._spent = False
-        self._fingerprint = fingerprint
+        self._fingerprints = fingerprints
         self._process = os.getpid(), _process[0]
 
     def refuse_child(self) -> None:
@@ -121,16 +122,16 @@ class Token:
             self._warn_of_repeated_release()
 
     def _warn_of_repeated_release(self) -> None:
-        print_of_data = self._fingerprint()
+        prints = set(self._fingerprints())
         with _lock_of_prints:
-            known = print_of_data in _prints_of_released_data
-            _prints_of_released_data.add(print_of_data)
+            known = bool(prints & _prints_of_released_data)
+            _prints_of_released_data.update(prints)
         if known:
             warnings.warn(
                 "these data were released before in this process. Certificates stand alone: two releases with two "
                 "secrets are bounded by neither. Use a session with a ledger for several answers",
                 RepeatedReleaseWarning,
-                stacklevel=1 + _frames_of_ours(),
+                stacklevel=1 + frames_of_ours(),
             )
 
     def __reduce__(self) -> Any:
@@ -140,11 +141,3 @@ class Token:
 def forget_released() -> None:
     """Forget which data were released in this process: the next release of any of them gives no warning."""
     _prints_of_released_data.clear()
-
-
-def _frames_of_ours() -> int:
-    """How many callers belong to the package: warnings point at the first that does not."""
-    frame, depth = sys._getframe(1), 0
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "leakcap":
-        frame, depth = frame.f_back, depth + 1  # type: ignore[assignment]
-    return depth

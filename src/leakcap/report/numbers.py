@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import math
 import re
+from fractions import Fraction
 
 from leakcap.certificates.text import percent
 from leakcap.report.html import Markup, markup
 
-__all__ = ["MINUS", "UNBROKEN", "bound", "data", "decimals_for", "neat", "of_hundred", "outward", "shown", "unbroken"]
+__all__ = [
+    "MINUS",
+    "UNBROKEN",
+    "at_most",
+    "bound",
+    "data",
+    "decimals_for",
+    "neat",
+    "of_hundred",
+    "outward",
+    "shown",
+    "unbroken",
+]
 
 
 MINUS = "\u2212"
@@ -54,6 +67,14 @@ def neat(value: float, digits: int = 4) -> str:
     places = digits - 1 - math.floor(math.log10(abs(value))) if value else 0
     plain = f"{value:,.{max(places, 0)}f}"
     return _signed(plain.rstrip("0").rstrip(".") if "." in plain else plain)
+
+
+def at_most(value: float, digits: int = 4) -> str:
+    """A bound at a few significant digits, never below itself."""
+    if not math.isfinite(value) or value <= 0:
+        return neat(value, digits)
+    unit = Fraction(10) ** (math.floor(math.log10(value)) + 1 - digits)
+    return neat(float(math.ceil(Fraction(value) / unit - Fraction(1, 10**9)) * unit), digits)
 
 
 def outward(low: float, high: float, decimals: int) -> tuple[str, str]:

@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from leakcap.errors import OutputError
 from leakcap.simulate.estimators import describe_estimator, is_estimator
-from leakcap.simulate.nodes import Array, Mapping, Node, Number, Record, Refused, Sequence, Table, Vector, same
+from leakcap.simulate.nodes import Array, Mapping, Node, Number, Record, Refused, Sequence, Table, Vector
+from leakcap.simulate.plain import is_label, own_labels, plain_copy, plain_dtype, same
 
 __all__ = ["describe", "rebuild"]
 
@@ -41,8 +42,10 @@ def _describe(value: Any, rows: int, drop: frozenset[str], leaves: list[Vector])
         numbers = _numbers(value.to_numpy())
         if numbers is None:
             return Refused("holds text or mixed columns; return numbers only")
+        labels = own_labels(value.index), own_labels(value.columns) if value.ndim == 2 else value.name
+        if any(one is None for one in labels[: value.ndim]) or (value.ndim == 1 and not is_label(value.name)):
+            return Refused("has labels that are no plain values; use text or numbers")
         leaves.append(numbers.ravel())
-        labels = _own_labels(value.index), _own_labels(value.columns) if value.ndim == 2 else value.name
         return Table(type(value), labels, numbers.shape)
     if isinstance(value, np.ndarray) or hasattr(value, "__array__"):
         array = np.asarray(value)
@@ -50,12 +53,13 @@ def _describe(value: Any, rows: int, drop: frozenset[str], leaves: list[Vector])
         if numbers is None:
             return Refused("is no array of real numbers; encode text or categories as scores or counts")
         leaves.append(numbers.ravel())
-        kept = array.dtype if array.dtype.kind == "f" and array.dtype != np.float16 else np.dtype(np.float64)
+        wide = array.dtype.kind == "f" and array.dtype != np.float16
+        kept = plain_dtype(array.dtype) if wide else np.dtype(np.float64)
         return Array(numbers.shape, kept)
     if isinstance(value, dict):
         if not all(same(key, key) for key in value):
             return Refused("has keys that are no plain values; use text or numbers")
-        return Mapping(tuple(value), tuple(inner(part) for part in value.values()))
+        return Mapping(tuple(map(plain_copy, value)), tuple(inner(part) for part in value.values()))
     if isinstance(value, (list, tuple)):
         return Sequence(type(value), tuple(inner(part) for part in value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -65,13 +69,6 @@ def _describe(value: Any, rows: int, drop: frozenset[str], leaves: list[Vector])
         f"is a {type(value).__name__}, which leakcap cannot cover; return numbers, arrays, dicts, tuples, "
         "dataclasses, tables or a fitted scikit-learn estimator"
     )
-
-
-def _own_labels(index: Any) -> Any:
-    """Labels on their own: what a table does not show (unused levels, shared memory) stays behind."""
-    if hasattr(index, "remove_unused_levels"):
-        index = index.remove_unused_levels()
-    return index.copy(deep=True)
 
 
 def _numbers(array: npt.NDArray[Any]) -> Vector | None:

@@ -6,7 +6,6 @@ clone with covered attributes set, never an object that was fitted in some world
 
 from __future__ import annotations
 
-import copy
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from leakcap.simulate.nodes import Array, Constant, Node, Number, Refused, Sequence, Vector, same
+from leakcap.simulate.nodes import Array, Constant, Keys, Node, Number, Refused, Sequence, Vector
+from leakcap.simulate.plain import plain_copy, plain_dtype, same
 
 __all__ = ["PARAMETER", "describe_estimator", "is_estimator"]
 
@@ -51,6 +51,14 @@ class Model(Node):
         for name, node in self.attributes:
             yield from node.constants(f"{path}.{name}")
 
+    def group_keys(self) -> Iterator[Keys]:
+        """The classes, and the categories of an encoder."""
+        for name, node in self.attributes:
+            if name in ("classes_", "categories_") and isinstance(node, Constant):
+                sets = node.value if isinstance(node.value, list) else [node.value]
+                yield from ((None, tuple(np.ravel(one).tolist())) for one in sets)
+        yield from super().group_keys()
+
     def build(self, numbers: Vector) -> Any:
         from sklearn.base import clone
 
@@ -67,8 +75,35 @@ class Model(Node):
         return fresh
 
 
+@dataclass(frozen=True, eq=False)
+class Bare(Model):
+    """A part of an estimator that is none itself and has nothing but attributes."""
+
+    def build(self, numbers: Vector) -> Any:
+        fresh = self.kind.__new__(self.kind)
+        for (name, _), value in zip(self.attributes, self.build_children(numbers), strict=True):
+            setattr(fresh, name, value)
+        return fresh
+
+
+def _is_bare(value: Any) -> bool:
+    """scikit-learn's calibrated classifiers: no estimators, no compiled state."""
+    return f"{type(value).__module__}.{type(value).__qualname__}" == "sklearn.calibration._CalibratedClassifier"
+
+
+def describe_bare(value: Any, rows: int, drop: frozenset[str], leaves: list[Vector]) -> Node:
+    """The form of such a part; its float attributes go to `leaves`."""
+    attributes = sorted((name, part) for name, part in vars(value).items() if name not in drop)
+    nodes = ((name, _attribute(name, part, rows=rows, drop=drop, leaves=leaves)) for name, part in attributes)
+    return Bare(type(value), (), tuple(nodes))
+
+
 def _holds_estimator(value: Any) -> bool:
-    return is_estimator(value) or (isinstance(value, (list, tuple)) and any(_holds_estimator(one) for one in value))
+    return (
+        is_estimator(value)
+        or _is_bare(value)
+        or (isinstance(value, (list, tuple)) and any(_holds_estimator(one) for one in value))
+    )
 
 
 def describe_estimator(estimator: Any, rows: int, drop: frozenset[str], leaves: list[Vector]) -> Node:
@@ -98,7 +133,10 @@ def _parameter(value: Any, rows: int, drop: frozenset[str], leaves: list[Vector]
 def _attribute(name: str, value: Any, rows: int, drop: frozenset[str], leaves: list[Vector]) -> Node:
     if is_estimator(value):
         return describe_estimator(value, rows, drop, leaves)
-    if name == "classes_":  # labels, even where they are written as floats: noise would make others of them
+    if name in (
+        "classes",
+        "classes_",
+    ):  # labels, even where they are written as floats: noise would make others of them
         return _constant(value, "holds the labels of classes")
     if isinstance(value, np.ndarray) and rows in value.shape and value.ndim and value.dtype.kind != "O":
         return Refused("has an entry for every row")
@@ -107,9 +145,11 @@ def _attribute(name: str, value: Any, rows: int, drop: frozenset[str], leaves: l
         return Number()
     if isinstance(value, np.ndarray) and value.dtype.kind == "f" and not name.startswith("_"):
         leaves.append(value.astype(np.float64).ravel())
-        return Array(value.shape, value.dtype)
-    if isinstance(value, (list, tuple)) and any(map(_is_covered, value)):
+        return Array(value.shape, plain_dtype(value.dtype))
+    if isinstance(value, (list, tuple)) and (any(map(_is_covered, value)) or _holds_estimator(value)):
         return Sequence(type(value), tuple(_attribute(name, one, rows=rows, drop=drop, leaves=leaves) for one in value))
+    if _is_bare(value):
+        return describe_bare(value, rows, drop, leaves)
     private = name.startswith("_") and isinstance(value, (float, np.floating, np.ndarray))
     return _constant(value, "is private to the estimator (leading underscore)" if private else "is not a float")
 
@@ -121,4 +161,4 @@ def _is_covered(value: Any) -> bool:
 def _constant(value: Any, why: str = "is not a float") -> Node:
     # `same` knows the plain kinds; what it cannot compare with itself it cannot compare between worlds.
     # A copy, because an estimator that is fitted again changes its own arrays in place.
-    return Constant(copy.deepcopy(value), why) if same(value, value) else Refused("is a compiled or unknown object")
+    return Constant(plain_copy(value), why) if same(value, value) else Refused("is a compiled or unknown object")

@@ -6,9 +6,7 @@ would name the world. A node builds a fresh value of its form from released numb
 
 from __future__ import annotations
 
-import copy
 import math
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,10 +14,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from leakcap.errors import OutputError
+from leakcap.simulate.plain import own_labels, plain_copy, same
+
 __all__ = [
     "Array",
     "Constant",
     "Difference",
+    "Keys",
     "Mapping",
     "Node",
     "Number",
@@ -28,11 +30,11 @@ __all__ = [
     "Sequence",
     "Table",
     "Vector",
-    "same",
 ]
 
 Vector = npt.NDArray[np.float64]
 Difference = tuple[str, str]
+Keys = tuple[Any, tuple[Any, ...]]  # the name of an index, or None, and its labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +70,11 @@ class Node:
         """Every part that passes without noise because it is equal in all worlds."""
         for name, child in self.children():
             yield from child.constants(path + name)
+
+    def group_keys(self) -> Iterator[Keys]:
+        """Labels by which groups may go, set by set: they leave as they are."""
+        for _, child in self.children():
+            yield from child.group_keys()
 
     def build(self, numbers: Vector) -> Any:
         """A fresh value of this form."""
@@ -144,7 +151,7 @@ class Constant(Node):
         yield path
 
     def build(self, numbers: Vector) -> Any:
-        return copy.deepcopy(self.value)
+        return plain_copy(self.value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,12 +172,16 @@ class Mapping(Node):
         return tuple((f"[item {i}]", node) for i, node in enumerate(self.nodes))
 
     def differs(self, other: Node) -> str | None:
-        if isinstance(other, Mapping) and self.keys != other.keys:
+        if isinstance(other, Mapping) and not same(self.keys, other.keys):
             return (
                 "has different keys, or keys in another order, in different worlds; return all keys known "
                 "beforehand in a canonical order (for example sorted)"
             )
         return super().differs(other)
+
+    def group_keys(self) -> Iterator[Keys]:
+        yield None, self.keys
+        yield from super().group_keys()
 
     def build(self, numbers: Vector) -> dict[Any, Any]:
         return dict(zip(self.keys, self.build_children(numbers), strict=True))
@@ -238,8 +249,7 @@ class Table(Node):
         if not isinstance(other, Table) or self.kind is not other.kind:
             return "is of different kinds in different worlds"
         if self.shape != other.shape or not all(
-            type(a) is type(b) and (a.equals(b) if hasattr(a, "equals") else a == b)
-            for a, b in zip(self.labels_, other.labels_, strict=True)
+            same_labels(a, b) for a, b in zip(self.labels_, other.labels_, strict=True)
         ):
             return (
                 "has different rows, columns or labels in different worlds; reindex it to all labels known "
@@ -247,11 +257,17 @@ class Table(Node):
             )
         return None
 
+    def group_keys(self) -> Iterator[Keys]:
+        for axis in self.labels_[: len(self.shape)]:
+            for place, name in enumerate(axis.names):
+                yield name, tuple(axis.get_level_values(place).unique())
+
     def build(self, numbers: Vector) -> Any:
         values = numbers.reshape(self.shape).copy()
+        rows = _rebuilt(self.labels_[0])
         if len(self.shape) == 1:
-            return self.kind(values, index=self.labels_[0], name=self.labels_[1])
-        return self.kind(values, index=self.labels_[0], columns=self.labels_[1])
+            return self.kind(values, index=rows, name=self.labels_[1])
+        return self.kind(values, index=rows, columns=_rebuilt(self.labels_[1]))
 
     def labels(self, path: str = "") -> Iterator[str]:
         for row in self.labels_[0]:
@@ -259,6 +275,21 @@ class Table(Node):
                 yield _below(path, row)
             else:
                 yield from (_below(_below(path, row), column) for column in self.labels_[1])
+
+
+def same_labels(a: Any, b: Any) -> bool:
+    """Whether two tables have the same labels, and the same names of them."""
+    if not hasattr(a, "equals"):
+        return same(a, b)
+    return type(a) is type(b) and bool(a.equals(b)) and same(list(a.names), list(b.names))
+
+
+def _rebuilt(index: Any) -> Any:
+    """Labels of their own for every table that leaves, also where they were stored by an earlier version."""
+    labels = own_labels(index)
+    if labels is None:
+        raise OutputError("the labels of a table are no plain values; use text or numbers")
+    return labels
 
 
 def _named(node: Node) -> tuple[str | None, Node]:
@@ -272,38 +303,3 @@ def _named(node: Node) -> tuple[str | None, Node]:
 
 def _below(path: str, name: Any) -> str:
     return f"{path}, {name}" if path else str(name)
-
-
-def same(a: Any, b: Any) -> bool:
-    """Whether two plain values are equal, arrays and nesting included. Objects of unknown kinds never are."""
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return (
-            isinstance(a, np.ndarray)
-            and isinstance(b, np.ndarray)
-            and a.dtype == b.dtype
-            and a.shape == b.shape
-            and (
-                all(same(x, y) for x, y in zip(a.ravel(), b.ravel(), strict=True))
-                if a.dtype == object
-                else bool(np.array_equal(a, b, equal_nan=a.dtype.kind in "fc"))
-            )
-        )
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, (list, tuple)):
-        return len(a) == len(b) and all(map(same, a, b))
-    if isinstance(a, dict):
-        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
-    if isinstance(a, (float, np.floating)):
-        return bool(a == b or (np.isnan(a) and np.isnan(b)))
-    if a is None or isinstance(a, (bool, int, str, bytes, np.generic, np.dtype)):
-        return bool(a == b)
-    return a is b and _is_importable(a)
-
-
-def _is_importable(value: Any) -> bool:
-    """A function or class that its module holds under its own name: it carries nothing of any world."""
-    found: Any = sys.modules.get(getattr(value, "__module__", None) or "")
-    for name in getattr(value, "__qualname__", "<none>").split("."):
-        found = getattr(found, name, None)
-    return found is value

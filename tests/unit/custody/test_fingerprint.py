@@ -14,11 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars
 import pytest
 import scipy.sparse as sp
 
 import leakcap as lc
-from leakcap.custody.fingerprint import DataPrint, fingerprint
+from leakcap.custody import fingerprint as fingerprints
+from leakcap.custody.fingerprint import DataPrint, fingerprint, row_prints
 from tests.unit.custody.runs import (
     CALLS,
     SMALL,
@@ -203,22 +206,48 @@ def test_data_and_tasks_that_cannot_be_pickled_are_a_clear_error(folder: Path) -
 
 def test_data_are_fingerprinted_once_for_the_run_and_for_the_release(monkeypatch: Any) -> None:
     looked: list[Any] = []
-    monkeypatch.setattr("leakcap.custody.fingerprint.fingerprint", lambda *t: looked.append(t) or fingerprint(*t))
+    contents = fingerprints._contents
+    monkeypatch.setattr(fingerprints, "_contents", lambda value: looked.append(value) or contents(value))
     of = DataPrint((X, TABLE), units=np.arange(24))
     assert not looked, "not before it is asked for"
     first = of.of_run, of.of_rows, of.of_release
     assert first == (of.of_run, of.of_rows, of.of_release)
-    assert sum(any(part is X for part in some) for some in looked) == 1
+    assert sum(one is X for one in looked) == 1
 
 
 def test_a_print_of_data_differs_where_they_or_their_units_do() -> None:
     one = DataPrint((X,))
     for other in (DataPrint((X + 1e-9,)), DataPrint((X, X))):
         assert one.of_run != other.of_run
-        assert one.of_release != other.of_release
+    assert not one.of_release & DataPrint((X + 1e-9,)).of_release
     units = DataPrint((X,), np.arange(24))
     assert one.of_run != units.of_run
     assert one.of_release == units.of_release == DataPrint((X.copy(),)).of_release
+
+
+def test_each_data_argument_that_tells_whose_it_is_has_a_print_of_its_own() -> None:
+    """The same table under another target is the same people; the same few classes may be those of others."""
+    kinds, numbers = np.arange(24) % 3, np.arange(240.0)
+    assert DataPrint((X, kinds)).of_release == DataPrint((X, kinds == 1)).of_release
+    assert not DataPrint((X, kinds)).of_release & DataPrint((X + 1, kinds)).of_release
+    assert DataPrint((np.ones((240, 1)), numbers)).of_release & DataPrint((np.zeros((240, 1)), numbers)).of_release
+    assert (
+        DataPrint((kinds,)).of_release == DataPrint((kinds.copy(),)).of_release != DataPrint((kinds[::-1],)).of_release
+    )
+
+
+@pytest.mark.parametrize("make", [np.asarray, lambda x: x.tolist(), pd.DataFrame, polars.DataFrame], ids=str)
+def test_rows_are_known_again_among_others_and_in_any_order(make: Any) -> None:
+    whole = row_prints(make(X))
+    assert len(whole) == len(np.unique(X, axis=0))
+    assert np.isin(row_prints(make(X[::-2])), whole).all()
+    assert not np.isin(row_prints(make(X + 1e-9)), whole).any()
+
+
+def test_what_has_no_rows_to_look_at_has_one_print() -> None:
+    known = row_prints(sp.csr_array(X))
+    assert len(known) == 1 and known == row_prints(sp.csr_array(X)) != row_prints(sp.csr_array(X + 1))
+    assert len(row_prints([threading.Lock()])) == 1
 
 
 def test_data_that_cannot_be_pickled_are_known_as_an_object_but_by_no_checkpoint() -> None:

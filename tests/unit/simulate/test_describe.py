@@ -18,7 +18,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 
 import leakcap as lc
 from leakcap.simulate import describe, rebuild
-from leakcap.simulate.nodes import same
+from leakcap.simulate.plain import same
 from leakcap.simulate.worker import refuse
 from tests.unit.simulate.answers import X, Y
 

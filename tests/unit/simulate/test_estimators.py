@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import leakcap as lc
 from leakcap.simulate import describe, rebuild
-from leakcap.simulate.describe import same
+from leakcap.simulate.plain import same
 from leakcap.simulate.worker import refuse
 from tests.unit.simulate.answers import C, X, Y
 

@@ -15,7 +15,7 @@ from leakcap.report.audit.audited import is_share, releases_needed, things
 from leakcap.report.audit.pictures import bar_key, chip, recognition, scales
 from leakcap.report.audit.words import METHODS, chance, headline, lead, likelihood, next_steps, spaced
 from leakcap.report.html import Markup, markup, render, shortened
-from leakcap.report.numbers import bound, data, neat
+from leakcap.report.numbers import at_most, bound, data, neat
 from leakcap.report.words import warning
 from leakcap.version import __version__
 
@@ -96,7 +96,7 @@ def _figures(audit: AuditReport, one: Finding) -> tuple[str, ...]:
         if math.isfinite(high):
             ends = markup("{} … {}", figure(low), figure(high))
     if one.certified is not None:
-        limit = data(one.certified, bound(one.certified) if shares else neat(one.certified))
+        limit = data(one.certified, bound(one.certified) if shares else at_most(one.certified))
     needed = releases_needed(audit, one)
     if needed is not None:
         more = data(needed - audit.trials, f"{max(needed - audit.trials, 0):,}")

@@ -15,7 +15,7 @@ from leakcap.report.audit.audited import groups, is_share
 from leakcap.report.audit.words import differing, in_short, spaced
 from leakcap.report.chart import Axis, Chart, captioned, key, linear
 from leakcap.report.html import Markup, joined, markup, shortened
-from leakcap.report.numbers import neat
+from leakcap.report.numbers import at_most, neat
 
 __all__ = ["bar_key", "chip", "recognition", "scales"]
 
@@ -107,7 +107,7 @@ class _QuestionScale:
 
 def _said(one: Finding) -> str:
     low, high = one.interval
-    promised = "nothing promised" if one.certified is None else f"bound {neat(one.certified)}"
+    promised = "nothing promised" if one.certified is None else f"bound {at_most(one.certified)}"
     return f"measured {neat(one.measured)}, interval {neat(low)} to {neat(high)}, {promised}"
 
 

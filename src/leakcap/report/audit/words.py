@@ -8,7 +8,7 @@ import re
 from leakcap.audit.report import AuditReport
 from leakcap.audit.verdicts import CHECK, HOLDS, INCONCLUSIVE, RECOGNITION, REFUTED, UNBOUNDED, Finding
 from leakcap.report.audit.audited import NUMBERS, is_share, leading, releases_needed, surely_won, things
-from leakcap.report.numbers import UNBROKEN, neat, shown
+from leakcap.report.numbers import UNBROKEN, at_most, neat, shown
 
 __all__ = [
     "METHODS",
@@ -117,7 +117,7 @@ def _counts(one: Finding, *, blindly: str, guessing: str, allows: str) -> str:
         return _checked(one)
     if not is_share(one):
         told = f"at least {neat(one.measured)}"
-        return told if one.certified is None else f"{told}; {allows} {neat(one.certified)}"
+        return told if one.certified is None else f"{told}; {allows} {at_most(one.certified)}"
     base = _base(one)
     done = f"{counted(one.measured, base)} of {base:,}"
     known = one.kind == RECOGNITION
