@@ -263,7 +263,7 @@ def _spread(scatter: Floats, directions: Floats) -> tuple[Floats, Floats]:
 def _forecast(data: tuple[Any, ...], units: Units, worlds: Worlds, memory: int, *, frame: Frame) -> kernels.Costs:
     """Moments and components of all worlds, against components of each world's own rows."""
     n, d = data[0].shape
-    numbers, eigen = n * worlds.rate * d, leading_cost(d, len(frame.inside))
+    numbers, eigen = n * worlds.rate * d, leading_cost(d)
     alone = numbers * SWEEP if d > WIDE else numbers * d * PRODUCT + EIGEN * d**3
     return kernels.Costs(
         kernel=min(moments_cost(n, d, worlds)) + worlds.m * eigen,

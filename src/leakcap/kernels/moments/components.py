@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import eigh
 
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
@@ -17,9 +18,10 @@ from leakcap.worlds import Units, Worlds
 __all__ = ["aligned", "leading", "leading_cost", "pca"]
 
 FAR = 1e-4  # squared cosine of the largest angle between two spaces, below which singular vectors are taken
-MIN_WIDE, FEW_COMPONENTS = 128, 10  # columns, and columns a component, from which components are sought from the pool's
-BLOCKS, RESTARTS = 5, 20  # of as many vectors as there are components, and times that they are made anew
-NEAR, EIGEN = 4.0, 0.3  # nanoseconds of one core for a number of a matrix: a component from the pool's, or a column
+MIN_WIDE = 256  # columns from which only some eigenvectors are made
+FEW_COMPONENTS = 40  # columns a component from which they are sought from the pool's
+BLOCKS, RESTARTS = 5, 3  # of as many vectors as there are components, and times that they are made anew
+EIGEN, SOME_EIGEN = 0.3, 0.15  # nanoseconds of one core for the cube of the columns: all eigenvectors, or some
 RESIDUAL = 1e-13  # of the largest eigenvalue: what is left of the eigenvectors' equation
 
 
@@ -62,7 +64,7 @@ def leading(scatter: Floats, reference: Floats) -> Floats:
     They are sought from the reference, `(k, d)`, where that is less work: matrices are those of halves of one pool.
     """
     components, d = reference.shape
-    if not _sought_from_pool(d, components):
+    if d < MIN_WIDE or components * FEW_COMPONENTS > d:
         return _directions(scatter, components)
     found = np.empty((len(scatter), components, d))
     for matrix, rows in zip(scatter, found, strict=True):
@@ -71,20 +73,18 @@ def leading(scatter: Floats, reference: Floats) -> Floats:
     return found
 
 
-def leading_cost(columns: int, components: int) -> float:
-    """Nanoseconds of one core that `leading` takes for one matrix, as seen on some."""
-    if _sought_from_pool(columns, components):
-        return NEAR * components * columns**2
-    return EIGEN * columns**3
-
-
-def _sought_from_pool(columns: int, components: int) -> bool:
-    return columns >= MIN_WIDE and components * FEW_COMPONENTS <= columns
+def leading_cost(columns: int) -> float:
+    """Nanoseconds of one core that `leading` takes for one matrix at most, as seen on some."""
+    return (SOME_EIGEN if columns >= MIN_WIDE else EIGEN) * columns**3
 
 
 def _directions(scatter: Floats, components: int) -> Floats:
     """`(m, components, d)`: eigenvectors of the largest eigenvalues, as rows."""
-    return np.linalg.eigh(scatter)[1][:, :, : -components - 1 : -1].transpose(0, 2, 1)
+    d = scatter.shape[1]
+    if d < MIN_WIDE:
+        return np.linalg.eigh(scatter)[1][:, :, : -components - 1 : -1].transpose(0, 2, 1)
+    made = [eigh(matrix, subset_by_index=[d - components, d - 1], check_finite=False)[1] for matrix in scatter]
+    return np.stack(made)[:, :, ::-1].transpose(0, 2, 1)
 
 
 def _from_near(matrix: Floats, reference: Floats) -> Floats | None:
