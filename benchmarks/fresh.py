@@ -137,11 +137,12 @@ def measure(case: Fresh) -> None:
         f"{case.name:<38}{shape:>14}{scaled:>10.1f}{loop:>10.1f}{plain:>10.1f}{way:>8}{ratio:>9.2f}{apart:>9.0e}",
         flush=True,
     )
+    wall *= WORLDS / case.worlds
     beside = "" if made is None else f", scikit-learn's own fits {plain:.3g}"
     record(
         f"fresh-{slug(case.name)}",
-        f"{way} chosen, {ratio:.2f} times the better: kernel {scaled:.3g} CPU s (wall {wall * WORLDS / case.worlds:.3g}), "
-        f"loop {loop:.3g}{beside}; apart by {apart:.0e}; {case.worlds:,} worlds and {LOOPED} of the loop run, scaled to 1,024",
+        f"{way} chosen, {ratio:.2f} times the better: kernel {scaled:.3g} CPU s (wall {wall:.3g}), loop "
+        f"{loop:.3g}{beside}; apart by {apart:.0e}; {case.worlds:,} worlds, {LOOPED} of the loop, scaled to 1,024",
         topic="All worlds at once",
         claim=f"Fresh data: {type(case.private).__name__} on {case.data.__name__}, {shape}",
         command="python -m benchmarks.fresh",

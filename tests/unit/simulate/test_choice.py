@@ -156,6 +156,16 @@ def test_a_kernel_with_wrong_components_is_refused(monkeypatch: Any) -> None:
         run_worlds(job.answer, Pool(job.data), Units.of(40, None), draw_worlds(40, 8, np.random.default_rng(1)))
 
 
+def test_components_are_checked_in_thirds_strata_and_people_too(monkeypatch: Any) -> None:
+    job = computation(X @ np.diag([5.0, 2.0, 1.0]), 2)
+    assert lc.testing.check_kernel(job.answer, None, *job.data) < 1e-12
+    monkeypatch.setattr(
+        "leakcap.estimators.pca._spread", lambda scatter, _: (np.ones((len(scatter), 2)), scatter[:, 0, 0])
+    )
+    with pytest.raises(OutputError, match="differ"):
+        lc.testing.check_kernel(job.answer, None, *job.data)
+
+
 # Moments
 
 
