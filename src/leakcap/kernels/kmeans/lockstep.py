@@ -129,7 +129,7 @@ def _leave(group: AnchoredGroup, passed: int, *parts: Numbers) -> list[AnchoredG
 
 def alone(pool: CentredPool, packed: Bits, group: AnchoredGroup, iterations: int) -> None:
     """Iterate in the only world of a group, on its own rows. Changes centres and states."""
-    from leakcap.kernels.kmeans import _lone as compiled
+    from leakcap.kernels.kmeans import _lone_loops as compiled
     from leakcap.kernels.kmeans._loops import move_centres
 
     here = np.unpackbits(packed[group.members[0]], count=len(pool.table)).view(np.bool_)
