@@ -21,6 +21,7 @@ from leakcap.estimators.base import Computation, PrivateEstimator, Rows, Utility
 from leakcap.estimators.coordinates import Coordinates
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints
+from leakcap.ground.cores import Machine
 from leakcap.kernels.linear import ABSENT, linear_svm, logistic
 from leakcap.worlds import Units, Worlds
 
@@ -242,10 +243,17 @@ class LogisticRegression(_Linear):
 
 
 def _all_svm(
-    data: tuple[Any, ...], units: Units, worlds: Worlds, *, classes: int, coordinates: Coordinates, **settings: Any
+    data: tuple[Any, ...],
+    units: Units,
+    worlds: Worlds,
+    *,
+    classes: int,
+    coordinates: Coordinates,
+    memory: int = Machine().memory,
+    **settings: Any,
 ) -> Floats:
     features, codes = data
-    found = linear_svm(features, codes, worlds.over_rows(units), classes=np.arange(classes), **settings)
+    found = linear_svm(features, codes, worlds.over_rows(units), classes=np.arange(classes), memory=memory, **settings)
     return coordinates.encode(found[:, :, :-1], found[:, :, -1]).reshape(worlds.m, -1)
 
 

@@ -20,13 +20,16 @@ from leakcap.errors import InputError
 from leakcap.estimators.base import Computation, PrivateEstimator, Rows, Utility
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
-from leakcap.ground.cores import in_parts
-from leakcap.kernels.moments import aligned, moments
+from leakcap.ground.cores import Machine, in_parts
+from leakcap.kernels.moments import Moments, aligned, bytes_a_world, from_moments, leading, moments_cost
+from leakcap.kernels.moments.components import EIGEN, leading_cost
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["PCA"]
 
-WIDE = 256  # columns above which worlds are fitted one by one, and leans are given column by column
+WIDE = 256  # columns above which a single world is fitted without its covariance, and leans are given by columns
+# Nanoseconds of one core of a single world's fit, for the forecast: for each number, for a product of two, and its own.
+SWEEP, PRODUCT, FIT = 80.0, 0.05, 3e5
 TOLD = 0.1  # how much an error of a variance counts beside an equal error in what is restored
 
 
@@ -126,7 +129,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
             raise InputError(f"n_components={k} must be at most the {d} columns, and less than half of {n} n_samples")
         frame = Frame.of(features, k)
         data: tuple[Any, ...] = (features,) if rows.weight is None else (features, rows.weight)
-        served = _described if d <= WIDE and rows.weight is None else _described_alone
+        served = _described if rows.weight is None else _described_alone
         some = features[rows.some]
         total = max(float(((some - some.mean(axis=0)) ** 2).sum()), np.finfo(float).tiny)
 
@@ -201,6 +204,12 @@ class Frame:
 
     def decode(self, value: dict[str, Floats]) -> tuple[Floats, Floats, Floats, float]:
         """Mean, orthonormal directions, variances and their total, whatever the noise did."""
+        mean, directions, variance, total = self.exactly(value)
+        variance = np.maximum(variance, 1e-9 * self.variance)
+        return mean, directions, variance, max(total, float(variance.sum()))
+
+    def exactly(self, value: dict[str, Floats]) -> tuple[Floats, Floats, Floats, float]:
+        """The same, with variances and their total as they were told."""
         leans = (value["leans"] * self.unit / self.gap) @ self.outside
         leans -= (leans @ self.inside.T) @ self.inside
         values, turns = np.linalg.eigh(np.eye(len(leans)) - leans @ leans.T)
@@ -210,35 +219,85 @@ class Frame:
         told = TOLD * np.sqrt(self.variance.min()) / self.unit
         beyond = value["beyond"] @ self.outside * self.unit
         mean = self.centre + beyond + (value["within"] * self.unit / counted) @ self.inside
-        variance = np.maximum(value["variance"] / told, 1e-9) * self.variance
-        total = max(float(value["total"][0]) / told * self.unit**2, float(variance.sum()))
-        return mean, left @ right, variance, total
+        return (
+            mean,
+            left @ right,
+            value["variance"] / told * self.variance,
+            float(value["total"][0] / told * self.unit**2),
+        )
+
+    def named(self, numbers: Floats) -> dict[str, Floats]:
+        """An answer from its numbers in a row."""
+        k, r = len(self.inside), len(self.outside)
+        parts = np.split(numbers, np.cumsum([k * r, r, k, k]))
+        return {name: part.reshape(k, r) if name == "leans" else part for name, part in zip(NAMES, parts, strict=True)}
 
 
 NAMES = ("leans", "beyond", "within", "variance", "total")
 
 
-def _all_described(data: tuple[Any, ...], units: Units, worlds: Worlds, frame: Frame) -> Floats:
-    found = moments(data[0], worlds, units)
-    scatter = found.scatter / np.maximum(found.rows - 1, 1)[:, :, None]
-    turned = np.concatenate(in_parts(lambda some: _leading(some, frame), scatter))
-    parts = frame.encode(found.mean, turned, *_spread(scatter, turned))
-    return np.concatenate([part.reshape(worlds.m, -1) for part in parts], axis=1)
+def _all_described(
+    data: tuple[Any, ...], units: Units, worlds: Worlds, frame: Frame, memory: int = Machine().memory
+) -> Floats:
+    def described(found: Moments) -> Floats:
+        scatter = found.scatter
+        scatter /= np.maximum(found.rows - 1, 1)[:, :, None]
+        turned = np.concatenate(in_parts(lambda some: _leading(some, frame), scatter))
+        parts = frame.encode(found.mean, turned, *_spread(scatter, turned))
+        return np.concatenate([part.reshape(len(turned), -1) for part in parts], axis=1)
+
+    return from_moments(described, data[0], worlds, units, memory=memory)
 
 
 def _leading(scatter: Floats, frame: Frame) -> Floats:
     """The leading directions of every world, turned towards the pool's."""
-    return aligned(np.linalg.eigh(scatter)[1][:, :, : -len(frame.inside) - 1 : -1].transpose(0, 2, 1), frame.inside)
+    return aligned(leading(scatter, frame.inside), frame.inside)
 
 
 def _spread(scatter: Floats, directions: Floats) -> tuple[Floats, Floats]:
     """Variances along the directions, and the total variance."""
-    along = np.einsum("mkd,mde,mke->mk", directions, scatter, directions, optimize=True)
+    along = np.einsum("mkd,mkd->mk", directions @ scatter, directions)
     return along, np.trace(scatter, axis1=1, axis2=2)
 
 
-# Where the last component has as much variance as the next, directions are anybody's choice: the two may differ.
-@kernels.offers(_all_described, tolerance=np.inf)
+def _forecast(data: tuple[Any, ...], units: Units, worlds: Worlds, memory: int, *, frame: Frame) -> kernels.Costs:
+    """Moments and components of all worlds, against components of each world's own rows."""
+    n, d = data[0].shape
+    numbers, eigen = n * worlds.rate * d, leading_cost(d)
+    alone = numbers * SWEEP if d > WIDE else numbers * d * PRODUCT + EIGEN * d**3
+    return kernels.Costs(
+        kernel=min(moments_cost(n, d, worlds)) + worlds.m * eigen,
+        loop=worlds.m * (alone + FIT),
+        bytes=2 * bytes_a_world(d),
+    )
+
+
+def _deviation(found: Floats, expected: Floats, rows: tuple[Any, ...], *, frame: Frame) -> float:
+    """How far two answers for the rows of one world are apart, in what the world determines.
+
+    Where the last component has as much variance as the next, either will do, and the two may differ. Their mean and
+    total variance may not; nor may the variance that the components hold together, which is the most that so many can
+    hold; nor may the variances that an answer gives be others than those of its own components. By Davis and Kahan a
+    component that leans by an angle a loses at least its gap to the next times a squared, so equal sums mean equal
+    spaces wherever there is a gap.
+    """
+    apart = np.asarray(rows[0], dtype=np.float64)
+    apart = apart - apart.mean(axis=0)
+    told = [frame.exactly(frame.named(answer)) for answer in (found, expected)]
+    held = [((apart @ directions.T) ** 2).sum(axis=0) / max(len(apart) - 1, 1) for _, directions, _, _ in told]
+    total = max(told[1][3], np.finfo(float).tiny)
+    (mean, _, variance, whole), (other, _, _, all_of_it) = told
+    return float(
+        max(
+            np.abs(mean - other).max() / max(np.sqrt(total), np.abs(other).max()),
+            abs(whole - all_of_it) / total,
+            abs(held[0].sum() - held[1].sum()) / total,
+            np.abs(variance - held[0]).max() / total,
+        )
+    )
+
+
+@kernels.offers(_all_described, forecast=_forecast, deviation=_deviation)
 def _described(features: Floats, *, frame: Frame) -> dict[str, Floats]:
     return _described_alone(features, np.ones(len(features)), frame=frame)
 

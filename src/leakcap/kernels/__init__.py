@@ -2,6 +2,18 @@
 
 from leakcap.kernels import moments
 from leakcap.kernels.moments import masked_sums, quantiles
-from leakcap.kernels.offers import Kernel, kernel, kernel_of, offers, tolerance_of
+from leakcap.kernels.offers import Costs, Kernel, deviation_of, forecast_of, kernel, kernel_of, offers, tolerance_of
 
-__all__ = ["Kernel", "kernel", "kernel_of", "masked_sums", "moments", "offers", "quantiles", "tolerance_of"]
+__all__ = [
+    "Costs",
+    "Kernel",
+    "deviation_of",
+    "forecast_of",
+    "kernel",
+    "kernel_of",
+    "masked_sums",
+    "moments",
+    "offers",
+    "quantiles",
+    "tolerance_of",
+]

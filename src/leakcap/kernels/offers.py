@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -13,7 +14,17 @@ from leakcap.errors import OutputError
 from leakcap.ground.arrays import Floats
 from leakcap.worlds import Units, Worlds
 
-__all__ = ["Kernel", "WeightedKernel", "kernel", "kernel_of", "offers", "tolerance_of"]
+__all__ = [
+    "Costs",
+    "Kernel",
+    "WeightedKernel",
+    "deviation_of",
+    "forecast_of",
+    "kernel",
+    "kernel_of",
+    "offers",
+    "tolerance_of",
+]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 ROUNDING = 1e-9  # relative
@@ -24,35 +35,81 @@ DENSE = 2**25  # weights, of all rows in some worlds, that are made at a time
 Kernel: TypeAlias = Callable[..., Floats | None]
 
 
-def offers(serves: Kernel, tolerance: float = ROUNDING) -> Callable[[Function], Function]:
+@dataclass(frozen=True)
+class Costs:
+    """What all worlds cost by a kernel and by the loop over the function; counted, never measured.
+
+    Kernel and loop agree to a tolerance and not to the last digit, so which of them runs must be the same each time
+    that a run is made or resumed. A clock could not promise that.
+    """
+
+    kernel: float  # nanoseconds of one core
+    loop: float
+    bytes: int = 0  # that the kernel needs beside the data and the answers
+
+    def kernel_serves(self, memory: int) -> bool:
+        """Whether the kernel is not the slower of the two, and fits into memory."""
+        return self.kernel <= self.loop and self.bytes <= memory
+
+
+def offers(
+    serves: Kernel,
+    tolerance: float = ROUNDING,
+    *,
+    forecast: Callable[..., Costs] | None = None,
+    deviation: Callable[..., float] | None = None,
+) -> Callable[[Function], Function]:
     """Mark a function: `serves` gives in all worlds at once what the function gives in each.
 
     `serves` is a function of `(data, units, worlds)`, or one of weighted rows that `kernel` has marked. Both may differ
-    by rounding, or by as much as is stated for what is found step by step.
+    by rounding, or by as much as is stated for what is found step by step. A kernel that has a parameter `memory` is
+    given the bytes that it may use.
+
+    `forecast`, of `(data, units, worlds, memory)`, gives the `Costs`; without it the kernel is always taken.
+    `deviation`, of `(found, expected, rows)`, says how far two answers for the rows of one world are apart, for
+    functions whose answer is not unique; without it all numbers are compared.
     """
     served = getattr(serves, "kernel", serves)
 
     def mark(function: Function) -> Function:
         function.kernel, function.tolerance = served, tolerance  # type: ignore[attr-defined]
+        function.forecast, function.deviation = forecast, deviation  # type: ignore[attr-defined]
         return function
 
     return mark
 
 
-def kernel_of(function: Any, device: str | None = None) -> Kernel | None:
+def kernel_of(function: Any, device: str | None = None, memory: int | None = None) -> Kernel | None:
     """The kernel that a function offers; of `functools.partial` too, with what it binds by name.
 
-    Kernels that take a `device` are given it; the others stay on the CPU.
+    Kernels that take a `device` are given it; the others stay on the CPU. The same goes for `memory`.
     """
-    if isinstance(function, functools.partial) and not function.args:
-        inner = kernel_of(function.func, device)
-        return None if inner is None else functools.partial(inner, **function.keywords)
-    found = getattr(function, "kernel", None)
-    if not callable(found):
+    found = _offered(function, "kernel")
+    if found is None:
         return None
-    if device and "device" in inspect.signature(found).parameters:
-        return functools.partial(found, device=device)
-    return found
+    known = inspect.signature(found).parameters
+    given = {"device": device, "memory": memory}
+    wanted = {name: value for name, value in given.items() if value is not None and name in known}
+    return functools.partial(found, **wanted) if wanted else found
+
+
+def forecast_of(function: Any) -> Callable[..., Costs] | None:
+    """What tells the costs of a function's kernel and of its loop, if anything does."""
+    return _offered(function, "forecast")
+
+
+def deviation_of(function: Any) -> Callable[..., float] | None:
+    """What tells how far two answers of a function are apart; None where all numbers are compared."""
+    return _offered(function, "deviation")
+
+
+def _offered(function: Any, what: str) -> Callable[..., Any] | None:
+    """Something that a function offers, with what a `functools.partial` of it binds by name."""
+    if isinstance(function, functools.partial) and not function.args:
+        inner = _offered(function.func, what)
+        return None if inner is None else functools.partial(inner, **function.keywords)
+    found = getattr(function, what, None)
+    return found if callable(found) else None
 
 
 def tolerance_of(function: Any) -> float:

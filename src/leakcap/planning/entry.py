@@ -97,13 +97,15 @@ def plan(
         drop: attributes of an estimator to leave out of the release.
         backend: "serial", "threads" or "processes" of their own for all worlds. With `workers` alone, this process and
             others beside it, where it pays. "torch:cuda" computes leakage, and kernels that can, on a GPU.
-        workers: number of processes that run worlds; None for one.
+        workers: number of processes that run worlds; None for one, and for one on each core where the function has a
+            kernel for all worlds at once that would be slower than running worlds one by one.
         progress: True for a bar on standard error, or a function that is given `Progress` records.
         checkpoint: a folder of the custodian's in which the run is kept, so that it can be resumed after any end:
             the same call goes on where it stopped. `Plan.forget` removes it.
         shape: of the noise: "best", "logdet", "linear" (the papers' rule) or "isotropic".
         floor: least noise deviation, also in directions that carry nothing, in weighted outputs.
-        memory: bytes that the leakage computation may use, 2 GiB by default; outputs of all worlds come on top.
+        memory: bytes that the leakage computation may use, and kernels that run all worlds at once, 2 GiB by default;
+            the data and the outputs of all worlds come on top.
 
     Returns:
         The plan: worlds, outputs, noise and certificate. Custodian side.
@@ -164,7 +166,16 @@ def plan(
         ),
         seed=seed,
     )
-    job = Job(fn, pool, units, frozenset(drop), backend=None if device else backend, workers=workers, device=device)
+    job = Job(
+        fn,
+        pool,
+        units,
+        frozenset(drop),
+        backend=None if device else backend,
+        workers=workers,
+        device=device,
+        memory=memory,
+    )
     brings = _contributions(job, request) if mode == "individual" else None
     prints = DataPrint(data, whose)
     stored = None if checkpoint is None else Checkpoint.open(Path(checkpoint))

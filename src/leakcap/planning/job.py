@@ -11,6 +11,7 @@ import numpy as np
 
 from leakcap.custody.checkpoint import Checkpoint
 from leakcap.ground.arrays import Bools, Floats
+from leakcap.ground.cores import Machine
 from leakcap.modes.interface import Rerun
 from leakcap.planning.offers import Variant
 from leakcap.planning.request import Request
@@ -36,6 +37,7 @@ class Job:
     backend: str | None
     workers: int | None
     device: str | None
+    memory: int = Machine().memory  # bytes
 
     def simulation(self, watch: Watcher, checkpoint: Checkpoint | None) -> Simulation:
         """The function, ready to be run in more and more worlds."""
@@ -49,6 +51,7 @@ class Job:
             watch=watch,
             checkpoint=checkpoint,
             device=self.device,
+            memory=self.memory,
         )
 
     def run(self, worlds: Worlds, variant: Variant | None = None) -> Outputs:
@@ -57,7 +60,14 @@ class Job:
         if variant is not None:
             fn, pool, drop = variant.fn, Pool(variant.data), frozenset(variant.drop)
         with Simulation(
-            fn, pool, self.units, drop, backend=self.backend, workers=self.workers, device=self.device
+            fn,
+            pool,
+            self.units,
+            drop,
+            backend=self.backend,
+            workers=self.workers,
+            device=self.device,
+            memory=self.memory,
         ) as running:
             running.add(worlds)
             return running.outputs()

@@ -22,6 +22,7 @@ class Forecast:
     seconds_per_world: float
     output_bytes: int
     certificate_seconds: float = 0.0
+    way: str = ""  # all worlds at once or one by one, and why; only where there was a choice
 
     @property
     def seconds(self) -> float:
@@ -31,6 +32,7 @@ class Forecast:
         return (
             f"{self.worlds:,} worlds at {self.seconds_per_world:.3g} s on {self.workers} worker(s): "
             f"about {self.seconds:.3g} s, {self.output_bytes / 2**20:.3g} MiB of outputs"
+            + (f"; {self.way}" if self.way else "")
         )
 
 

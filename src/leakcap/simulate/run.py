@@ -16,7 +16,9 @@ from leakcap.custody.checkpoint import Checkpoint
 from leakcap.errors import InputError, OutputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
-from leakcap.kernels import kernel_of, tolerance_of
+from leakcap.ground.cores import Machine, threads
+from leakcap.kernels import kernel_of
+from leakcap.simulate.choice import Way, refuse_disagreement
 from leakcap.simulate.executors import Serial, workers_for
 from leakcap.simulate.nodes import Node, Vector
 from leakcap.simulate.pool import Pool
@@ -25,7 +27,6 @@ from leakcap.simulate.warm_start import Started, takes_start
 from leakcap.simulate.worker import Form, Part, PooledUnits, Remainders, WorldTask, of_form
 from leakcap.worlds import Units, Worlds
 
-ROUNDED = 1e-6  # share of the largest output, below which an output may be the rounding of others: a variance of 0
 CHUNK = 0.5  # seconds of work in a task: little overhead, and smooth progress
 SHORT = 2.0  # seconds of work for which no processes are started unless asked for
 __all__ = ["Outputs", "Simulation", "run_worlds", "stored_outputs"]
@@ -53,13 +54,22 @@ def run_worlds(
     watch: Watcher = ignore,
     checkpoint: Checkpoint | None = None,
     certificate_seconds: float = 0.0,
+    memory: int = Machine().memory,
 ) -> Outputs:
     """Every world's answer, all of one form, all numbers finite; or an error and nothing else.
 
     With a checkpoint, worlds whose answers it holds are not run.
     """
     with Simulation(
-        fn=fn, pool=pool, units=units, drop=drop, backend=backend, workers=workers, watch=watch, checkpoint=checkpoint
+        fn=fn,
+        pool=pool,
+        units=units,
+        drop=drop,
+        backend=backend,
+        workers=workers,
+        watch=watch,
+        checkpoint=checkpoint,
+        memory=memory,
     ) as simulation:
         simulation.add(worlds, certificate_seconds)
         return simulation.outputs()
@@ -79,6 +89,7 @@ class Simulation:
         watch: Watcher = ignore,
         checkpoint: Checkpoint | None = None,
         device: str | None = None,
+        memory: int = Machine().memory,
     ) -> None:
         count = 1 if workers is None else checks.count(workers=workers)
         self._task = WorldTask(fn, frozenset(drop))
@@ -87,7 +98,9 @@ class Simulation:
         alone = count == 1 and kernel_of(fn) is None
         self._here, self._workers = Serial(alone), workers_for(backend, count, alone)
         self._asked = backend is not None
-        self._watch, self._checkpoint, self._device = watch, checkpoint, device
+        self._free = backend is None and workers is None
+        self._watch, self._checkpoint = watch, checkpoint
+        self._way = Way(fn, device, memory, checkpoint)
         self._form: Form | None = None
         self._start: bytes | None = None
         self._whole: tuple[Vector | None] | None = None
@@ -119,6 +132,8 @@ class Simulation:
             seconds = taken / worlds.m
             if self._checkpoint:
                 self._checkpoint.keep_rows(np.arange(before, after), table)
+        if self._loops_on_all_cores() and self._workers.count == 1:
+            self._workers = workers_for(None, threads(), alone=False)
         # What is short is done before processes have started.
         here = not self._asked and (served is not None or worlds.m * seconds < SHORT)
         doers = self._here if here else self._workers
@@ -129,6 +144,7 @@ class Simulation:
             seconds_per_world=seconds,
             output_bytes=8 * after * node.size(),
             certificate_seconds=certificate_seconds,
+            way="" if self._way.choice is None else str(self._way.choice),
         )
         started = time.perf_counter()
 
@@ -192,25 +208,28 @@ class Simulation:
         return (numbers,)
 
     def _served(self, worlds: Worlds, node: Node, pair: Floats | None) -> tuple[Floats, float] | None:
-        """All worlds' answers by the kernel that the function offers, and the seconds it took.
+        """All worlds' answers by the kernel that the function offers, and the seconds it took; None for the loop.
 
         It must agree with the function in the first pair of worlds.
         """
-        kernel = kernel_of(self._task.fn, self._device)
+        kernel = self._way.kernel(self._pooled, worlds)
         if kernel is None:
             return None
         started = time.perf_counter()
         rows = kernel(self._pooled.pool.data, self._pooled.units, worlds)
         if rows is None:
+            self._way.refuse_kernel()
             return None
-        agrees = rows.shape == (worlds.m, node.size())
-        if agrees and pair is not None:
-            apart, agreed = np.abs(rows[_pair(worlds.m)] - pair), tolerance_of(self._task.fn)
-            size = np.maximum(np.abs(pair), np.abs(rows).max(axis=0))
-            agrees = bool((apart <= agreed * np.maximum(size, ROUNDED * size.max())).all())
-        if not agrees:
-            raise OutputError("the kernel and the function give different answers: see leakcap.testing.check_kernel")
+        if rows.shape != (worlds.m, node.size()):
+            raise OutputError("the kernel's answers have another size: see leakcap.testing.check_kernel")
+        if pair is not None:
+            first = _pair(worlds.m), pair
+            refuse_disagreement(self._task.fn, self._pooled, worlds, rows=rows, pair=first)
         return np.ascontiguousarray(rows, dtype=np.float64), time.perf_counter() - started
+
+    def _loops_on_all_cores(self) -> bool:
+        """Whether a loop takes the place of a kernel, which would have had all cores, and nobody said how many."""
+        return self._free and self._way.choice is not None and not self._way.choice.by_kernel
 
 
 def stored_outputs(m: int, first: int, checkpoint: Checkpoint, order: npt.NDArray[np.intp] | None = None) -> Outputs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -77,6 +77,10 @@ class Worlds:
             return bits[:, start - 8 * first : stop - 8 * first]
         shift = (7 - (units & 7)).astype(np.uint8)
         return (packed[:, units >> 3] >> shift) & np.uint8(1)
+
+    def some(self, numbers: npt.NDArray[np.intp]) -> Worlds:
+        """Some of the worlds: of paired ones, the first half of the numbers names the mates of the second."""
+        return replace(self, packed=np.ascontiguousarray(self.packed[numbers]))
 
     def over_rows(self, units: Units) -> Worlds:
         """The same worlds, with a bit for each row of the data instead of each unit."""

@@ -196,3 +196,12 @@ def test_arguments_that_make_no_sense_are_refused() -> None:
         linear_svm(features, labels, worlds, classes=[0, 1, 2, 2])
     with pytest.raises(lc.InputError, match="two classes"):
         linear_svm(features, np.zeros(20), worlds)
+
+
+def test_few_worlds_at_a_time_and_matrix_products_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    features, labels = some_data(120, 5, 3, seed=4)
+    worlds = draw_worlds(120, 12, np.random.default_rng(1))
+    whole = linear_svm(features, labels, worlds)
+    assert np.allclose(linear_svm(features, labels, worlds, memory=6000), whole, rtol=0, atol=1e-12)
+    monkeypatch.setattr("leakcap.kernels.linear.svm.products_are_cheaper", lambda *_: True)
+    assert np.allclose(linear_svm(features, labels, worlds), whole, rtol=0, atol=1e-9)

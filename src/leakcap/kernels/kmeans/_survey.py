@@ -10,7 +10,7 @@ import numpy as np
 from leakcap.ground.compiled import compiled
 from leakcap.kernels.kmeans._lanes import ROWS, two_nearest, weigh
 
-__all__ = ["ADDING", "arrange", "prefix", "slack_of", "squared", "survey"]
+__all__ = ["ADDING", "arrange", "hidden", "prefix", "slack_of", "squared", "survey"]
 
 ROUNDING = 1e-12  # share of a squared distance that may be rounding: nothing is decided by less
 ADDING = 1e-14  # share of the longest row by which rounding of sums may move a centre

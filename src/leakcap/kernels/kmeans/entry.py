@@ -2,8 +2,9 @@
 
 Worlds that start from the same centres stay close to each other: their centres differ by what halving the rows does to
 means. So they run in lockstep around an anchor, and a world looks only at the few rows that could be nearer to another
-centre than the anchor's is. Nothing is approximate. Where rounding would decide, and where a cluster runs empty,
-scikit-learn itself fits the world.
+centre than the anchor's is. A world that drifts away goes on alone, and looks only at rows whose nearest centre may
+have changed. Nothing is approximate. Where rounding would decide, and where a cluster runs empty, scikit-learn itself
+fits the world.
 """
 
 from __future__ import annotations

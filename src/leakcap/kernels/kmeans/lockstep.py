@@ -128,11 +128,25 @@ def _leave(group: AnchoredGroup, passed: int, *parts: Numbers) -> list[AnchoredG
 
 
 def alone(pool: CentredPool, packed: Bits, group: AnchoredGroup, iterations: int) -> None:
-    """Iterate in the only world of a group, on its own rows."""
-    rows = np.unpackbits(packed[group.members[0]], count=len(pool.table)).view(np.bool_)
-    own = pool_of(pool.table[rows, : pool.tiles.shape[1]], pool.groups[rows])
-    everyone = np.packbits(np.ones((1, len(own.table)), dtype=np.bool_), axis=1)
-    advance(own, everyone, group._replace(members=np.zeros(1, np.int64)), iterations)
+    """Iterate in the only world of a group, on its own rows. Changes centres and states."""
+    from leakcap.kernels.kmeans import _lone_loops as compiled
+    from leakcap.kernels.kmeans._loops import move_centres
+
+    here = np.unpackbits(packed[group.members[0]], count=len(pool.table)).view(np.bool_)
+    own = tuple(pool._replace(table=pool.table[here], lengths=pool.lengths[here], groups=pool.groups[here]))
+    rows, (_, k, _), many = int(here.sum()), group.centres.shape, group.factors.shape[1]
+    labels, upper, lower = np.full(rows, -1), np.full(rows, np.inf), np.zeros(rows)
+    sums, counts = np.zeros((1, k * many + 1, pool.table.shape[1])), np.zeros((1, k * many + 1), np.int64)
+    running, centres = np.zeros(1, np.int64), group.centres[0]
+    for _ in range(group.passed, iterations):
+        if group.state[0] != RUNNING:
+            break
+        if not compiled.look(own, centres, many, labels, upper, lower, sums[0], counts[0]):
+            group.state[0] = PLAIN
+            break
+        before = centres.copy()
+        move_centres(group.centres, group.state, group.limits, group.factors, running, sums, counts, pool.longest)
+        compiled.loosen(before, centres, many, labels, upper, lower)
 
 
 def _room(longest: int, k: int, d: int, buckets: int) -> Rivals:

@@ -18,8 +18,10 @@ from scipy.linalg import solve_triangular
 from leakcap.errors import NumericalError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
-from leakcap.ground.cores import one_blas_thread
+from leakcap.ground.cores import Machine, one_blas_thread
 from leakcap.kernels.linear.newton import Numbers, coded, gradients, in_threads
+from leakcap.kernels.moments.blocks import bytes_a_world, in_blocks
+from leakcap.kernels.moments.scatter import by_products, products_are_cheaper
 from leakcap.kernels.moments.sums import sums_of
 from leakcap.kernels.rows import table_of
 from leakcap.worlds import Worlds
@@ -40,6 +42,7 @@ def linear_svm(
     C: float = 1.0,
     classes: npt.ArrayLike | None = None,
     intercept_scaling: float = 1.0,
+    memory: int = Machine().memory,
 ) -> Floats:
     """`(m, classes, d + 1)`: coefficients, then the intercept, of scikit-learn's `LinearSVC` in each world.
 
@@ -47,6 +50,7 @@ def linear_svm(
     `intercept_scaling` and is penalised like the others. With two classes there is one row, which speaks for the
     second, as in scikit-learn. The minimiser exists and is unique in every world: a class without rows has -1 for all
     its targets, and a world without rows gets zeros. The gradient over all rows of each world is checked to vanish.
+    Quadratics take the square of the columns in each world: so many worlds are taken together as fit into `memory`.
     """
     weight = 2 * checks.positive(C=C)
     scaling = checks.positive(intercept_scaling=intercept_scaling)
@@ -65,7 +69,8 @@ def linear_svm(
         found, roots = np.empty((worlds.m, count, data.shape[1])), np.empty((count, *prior.shape))
         for k in range(count):
             start = _Start.at(starts[k], data, sign=np.where(code == k, 1.0, -1.0), weight=weight * rate, prior=prior)
-            found[:, k] = starts[k] + _steps(start, worlds, weight) @ start.back.T
+            for numbers, some in in_blocks(worlds, memory // bytes_a_world(data.shape[1])):
+                found[numbers, k] = starts[k] + _steps(start, some, weight) @ start.back.T
             roots[k] = start.root
             del start  # the next one is as large
         _check(found, np.ascontiguousarray(data.T), code=code, worlds=worlds, weight=weight, prior=prior, roots=roots)
@@ -206,17 +211,19 @@ def _quadratics(start: _Start, worlds: Worlds) -> Floats:
         packed[drawn:] = ~packed[:drawn]
         packed[:, -1] &= 256 - (1 << -len(inside) % 8)  # the other world has no rows beyond the last either
 
+    inner = Worlds(packed=packed, n=len(inside), share=worlds.share, paired=worlds.paired, design=worlds.design)
+    if products_are_cheaper(len(inside), d + 1, inner):
+        products = by_products(np.column_stack([rows, slack]), np.zeros(d + 1), inner)[1]
+        above = np.triu_indices(d)
+        return np.concatenate([products[:, above[0], above[1]], products[:, :d, d]], axis=1)
+
     def make(some: slice | npt.NDArray[np.intp]) -> Floats:
         out = np.empty((len(slack[some]), columns))
         products_of(rows[some], out)
         np.multiply(rows[some], slack[some, None], out=out[:, -d:])
         return out
 
-    return sums_of(
-        make,
-        columns,
-        Worlds(packed=packed, n=len(inside), share=worlds.share, paired=worlds.paired, design=worlds.design),
-    )
+    return sums_of(make, columns, inner)
 
 
 def _check(

@@ -8,10 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap.ground.arrays import Floats
+from leakcap.kernels.moments.scatter import by_products, products_are_cheaper
 from leakcap.kernels.moments.sums import Chosen, rows_in, sums_of
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["Moments", "covariances", "grams", "means", "moments", "shares", "variances"]
+
+MAX_COPIED_NUMBERS = 2**18  # numbers of a table of matrices that are made at a time
 
 
 def means(table: Floats, worlds: Worlds, units: Units | None = None) -> Floats:
@@ -59,10 +62,25 @@ class Moments:
 
 def moments(table: Floats, worlds: Worlds, units: Units | None = None) -> Moments:
     """First and second moments; means are 0 in a world without rows."""
+    # Deviations from the pool's mean, not from 0: what is taken away in the end is then small, and so is its rounding.
+    centre = _centre(table)
+    if products_are_cheaper(len(table), table.shape[1], worlds):
+        sums, scatter = by_products(table, centre, worlds, units)
+    else:
+        sums, scatter = _by_sums(table, centre, worlds, units)
+    rows = rows_in(worlds, units)
+    apart = sums / np.maximum(rows, 1)
+    step = max(1, MAX_COPIED_NUMBERS // max(table.shape[1] ** 2, 1))  # no second table of this size
+    for some in (slice(start, start + step) for start in range(0, worlds.m, step)):
+        scatter[some] -= sums[some, :, None] * apart[some, None, :]
+    return Moments(rows, np.where(rows > 0, centre + apart, 0.0), scatter)
+
+
+def _by_sums(table: Floats, centre: Floats, worlds: Worlds, units: Units | None) -> tuple[Floats, Floats]:
+    """`(m, d)` and `(m, d, d)`: sums of the rows of every world, and of their products two by two."""
     from leakcap.kernels.moments._products import products_of
 
-    # Deviations from the pool's mean, not from 0: what is taken away in the end is then small, and so is its rounding.
-    centre, d = _centre(table), table.shape[1]
+    d = table.shape[1]
     above = np.triu_indices(d)
 
     def products(some: Chosen) -> Floats:
@@ -72,12 +90,10 @@ def moments(table: Floats, worlds: Worlds, units: Units | None = None) -> Moment
         products_of(apart, made[:, d:])
         return made
 
-    sums, rows = sums_of(products, d + len(above[0]), worlds, units), rows_in(worlds, units)
-    apart = sums[:, :d] / np.maximum(rows, 1)
+    sums = sums_of(products, d + len(above[0]), worlds, units)
     scatter = np.empty((worlds.m, d, d))
-    upper = sums[:, d:] - sums[:, above[0]] * apart[:, above[1]]
-    scatter[:, above[0], above[1]] = scatter[:, above[1], above[0]] = upper
-    return Moments(rows, np.where(rows > 0, centre + apart, 0.0), scatter)
+    scatter[:, above[0], above[1]] = scatter[:, above[1], above[0]] = sums[:, d:]
+    return sums[:, :d], scatter
 
 
 def shares(place: npt.NDArray[np.intp], places: int, worlds: Worlds, units: Units | None = None) -> Floats:
