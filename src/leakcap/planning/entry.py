@@ -27,6 +27,7 @@ from leakcap.modes import MODES
 from leakcap.noise import SHAPES, OperatingSystem, Randomness, Seeded
 from leakcap.planning.certifier import Run, certifier
 from leakcap.planning.doubling import simulated, stored_simulation
+from leakcap.planning.how_many import number_of_worlds
 from leakcap.planning.job import Job
 from leakcap.planning.plans import Plan
 from leakcap.planning.released import Release, Token
@@ -37,6 +38,8 @@ from leakcap.simulate.progress import Watcher, watching
 from leakcap.worlds import Units, independent_worlds
 
 __all__ = ["plan", "release", "stored_plan"]
+
+AUTO, DOUBLING = "auto", "doubling"  # worlds=: fixed by sizes before anything runs; by looking at the answers
 
 
 def plan(
@@ -75,9 +78,11 @@ def plan(
         fn: the function to release; see above.
         *data: arrays, DataFrames or sparse matrices of equal length, sliced alike.
         cap: one cap, or a list that must hold together.
-        worlds: how many; or an `(m, n)` bool array in which every unit takes part equally often; or "auto": 128, and
-            twice as many again and again, until two doublings together bring less than 4 % less noise, at 16,384, or
-            where a further one would take over an hour of one core, or a quarter of `memory`.
+        worlds: how many; or an `(m, n)` bool array in which every unit takes part equally often; or "auto": 4,096
+            where a kernel runs them all at once and units are not too many for that (2,048 beyond 16,384 units, 1,024
+            beyond 32,768), 1,024 for any other function; or "doubling": 128, and twice as many again and again, until
+            two doublings together bring less than 4 % less noise, at 16,384, or where a further one would take over an
+            hour of one core, or a quarter of `memory`.
         rate: share of the pool in a world: 1/2, 1/k or (k-1)/k.
         unit: whose row it is, an array or the name of a column (which `fn` then does not see); worlds are drawn over
             units.
@@ -139,10 +144,15 @@ def plan(
     units = Units.of(pool.rows, whose)
     groups = pool.column(strata) if isinstance(strata, str) else strata
     device = _device(backend)
+    machine = Machine(memory, device)
+    job = Job(fn, pool, units, frozenset(drop), backend=None if device else backend, workers=workers, device=device)
+    number = _as_worlds(worlds)
+    if isinstance(number, str) and number == AUTO:
+        number = number_of_worlds(job, caps, rate=rate, mode=mode, machine=machine)
     request = Request(
         caps=caps,
         units=units.count,
-        worlds=_as_worlds(worlds),
+        worlds=number,
         rate=rate,
         strata=None if groups is None else units.strata(groups),
         mode=mode,
@@ -153,14 +163,13 @@ def plan(
             floor=float(floor),
             weights=weights,
             draws=draws,
-            machine=Machine(memory, device),
+            machine=machine,
             seeded=seed is not None,
             public=tuple(public),
             pool_public=tuple(pool_public),
         ),
         seed=seed,
     )
-    job = Job(fn, pool, units, frozenset(drop), backend=None if device else backend, workers=workers, device=device)
     brings = _contributions(job, request) if mode == "individual" else None
     prints = DataPrint(data, whose)
     stored = None if checkpoint is None else Checkpoint.open(Path(checkpoint))
@@ -277,8 +286,8 @@ def _device(backend: str | None) -> str | None:
 
 def _as_worlds(worlds: Any) -> int | str | Bools:
     if isinstance(worlds, str):
-        if worlds != "auto":
-            raise InputError("worlds must be a number, 'auto', or an (m, n) bool array")
+        if worlds not in (AUTO, DOUBLING):
+            raise InputError("worlds must be a number, 'auto', 'doubling', or an (m, n) bool array")
         return worlds
     if isinstance(worlds, (int, np.integer)) and not isinstance(worlds, bool):
         return int(worlds)

@@ -39,7 +39,7 @@ class Request:
 
     caps: tuple[Cap, ...]
     units: int
-    worlds: int | str | npt.NDArray[np.bool_]  # text: "auto"
+    worlds: int | str | npt.NDArray[np.bool_]  # text: they are doubled
     rate: float
     strata: npt.NDArray[np.intp] | None  # a number for each unit
     mode: str
