@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import replace
@@ -34,7 +35,7 @@ from leakcap.planning.released import Release, Token
 from leakcap.planning.request import Request
 from leakcap.planning.suggest import suggest
 from leakcap.simulate import Pool
-from leakcap.simulate.progress import Watcher, watching
+from leakcap.simulate.progress import Watcher, ignore, watching
 from leakcap.worlds import Units, independent_worlds
 
 __all__ = ["plan", "release", "stored_plan"]
@@ -102,7 +103,8 @@ def plan(
         backend: "serial", "threads" or "processes" of their own for all worlds. With `workers` alone, this process and
             others beside it, where it pays. "torch:cuda" computes leakage, and kernels that can, on a GPU.
         workers: number of processes that run worlds; None for one.
-        progress: True for a bar on standard error, or a function that is given `Progress` records.
+        progress: True for a bar on standard error, False for none, or a function that is given `Progress` records.
+            None: a bar in a terminal, lines in a notebook, if the plan will take over three seconds.
         checkpoint: a folder of the custodian's in which the run is kept, so that it can be resumed after any end:
             the same call goes on where it stopped. `Plan.forget` removes it.
         shape: of the noise: "best", "logdet", "linear" (the papers' rule) or "isotropic".
@@ -127,6 +129,7 @@ def plan(
         >>> made.certificate.membership_success <= 0.6
         True
     """
+    began = time.perf_counter()
     caps = as_caps(cap)
     checks.choice(MODES, mode=mode)
     checks.choice(SHAPES, shape=shape)
@@ -180,7 +183,7 @@ def plan(
             entropy = stored.entropy if stored else secrets.randbits(128) if seed is None else seed
             with job.simulation(watch, stored) as running:
                 possible, simulation = simulated(
-                    request, entropy, running, stored=stored, watch=watch, forecast=bool(progress)
+                    request, entropy, running, stored=stored, watch=watch, forecast=watch is not ignore
                 )
         simulation = request.usable(simulation)
         run = Run(
@@ -193,6 +196,7 @@ def plan(
             draw=partial(_fresh_world, request),
             watch=watch,
             brings=brings,
+            seconds=time.perf_counter() - began,
         )
         return _planned(request, run, job)
 
