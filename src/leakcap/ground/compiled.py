@@ -32,7 +32,7 @@ def compiled(fastmath: set[str]) -> Callable[[Any], Any]:
         function.__qualname__ = f"{name}-{edition()}"  # numba names the file that it keeps after this
         try:
             dispatcher = njit(nogil=True, cache=True, fastmath=fastmath)(function)
-            kept = any(Path(dispatcher.stats.cache_path).glob(f"*.{function.__qualname__}-*.nbi"))
+            kept = any(Path(str(dispatcher.stats.cache_path)).glob(f"*.{function.__qualname__}-*.nbi"))
         except RuntimeError:  # no folder to keep the machine code in: compile again in every process
             dispatcher, kept = njit(nogil=True, fastmath=fastmath)(function), False
         finally:
@@ -65,4 +65,4 @@ class _Compiling(event.Listener):
         pass
 
 
-event.register("numba:compile", _Compiling())
+event.register("numba:compile", _Compiling())  # type: ignore[no-untyped-call]

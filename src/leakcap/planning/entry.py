@@ -233,10 +233,11 @@ def release(fn: Callable[..., Any], *data: Any, cap: CapLike, **options: Any) ->
     return plan(fn, *data, cap=cap, **options).release()
 
 
-def stored_plan(checkpoint: str | Path, progress: bool | Watcher | None = None) -> Plan:
+def stored_plan(checkpoint: str | Path, progress: bool | Watcher | None = None, *, recompute: bool = True) -> Plan:
     """The plan in a checkpoint whose worlds have all run, without the data and without the function.
 
-    It is certified again on the same draws, so its certificate is the same to the last digit.
+    It is certified again on the same draws, so its certificate is the same to the last digit. Without `recompute` it
+    has the noise and the figures that were stored: what is attacked then is what was released.
     """
     stored = Checkpoint.stored(Path(checkpoint))
     request, known = stored.kept("request") or (None, "")
@@ -253,7 +254,7 @@ def stored_plan(checkpoint: str | Path, progress: bool | Watcher | None = None) 
             rerun=_no_data,
             draw=_no_data,
             watch=watch,
-            recompute=True,
+            recompute=recompute,
         )
         return _planned(request, run, job=None)
 
