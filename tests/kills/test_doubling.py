@@ -11,7 +11,7 @@ import pytest
 import leakcap as lc
 from tests.kills.killing import PYTHON, Moment, names, run
 
-OPTIONS: dict[str, Any] = {"worlds": "auto", "draws": 256, "seed": 11}
+OPTIONS: dict[str, Any] = {"worlds": "doubling", "draws": 256, "seed": 11}
 JOB = """
 import sys, time
 from pathlib import Path

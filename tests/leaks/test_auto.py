@@ -17,7 +17,7 @@ from leakcap.noise import OperatingSystem
 from leakcap.planning import doubling
 from tests.leaks.rigged import CLASS, X, points_of, public_artefacts, rigged_release, telling_artefacts
 
-AUTO: dict[str, Any] = {"cap": lc.mutual_information(0.3), "worlds": "auto", "draws": 256}
+AUTO: dict[str, Any] = {"cap": lc.mutual_information(0.3), "worlds": "doubling", "draws": 256}
 
 
 @pytest.fixture(autouse=True)

@@ -24,7 +24,7 @@ def run(custodian: Path, trials: int, out: Path | None, *, quiet: bool = False, 
     if out is not None and out.exists():
         raise InputError(f"{out} exists already: name another file with --out, or remove it")
     with terminal.watching() as watch:
-        plan = stored_plan(plan_folder(custodian), watch)
+        plan = stored_plan(plan_folder(custodian), watch, recompute=False)
     terminal.note(f"making and attacking {trials:,} releases; each has a secret of its own, and none leaves")
     report = attack(plan, trials=trials)
     style = "bold red" if report.verdict == REFUTED else "bold"

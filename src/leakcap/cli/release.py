@@ -23,12 +23,10 @@ from leakcap.report.numbers import decimals_for, neat, outward, shown
 from leakcap.report.release.files import custodian_files, public_files, table_of
 from leakcap.report.release.page import Answer
 from leakcap.tables.questions import Question, ask
-from leakcap.worlds.draw import as_share
 
 __all__ = ["ReleaseOrder", "run"]
 
 MAX_ROWS = 20  # outputs on the terminal
-DEFAULT_WORLDS = 1024  # or the next number that the rate divides evenly
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +44,7 @@ class ReleaseOrder:
     bins: tuple[str, ...] = ()
     levels: tuple[str, ...] = ()
     missing: str = "refuse"
-    worlds: str | None = None
+    worlds: str = "auto"
     rate: str = "1/2"
     mode: str = "exact"
     confidence: float = 1 - 1e-6
@@ -104,7 +102,7 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
             question.fn,
             question.data,
             cap=caps,
-            worlds=_worlds(order.worlds, rate),
+            worlds=_worlds(order.worlds),
             rate=rate,
             unit=question.unit,
             strata=question.strata,
@@ -141,16 +139,13 @@ def _split(words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name.strip() for word in words for name in word.split(",") if name.strip())
 
 
-def _worlds(worlds: str | None, rate: float) -> int | str:
-    if worlds is None:
-        parts = as_share(rate).denominator
-        return -(-DEFAULT_WORLDS // parts) * parts
-    if worlds.strip() == "auto":
-        return "auto"
+def _worlds(worlds: str) -> int | str:
+    if worlds.strip() in ("auto", "doubling"):
+        return worlds.strip()
     try:
         return int(worlds.replace(",", ""))
     except ValueError:
-        raise InputError("--worlds must be a number, such as 1024, or auto") from None
+        raise InputError("--worlds must be a number, such as 1024, or auto, or doubling") from None
 
 
 def _share(rate: str) -> float:

@@ -54,12 +54,12 @@ def release_command(
     ] = None,
     missing: Annotated[str, typer.Option(help="Rows with missing values: refuse or drop.", metavar="WHAT")] = "refuse",
     worlds: Annotated[
-        str | None,
+        str,
         typer.Option(
-            help="Possible worlds to simulate: 1,024, or what divides evenly; auto: as many as lower the noise.",
+            help="Possible worlds to simulate: a number; auto: 1,024 to 4,096, by sizes; doubling: while noise falls.",
             metavar="NUMBER",
         ),
-    ] = None,
+    ] = "auto",
     rate: Annotated[
         str, typer.Option(help="Share of the pool in a world: 1/2, 1/k or (k-1)/k.", metavar="SHARE")
     ] = "1/2",

@@ -18,7 +18,8 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from leakcap.simulate.progress import Progress, Watcher
+from leakcap.ground.announce import heard_by
+from leakcap.simulate.progress import Progress, Watcher, compiling_in_words, ignore
 
 __all__ = ["Terminal", "plain", "seconds_in_words"]
 
@@ -74,15 +75,17 @@ class Terminal:
             print(json.dumps(facts, indent=1, ensure_ascii=False))
 
     @contextmanager
-    def watching(self) -> Iterator[Watcher | None]:
+    def watching(self) -> Iterator[Watcher]:
         """Bars where somebody looks, lines now and then in a log, nothing if nobody asked."""
         if not self.talks:
-            yield None
-        elif self.aside.is_terminal:
-            with self._bars() as watch:
-                yield watch
-        else:
-            yield _Lines(self).see
+            yield ignore
+            return
+        with heard_by(lambda seconds: self.note(compiling_in_words(seconds))):
+            if self.aside.is_terminal:
+                with self._bars() as watch:
+                    yield watch
+            else:
+                yield _Lines(self).see
 
     @contextmanager
     def _bars(self) -> Iterator[Watcher]:

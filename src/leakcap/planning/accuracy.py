@@ -40,6 +40,7 @@ class Summary(Displayed):
     noise: Floats
     certificate: Certificate
     forecast: str
+    seconds: float = 0.0  # that the whole plan took, compiling included
     _custodian_only: ClassVar[bool] = True
 
     @property
@@ -65,6 +66,7 @@ class Summary(Displayed):
         if len(self.answer) > 20:
             lines.append(f"... and {len(self.answer) - 20:,} more outputs")
         lines.append(f"simulation: {self.forecast}")
+        lines.append(f"whole plan, noise and certificate included: {self.seconds:.2g} s")
         return "\n".join(lines)
 
 

@@ -48,6 +48,7 @@ class Run:
     watch: Watcher
     brings: Contributions | None = None  # what each unit adds to a mean or a sum
     recompute: bool = False
+    seconds: float = 0.0  # that all of it took, compiling included
 
 
 def certifier(request: Request, run: Run) -> Certifier:

@@ -1,4 +1,4 @@
-"""How many worlds: a number, or more and more of them until the noise hardly falls (`worlds="auto"`).
+"""How many worlds: a number, or more and more of them until the noise hardly falls (`worlds="doubling"`).
 
 Worlds are drawn in blocks, each as large as all before it together, so that a longer run goes on with the same worlds.
 After each block the noise that keeps the caps is estimated. It depends on the answers in all worlds and on nothing
@@ -148,8 +148,8 @@ def _refuse_impossible_caps(request: Request, rate: float) -> None:
     """Before anything long starts: caps that no number of worlds can keep."""
     if request.mode != "exact":
         raise InputError(
-            "worlds='auto' needs mode='exact': in other modes the number of worlds must be fixed before their answers "
-            "are seen. Give a number"
+            "worlds='doubling' needs mode='exact': in other modes the number of worlds must be fixed before their "
+            "answers are seen. Give a number, or worlds='auto'"
         )
     for cap in request.caps:
         if not isinstance(cap, Task):

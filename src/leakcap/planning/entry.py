@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import replace
@@ -27,6 +28,7 @@ from leakcap.modes import MODES
 from leakcap.noise import SHAPES, OperatingSystem, Randomness, Seeded
 from leakcap.planning.certifier import Run, certifier
 from leakcap.planning.doubling import simulated, stored_simulation
+from leakcap.planning.how_many import number_of_worlds
 from leakcap.planning.job import Job
 from leakcap.planning.plans import Plan
 from leakcap.planning.released import Release, Token
@@ -34,10 +36,12 @@ from leakcap.planning.request import Request
 from leakcap.planning.small_groups import warn_of_small_groups
 from leakcap.planning.suggest import suggest
 from leakcap.simulate import Pool
-from leakcap.simulate.progress import Watcher, watching
+from leakcap.simulate.progress import Watcher, ignore, watching
 from leakcap.worlds import Units, independent_worlds
 
 __all__ = ["plan", "release", "stored_plan"]
+
+AUTO, DOUBLING = "auto", "doubling"  # worlds=: fixed by sizes before anything runs; by looking at the answers
 
 
 def plan(
@@ -76,9 +80,11 @@ def plan(
         fn: the function to release; see above.
         *data: arrays, DataFrames or sparse matrices of equal length, sliced alike.
         cap: one cap, or a list that must hold together.
-        worlds: how many; or an `(m, n)` bool array in which every unit takes part equally often; or "auto": 128, and
-            twice as many again and again, until two doublings together bring less than 4 % less noise, at 16,384, or
-            where a further one would take over an hour of one core, or a quarter of `memory`.
+        worlds: how many; or an `(m, n)` bool array in which every unit takes part equally often; or "auto": 4,096
+            where a kernel runs them all at once and units are not too many for that (2,048 beyond 16,384 units, 1,024
+            beyond 32,768), 1,024 for any other function; or "doubling": 128, and twice as many again and again, until
+            two doublings together bring less than 4 % less noise, at 16,384, or where a further one would take over an
+            hour of one core, or a quarter of `memory`.
         rate: share of the pool in a world: 1/2, 1/k or (k-1)/k.
         unit: whose row it is, an array or the name of a column (which `fn` then does not see); worlds are drawn over
             units.
@@ -99,7 +105,8 @@ def plan(
             others beside it, where it pays. "torch:cuda" computes leakage, and kernels that can, on a GPU.
         workers: number of processes that run worlds; None for one, and for one on each core where the function has a
             kernel for all worlds at once that would be slower than running worlds one by one.
-        progress: True for a bar on standard error, or a function that is given `Progress` records.
+        progress: True for a bar on standard error, False for none, or a function that is given `Progress` records.
+            None: a bar in a terminal, lines in a notebook, if the plan will take over three seconds.
         checkpoint: a folder of the custodian's in which the run is kept, so that it can be resumed after any end:
             the same call goes on where it stopped. `Plan.forget` removes it.
         shape: of the noise: "best", "logdet", "linear" (the papers' rule) or "isotropic".
@@ -128,6 +135,7 @@ def plan(
         >>> made.certificate.membership_success <= 0.6
         True
     """
+    began = time.perf_counter()
     caps = as_caps(cap)
     checks.choice(MODES, mode=mode)
     checks.choice(SHAPES, shape=shape)
@@ -145,10 +153,24 @@ def plan(
     units = Units.of(pool.rows, whose)
     groups = pool.column(strata) if isinstance(strata, str) else strata
     device = _device(backend)
+    machine = Machine(memory, device)
+    job = Job(
+        fn,
+        pool,
+        units,
+        frozenset(drop),
+        backend=None if device else backend,
+        workers=workers,
+        device=device,
+        memory=memory,
+    )
+    number = _as_worlds(worlds)
+    if isinstance(number, str) and number == AUTO:
+        number = number_of_worlds(job, caps, rate=rate, mode=mode, machine=machine)
     request = Request(
         caps=caps,
         units=units.count,
-        worlds=_as_worlds(worlds),
+        worlds=number,
         rate=rate,
         strata=None if groups is None else units.strata(groups),
         mode=mode,
@@ -159,22 +181,12 @@ def plan(
             floor=float(floor),
             weights=weights,
             draws=draws,
-            machine=Machine(memory, device),
+            machine=machine,
             seeded=seed is not None,
             public=tuple(public),
             pool_public=tuple(pool_public),
         ),
         seed=seed,
-    )
-    job = Job(
-        fn,
-        pool,
-        units,
-        frozenset(drop),
-        backend=None if device else backend,
-        workers=workers,
-        device=device,
-        memory=memory,
     )
     brings = _contributions(job, request) if mode == "individual" else None
     prints = DataPrint(data, whose)
@@ -186,7 +198,7 @@ def plan(
             entropy = stored.entropy if stored else secrets.randbits(128) if seed is None else seed
             with job.simulation(watch, stored) as running:
                 possible, simulation = simulated(
-                    request, entropy, running, stored=stored, watch=watch, forecast=bool(progress)
+                    request, entropy, running, stored=stored, watch=watch, forecast=watch is not ignore
                 )
         simulation = request.usable(simulation)
         warn_of_small_groups(simulation.node, pool, units)
@@ -200,6 +212,7 @@ def plan(
             draw=partial(_fresh_world, request),
             watch=watch,
             brings=brings,
+            seconds=time.perf_counter() - began,
         )
         return _planned(request, run, job)
 
@@ -236,10 +249,11 @@ def release(fn: Callable[..., Any], *data: Any, cap: CapLike, **options: Any) ->
     return plan(fn, *data, cap=cap, **options).release()
 
 
-def stored_plan(checkpoint: str | Path, progress: bool | Watcher | None = None) -> Plan:
+def stored_plan(checkpoint: str | Path, progress: bool | Watcher | None = None, *, recompute: bool = True) -> Plan:
     """The plan in a checkpoint whose worlds have all run, without the data and without the function.
 
-    It is certified again on the same draws, so its certificate is the same to the last digit.
+    It is certified again on the same draws, so its certificate is the same to the last digit. Without `recompute` it
+    has the noise and the figures that were stored: what is attacked then is what was released.
     """
     stored = Checkpoint.stored(Path(checkpoint))
     request, known = stored.kept("request") or (None, "")
@@ -256,7 +270,7 @@ def stored_plan(checkpoint: str | Path, progress: bool | Watcher | None = None) 
             rerun=_no_data,
             draw=_no_data,
             watch=watch,
-            recompute=True,
+            recompute=recompute,
         )
         return _planned(request, run, job=None)
 
@@ -293,8 +307,8 @@ def _device(backend: str | None) -> str | None:
 
 def _as_worlds(worlds: Any) -> int | str | Bools:
     if isinstance(worlds, str):
-        if worlds != "auto":
-            raise InputError("worlds must be a number, 'auto', or an (m, n) bool array")
+        if worlds not in (AUTO, DOUBLING):
+            raise InputError("worlds must be a number, 'auto', 'doubling', or an (m, n) bool array")
         return worlds
     if isinstance(worlds, (int, np.integer)) and not isinstance(worlds, bool):
         return int(worlds)

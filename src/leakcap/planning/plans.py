@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import islice
@@ -45,7 +46,9 @@ class Plan(Displayed):
         advise: Callable[..., Suggestions] | None = None,
     ) -> None:
         self.caps, self.run, self.worlds = caps, run, run.worlds
+        began = time.perf_counter()
         self.releaser, self.certificate = certifier(caps)
+        self._seconds = time.perf_counter() - began
         self.randomness = randomness
         self.offered: Offered | None = None  # what only its maker knows about it, for `suggest`
         self._certifier, self._advise = certifier, advise
@@ -156,6 +159,7 @@ class Plan(Displayed):
             noise=self.noise.output_deviations,
             certificate=self.certificate,
             forecast=str(self.run.simulation.forecast),
+            seconds=self.run.seconds + self._seconds,
         )
 
     def expected(self, score: Callable[[Any], float], releases: int = 20, seed: int = 0) -> Expected:

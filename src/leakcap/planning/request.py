@@ -22,7 +22,7 @@ from leakcap.worlds import Worlds, draw_worlds, given_worlds, independent_worlds
 
 __all__ = ["Request", "digest", "stream"]
 
-MIN_FORECAST_CELLS = 2**22  # units times worlds; below, a certificate takes seconds
+MIN_FORECAST_CELLS = 2**16  # units times worlds; below, a certificate takes a second or two
 
 
 def stream(entropy: int, *number: int) -> np.random.Generator:
@@ -39,7 +39,7 @@ class Request:
 
     caps: tuple[Cap, ...]
     units: int
-    worlds: int | str | npt.NDArray[np.bool_]  # text: "auto"
+    worlds: int | str | npt.NDArray[np.bool_]  # text: they are doubled
     rate: float
     strata: npt.NDArray[np.intp] | None  # a number for each unit
     mode: str

@@ -71,7 +71,7 @@ def test_other_caps_are_refused(cap):
         ({"fn": lc.stats.median}, "add up what every unit brings"),
         ({"clip": (0, 1)}, "neither clip nor draws"),
         ({"draws": 1000}, "neither clip nor draws"),
-        ({"worlds": "auto"}, "worlds='auto' needs mode='exact'"),
+        ({"worlds": "doubling"}, "worlds='doubling' needs mode='exact'"),
         ({"unit": np.arange(60) // 7}, "equally many rows"),
         ({"rows": np.where(X > 55, np.nan, X)}, "missing or infinite"),
         ({"rate": 1 / 4, "strata": np.arange(60) % 11}, "multiples of 4"),

@@ -41,7 +41,7 @@ KINDS: dict[str, Any] = {
     "strata": slow([*MEANS, "--strata", "group"]),
     "thirds": [*MEANS, "--rate", "1/3", "--worlds", "18"],
     "clipped": slow([*MEANS, "--clip", "0,60"]),
-    "auto": slow([*MEANS, "--worlds", "auto"]),
+    "doubling": slow([*MEANS, "--worlds", "doubling"]),
     "json": [*MEANS, "--json"],
     "quiet, and the plan forgotten": [*MEANS, "--quiet", "--forget"],
     "fresh": FRESH,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import shutil
 import stat
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from leakcap.custody.checkpoint import Checkpoint
 from leakcap.noise import released_vector
 from leakcap.planning.released import forget_released
 from tests.unit.cli.running import leakcap
@@ -76,6 +78,24 @@ def test_a_faulty_release_ends_with_exit_code_1(place: Path, monkeypatch: pytest
     facts = json.loads(capfd.readouterr().out)
     assert facts["verdict"] == "refuted"
     assert min(one["p_value"] for one in facts["findings"]) < 1e-6
+
+
+def test_it_attacks_the_noise_that_was_stored_and_searches_none(
+    place: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What a release is made with, right or wrong: somebody made it smaller after it was certified."""
+
+    def searched(*_: Any, **__: Any) -> Any:
+        raise AssertionError("the noise is in the checkpoint")
+
+    monkeypatch.setattr(finite, "calibrate", searched)
+    assert audit(place / "one", "-q") == 0
+    copy = tmp_path / "one"
+    shutil.copytree(place / "one", copy)
+    stored = Checkpoint.stored(copy / "custodian" / "plan")
+    mark, noise = stored.kept("noise-0")
+    stored.keep("noise-0", (mark, replace(noise, deviations=noise.deviations / 100)))
+    assert audit(copy, "-q") == 1
 
 
 def test_a_page_or_figures_are_written_for_the_custodian_alone(place: Path, tmp_path: Path, capsys: Any) -> None:

@@ -232,7 +232,7 @@ def test_a_run_that_failed_before_it_had_an_answer_may_be_begun_otherwise(folder
     assert stored_plan(folder).certificate == plan.certificate
 
 
-@pytest.mark.parametrize("worlds", [16, "auto"])
+@pytest.mark.parametrize("worlds", [16, "doubling"])
 @pytest.mark.usefixtures("small_pools")
 def test_a_run_does_not_go_on_in_other_worlds_than_it_began_with(
     worlds: Any, folder: Path, tmp_path: Path, monkeypatch: Any

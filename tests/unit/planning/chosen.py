@@ -12,7 +12,7 @@ from leakcap.planning.doubling import Stage
 rng = np.random.default_rng(77)
 X = np.column_stack([2.0 ** np.arange(40), rng.normal(size=(40, 2))])  # the first column says which rows took part
 CAP = lc.mutual_information(0.3)
-AUTO: dict[str, Any] = {"cap": CAP, "worlds": "auto", "draws": 256, "seed": 7}
+AUTO: dict[str, Any] = {"cap": CAP, "worlds": "doubling", "draws": 256, "seed": 7}
 CALLS: list[int] = []
 STOP: list[int] = []  # calls after which `counted` fails
 

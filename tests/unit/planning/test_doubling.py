@@ -1,4 +1,4 @@
-"""`worlds="auto"`: more worlds while they lower the noise, the same worlds again, and nothing of the secret in it."""
+"""`worlds="doubling"`: more worlds while they lower the noise, the same worlds again, nothing of the secret in it."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_other_modes_fix_the_number_beforehand(mode: str) -> None:
 
 
 def test_other_words_are_refused() -> None:
-    with pytest.raises(lc.InputError, match="'auto'"):
+    with pytest.raises(lc.InputError, match="'doubling'"):
         lc.plan(counted, X, **(AUTO | {"worlds": "many"}))
 
 
@@ -302,8 +302,8 @@ def test_the_command_chooses_and_resumes_and_its_certificate_can_be_checked(tmp_
     monkeypatch.chdir(tmp_path)
     np.savetxt("people.csv", X[:, 1:], delimiter=",", header="a,b", comments="")
     order = ["release", "people.csv", "--fn", "mean", "--columns", "a,b", "--cap", "mi=0.3", "--draws", "256", "-q"]
-    assert leakcap(*order, "--worlds", "auto", "--out", "out", "--preview") == 0
-    assert leakcap(*order, "--worlds", "auto", "--out", "out") == 0
+    assert leakcap(*order, "--worlds", "doubling", "--out", "out", "--preview") == 0
+    assert leakcap(*order, "--worlds", "doubling", "--out", "out") == 0
     certificate = lc.Certificate.from_json(Path("out/public/certificate.json").read_text())
     assert certificate.worlds in (32, 64, 128)
     assert any(WORDS in words for words in certificate.pool_public)
