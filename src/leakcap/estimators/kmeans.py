@@ -208,13 +208,13 @@ def _all_centres(data: tuple[Any, ...], units: Units, worlds: Worlds, **settings
 def _forecast(data: tuple[Any, ...], units: Units, worlds: Worlds, memory: int, **settings: Any) -> kernels.Costs:
     """Both ways take the same steps in every world; the kernel looks at fewer rows, at a like price for each.
 
-    The rows lie there in two layouts, and once more in each of two for a world that goes on alone, on every core.
+    The rows lie there in three layouts; and on every core a world's own, and half of them as rivals.
     """
     n, d = data[0].shape
     k = len(settings["reference"])
     one = worlds.m * n * worlds.rate * k * (d + STEP_COLUMNS)
-    layouts = n * (2 * d + 16) * (2 + threads() * worlds.rate) + threads() * max(n * d // 2, 2**23)
-    return kernels.Costs(kernel=one, loop=one + worlds.m * FIT, bytes=8 * int(layouts) + worlds.m * n // 8)
+    numbers = n * (3 * d + 16) + threads() * (worlds.rate * n * (d + 8) + max(n * d // 2, 2**23))
+    return kernels.Costs(kernel=one, loop=one + worlds.m * FIT, bytes=8 * int(numbers) + worlds.m * n // 8)
 
 
 def _weights(groups: Ints, weight: Floats, worlds: Worlds, balance: bool) -> Weights:
