@@ -1,6 +1,5 @@
 """`leakcap demo` as a stranger meets it: one command, two answers, two folders."""
 
-import functools
 import io
 import json
 import os
@@ -42,7 +41,7 @@ def small_demo(patch, folder):
     """
     forget_released()
     patch.chdir(folder)
-    patch.setattr(lc, "plan", functools.partial(lc.plan, draws=256))
+    patch.setattr("leakcap.cli.demo.DRAWS", 256)
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as end:
         main(["demo", "--worlds", "16", "--cap", "0.6"])
