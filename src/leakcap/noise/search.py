@@ -12,7 +12,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from leakcap.caps import Cap, MutualInformation, NameAMember, TruePositiveRate
+from leakcap.caps import Cap, MutualInformation, NameAMember
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.cores import Machine
 from leakcap.leakage.certify import COARSEST, entropy_slack, grid_step
@@ -145,9 +145,9 @@ class Search:
         chosen, worlds = self.exposed(64), self.goal.worlds
         if chosen is None:
             return 0.0
-        seen = observe_units(self.source(log_t, 2048, None), worlds, thresholds(worlds.rate), chosen=chosen)
-        alarms = TruePositiveRate(0.01, 0.99)
-        return measure(alarms, Observed(worlds.rate, worlds.m, self.ceiling(log_t), units=seen), estimate_of)
+        cuts, rate = thresholds(worlds.rate), worlds.rate
+        worst = observe_units(self.source(log_t, 2048, None), worlds, cuts, chosen).sticks.estimate.max(axis=1)
+        return float(((0.01 * cuts * (1 - rate) + worst) / (rate * (1 - cuts))).min())
 
     def gap(self, seen: Observed, bound: Bound) -> float:
         """Logarithm of what is used of the room; near zero a straight line of slope -1/2 in the log of the scale."""
