@@ -109,7 +109,7 @@ class PrivateEstimator(BaseEstimator):
     """
 
     cap: Any = None
-    worlds: Any = 1024
+    worlds: Any = "auto"
     strata: Any = None
     random_state: Any = None
     pool_public: tuple[str, ...] = ()

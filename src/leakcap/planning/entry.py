@@ -48,7 +48,7 @@ def plan(
     fn: Callable[..., Any],
     *data: Any,
     cap: CapLike,
-    worlds: int | str | npt.ArrayLike = 1024,
+    worlds: int | str | npt.ArrayLike = "auto",
     rate: float = 0.5,
     unit: npt.ArrayLike | str | None = None,
     strata: npt.ArrayLike | str | None = None,
