@@ -80,7 +80,7 @@ class Bare(Model):
     """A part of an estimator that is none itself and has nothing but attributes."""
 
     def build(self, numbers: Vector) -> Any:
-        fresh = self.kind.__new__(self.kind)
+        fresh: Any = object.__new__(self.kind)
         for (name, _), value in zip(self.attributes, self.build_children(numbers), strict=True):
             setattr(fresh, name, value)
         return fresh

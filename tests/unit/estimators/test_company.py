@@ -275,6 +275,9 @@ class Spawning(ClassifierMixin, BaseEstimator):
             self.mean_ = pool.submit(le.Mean(**SMALL).fit, X).result()
         return self
 
+    def predict(self, X: Any) -> Any:
+        return np.zeros(len(X))
+
 
 def test_estimators_without_anything_private_in_them_are_no_company_in_other_threads() -> None:
     """An ensemble has no length before it is fitted: looking at it must not ask for one."""
