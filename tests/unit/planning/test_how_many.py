@@ -62,7 +62,6 @@ def test_a_kernel_gets_four_times_as_many_as_a_loop() -> None:
         ({"caps": (lc.identification(0.0006),), "fn": never}, 2048),
         ({"caps": (lc.identification(0.0003),), "fn": never}, 4096),
     ],
-    ids=str,
 )
 def test_sizes_decide(sizes: dict[str, Any], worlds: int) -> None:
     assert number(**sizes) == worlds
