@@ -97,13 +97,15 @@ def cases() -> list[Fresh]:
     ]
 
 
+PARTS = {slug(case.name): case for case in cases()}
+
+
 def main(named: list[str]) -> None:
     print(
         f"{'case':<38}{'shape':>14}{'kernel s':>10}{'loop s':>10}{'plain s':>10}{'choice':>8}{'to best':>9}{'apart':>9}"
     )
-    for case in cases():
-        if not named or slug(case.name) in named:
-            measure(case)
+    for name in named or PARTS:
+        measure(PARTS[name])
 
 
 def measure(case: Fresh) -> None:

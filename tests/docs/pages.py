@@ -192,7 +192,8 @@ class Commands(Copies):
 
 def _libraries() -> None:
     for name in LIBRARIES:
-        importlib.import_module(name)
+        with contextlib.suppress(ModuleNotFoundError):  # what a library of ours no longer needs is not there
+            importlib.import_module(name)
     sys.modules["numba"].njit(lambda number: number)(0)  # reads its own tables with the first function
 
 

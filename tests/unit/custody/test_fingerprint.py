@@ -236,7 +236,11 @@ def test_each_data_argument_that_tells_whose_it_is_has_a_print_of_its_own() -> N
     )
 
 
-@pytest.mark.parametrize("make", [np.asarray, lambda x: x.tolist(), pd.DataFrame, polars.DataFrame], ids=["arrays", "lists", "pandas", "polars"])
+@pytest.mark.parametrize(
+    "make",
+    [np.asarray, lambda x: x.tolist(), pd.DataFrame, polars.DataFrame],
+    ids=["arrays", "lists", "pandas", "polars"],
+)
 def test_rows_are_known_again_among_others_and_in_any_order(make: Any) -> None:
     whole = row_prints(make(X))
     assert len(whole) == len(np.unique(X, axis=0))
