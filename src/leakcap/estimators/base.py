@@ -152,7 +152,7 @@ class PrivateEstimator(BaseEstimator):
         made, computation = self._planned(X, y, unit=unit, sample_weight=sample_weight, cap=self.cap, strata=strata)
         self._warn_where_useless(made, computation)
         _plans[self] = made
-        vars(self).pop("release_", None)
+        self.__dict__.pop("release_", None)
         if known is not None:
             family.remember(self, known)
         released = made.release()
