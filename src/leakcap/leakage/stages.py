@@ -191,8 +191,8 @@ def look_again(game: UnitGame, start: UnitStart, seed: np.random.SeedSequence, *
 
 
 def looked_at_again(first: int, n: int, draws: int) -> int:
-    """How many units a further stage of `draws` may look at: it costs about a third of what the first one did."""
-    return max(512, first * n // (3 * draws))
+    """How many units a further stage of `draws` may look at: it costs about a sixth of what the first one did."""
+    return max(512, first * n // (6 * draws))
 
 
 def _unsettled(top: Sequence[Floats], caps: Sequence[Cap], distance: float, least: int) -> Ints:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 
 import numpy as np
 
@@ -31,6 +31,7 @@ __all__ = ["MIN_DRAWS", "Goal", "ScaledShape", "Search", "estimate_of", "refined
 BETAS = (0.5, 2.0, 8.0)  # shapes between the papers' rule (small) and isotropic (large)
 MIN_DRAWS, MAX_DRAWS = 2**13, 2**18
 MIN_REFINING = 2048  # draws that bring a scale near the one needed
+NEARBY = 0.15  # a step of the logarithm of the noise variance after which all draws are looked at again
 MANY = 1024  # units among whom those that decide are looked for
 CROWD = 100_000  # units that are not all looked at
 CHEAP_FLOPS = 1.2e11  # of a pass that nobody minds: then the statistical margin is made smaller
@@ -275,9 +276,16 @@ def refined(
     def sampled_gap(at: float, draws: int) -> float:
         return search.gap(search.observe(at, draws, chosen), aim)
 
-    if own >= 8 * MIN_REFINING:  # most of the way by some of the draws
-        log_t = search.root(partial(sampled_gap, draws=own // 8), log_t, 0.02)
-    return search.root(partial(sampled_gap, draws=own), log_t, 0.005), used
+    if own < 8 * MIN_REFINING:
+        return search.root(partial(sampled_gap, draws=own), log_t, 0.005), used
+    few = cache(partial(sampled_gap, draws=own // 8))
+    log_t = search.root(few, log_t, 0.02)
+    # All draws say how large the gap is here, and the first of them how it changes nearby: one look by all is enough.
+    apart = sampled_gap(log_t, own) - few(log_t)
+    moved = search.root(lambda at: few(at) + apart, log_t, 0.005)
+    if abs(moved - log_t) > NEARBY:
+        moved = search.root(partial(sampled_gap, draws=own), moved, 0.005)
+    return moved, used
 
 
 def _worst(search: Search, log_t: float, also: Ints | None) -> Ints | None:

@@ -24,8 +24,8 @@ PUBLIC = {
     for name in ("means", "kmeans")
     for kind in ("answer.csv", "answer.json", "certificate.html", "certificate.json")
 } | {"kmeans-centres.json", "kmeans-model.pkl"}
-CUSTODIAN = {f"{name}-{kind}" for name in ("means", "kmeans") for kind in ("report.html", "exposure.csv", "worlds.png")}
-CUSTODIAN |= {"means-at-a-glance.png"}
+CUSTODIAN = {f"{name}-{kind}" for name in ("means", "kmeans") for kind in ("report.html", "exposure.csv")}
+CUSTODIAN |= {"means-at-a-glance.png", "kmeans-worlds.png"}
 
 
 def command_line(*arguments, folder=None):
