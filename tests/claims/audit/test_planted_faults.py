@@ -71,10 +71,10 @@ def holding(target: Any) -> Any:
     return target
 
 
-def check(monkeypatch: Any, target: Any, fault: Any, trials: int | None = None) -> audit.AuditReport:
+def check(monkeypatch: Any, target: Any, fault: Any, **options: Any) -> audit.AuditReport:
     """With the fault, what held is refuted."""
     fault(monkeypatch)
-    found = audit.run(target, trials=trials or size.few)
+    found = audit.run(target, **{"trials": size.few, **options})
     assert refuted(found), str(found)
     return found
 
@@ -92,8 +92,9 @@ def other_noise(change: Any) -> Any:
 
 
 def test_noise_of_half_the_size(honest: lc.Plan, monkeypatch: Any) -> None:
-    found = check(monkeypatch, honest, other_noise(lambda deviations: deviations / 2), size.trials)
-    assert any(one.verdict == "refuted" for one in found.findings if one.attack.startswith("bayes"))
+    """Seen by the attacker who trusts the claim: right in .65 to .68, which 6,000 judged releases tell from .60."""
+    half = other_noise(lambda deviations: deviations / 2)
+    check(monkeypatch, honest, half, trials=2 * size.trials, attacks=["bayes"])
 
 
 def test_a_variance_in_the_place_of_a_deviation(honest: lc.Plan, monkeypatch: Any) -> None:
