@@ -72,7 +72,7 @@ def audit_command(
     custodian: Annotated[
         Path, typer.Argument(help="The folder of a release, or its custodian's part.", show_default=False)
     ],
-    trials: Annotated[int, typer.Option(help="Releases to make and to attack.")] = 40_000,
+    trials: Annotated[int, typer.Option(help="Releases to make and to attack.")] = 60_000,
     out: Annotated[
         Path | None, typer.Option(help="File for the report, .html or .json; the custodian's.", show_default=False)
     ] = None,

@@ -63,6 +63,18 @@ def test_a_fault_of_noise_or_secret_is_refuted(target: lc.Plan, name: str) -> No
     assert refuted(found, by), "\n".join(map(str, found))
 
 
+def for_a_weaker_cap(plan: lc.Plan) -> Fault:
+    """Noise for .62 under a certificate of .60."""
+    share = plan.recap(lc.membership(0.62)).noise.deviations / plan.noise.deviations
+    assert (share < 0.95).all()
+    return lambda drawn: (share * drawn.normals, drawn.secret)
+
+
+def test_noise_for_a_weaker_cap_is_refuted(target: lc.Plan) -> None:
+    found = checked(target, for_a_weaker_cap(target), FEW)
+    assert refuted(found, "law of the noise"), "\n".join(map(str, found))
+
+
 def test_honest_noise_and_secrets_hold(target: lc.Plan) -> None:
     """The twin of all of them."""
     found = checked(target, None, MANY)
@@ -113,22 +125,25 @@ def test_a_fault_is_refuted_by_the_default_audit(name: str, place: int, monkeypa
 
 @pytest.mark.slow
 def test_noise_for_a_weaker_cap_is_refuted_by_the_default_audit(monkeypatch: Any) -> None:
-    """Noise for .62 under a certificate of .60."""
     plan = full(0)
-    weaker = plan.recap(lc.membership(0.62))
-    share = weaker.noise.std / plan.noise.std
-
-    def fault(drawn: Draws) -> tuple[Any, Any]:
-        return share * drawn.normals, drawn.secret
-
-    monkeypatch.setattr(plan, "randomness", Planted(fault, plan, 4 * TRIALS))
+    monkeypatch.setattr(plan, "randomness", Planted(for_a_weaker_cap(plan), plan, 4 * TRIALS))
     report = audit.run(plan)
     assert report.verdict == "refuted" and refuted(report.findings, "law of the noise"), str(report)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("twin", range(20))
-def test_an_honest_twin_holds_in_the_default_audit(twin: int) -> None:
-    report = audit.run(full(twin % 4))
-    undecided = [one for one in report.findings if one.verdict != "holds"]
-    assert report.verdict != "refuted" and not undecided, str(report)
+@pytest.mark.parametrize("place", range(4))
+def test_honest_twins_hold_in_the_default_audit(place: int) -> None:
+    """None of 5 is refuted, and 4 at least hold in every figure.
+
+    Judged are 42,000 releases. At a bound of .6 their standard error is .0024, an interval ends 1.96 of these above
+    the share that was measured, and a slack of .01 leaves 2.2: a share that is right at its bound stays open with
+    probability 1.3 %. These plans have two such questions (the most exposed person, naming somebody), each asked
+    twice of the same releases, and are .0013 or more below the bound, which leaves 2.8: less than .7 % in an audit. Two
+    open audits of five have a probability below 10 x .007^2 = 5e-4, and 2e-3 over all four plans.
+    """
+    reports = [audit.run(full(place)) for _ in range(5)]
+    undecided = [one for report in reports for one in report.findings if one.verdict != "holds"]
+    assert not any(report.verdict == "refuted" for report in reports), "\n".join(map(str, reports))
+    assert sum(report.verdict != "holds" for report in reports) <= 1, "\n".join(map(str, undecided))
+    assert all(one.kind == "share" and one.certified is not None for one in undecided), "\n".join(map(str, undecided))

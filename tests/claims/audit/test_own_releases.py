@@ -25,9 +25,9 @@ def near_the_bound(report: audit.AuditReport, slack: float) -> bool:
 
 
 def test_an_honest_plan_holds_and_the_best_attacker_comes_near() -> None:
-    report = audit.run(plan(draws=16_384), trials=14_000)
+    report = audit.run(plan(draws=16_384), trials=5_000)
     assert report.holds, str(report)
-    assert near_the_bound(report, 0.02)  # three standard errors of 10,000 judged releases
+    assert near_the_bound(report, 0.03)  # more than three standard errors of 3,500 judged releases
     assert {one.attack.split(",")[0] for one in report.findings} == {
         "bayes", "learned", "world", "generalized", "collude", "law of the noise", "secret", "numbers drawn",
         "predictable",

@@ -34,10 +34,11 @@ class Size:
     rows: Any
     worlds: int
     trials: int
+    few: int  # for faults that stand out
 
 
-SMALL = Size(IRIS, 64, 4_300)
-FULL = Size(CANCER, 1024, 30_000)
+SMALL = Size(IRIS, 64, 4_300, 1_500)
+FULL = Size(CANCER, 1024, 30_000, 30_000)
 size = SMALL
 
 
@@ -65,15 +66,15 @@ def refuted(report: audit.AuditReport) -> bool:
 
 def holding(target: Any) -> Any:
     """The target, whose honest release comes first."""
-    found = audit.run(target, trials=size.trials)
+    found = audit.run(target, trials=size.few)
     assert found.holds, str(found)
     return target
 
 
-def check(monkeypatch: Any, target: Any, fault: Any) -> audit.AuditReport:
+def check(monkeypatch: Any, target: Any, fault: Any, **options: Any) -> audit.AuditReport:
     """With the fault, what held is refuted."""
     fault(monkeypatch)
-    found = audit.run(target, trials=size.trials)
+    found = audit.run(target, **{"trials": size.few, **options})
     assert refuted(found), str(found)
     return found
 
@@ -91,8 +92,9 @@ def other_noise(change: Any) -> Any:
 
 
 def test_noise_of_half_the_size(honest: lc.Plan, monkeypatch: Any) -> None:
-    found = check(monkeypatch, honest, other_noise(lambda deviations: deviations / 2))
-    assert any(one.verdict == "refuted" for one in found.findings if one.attack.startswith("bayes"))
+    """Seen by the attacker who trusts the claim: right in .65 to .68, which 6,000 judged releases tell from .60."""
+    half = other_noise(lambda deviations: deviations / 2)
+    check(monkeypatch, honest, half, trials=2 * size.trials, attacks=["bayes"])
 
 
 def test_a_variance_in_the_place_of_a_deviation(honest: lc.Plan, monkeypatch: Any) -> None:

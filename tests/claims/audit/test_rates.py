@@ -12,7 +12,9 @@ import pytest
 from scipy import stats
 
 from leakcap.audit import statistics as st
-from leakcap.errors import InputError
+from leakcap.audit.statistics import rates
+from leakcap.audit.statistics.tails import high_end, low_end
+from leakcap.errors import InputError, NumericalError
 from tests.claims.audit.chances import GRID, chances, wald, worst_excess
 
 
@@ -162,3 +164,37 @@ def test_either_error_may_be_asked_for_separately():
     strict, mild = st.trials_to_decide(0.5, 0.55, 1e-6), st.trials_to_decide(0.5, 0.55, 0.05)
     assert st.trials_to_decide(0.5, 0.55, 1e-6, shown=0.05) == mild < strict
     assert st.trials_to_decide(0.6, 0.55, 1e-6, shown=0.05) == st.trials_to_decide(0.6, 0.55, 1e-6)
+
+
+@pytest.mark.parametrize("bound", [1e-3, 0.0123, 0.6, 0.999])
+@pytest.mark.parametrize("excess", [-1e-3, -1e-12, 1e-15, 1e-9, 1e-6, 9e-4])
+def test_a_forecast_for_a_rare_event_or_a_share_near_its_bound_is_always_made(bound, excess):
+    """A share of a thousandth is less than one win in few trials, whose lower end is too small for a double."""
+    slack = min(0.01, 0.2 * bound)
+    n = st.trials_to_decide(bound + excess, bound, 2e-8, slack, shown=0.05)
+    assert n is not None and 1 <= n < 2**40
+
+
+@pytest.mark.parametrize(("wins", "trials"), [(1e-3, 1), (0.02, 2), (0.3, 3), (0.98, 1)])
+def test_ends_for_less_than_one_win_are_exact_or_nothing(wins, trials):
+    low, high = float(low_end(wins, trials, 1e-6)), float(high_end(trials - wins, trials, 1e-6))
+
+    def missed(log_rate):
+        return mpmath.betainc(wins, trials - wins + 1, 0, mpmath.exp(log_rate), regularized=True) - 1e-6
+
+    with mpmath.workdps(60):
+        exact = mpmath.findroot(missed, mpmath.log(1e-6) / wins)
+    assert low == (pytest.approx(float(mpmath.exp(exact)), rel=1e-9) if exact > -700 else 0.0)
+    assert low >= 0 and 1 - low <= high <= 1
+
+
+def test_a_forecast_that_cannot_be_computed_is_none(monkeypatch):
+    def fails(*given):
+        raise NumericalError("an interval could not be computed")
+
+    whole = st.trials_to_decide(0.605, 0.6, 1e-6, 0.01, shown=0.05)
+    monkeypatch.setattr(rates, "low_end", fails)
+    assert st.trials_to_decide(0.605, 0.6, 1e-6, 0.01, shown=0.05) == whole  # the sooner one is "holds"
+    assert st.trials_to_decide(0.7, 0.6, 1e-6, 0.01, shown=0.05) is None
+    monkeypatch.setattr(rates, "high_end", fails)
+    assert st.trials_to_decide(0.605, 0.6, 1e-6, 0.01, shown=0.05) is None

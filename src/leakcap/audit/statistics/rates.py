@@ -19,7 +19,7 @@ from leakcap.audit.statistics.tails import (
     largest,
     low_end,
 )
-from leakcap.errors import InputError
+from leakcap.errors import InputError, NumericalError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
@@ -65,7 +65,8 @@ def trials_to_decide(
     They decide when the interval at `alpha` lies above `bound` (refuted), or the one at `shown` (`alpha` if None) ends
     at most `slack` above it (holds). Enough trials refute any share above `bound`, and any share below `bound + slack`
     holds after enough trials; in between both happen, and the sooner one counts. So None, which means no number up to
-    2^50, is left for `slack` 0 with the share at the bound, or as near as makes no difference.
+    2^50, is left for `slack` 0 with the share at the bound, or as near as makes no difference. None, too, where an
+    interval for so many trials cannot be computed: a forecast that fails takes no finding with it.
 
     A plan for the next audit, not a licence to go on until it pleases: the trials of a new look are judged by
     themselves, or the looks share `alpha` (`alpha/2, alpha/6, ..., alpha/(j(j+1))`).
@@ -82,9 +83,16 @@ def trials_to_decide(
     def holds(n: float) -> bool:
         return bool(high_end(share * n, n, upper_side) <= most)
 
-    needed = [first(refuted)] if share > bound else []
-    needed += [first(holds)] if share < most or most >= 1 else []
+    needed = [_forecast(refuted)] if share > bound else []
+    needed += [_forecast(holds)] if share < most or most >= 1 else []
     return min((n for n in needed if n is not None), default=None)
+
+
+def _forecast(enough: Callable[[float], bool]) -> int | None:
+    try:
+        return first(enough)
+    except NumericalError:
+        return None
 
 
 @dataclass(frozen=True)

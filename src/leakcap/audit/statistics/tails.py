@@ -114,8 +114,12 @@ def high_end(wins: Any, trials: Any, side: float) -> Any:
 
 
 def _rate_at(a: Any, b: Any, side: float) -> Any:
-    """Where the incomplete beta function reaches `side`, or hardly below: seen not to be above."""
+    """Where the incomplete beta function reaches `side`, or hardly below: seen not to be above.
+
+    0 where that is too small for a double: for less than one win, as forecasts ask for, it is about `side^(1 / a)`.
+    """
     rate = special.betaincinv(a, b, side)
+    rate = np.where(rate <= SMALLEST, 0.0, rate)
     step = np.full_like(rate, HARDLY)
     for _ in range(12):  # the inverse is less exact for millions of trials
         lower = rate * (1 - step)
