@@ -132,7 +132,7 @@ class LinearSVC(_Linear):
         tol: accuracy at which a fit stops, as in scikit-learn.
         intercept_scaling: size of the column whose weight is the intercept.
         cap: what may be learnt about who took part, such as `lc.membership(0.55)`; one cap or a list. `fit` needs it.
-        worlds: number of possible worlds in which the fit is simulated, or "auto".
+        worlds: number of possible worlds in which the fit is simulated; "auto": 1,024, up to 4,096 with a kernel.
         strata: "y" for worlds that hold every class in proportion, or the name of a column; `fit` also takes an array.
         random_state: None for a release. A number makes the fit a simulation, and its certificate says so.
         pool_public: in words, what was done to the data by looking at all of them, such as `("columns scaled",)`.
@@ -184,7 +184,7 @@ class LogisticRegression(_Linear):
         max_iter: most iterations of a fit.
         tol: accuracy at which a fit stops, as in scikit-learn.
         cap: what may be learnt about who took part, such as `lc.membership(0.55)`; one cap or a list. `fit` needs it.
-        worlds: number of possible worlds in which the fit is simulated, or "auto".
+        worlds: number of possible worlds in which the fit is simulated; "auto": 1,024, up to 4,096 with a kernel.
         strata: "y" for worlds that hold every class in proportion, or the name of a column; `fit` also takes an array.
         random_state: None for a release. A number makes the fit a simulation, and its certificate says so.
         pool_public: in words, what was done to the data by looking at all of them, such as `("columns scaled",)`.

@@ -37,7 +37,7 @@ class Mean(PrivateEstimator):
 
     Args:
         cap: what may be learnt about who took part, such as `lc.membership(0.55)`; one cap or a list. `fit` needs it.
-        worlds: number of possible worlds in which the fit is simulated, or "auto".
+        worlds: number of possible worlds in which the fit is simulated; "auto": 1,024, up to 4,096 with a kernel.
         strata: "y" for worlds that hold every class in proportion, or the name of a column; `fit` also takes an array.
         random_state: None for a release. A number makes the fit a simulation, and its certificate says so.
         pool_public: in words, what was done to the data by looking at all of them, such as `("columns scaled",)`.
@@ -80,7 +80,7 @@ class Covariance(PrivateEstimator):
 
     Args:
         cap: what may be learnt about who took part, such as `lc.membership(0.55)`; one cap or a list. `fit` needs it.
-        worlds: number of possible worlds in which the fit is simulated, or "auto".
+        worlds: number of possible worlds in which the fit is simulated; "auto": 1,024, up to 4,096 with a kernel.
         strata: "y" for worlds that hold every class in proportion, or the name of a column; `fit` also takes an array.
         random_state: None for a release. A number makes the fit a simulation, and its certificate says so.
         pool_public: in words, what was done to the data by looking at all of them, such as `("columns scaled",)`.
@@ -157,7 +157,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
         with_mean: whether `transform` takes off the means.
         with_std: whether `transform` divides by the standard deviations.
         cap: what may be learnt about who took part, such as `lc.membership(0.55)`; one cap or a list. `fit` needs it.
-        worlds: number of possible worlds in which the fit is simulated, or "auto".
+        worlds: number of possible worlds in which the fit is simulated; "auto": 1,024, up to 4,096 with a kernel.
         strata: "y" for worlds that hold every class in proportion, or the name of a column; `fit` also takes an array.
         random_state: None for a release. A number makes the fit a simulation, and its certificate says so.
         pool_public: in words, what was done to the data by looking at all of them, such as `("columns scaled",)`.
