@@ -52,16 +52,15 @@ class Noise:
     @property
     def output_deviations(self) -> Floats:
         """Standard deviation of the noise in each output."""
-        total = np.zeros(len(self.space.centre))
-        for start in range(0, self.space.rank, 64):
-            steps = np.zeros((min(64, self.space.rank - start), self.space.rank))
-            steps[:, start : start + len(steps)] = np.diag(self.deviations[start : start + len(steps)])
-            for step in steps:
-                total += self.space.lift(step) ** 2
+        rank, outputs = self.space.rank, len(self.space.centre)
+        total, inside = np.zeros(outputs), np.zeros(outputs)
+        block = max(1, min(64, 2**22 // max(outputs, 1)))  # directions at a time: outputs may be many
+        for start in range(0, rank, block):
+            steps = np.eye(min(block, rank - start), rank, start)
+            unit = self.space.lift(steps) ** 2
+            total += self.deviations[start : start + len(steps)] ** 2 @ unit
+            inside += unit.sum(axis=0) * self.space.scale**2
         if self.floor:
-            inside = np.zeros_like(total)
-            for i in range(self.space.rank):
-                inside += (self.space.lift(np.eye(1, self.space.rank, i)[0]) * self.space.scale) ** 2
             total += self.floor**2 * np.maximum(1 - inside, 0) / self.space.scale**2
         return np.sqrt(total)
 

@@ -48,13 +48,13 @@ class Subspace:
         return squares / len(self.coordinates)
 
     def lift(self, coordinates: Floats) -> Floats:
-        """Displacements from the centre, in outputs: `(r,)` gives `(d,)`."""
+        """Displacements from the centre, in outputs: `(r,)` gives `(d,)`, and `(k, r)` gives `(k, d)`."""
         if self.directions is not None:
             return np.asarray(coordinates @ self.directions / self.scale)
         assert self.dual is not None
-        mix = self.dual @ coordinates
+        mix = (self.dual @ coordinates.T).T
         # The centre's share of the mix is taken out once instead of centring a copy of all outputs.
-        return np.where(self.flat, 0.0, mix @ self.outputs - mix.sum() * self.centre)
+        return np.where(self.flat, 0.0, mix @ self.outputs - mix.sum(axis=-1, keepdims=True) * self.centre)
 
     def project(self, value: Floats) -> Floats:
         """Coordinates of one output vector (confidence mode)."""

@@ -86,12 +86,23 @@ def _least_that_covers(offsets: Floats, noise: Floats, level: float) -> Floats:
     most = np.abs(offsets).max(axis=0) + alone
     spread = np.where(noise > 0, noise, 1e-300)
     low, high = _place(np.maximum(alone, most * 2.0**-40)), _place(most) + 1
-    while (high - low > 1).any():
-        middle = (low + high) // 2
-        width = _two_digits(middle)
-        inside = (ndtr((width - offsets) / spread) - ndtr((-width - offsets) / spread)).mean(axis=0)
-        low, high = np.where(inside < level, middle, low), np.where(inside < level, high, middle)
+    # If halving were normal too: mostly right to a digit, so that steps from there find it sooner than halves of all.
+    likely = _place(np.sqrt((offsets**2).mean(axis=0) + noise**2) * ndtri(0.5 + level / 2))
+    asked, step = np.clip(likely, low + 1, np.maximum(high - 1, low + 1)), 1
+    unsettled = np.flatnonzero(high - low > 1)
+    while len(unsettled):
+        width, off, wide = _two_digits(asked[unsettled]), offsets[:, unsettled], spread[unsettled]
+        short = (ndtr((width - off) / wide) - ndtr((-width - off) / wide)).mean(axis=0) < level
+        low[unsettled[short]], high[unsettled[~short]] = asked[unsettled[short]], asked[unsettled[~short]]
+        unsettled, step = unsettled[(high - low > 1)[unsettled]], 2 * step
+        asked = _next(asked, low, high, step)
     return np.where(most > 1e-290, _two_digits(high), 0.0)
+
+
+def _next(asked: Ints, low: Ints, high: Ints, step: int) -> Ints:
+    """The next place to ask between two: a step from the last one, unless the middle is nearer."""
+    middle = (low + high) // 2
+    return np.where(asked == low, np.minimum(asked + step, middle), np.maximum(asked - step, middle))
 
 
 def _place(width: Floats) -> Ints:
