@@ -12,7 +12,7 @@ import pytest
 from leakcap.planning.released import forget_released
 from tests.chance import Chance
 from tests.compile_once import take_turns
-from tests.cost import Meter
+from tests.cost import Meter, tier_of
 
 logging.getLogger("numba").setLevel(logging.WARNING)  # leak tests listen to everything: it would tell what it compiles
 
@@ -48,3 +48,15 @@ def _nothing_released_before() -> None:
 def small_pools(monkeypatch: pytest.MonkeyPatch) -> None:
     """A first block of 8 worlds, where the number of worlds is chosen: three stages are 32."""
     monkeypatch.setattr("leakcap.planning.doubling.FIRST_WORLDS", 8)
+
+
+@pytest.fixture
+def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans certify with few draws unless they ask for more: wider margins, a little more noise, a fraction of the time."""
+    monkeypatch.setattr("leakcap.noise.search.MAX_DRAWS", 2**13)
+
+
+@pytest.fixture(autouse=True)
+def _few_draws_where_no_claim_is_tested(request: pytest.FixtureRequest) -> None:
+    if tier_of(request.node.nodeid) in ("tests/unit", "tests/leaks"):
+        request.getfixturevalue("few_draws")

@@ -18,7 +18,7 @@ __all__ = ["Machine", "crew", "in_parts", "on_all_cores", "one_blas_thread", "th
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
-MIN_THREADED_PRODUCTS = 2**22  # multiplications from which threads are worth their start
+MIN_THREADED_PRODUCTS = 2**26  # multiplications from which threads are worth their start
 
 
 @dataclass(frozen=True)

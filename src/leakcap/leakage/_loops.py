@@ -153,12 +153,31 @@ def wager_panel(deviation, cuts, base, stake, capital, best):  # type: ignore[no
             wide[:] = 1.0
             for start in range(outer, end, 32):
                 product[:] = np.float32(1)
-                for j in range(start, min(start + 32, end)):
-                    if k == 0:
+                stop = min(start + 32, end)
+                fours = stop - (stop - start) % 4  # four releases at a time: what is wagered on a unit is read once
+                if k == 0:
+                    for j in range(start, fours, 4):
                         for u in range(units):
-                            product[u] *= base[k, u] - stake[k, u] * abs(deviation[j, u])
-                    else:
-                        cut = cuts[k - 1]
+                            b, s = base[0, u], stake[0, u]
+                            first = (b - s * abs(deviation[j, u])) * (b - s * abs(deviation[j + 1, u]))
+                            second = (b - s * abs(deviation[j + 2, u])) * (b - s * abs(deviation[j + 3, u]))
+                            product[u] *= first * second
+                    for j in range(fours, stop):
+                        for u in range(units):
+                            product[u] *= base[0, u] - stake[0, u] * abs(deviation[j, u])
+                else:
+                    cut = cuts[k - 1]
+                    for j in range(start, fours, 4):
+                        for u in range(units):
+                            b, s = base[k, u], stake[k, u]
+                            first = (b - s * max(deviation[j, u] - cut, zero)) * (
+                                b - s * max(deviation[j + 1, u] - cut, zero)
+                            )
+                            second = (b - s * max(deviation[j + 2, u] - cut, zero)) * (
+                                b - s * max(deviation[j + 3, u] - cut, zero)
+                            )
+                            product[u] *= first * second
+                    for j in range(fours, stop):
                         for u in range(units):
                             product[u] *= base[k, u] - stake[k, u] * max(deviation[j, u] - cut, zero)
                 for u in range(units):

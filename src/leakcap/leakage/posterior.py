@@ -19,7 +19,8 @@ from leakcap.ground.proofs import proves
 
 __all__ = ["Cells", "Sampled", "Source", "View"]
 
-IN_CACHE = 32  # releases whose log-likelihoods are made at a time
+IN_CACHE = 2**15  # log-likelihoods that are made at a time
+WIDE = 256  # directions from which products take most of the time: they are faster the more rows they have
 REACH = 8.5  # standard deviations beyond which a normal has mass below 1e-16
 
 
@@ -74,7 +75,7 @@ class Sampled:
 
     @property
     def rows(self) -> int:
-        return int(np.clip(2**21 // self.m, 16, 1024))
+        return min(max(2**21 // self.m, 16), 1024)
 
     @property
     def blocks(self) -> int:
@@ -119,7 +120,7 @@ class Cells:
 
     @property
     def rows(self) -> int:
-        return int(np.clip(2**21 // self.m, 16, 1024))
+        return min(max(2**21 // self.m, 16), 1024)
 
     @property
     def first(self) -> int:
@@ -169,9 +170,10 @@ def softmax(seen: Floats, points: Floats) -> tuple[npt.NDArray[np.float32], floa
     from leakcap.leakage._loops import exponentials, normalise
 
     posterior = np.empty((len(seen), len(points)), dtype=np.float32)
-    room, across = np.empty((min(IN_CACHE, len(seen)), len(points))), np.ascontiguousarray(points.T)
-    for start in range(0, len(seen), IN_CACHE):
-        some, found = seen[start : start + IN_CACHE], posterior[start : start + IN_CACHE]
+    together = min(max(256 if points.shape[1] >= WIDE else 32, IN_CACHE // len(points)), len(seen))
+    room, across = np.empty((together, len(points))), np.ascontiguousarray(points.T)
+    for start in range(0, len(seen), together):
+        some, found = seen[start : start + together], posterior[start : start + together]
         logits = np.matmul(some, across, out=room[: len(some)])
         logits -= half
         exponentials(logits, logits.max(axis=1), found)

@@ -35,7 +35,8 @@ __all__ = [
     "screen_all",
 ]
 
-FLOPS = 5e10  # what a pass over all units may cost before they are screened
+FLOPS = 2e10  # what a pass over all units may cost in any case, if a later one costs four times as much
+FEW_UNITS, SOME_UNITS = 64, 512  # that a further stage may look at: at least, and where there are many
 FEWEST, PLENTY = 2048, 8192  # draws for every unit: at least, and where they cost no more than the next
 PLENTY_FLOPS = 1e12
 SHOWN_ALARMS = (0.01, 0.001)  # false positive rates at which every certificate says who is recognised
@@ -73,10 +74,12 @@ class Effort:
         `screen` allows second moments to bound those who are far from it, where there are so many units that this pays.
         More than `enough` draws for everybody are not worth their time.
         """
-        affordable, plenty = int(FLOPS / (2 * m * n)), int(min(PLENTY, PLENTY_FLOPS / (2 * m * n)))
+        plenty = int(min(PLENTY, PLENTY_FLOPS / (2 * m * n)))
+        affordable = int(min(draws // 4, FLOPS / (2 * m * n)))
+        everybody = everybody or n <= 2 * FEW_UNITS  # a second stage would look at most of them again
         stages = [draws if everybody else min(draws, max(FEWEST, affordable, min(plenty, enough)))]
         while stages[-1] < draws:
-            stages.append(16 * stages[-1] if draws > 32 * stages[-1] else draws)
+            stages.append(16 * stages[-1] if draws > 64 * stages[-1] else draws)
         for_worlds = int(min(draws, 2**14 if worlds_capped else 4096))
         # Matrices of second moments cost about as many products, whatever the number of units.
         if screen and not everybody and plenty < PLENTY and m * (5e5 + 48 * m) < n * stages[0]:
@@ -192,7 +195,7 @@ def look_again(game: UnitGame, start: UnitStart, seed: np.random.SeedSequence, *
 
 def looked_at_again(first: int, n: int, draws: int) -> int:
     """How many units a further stage of `draws` may look at: it costs about a sixth of what the first one did."""
-    return max(512, first * n // (6 * draws))
+    return max(min(SOME_UNITS, max(FEW_UNITS, n // 8)), first * n // (6 * draws))
 
 
 def _unsettled(top: Sequence[Floats], caps: Sequence[Cap], distance: float, least: int) -> Ints:

@@ -291,7 +291,7 @@ def refined(
 def _worst(search: Search, log_t: float, also: Ints | None) -> Ints | None:
     """The units that will decide: those that a few draws, and then more of them, find exposed most."""
     exposed, n = search.exposed(MANY), search.goal.worlds.n
-    if exposed is None or n <= MANY:
+    if exposed is None or n <= MANY // 8:
         return exposed
 
     def most_exposed(draws: int, among: Ints, kept: int) -> Ints:
@@ -299,7 +299,7 @@ def _worst(search: Search, log_t: float, also: Ints | None) -> Ints | None:
         assert seen is not None
         return among[np.argsort(-seen.balanced.estimate)[:kept]]
 
-    if n <= CROWD:  # leverage is right to first order, which is wrong about medians: look at everybody
+    if MANY < n <= CROWD:  # leverage is right to first order, which is wrong about medians: look at everybody
         exposed = np.union1d(exposed, most_exposed(512, np.arange(n), MANY))
     exposed = most_exposed(2048, exposed, MANY // 8)
     return np.sort(exposed) if also is None else np.union1d(exposed, also)

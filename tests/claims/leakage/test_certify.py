@@ -76,6 +76,7 @@ def statements(monkeypatch, effort, cap=None):
 
     for where in (module, STAGES):
         monkeypatch.setattr(where, "upper", spy)
+    monkeypatch.setattr(STAGES, "FEW_UNITS", 512)
     found = run(worlds, points, every_cap(worlds) if cap is None else [cap], effort=effort)
     return made, found.bounds, spent
 

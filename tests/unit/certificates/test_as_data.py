@@ -97,7 +97,7 @@ def test_a_certificate_from_before_the_split_of_gamma_was_stated_is_read() -> No
 
 def test_the_split_of_gamma_is_stated(monkeypatch: pytest.MonkeyPatch) -> None:
     stages = import_module("leakcap.leakage.stages")
-    for name, value in {"FLOPS": 1.0, "PLENTY_FLOPS": 1.0, "FEWEST": 256}.items():
+    for name, value in {"FLOPS": 1.0, "PLENTY_FLOPS": 1.0, "FEWEST": 256, "FEW_UNITS": 8}.items():
         monkeypatch.setattr(stages, name, value)
     certificate = seeded(draws=512).certificate
     assert [draws for name, draws in certificate.draws if name.startswith("units")] == [256, 512]
