@@ -52,7 +52,7 @@ def small_pools(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plans certify with few draws unless they ask for more: wider margins, a little more noise, a fraction of the time."""
+    """Plans certify with few draws unless they ask for more: wider margins, more noise, a fraction of the time."""
     monkeypatch.setattr("leakcap.noise.search.MAX_DRAWS", 2**13)
 
 

@@ -145,7 +145,6 @@ def wager_panel(deviation, cuts, base, stake, capital, best):  # type: ignore[no
     releases, units = deviation.shape
     product = np.empty(units, np.float32)
     wide = np.empty(units, np.float64)
-    zero = np.float32(0)
     largest(deviation, best)
     for outer in range(0, releases, 256):
         end = min(outer + 256, releases)
@@ -153,34 +152,44 @@ def wager_panel(deviation, cuts, base, stake, capital, best):  # type: ignore[no
             wide[:] = 1.0
             for start in range(outer, end, 32):
                 product[:] = np.float32(1)
-                stop = min(start + 32, end)
-                fours = stop - (stop - start) % 4  # four releases at a time: what is wagered on a unit is read once
+                some = deviation[start : min(start + 32, end)]
                 if k == 0:
-                    for j in range(start, fours, 4):
-                        for u in range(units):
-                            b, s = base[0, u], stake[0, u]
-                            first = (b - s * abs(deviation[j, u])) * (b - s * abs(deviation[j + 1, u]))
-                            second = (b - s * abs(deviation[j + 2, u])) * (b - s * abs(deviation[j + 3, u]))
-                            product[u] *= first * second
-                    for j in range(fours, stop):
-                        for u in range(units):
-                            product[u] *= base[0, u] - stake[0, u] * abs(deviation[j, u])
+                    _wager_on_size(some, base[0], stake[0], product)
                 else:
-                    cut = cuts[k - 1]
-                    for j in range(start, fours, 4):
-                        for u in range(units):
-                            b, s = base[k, u], stake[k, u]
-                            first = (b - s * max(deviation[j, u] - cut, zero)) * (
-                                b - s * max(deviation[j + 1, u] - cut, zero)
-                            )
-                            second = (b - s * max(deviation[j + 2, u] - cut, zero)) * (
-                                b - s * max(deviation[j + 3, u] - cut, zero)
-                            )
-                            product[u] *= first * second
-                    for j in range(fours, stop):
-                        for u in range(units):
-                            product[u] *= base[k, u] - stake[k, u] * max(deviation[j, u] - cut, zero)
+                    _wager_above(some, cuts[k - 1], base[k], stake[k], product)
                 for u in range(units):
                     wide[u] *= product[u]
             for u in range(units):
                 capital[k, u] += np.log(wide[u])
+
+
+# Four releases at a time: what is wagered on a unit is read once for them.
+
+
+@compiled({"contract", "nsz"})
+def _wager_on_size(deviation, base, stake, product):  # type: ignore[no-untyped-def]
+    releases, units = deviation.shape
+    for j in range(0, releases - releases % 4, 4):
+        for u in range(units):
+            b, s = base[u], stake[u]
+            first = (b - s * abs(deviation[j, u])) * (b - s * abs(deviation[j + 1, u]))
+            second = (b - s * abs(deviation[j + 2, u])) * (b - s * abs(deviation[j + 3, u]))
+            product[u] *= first * second
+    for j in range(releases - releases % 4, releases):
+        for u in range(units):
+            product[u] *= base[u] - stake[u] * abs(deviation[j, u])
+
+
+@compiled({"contract", "nsz"})
+def _wager_above(deviation, cut, base, stake, product):  # type: ignore[no-untyped-def]
+    releases, units = deviation.shape
+    zero = np.float32(0)
+    for j in range(0, releases - releases % 4, 4):
+        for u in range(units):
+            b, s = base[u], stake[u]
+            first = (b - s * max(deviation[j, u] - cut, zero)) * (b - s * max(deviation[j + 1, u] - cut, zero))
+            second = (b - s * max(deviation[j + 2, u] - cut, zero)) * (b - s * max(deviation[j + 3, u] - cut, zero))
+            product[u] *= first * second
+    for j in range(releases - releases % 4, releases):
+        for u in range(units):
+            product[u] *= base[u] - stake[u] * max(deviation[j, u] - cut, zero)
