@@ -258,10 +258,17 @@ def _all_svm(
 
 
 def _all_logistic(
-    data: tuple[Any, ...], units: Units, worlds: Worlds, *, classes: int, coordinates: Coordinates, **settings: Any
+    data: tuple[Any, ...],
+    units: Units,
+    worlds: Worlds,
+    *,
+    classes: int,
+    coordinates: Coordinates,
+    memory: int = Machine().memory,
+    **settings: Any,
 ) -> Floats:
     features, codes = data
-    found = logistic(features, codes, worlds.over_rows(units), classes=np.arange(classes), **settings)
+    found = logistic(features, codes, worlds.over_rows(units), classes=np.arange(classes), memory=memory, **settings)
     return coordinates.encode(found[:, :, :-1], found[:, :, -1]).reshape(worlds.m, -1)
 
 

@@ -16,6 +16,7 @@ from leakcap.estimators.base import Computation, PrivateEstimator, Rows, Utility
 from leakcap.estimators.coordinates import Coordinates
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
+from leakcap.ground.cores import Machine
 from leakcap.kernels.linear import ridge
 from leakcap.worlds import Units, Worlds
 
@@ -155,10 +156,16 @@ class LinearRegression(_LeastSquares):
 
 
 def _all_ridge(
-    data: tuple[Any, ...], units: Units, worlds: Worlds, alpha: float, coordinates: Coordinates, scale: Floats
+    data: tuple[Any, ...],
+    units: Units,
+    worlds: Worlds,
+    alpha: float,
+    coordinates: Coordinates,
+    scale: Floats,
+    memory: int = Machine().memory,
 ) -> Floats:
     features, target = data
-    found = ridge(features, target.reshape(len(target), -1), worlds, units, alpha=alpha)
+    found = ridge(features, target.reshape(len(target), -1), worlds, units, alpha=alpha, memory=memory)
     return (coordinates.encode(found[:, :, :-1], found[:, :, -1]) / scale).reshape(worlds.m, -1)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import warnings
 from typing import Any
 
@@ -195,8 +196,19 @@ def test_results_do_not_depend_on_the_run_the_threads_or_the_tiles(monkeypatch: 
     found = logistic(features, labels, worlds)
     assert np.array_equal(logistic(features, labels, worlds), found)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(3)))
-    monkeypatch.setattr(module, "REMEMBERED", 40_000)
-    assert np.allclose(logistic(features, labels, worlds), found, rtol=1e-6, atol=1e-9)
+    assert np.allclose(logistic(features, labels, worlds, memory=2**21), found, rtol=1e-6, atol=1e-9)
+
+
+def test_worlds_remember_no_more_than_memory_allows() -> None:
+    features, labels = some_data(400, 60, 4, 9)
+    worlds, peaks = draw_worlds(400, 512, np.random.default_rng(0)), []
+    answers = 512 * 4 * 61 * 8
+    for memory in (2**25, 2**30):
+        tracemalloc.start()
+        logistic(features, labels, worlds, C=0.01, memory=memory)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[0] < 2**25 + 8 * answers < peaks[1], peaks
 
 
 def test_a_planted_fault_in_the_gradients_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -181,3 +182,16 @@ def test_the_same_bits_on_every_run() -> None:
     target = CANCER[:, 0] ** 2
     assert np.array_equal(ridge(CANCER, target, worlds), ridge(CANCER, target, worlds))
     assert np.array_equal(pca(CANCER, worlds, components=3), pca(CANCER, worlds, components=3))
+
+
+def test_ridge_takes_no_more_worlds_together_than_memory_allows_and_gives_the_same() -> None:
+    rng = np.random.default_rng(3)
+    table, target = rng.normal(size=(200, 80)), rng.normal(size=(200, 2))
+    worlds, found, peaks = draw_worlds(200, 512, rng), [], []
+    for memory in (2**23, 2**31):
+        tracemalloc.start()
+        found.append(ridge(table, target, worlds, alpha=2.0, memory=memory))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[0] < 2**24 < peaks[1], peaks
+    assert np.allclose(*found, rtol=0, atol=1e-11)

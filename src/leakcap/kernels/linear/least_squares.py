@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
+from leakcap.ground.cores import Machine
+from leakcap.kernels.moments.blocks import bytes_a_world, in_blocks
 from leakcap.kernels.moments.entry import moments
 from leakcap.kernels.rows import table_of
 from leakcap.worlds import Units, Worlds
@@ -28,29 +30,38 @@ def ridge(
     units: Units | None = None,
     *,
     alpha: float = 1.0,
+    memory: int = Machine().memory,
 ) -> Floats:
     """`(m, d + 1)`, or `(m, k, d + 1)` for k targets: coefficients, then the intercept, which is not penalised.
 
     `alpha=0` is least squares; of several solutions it takes the one with the smallest coefficients. A world without
-    rows gets zeros.
+    rows gets zeros. Equations take the square of the columns in each world: so many worlds are taken together as fit
+    into `memory`, in bytes.
     """
     checks.nonnegative(alpha=alpha)
     table, wanted = table_of(features, worlds, units), table_of(_as_columns(targets), worlds, units)
     centre, level = table.mean(axis=0), wanted.mean(axis=0)
     basis = _basis(table - centre)
     rank = basis.shape[1]
-    found = moments(np.hstack([(table - centre) @ basis, wanted - level]), worlds, units)
-    left = found.scatter[:, :rank, :rank] + alpha * (basis.T @ basis)
-    apart = _singular(left) | (found.rows[:, 0] == 0)
-    left[apart] = np.eye(rank)
-    solved = np.linalg.solve(left, found.scatter[:, :rank, rank:])
-    weights = basis @ solved  # (m, d, k)
-    predicted = (found.mean[:, None, :rank] @ solved)[:, 0] + centre @ weights  # on average, before the intercept
-    intercept = level + found.mean[:, rank:] - predicted
-    for world in np.flatnonzero(apart).tolist():
-        rows = worlds.mask(world) if units is None else units.rows_in(worlds.mask(world))
-        weights[world], intercept[world] = _alone(table[rows], wanted[rows], alpha)
-    answer = np.concatenate([weights.transpose(0, 2, 1), intercept[:, :, None]], axis=2)
+    turned = np.hstack([(table - centre) @ basis, wanted - level])
+
+    def solved(some: Worlds) -> Floats:
+        found = moments(turned, some, units)
+        left = found.scatter[:, :rank, :rank] + alpha * (basis.T @ basis)
+        apart = _singular(left) | (found.rows[:, 0] == 0)
+        left[apart] = np.eye(rank)
+        turned_weights = np.linalg.solve(left, found.scatter[:, :rank, rank:])
+        weights = basis @ turned_weights  # (m, d, k)
+        predicted = (found.mean[:, None, :rank] @ turned_weights)[:, 0] + centre @ weights  # without the intercept
+        intercept = level + found.mean[:, rank:] - predicted
+        for world in np.flatnonzero(apart).tolist():
+            rows = some.mask(world) if units is None else units.rows_in(some.mask(world))
+            weights[world], intercept[world] = _alone(table[rows], wanted[rows], alpha)
+        return np.concatenate([weights.transpose(0, 2, 1), intercept[:, :, None]], axis=2)
+
+    answer = np.empty((worlds.m, wanted.shape[1], table.shape[1] + 1))
+    for numbers, some in in_blocks(worlds, memory // bytes_a_world(turned.shape[1])):
+        answer[numbers] = solved(some)
     return answer[:, 0] if np.ndim(targets) == 1 else answer
 
 

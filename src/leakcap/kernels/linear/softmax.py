@@ -17,7 +17,7 @@ from scipy.linalg import cho_factor, cho_solve
 from leakcap.errors import NumericalError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
-from leakcap.ground.cores import one_blas_thread
+from leakcap.ground.cores import Machine, one_blas_thread
 from leakcap.kernels.linear.newton import Numbers, coded, gradients, in_threads
 from leakcap.kernels.moments.sums import masked_sums, sums_of
 from leakcap.kernels.rows import table_of
@@ -32,7 +32,7 @@ STEPS = 100  # together; what has not arrived by then goes on alone
 ALONE = 300  # steps of Newton's method
 FEW = 3  # worlds for which the pool is not worth a fit
 PAIRS = 20  # steps that a world remembers
-REMEMBERED = 2**24  # numbers in the memory of the worlds that are fitted together
+MEMORY_SHARE = 1 / 8  # of what may be used: steps that the worlds fitted together remember, and a copy of them
 BLOCK = 4096  # rows whose products are made together
 
 
@@ -43,6 +43,7 @@ def logistic(
     *,
     C: float = 1.0,
     classes: npt.ArrayLike | None = None,
+    memory: int = Machine().memory,
 ) -> Floats:
     """`(m, classes, d + 1)`: coefficients, then the intercept, of scikit-learn's `LogisticRegression` in each world.
 
@@ -53,6 +54,8 @@ def logistic(
     A class without rows in a world would have an intercept of minus infinity: its coefficients are 0 and its intercept
     is -30; the others are fitted without it. With two classes, the one intercept is then 30 or -30. In a world
     without rows everything is 0.
+
+    So many worlds are fitted together as `memory`, in bytes, has room for what they remember.
     """
     weight = checks.positive(C=C)
     table = table_of(features, worlds)
@@ -74,7 +77,7 @@ def logistic(
                 place = np.full(count, -1)
                 place[kept] = np.arange(len(kept))
                 answer[np.ix_(which, kept)] = _Model(
-                    data=data, code=place[code], classes=len(kept), weight=weight, penalty=penalty
+                    data=data, code=place[code], classes=len(kept), weight=weight, penalty=penalty, memory=memory
                 ).fit(worlds, which)
     answer[:, :, :-1] /= scale
     answer[:, :, -1] -= answer[:, :, :-1] @ centre
@@ -93,6 +96,7 @@ class _Model:
     classes: int
     weight: float
     penalty: Floats
+    memory: int = Machine().memory
 
     def fit(self, worlds: Worlds, which: npt.NDArray[np.intp]) -> Floats:
         """`(worlds, classes, d)`: the minimiser in each of these worlds."""
@@ -122,7 +126,7 @@ class _Model:
             return arrived
         columns = np.ascontiguousarray(self.data.T)
         slopes = self._slopes_at(start, worlds, which)
-        step = max(1, REMEMBERED // (2 * PAIRS * start.size))
+        step = max(1, int(MEMORY_SHARE * self.memory) // (8 * 2 * 2 * PAIRS * start.size))
         for first in range(0, len(which), step):
             some = slice(first, first + step)
             found[some], arrived[some] = self._together(start, slopes[some], inverse, columns, worlds, which[some])
