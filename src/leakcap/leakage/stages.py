@@ -25,6 +25,7 @@ __all__ = [
     "KNOWN",
     "PILOT",
     "PLENTY",
+    "SOME_UNITS",
     "Effort",
     "UnitGame",
     "UnitStart",

@@ -20,6 +20,7 @@ from leakcap.leakage.confidence import Bound, MeanEstimate, forecast, upper
 from leakcap.leakage.measures import Needs, Observed, information_budget, measure, needs, prior, thresholds
 from leakcap.leakage.membership import observe_units
 from leakcap.leakage.posterior import Cells, Sampled, Source
+from leakcap.leakage.stages import SOME_UNITS
 from leakcap.leakage.tasks import observe_worlds
 from leakcap.noise.entropy import sampler_distance
 from leakcap.noise.leverage import leverage, leverage_shape, moves_of
@@ -311,8 +312,10 @@ def _draws_needed(search: Search, log_t: float, term: float, chosen: Ints | None
     at_best = search.excess(seen, estimate_of)
     room = min(cap.limit - prior(cap, seen.rate, seen.m) for cap in search.goal.caps)
     allowed = min(1 / 12, 0.003 / room)
-    # Per draw: products with units and directions, and exponentials, which cost like 600 flops each.
-    work = search.goal.worlds.m * (2.0 * (search.goal.worlds.n + len(search.shape)) + 600)
+    # Per draw: products with the units that get all draws and with directions, and exponentials, which cost like 600
+    # flops each.
+    units = search.goal.worlds.n if search.goal.names_members else min(search.goal.worlds.n, SOME_UNITS)
+    work = search.goal.worlds.m * (2.0 * (units + len(search.shape)) + 600)
 
     def margin(used: int) -> float:
         return search.excess(seen, partial(forecast, draws=used, log_term=term, sigmas=0)) - at_best

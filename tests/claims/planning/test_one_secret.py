@@ -87,3 +87,5 @@ def test_error_bars_of_large_answers_cover_as_those_of_small_ones_do(level: floa
         covered = (ndtr(width - offsets[:, :3]) - ndtr(-width - offsets[:, :3])).mean(axis=0)
         assert (covered >= level).all()
         assert (covered <= level + 0.8 * (1 - level)).all(), "wide, but not for nothing"
+        bare = np.repeat([[0.1234], [-0.1234]], d, axis=1)  # no noise to make up for a bar that is rounded down
+        assert (accuracy.half_width(bare, np.zeros(d), level)[:3] >= 0.1234).all()
