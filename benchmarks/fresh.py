@@ -93,7 +93,7 @@ def cases() -> list[Fresh]:
         Fresh(adult, svm, 32),
         Fresh(mnist, pca, 32),
         Fresh(mnist, centres, 32),
-        Fresh(adult, logistic, 8),
+        Fresh(adult, logistic, 32),
     ]
 
 

@@ -257,22 +257,16 @@ def _probabilities(scores: Floats, code: Numbers) -> tuple[Floats, Floats, Float
 
 def _curvature(data: Floats, share: Floats, weight: float, penalty: Floats) -> Floats:
     """Second derivatives, `(classes * d, classes * d)`: a pair of classes bends where rows may belong to both."""
-    from leakcap.kernels.moments._products import products_of
-
     n, d = data.shape
     classes = share.shape[1]
-    one, other = np.triu_indices(classes, 1)
-    upper = np.triu_indices(d)
-    sums = np.zeros((len(one), len(upper[0])))
-    for start in range(0, n, BLOCK):
-        some = slice(start, start + BLOCK)
-        products = np.empty((len(data[some]), len(upper[0])))
-        products_of(data[some], products)
-        sums += (share[some, one] * share[some, other]).T @ products
-    blocks = np.zeros((len(one), d, d))
-    blocks[:, upper[0], upper[1]] = blocks[:, upper[1], upper[0]] = weight * sums
     found = np.zeros((classes, d, classes, d))
-    for k, j, block in zip(one, other, blocks, strict=True):
+    weighted = np.empty((min(BLOCK, n), d))
+    for k, j in zip(*np.triu_indices(classes, 1), strict=True):
+        both, block = share[:, k] * share[:, j], np.zeros((d, d))
+        for start in range(0, n, BLOCK):
+            some = data[start : start + BLOCK]
+            block += np.multiply(some, both[start : start + BLOCK, None], out=weighted[: len(some)]).T @ some
+        block *= weight
         found[k, :, j] = found[j, :, k] = -block
         found[k, :, k] += block
         found[j, :, j] += block
