@@ -39,6 +39,8 @@ PARTS = (
     "Adult means",
     "Adult, one column",
 )
+AUTO = "--auto"
+FLAGS = (AUTO,)
 
 
 class Version:
@@ -144,7 +146,7 @@ def main(arguments: list[str]) -> None:
     if "LEAKCAP_BEFORE" not in os.environ:
         sys.exit("set LEAKCAP_BEFORE to the src folder of a checkout of the earlier version (f8d0ec9)")
     now, before = Version(Path(__file__).parent.parent / "src"), Version(Path(os.environ["LEAKCAP_BEFORE"]))
-    auto, named = "--auto" in arguments, [one for one in arguments if one != "--auto"]
+    auto, named = AUTO in arguments, [one for one in arguments if one != AUTO]
     chosen = {name: work for name, work in works().items() if not named or name in named}
     gains, noises = [], []
     print(f"{'':24}{'before, CPU s':>15}{'now':>9}{'gain':>7}{'noise':>8}{'true positives at 1 %':>24}")

@@ -31,7 +31,8 @@ def _module(words):
         return f"no module {name}"
     if not name.startswith("benchmarks"):
         return ""
-    known = importlib.import_module(f"{name}.__main__" if name == "benchmarks" else name).PARTS
+    module = importlib.import_module(f"{name}.__main__" if name == "benchmarks" else name)
+    known = {*module.PARTS, *getattr(module, "FLAGS", ())}
     return "".join(f"{name} has no part {part}" for part in parts if not part.isdigit() and part not in known)
 
 
