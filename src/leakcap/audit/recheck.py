@@ -84,7 +84,7 @@ def _on_fresh_draws(certificate: Certificate, plan: Plan) -> CheckedClaim:
     exposed = np.argsort(-plan.exposure)[:MAX_PEOPLE]
     points = plan.noise.space.coordinates / plan.noise.deviations
     source = Sampled(points, DRAWS, np.random.SeedSequence())
-    success = observe_units(source, plan.worlds, np.empty(0), exposed).balanced
+    success = observe_units(source, plan.run.worlds, np.empty(0), exposed).balanced
     # The attacker's success from below, for all people at once, so that luck refutes nothing: an upper bound on the
     # mirrored variable.
     at_least = -upper(success.scaled(-1.0), log_term(FALSE_ALARM, len(exposed)))

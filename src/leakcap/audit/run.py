@@ -198,7 +198,7 @@ def _world(bench: Bench, alpha: float) -> Iterator[Finding]:
 
 
 def _generalized(bench: Bench, alpha: float) -> Iterator[Finding]:
-    prior = world.prior_of_most(bench.plan.worlds.masks()) if bench.scores else 1.0
+    prior = world.prior_of_most(bench.plan.run.worlds.masks()) if bench.scores else 1.0
     for way, score in bench.scores.items():
         share = alpha / (2 * len(bench.scores))
         yield from world.everybody(
@@ -227,7 +227,7 @@ def _task(bench: Bench, alpha: float) -> Iterator[Finding]:
     if CLAIMED in bench.beliefs:
         for cap in asked:
             wins: npt.NDArray[np.float64] = np.asarray(
-                cap.wins(bench.plan.worlds.masks()) if callable(cap.wins) else cap.wins, dtype=np.float64
+                cap.wins(bench.plan.run.worlds.masks()) if callable(cap.wins) else cap.wins, dtype=np.float64
             )
             belief, share = bench.beliefs[CLAIMED], alpha / len(asked)
             yield tasks.task("task", bench.known, judge=bench.parts[2], belief=belief, wins=wins, alpha=share)
@@ -292,7 +292,7 @@ def by_own_scores(given: Own) -> Attack:
 def _fit(plan: Plan, model: bool, data: tuple[Any, ...] | None, score: Callable[..., Any]) -> Any:
     if data is None:
         return None
-    if not model or any(len(part) != plan.worlds.n for part in data):
+    if not model or any(len(part) != plan.run.worlds.n for part in data):
         raise InputError("data= is for estimators whose units are rows: give the rows that the estimator was fitted to")
     return lambda value: score(value, *data)
 

@@ -142,7 +142,7 @@ def releases(plan: Plan, k: int, *, model: bool = False, score: Callable[[Any], 
         (5, 40)
     """
     checks.count(k=k)
-    each = plan.outputs.shape[1] + (plan.worlds.n // 2 if score else 0)
+    each = plan.run.simulation.table.shape[1] + (plan.run.worlds.n // 2 if score else 0)
     if k * each > MAX_NUMBERS:
         raise InputError(
             f"so many releases of {each:,} numbers do not fit into memory: ask for {MAX_NUMBERS // each:,} at most"
@@ -152,7 +152,7 @@ def releases(plan: Plan, k: int, *, model: bool = False, score: Callable[[Any], 
     watched = Watched(plan.randomness)
     mechanism = watched.on(plan.releaser)
     seen, secrets, masks = [], [], []
-    scores = None if score is None else np.empty((k, plan.worlds.n), dtype=np.float32)
+    scores = None if score is None else np.empty((k, plan.run.worlds.n), dtype=np.float32)
     for place in range(k):
         value = build(rebuild(plan.run.simulation.node, mechanism.vector(watched)))
         seen.append(numbers_in(value))
@@ -160,23 +160,23 @@ def releases(plan: Plan, k: int, *, model: bool = False, score: Callable[[Any], 
             scores[place] = score(value)
         secrets.append(watched.world)
         masks.append(watched.mask)
-    made = partial(Trials, seen=_table(seen), units=plan.worlds.n, scores=scores, drawn=watched.drawn())
+    made = partial(Trials, seen=_table(seen), units=plan.run.worlds.n, scores=scores, drawn=watched.drawn())
     if masks[0] is not None:
         return made(secret=None, packed=np.packbits(np.array(masks), axis=1))
     worlds = np.array(secrets, dtype=np.intp)
-    return made(secret=worlds, packed=plan.worlds.packed[worlds])
+    return made(secret=worlds, packed=plan.run.worlds.packed[worlds])
 
 
 def knowledge(plan: Plan, *, model: bool = False) -> Known:
     """What attackers of this plan's release know; of a model's noise, only what they can see of it."""
     build, node = _building(plan, model), plan.run.simulation.node
     finite = plan.certificate.mode == "exact"
-    answers = _table([numbers_in(build(rebuild(node, row))) for row in plan.outputs]) if finite else None
+    answers = _table([numbers_in(build(rebuild(node, row))) for row in plan.run.simulation.table]) if finite else None
     return Known(
         certificate=plan.certificate,
-        units=plan.worlds.n,
-        rate=plan.worlds.rate,
-        worlds=plan.worlds if finite else None,
+        units=plan.run.worlds.n,
+        rate=plan.run.worlds.rate,
+        worlds=plan.run.worlds if finite else None,
         answers=answers,
         factor=None if model or not finite else _claimed(plan),
         exposed=np.argsort(-plan.exposure, kind="stable"),
@@ -187,11 +187,11 @@ def knowledge(plan: Plan, *, model: bool = False) -> Known:
 def _claimed(plan: Plan) -> Floats | None:
     """The claimed noise of every number that is seen; None where the numbers are not those that were noised."""
     factor, node = plan.noise.factor, plan.run.simulation.node
-    marks = plan.outputs.mean(axis=0) + np.pi * (1 + np.arange(len(factor)))
+    marks = plan.run.simulation.table.mean(axis=0) + np.pi * (1 + np.arange(len(factor)))
     place = {mark: i for i, mark in enumerate(numbers_in(rebuild(node, marks)).tolist())}
     if any(mark not in place for mark in marks.tolist()):
         return None
-    found = np.zeros((len(numbers_in(rebuild(node, plan.outputs[0]))), factor.shape[1]))
+    found = np.zeros((len(numbers_in(rebuild(node, plan.run.simulation.table[0]))), factor.shape[1]))
     found[[place[mark] for mark in marks.tolist()]] = factor
     return found
 

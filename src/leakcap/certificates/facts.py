@@ -95,10 +95,20 @@ class ReleaseFacts:
         return self.outputs - self.noised_directions
 
     @property
+    def whoever_is_known(self) -> bool:
+        """Whether it holds against attackers who know about everybody else."""
+        return self.mode == "individual" and any(known >= self.units - 1 for known, _ in self.known_memberships)
+
+    @property
+    def only_one_person(self) -> bool:
+        """Whether nothing but the guess about one person is bounded."""
+        return self.mode == "individual" and not self.whoever_is_known
+
+    @property
     def colluders(self) -> int:
         """Known memberships at which the certificate ends: they leave about one of the worlds."""
         if self.mode == "individual":
-            return 0
+            return self.units - 1 if self.whoever_is_known else 0
         return int(math.log2(self.worlds)) if self.mode == "exact" else self.units
 
     @proves("leakage-curve")

@@ -17,6 +17,7 @@ __all__ = [
     "method",
     "page",
     "percent",
+    "promise",
     "rounded_up",
     "rows",
     "section",
@@ -44,6 +45,8 @@ def page(cert: ReleaseFacts) -> str:
 
 def _lines(cert: ReleaseFacts) -> Iterator[str]:
     yield title(cert)
+    if cert.whoever_is_known:
+        yield from textwrap.wrap(promise(cert), WIDTH)
     yield ""
     yield from section("The game", _game(cert))
     yield from section("The attacker", _attacker(cert))
@@ -71,8 +74,21 @@ def title(cert: ReleaseFacts) -> str:
     return titles.get(cert.kind, f"Certificate of a private release ({cert.kind})")
 
 
+def promise(cert: ReleaseFacts) -> str:
+    """Whom it protects from whom, in one sentence to the people whose data are in the pool."""
+    return (
+        "Nobody, even knowing about everybody else, can tell whether your data were used, beyond "
+        f"{percent(cert.membership_success)} (a coin: 50 %)."
+    )
+
+
 def _game(cert: ReleaseFacts) -> str:
     pool = f"The data are a pool of {cert.units:,} units (people or records)."
+    if cert.whoever_is_known:
+        return (
+            f"{pool} Each took part or not by a fair coin of its own, tossed in secret. What those who took part bring "
+            "was added up, on the scale of the whole pool, and noised. The attacker is asked about one person."
+        )
     if cert.mode == "individual":
         return (
             f"{pool} A random part of them (share {cert.rate}; every part of that size may be it) was drawn in secret; "
@@ -88,6 +104,11 @@ def _game(cert: ReleaseFacts) -> str:
 
 
 def _attacker(cert: ReleaseFacts) -> str:
+    if cert.whoever_is_known:
+        return (
+            "May know everyone's data, the code, and of everybody else whether they took part. Does not know the coin "
+            "of the person asked about, nor the noise. Has unlimited computing power and uses the best possible method."
+        )
     if cert.mode == "individual":
         return (
             "May know everyone's data, the code, and how parts and noise are drawn. Does not know which part was used, "
@@ -106,8 +127,8 @@ def rows(cert: ReleaseFacts) -> Iterator[Row]:
     """What an attacker may try, its chance without the release, and the bound on its chance with it."""
     yield _one_person(cert)
     yield from (_recognition(cert, fpr) for fpr in (0.01, 0.001))
-    if cert.mode == "individual":
-        return  # nothing else is bounded
+    if cert.only_one_person:
+        return
     yield "name one participant of their choice", cert.sampling_rate, cert.name_a_member_success
     yield from (_any_question(cert, prior) for prior in (0.5, 0.01))
     if cert.mode == "exact":
@@ -118,7 +139,7 @@ def rows(cert: ReleaseFacts) -> Iterator[Row]:
 def in_short(cert: ReleaseFacts) -> list[tuple[str, str, str]]:
     """The rows that a terminal has room for: one person, few false alarms, any question where it is bounded."""
     chosen = [_one_person(cert), _recognition(cert, 0.01)]
-    if cert.mode != "individual":
+    if not cert.only_one_person:
         chosen.append(_any_question(cert, 0.01))
     return [(what, f"{100 * before:g} %", percent(after)) for what, before, after in chosen]
 
@@ -138,7 +159,7 @@ def _any_question(cert: ReleaseFacts, prior: float) -> Row:
 def _table(cert: ReleaseFacts) -> Iterator[str]:
     for what, before, after in rows(cert):
         yield _indented(what, f"{math.floor(before * 1e4 + 1e-9) / 100:.2f} %", percent(after))
-    if cert.mode == "individual":
+    if cert.only_one_person:
         yield _indented("anything else", "", "not bounded")
     else:
         nats = f"{rounded_up(cert.mutual_information, 4):.4f}"
@@ -161,6 +182,11 @@ def collusion(cert: ReleaseFacts) -> str:
     """What is certified against attackers who know some participants."""
     if cert.mode == "empirical":
         return "Nothing is said about them."
+    if cert.whoever_is_known:
+        return (
+            f"They guess another with at most {percent(cert.given(cert.units - 1))} success, even if they know about "
+            "everybody else."
+        )
     if cert.mode == "individual":
         return "Nothing is bounded against them: tell nobody, participants included, who took part."
     if cert.noised_directions == 0:
@@ -196,6 +222,11 @@ def method(cert: ReleaseFacts) -> str:
     """How the figures were found, and how sure they are."""
     if cert.mode == "empirical":
         return "Worlds were added until no variance moved by more than 1e-6; nothing bounds what was not seen."
+    if cert.whoever_is_known:
+        return (
+            f"In closed form, for each of the {cert.units:,} units: how far its coin moves the answer, in noise "
+            "deviations, whatever the other coins show. Nothing was sampled: it is certain."
+        )
     if cert.mode == "individual":
         return (
             f"In closed form, for each of the {cert.units:,} units: the mean, over everybody who could have been drawn "

@@ -1,11 +1,13 @@
 """The modes, each in the file of its name: `exact` (finite worlds), `confidence` and `individual` (a fresh world), and
-`empirical` (for comparison).
+`empirical` (for comparison). A mode says how figures are proved, a design how the secret is drawn: `bits` tosses a coin
+for everybody.
 
 Each has a function `certified`, which turns answers and caps into a `Releaser` (able to make one released vector) and
 its certificate.
 """
 
-from leakcap.modes import confidence, empirical, exact, individual
+from leakcap.modes import bits, confidence, empirical, exact, individual
+from leakcap.modes.bits import CoinForEverybody
 from leakcap.modes.by_information import budget_for
 from leakcap.modes.confidence import FreshWorld
 from leakcap.modes.empirical import StoppingRule
@@ -14,13 +16,16 @@ from leakcap.modes.individual import FreshHalf, membership_caps
 from leakcap.modes.interface import Releaser, Settings
 
 __all__ = [
+    "DESIGNS",
     "MODES",
+    "CoinForEverybody",
     "FreshHalf",
     "FreshWorld",
     "OneOfTheWorlds",
     "Releaser",
     "Settings",
     "StoppingRule",
+    "bits",
     "budget_for",
     "confidence",
     "empirical",
@@ -30,3 +35,4 @@ __all__ = [
 ]
 
 MODES = ("exact", "confidence", "individual", "empirical")
+DESIGNS = ("auto", "worlds", "bits")

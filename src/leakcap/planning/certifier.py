@@ -49,6 +49,7 @@ class Run:
     brings: Contributions | None = None  # what each unit adds to a mean or a sum
     recompute: bool = False
     seconds: float = 0.0  # that all of it took, compiling included
+    design: str = "worlds"
 
 
 def certifier(request: Request, run: Run) -> Certifier:
@@ -71,6 +72,8 @@ def _individual(request: Request, run: Run, settings: modes.Settings) -> Certifi
     brings = run.brings
     if brings is None:
         raise InputError("mode='individual' needs the data again: call plan() with them and this checkpoint")
+    if request.design == "bits":
+        return lambda caps: modes.bits.certified(brings, run.worlds, caps, settings)
     brings.check(run.simulation.table, run.worlds)
     return lambda caps: modes.individual.certified(
         brings, run.worlds, caps, settings, strata=request.strata, draw=run.draw

@@ -24,7 +24,7 @@ from leakcap.ground import checks
 from leakcap.ground.arrays import Bools
 from leakcap.ground.cores import Machine
 from leakcap.kernels.contributions import Contributions, contributions
-from leakcap.modes import MODES
+from leakcap.modes import DESIGNS, MODES
 from leakcap.noise import SHAPES, OperatingSystem, Randomness, Seeded
 from leakcap.planning.certifier import Run, certifier
 from leakcap.planning.doubling import simulated, stored_simulation
@@ -32,16 +32,18 @@ from leakcap.planning.how_many import number_of_worlds
 from leakcap.planning.job import Job
 from leakcap.planning.plans import Plan
 from leakcap.planning.released import Release, Token
-from leakcap.planning.request import Request
+from leakcap.planning.request import Request, stream
 from leakcap.planning.small_groups import warn_of_small_groups
 from leakcap.planning.suggest import suggest
 from leakcap.simulate import Pool
 from leakcap.simulate.progress import Watcher, ignore, watching
-from leakcap.worlds import Units, independent_worlds
+from leakcap.worlds import Units, Worlds, fair_bits, independent_worlds
 
 __all__ = ["plan", "release", "stored_plan"]
 
 AUTO, DOUBLING = "auto", "doubling"  # worlds=: fixed by sizes before anything runs; by looking at the answers
+SIMULATED_HALVES = 64  # in which a function is run to see that it adds up what it says
+MAX_COINS = 2**28  # tossed for error bars
 
 
 def plan(
@@ -49,6 +51,7 @@ def plan(
     *data: Any,
     cap: CapLike,
     worlds: int | str | npt.ArrayLike = "auto",
+    design: str = "auto",
     rate: float = 0.5,
     unit: npt.ArrayLike | str | None = None,
     strata: npt.ArrayLike | str | None = None,
@@ -85,6 +88,9 @@ def plan(
             beyond 32,768), 1,024 for any other function; or "doubling": 128, and twice as many again and again, until
             two doublings together bring less than 4 % less noise, at 16,384, or where a further one would take over an
             hour of one core, or a quarter of `memory`.
+        design: how the secret is drawn. "worlds": one of a list of worlds, in other modes a fresh one. "bits": a coin
+            for everybody, for functions that add up what every unit brings (`stats.mean`, `stats.sum`): the cap then
+            holds whoever else is known. "auto": worlds.
         rate: share of the pool in a world: 1/2, 1/k or (k-1)/k.
         unit: whose row it is, an array or the name of a column (which `fn` then does not see); worlds are drawn over
             units.
@@ -138,6 +144,10 @@ def plan(
     began = time.perf_counter()
     caps = as_caps(cap)
     checks.choice(MODES, mode=mode)
+    checks.choice(DESIGNS, design=design)
+    if design == "bits":
+        _refuse_beside_bits(mode, worlds, rate=rate, strata=strata)
+        mode = "individual"
     checks.choice(SHAPES, shape=shape)
     checks.nonnegative(floor=floor)
     checks.count(at_least=2**26, memory=memory)
@@ -165,7 +175,9 @@ def plan(
         memory=memory,
     )
     number = _as_worlds(worlds)
-    if isinstance(number, str) and number == AUTO:
+    if design == "bits":
+        number = SIMULATED_HALVES
+    elif isinstance(number, str) and number == AUTO:
         number = number_of_worlds(job, caps, rate=rate, mode=mode, machine=machine)
     request = Request(
         caps=caps,
@@ -187,6 +199,7 @@ def plan(
             pool_public=tuple(pool_public),
         ),
         seed=seed,
+        design="bits" if design == "bits" else "worlds",
     )
     brings = _contributions(job, request) if mode == "individual" else None
     prints = DataPrint(data, whose)
@@ -201,6 +214,10 @@ def plan(
                     request, entropy, running, stored=stored, watch=watch, forecast=watch is not ignore
                 )
         simulation = request.usable(simulation)
+        if brings is not None and design == "bits":
+            brings.check(simulation.table, possible)
+            possible = _coins_for_error_bars(units.count, stream(entropy, 0, 1))
+            simulation = replace(simulation, table=modes.bits.answers(brings, possible))
         warn_of_small_groups(simulation.node, pool, units)
         run = Run(
             simulation=simulation,
@@ -213,8 +230,23 @@ def plan(
             watch=watch,
             brings=brings,
             seconds=time.perf_counter() - began,
+            design=request.design,
         )
         return _planned(request, run, job)
+
+
+def _refuse_beside_bits(mode: str, worlds: Any, *, rate: float, strata: Any) -> None:
+    if mode not in ("exact", "individual"):
+        raise InputError(f"design='bits' has proofs of its own, and mode={mode!r} others: leave mode out")
+    if not (isinstance(worlds, str) and worlds == AUTO):
+        raise InputError("design='bits' has no list of worlds, every subset is possible: leave worlds out")
+    if rate != 0.5 or strata is not None:
+        raise InputError("design='bits' tosses a fair coin for everybody, whatever the others': no rate, no strata")
+
+
+def _coins_for_error_bars(n: int, rng: np.random.Generator) -> Worlds:
+    """Coins as a release tosses them, as often as error bars need."""
+    return fair_bits(n, max(64, min(1024, MAX_COINS // n)), rng)
 
 
 def _planned(request: Request, run: Run, job: Job | None) -> Plan:

@@ -25,6 +25,7 @@ from leakcap.planning.rebuilding import rebuilt, refuse_fragile
 from leakcap.planning.released import Release
 from leakcap.planning.suggestions import Suggestions
 from leakcap.simulate import rebuild
+from leakcap.worlds import Worlds
 
 __all__ = ["LEVELS", "Plan", "spend_on_trials"]
 
@@ -45,7 +46,7 @@ class Plan(Displayed):
         randomness: Randomness,
         advise: Callable[..., Suggestions] | None = None,
     ) -> None:
-        self.caps, self.run, self.worlds = caps, run, run.worlds
+        self.caps, self.run = caps, run
         began = time.perf_counter()
         self.releaser, self.certificate = certifier(caps)
         self._seconds = time.perf_counter() - began
@@ -55,9 +56,23 @@ class Plan(Displayed):
         self._token, self._checkpoint = run.token, run.checkpoint
 
     @property
+    def worlds(self) -> Worlds:
+        """The possible worlds: who takes part in each."""
+        self._refuse_coins("worlds")
+        return self.run.worlds
+
+    @property
     def outputs(self) -> Floats:
         """`(m, d)`: what the function returned in each world, flattened."""
+        self._refuse_coins("outputs")
         return self.run.simulation.table
+
+    def _refuse_coins(self, what: str) -> None:
+        if self.run.design == "bits":
+            raise InputError(
+                f"design='bits' has no {what}: everybody takes part by a coin of their own, so that every subset is "
+                "possible. plan.summary() has the expected errors; design='worlds' makes a list of worlds"
+            )
 
     @property
     def noise(self) -> Noise:
@@ -151,11 +166,12 @@ class Plan(Displayed):
     def summary(self) -> Summary:
         """Expected error of each output: what halving costs and what noise costs; time and memory."""
         pool = self.run.simulation.whole_pool
-        centre = self.outputs.mean(axis=0) if pool is None else pool
+        outputs = self.run.simulation.table
+        centre = outputs.mean(axis=0) if pool is None else pool
         return Summary(
             names=tuple(islice(self.run.simulation.node.labels(), MAX_NAMED)),
             answer=centre,
-            halving=np.sqrt(((self.outputs - centre) ** 2).mean(axis=0)),
+            halving=np.sqrt(((outputs - centre) ** 2).mean(axis=0)),
             noise=self.noise.output_deviations,
             certificate=self.certificate,
             forecast=str(self.run.simulation.forecast),
@@ -178,8 +194,9 @@ class Plan(Displayed):
         checks.count(releases=releases)
         node, source = self.run.simulation.node, Seeded(seed)
         noised = [float(score(rebuild(node, self.releaser.vector(source)))) for _ in range(releases)]
-        worlds = np.random.default_rng(seed).integers(len(self.outputs), size=releases)
-        plain = [float(score(rebuild(node, self.outputs[world]))) for world in worlds]
+        outputs = self.run.simulation.table
+        worlds = np.random.default_rng(seed).integers(len(outputs), size=releases)
+        plain = [float(score(rebuild(node, outputs[world]))) for world in worlds]
         return Expected(float(np.mean(noised)), float(np.std(noised)), float(np.mean(plain)), releases)
 
     def suggest(
@@ -227,7 +244,7 @@ class Plan(Displayed):
         widths = np.empty((len(LEVELS), len(pool)))
         for start in range(0, len(pool), 2**16):  # outputs may be many: no second copy of them all
             part = slice(start, start + 2**16)
-            offsets = self.outputs[:, part] - pool[part]
+            offsets = self.run.simulation.table[:, part] - pool[part]
             for level, width in zip(LEVELS, widths, strict=True):
                 width[part] = half_width(offsets, noise[part], level)
         return tuple(zip(LEVELS, widths, strict=True))
@@ -236,8 +253,9 @@ class Plan(Displayed):
         raise LeakcapError("a plan is custodian-side and is not pickled; pickle the release or save its certificate")
 
     def __repr__(self) -> str:
-        kind, m, d = self.certificate.kind, self.worlds.m, self.outputs.shape[1]
-        return f"Plan(kind={kind!r}, worlds={m}, outputs={d}, noise std={self.noise.std:.4g})"
+        kind, d = self.certificate.kind, self.certificate.outputs
+        drawn = "design='bits'" if self.run.design == "bits" else f"worlds={self.run.worlds.m}"
+        return f"Plan(kind={kind!r}, {drawn}, outputs={d}, noise std={self.noise.std:.4g})"
 
 
 def spend_on_trials(plan: Plan) -> None:

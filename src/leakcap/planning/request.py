@@ -47,6 +47,7 @@ class Request:
     clip: Any
     settings: modes.Settings
     seed: int | None
+    design: str = "worlds"
 
     @property
     def grows(self) -> bool:
@@ -70,7 +71,8 @@ class Request:
             needs(self.caps, worlds)
         elif self.mode == "individual":
             modes.membership_caps(self.caps, worlds.rate)
-            possible_swaps(worlds.n, worlds.share, self.strata)
+            if self.design == "worlds":
+                possible_swaps(worlds.n, worlds.share, self.strata)
         else:
             modes.budget_for(self.caps, worlds)
 

@@ -20,7 +20,7 @@ from leakcap.ground.arrays import Bits
 from leakcap.ground.proofs import proves
 from leakcap.worlds.worldset import Worlds
 
-__all__ = ["RandomBits", "as_share", "draw_worlds", "given_worlds", "independent_worlds"]
+__all__ = ["RandomBits", "as_share", "draw_worlds", "fair_bits", "given_worlds", "independent_worlds"]
 
 
 class RandomBits(Protocol):
@@ -81,6 +81,15 @@ def independent_worlds(
     drawn = draw_worlds(n, m * parts, rng=rng, rate=rate, strata=strata)
     chosen = drawn.packed[:m] if drawn.paired else drawn.packed[::parts]
     return Worlds(np.ascontiguousarray(chosen), n, drawn.share, paired=False, design=f"independent {drawn.design}")
+
+
+@proves("bits")
+def fair_bits(n: int, m: int, rng: RandomBits) -> Worlds:
+    """`m` worlds in each of which every unit takes part by a fair coin of its own, whatever the others do."""
+    packed = rng.integers(0, 256, size=(m, -(-n // 8)), dtype=np.uint8)
+    if n % 8:
+        packed[:, -1] &= np.uint8(0xFF << (8 - n % 8) & 0xFF)  # bits past the last unit stay 0
+    return Worlds(packed, n, Fraction(1, 2), paired=False, design="independent fair bits")
 
 
 def given_worlds(masks: npt.ArrayLike, n: int) -> Worlds:

@@ -41,7 +41,7 @@ def attack_rows(cert: Certificate) -> list[tuple[str | Markup, ...]]:
 
 def _attempts(cert: Certificate) -> list[Attempt]:
     attempts = [Attempt(what[:1].upper() + what[1:], before, after) for what, before, after in wording.rows(cert)]
-    if cert.mode == "individual":
+    if cert.only_one_person:
         unbounded = "Anything else, also about many people together"
         return [*attempts, Attempt(unbounded, None, None, after_words="not bounded")]
     nats = f"{wording.rounded_up(cert.mutual_information, 4):.4f}"

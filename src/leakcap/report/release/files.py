@@ -83,10 +83,10 @@ def public_files(release: Release, answer: Answer) -> dict[str, str | bytes]:
 def custodian_files(plan: Plan, answer: Answer, caps: list[Cap], people: npt.NDArray[Any] | None) -> dict[str, str]:
     """What only the custodian may see; `people` are the labels of the units, in the order of the exposure."""
     summary = plan.summary()
-    outputs = plan.outputs.shape[1]
+    outputs = plan.run.simulation.table.shape[1]
     custody = Custody(
         exposure=plan.exposure,
-        outputs=plan.outputs,
+        outputs=plan.run.simulation.table,
         noise_deviations=plan.noise.output_deviations,
         noise_covariance=plan.noise.covariance() if outputs <= MAX_DENSE_OUTPUTS else None,
         whole_pool=summary.answer,

@@ -83,7 +83,7 @@ def attack_facts(cert: Certificate) -> dict[str, Any]:
     return {
         "attack_heads": attack_heads(cert),
         "attack_rows": attack_rows(cert),
-        "attack_note": "" if cert.mode == "individual" else note,
+        "attack_note": "" if cert.only_one_person else note,
     }
 
 
@@ -113,7 +113,7 @@ def _cap(one: CappedFigure) -> dict[str, Any]:
 
 def _pictures(cert: Certificate) -> Markup:
     """Success at any question, where it is bounded, and at recognising participants."""
-    if cert.mode == "individual":
+    if cert.mode == "individual":  # there is no curve of any question
         return roc_picture(cert)
     return joined((leakage_picture(cert), roc_picture(cert)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from leakcap.certificates import text
 from leakcap.certificates.release import Certificate
 from leakcap.report.numbers import bound, unbroken
 
@@ -21,6 +22,11 @@ def what_was_done(cert: Certificate) -> str:
     if cert.noised_directions == 0:
         noise = f"The answer is the same for every {part(cert)}, so it leaves without noise."
     share = "" if cert.rate == "1/2" else f" ({cert.rate} of the pool)"
+    if cert.whoever_is_known:
+        return (
+            f"{pool}A fair coin, tossed in secret for each of them, decided who took part; what these people bring was "
+            f"added up, on the scale of the whole pool. {noise}"
+        )
     if cert.mode != "exact":
         return (
             f"{pool}The answer was computed on a secret random {part(cert)}{share} of it alone. Being drawn into it is "
@@ -33,6 +39,12 @@ def what_was_done(cert: Certificate) -> str:
 
 
 def attacker(cert: Certificate) -> str:
+    if cert.whoever_is_known:
+        return (
+            "Anybody, and the worst is assumed: they know everybody's data, the program, and of everybody else whether "
+            "they took part, have unlimited computing power and use the best possible method. Only two things are "
+            "hidden from them: the coin of the person they ask about, and the noise."
+        )
     known = "everybody's data and the program"
     if cert.mode == "exact":
         known = f"everybody's data, the program, all {cert.worlds:,} {part(cert, plural=True)} and the answer in each"
@@ -53,6 +65,8 @@ def headline(cert: Certificate) -> str:
         words = f"A trial run. A real release made like this would keep guesses at participation to {success}."
     elif cert.membership_success <= 0.5:
         words = "This release tells nobody who took part: every guess stays as good as a coin flip."
+    elif cert.whoever_is_known:
+        words = f"{text.promise(cert)} {verdict(cert)}"
     else:
         words = (
             f"Asked whether one person named in advance took part, whoever reads this release is right at most "

@@ -1,0 +1,195 @@
+"""Whoever else is known (`design="bits"`): sums over people, every one of them in or out by a fair coin of its own.
+
+The answer is a statistic of the whole pool plus, for every person, half of what the person brings, with the sign of
+the coin. An attacker who knows all other coins is left with one of two Gaussians: everything follows in closed form.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from leakcap.caps import Cap
+from leakcap.certificates.release import Certificate
+from leakcap.convert import posterior
+from leakcap.errors import CapError
+from leakcap.ground.arrays import Bools, Floats
+from leakcap.ground.proofs import proves
+from leakcap.kernels.contributions import Contributions
+from leakcap.kernels.moments.sums import masked_sums
+from leakcap.leakage.certify import entropy_slack
+from leakcap.leakage.measures import thresholds
+from leakcap.modes.individual import EXACT_SUMS, membership_caps
+from leakcap.modes.interface import (
+    ASSUMPTIONS,
+    COLLUSION,
+    NOT_PROMISED,
+    POOL_PUBLIC,
+    Settings,
+    capped_figures,
+    certificate,
+)
+from leakcap.noise import GRID, Noise, Randomness, Subspace, released_vector, shape_variances, subspace
+from leakcap.noise.entropy import sampler_distance
+from leakcap.noise.leverage import leverage_shape
+from leakcap.worlds import Units, Worlds, fair_bits
+
+__all__ = ["CoinForEverybody", "answers", "certified"]
+
+ROUNDING = 1e-12  # relative: what a sum of squares and the normal integral lose, with room to spare
+CENTRED = (
+    "The statistic of the whole pool around which the coins move the answer: the pool's own mean or sum. It is not "
+    "noised beyond that, so the promise says nothing about being in the pool."
+)
+AFTERWARDS = (
+    "A person picked after seeing the release, and questions about several people at once, are bounded only by the "
+    "information about all coins together."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class CoinForEverybody:
+    """The secret is a coin for everybody; what those who take part bring is added up, whatever the others do."""
+
+    noise: Noise  # its coordinates are what each unit adds to the answer
+    exposure: Floats
+
+    def vector(self, randomness: Randomness) -> Floats:
+        coins = fair_bits(len(self.noise.space.coordinates), 1, randomness.bits()).mask(0)
+        return released_vector(self.noise, self.coordinates(coins), GRID, randomness)
+
+    def coordinates(self, coins: Bools) -> Floats:
+        """Of the answer for some coins. Sums are rounded once: their order must not tell who is in it."""
+        return np.array([math.fsum(column) for column in self.noise.space.coordinates[coins].T])
+
+
+def answers(brings: Contributions, worlds: Worlds) -> Floats:
+    """What would be released without noise, for the coins in `worlds`: on the scale of the whole pool."""
+    centre = brings.values.mean(axis=0)
+    moved = masked_sums(brings.values - centre, worlds, Units(worlds.n, worlds.n))
+    whole = centre if brings.averaged else centre * worlds.n
+    return np.asarray(whole + moved * _weight(brings))
+
+
+@proves("bits")
+def certified(
+    brings: Contributions, worlds: Worlds, caps: tuple[Cap, ...], settings: Settings
+) -> tuple[CoinForEverybody, Certificate]:
+    """The least noise that keeps a membership cap against every single person, whoever else is known.
+
+    Guarantee: certain, nothing is sampled. No attacker who knows the pool, the noise's law and who else took part
+    tells with a larger success than certified whether a given person took part; nor recognises participants at a
+    larger rate, at any rate of false alarms, than two Gaussians at the stated distance allow.
+    """
+    cap = membership_caps(caps, worlds.rate)
+    pool = subspace(brings.values, settings.weights, settings.machine.memory)
+    if pool.rank:
+        steps = pool.coordinates * _weight(brings)
+        shape, turn = np.linalg.eigh(_shape(steps, settings))
+        turned = pool.turned(turn)
+        space = replace(turned, coordinates=turned.coordinates * _weight(brings))
+        deviations, distance = _least(space.coordinates, np.sqrt(np.maximum(shape, 1e-14 * shape[-1])), cap, settings)
+        charges = _charges(space.coordinates, deviations)
+    else:
+        space, deviations, distance, charges = pool, np.empty(0), 0.0, np.zeros(worlds.n)
+    if not brings.averaged:
+        space = replace(space, centre=pool.centre * worlds.n)
+    noise = Noise(space, deviations, settings.floor)
+    success = np.where(charges > 0, ndtr(np.sqrt(charges) / 2) * (1 + ROUNDING), 0.5)
+    exposure = np.minimum(1.0, success + distance)
+    worst = float(exposure.max())
+    information = _information(space, deviations, distance)
+    made = certificate(
+        "individual",
+        worlds,
+        space,
+        settings,
+        kind="closed_form",
+        capped=capped_figures(caps, caps, (worst,) * len(caps), (worlds.rate, 2)),
+        membership_success=worst,
+        mutual_information=information,
+        leakage_curve=(),
+        hockey_sticks=_sticks(float(charges.max()), worlds.rate, distance),
+        known_memberships=((worlds.n - 1, worst),),
+        name_a_member_success=min(1.0, float(posterior(information, worlds.rate))),
+        confidence=1.0,
+        gamma=0.0,
+        gamma_used=0.0,
+        bounds=worlds.n,
+        draws=(),
+        integrated=True,
+        sampler_distance=distance,
+        pool_public=(*POOL_PUBLIC, CENTRED, EXACT_SUMS, *settings.pool_public),
+        assumptions=ASSUMPTIONS[:2],
+        not_promised=(AFTERWARDS, *(line for line in NOT_PROMISED if line != COLLUSION)),
+        theorems=("bits", "rebuild", "sampler", "log-det"),
+    )
+    return CoinForEverybody(noise, exposure), made
+
+
+def _weight(brings: Contributions) -> float:
+    """Of a unit in the answer. Half of all take part, so each counts twice."""
+    return 2 / len(brings.values) if brings.averaged else 2.0
+
+
+def _shape(steps: Floats, settings: Settings) -> Floats:
+    """The covariance of the noise, up to a factor."""
+    people = leverage_shape(steps) if settings.shape == "best" else None
+    if people is not None:
+        return people
+    spread = np.einsum("ur,ur->r", steps, steps) / 4
+    return np.diag(shape_variances("isotropic" if settings.shape == "best" else settings.shape, spread, 1.0))
+
+
+def _charges(steps: Floats, deviations: Floats) -> Floats:
+    """Squared distance, in noise deviations, of the two answers between which a unit's coin decides; rounded up."""
+    return np.asarray(np.einsum("ur,ur->u", steps / deviations, steps / deviations) * (1 + ROUNDING))
+
+
+def _least(steps: Floats, shape: Floats, cap: float, settings: Settings) -> tuple[Floats, float]:
+    """The least multiple of `shape` that keeps every charge within the cap, and the sampler's distance."""
+    reach = np.abs(steps).sum(axis=0)  # the longest answer there may be
+
+    def at(room: float) -> Floats:
+        allowed = 2 * float(ndtri(room * (1 - 4 * ROUNDING))) * (1 - 4 * ROUNDING)
+        if not allowed > 0:
+            raise CapError("this cap is too close to a coin flip: choose a larger one")
+        return np.maximum(shape * math.sqrt(_charges(steps, shape).max()) / allowed, settings.floor)
+
+    def distance(deviations: Floats) -> float:
+        # An answer is rounded when it is added up and scaled, which the distance allows for once.
+        return sampler_distance(len(shape), 4 * float((reach / deviations).max()))
+
+    first = distance(at(cap))
+    deviations = at(cap - first)  # more noise: the distance falls
+    return deviations, distance(deviations)
+
+
+def _information(space: Subspace, deviations: Floats, distance: float) -> float:
+    """About all coins together: at most half the log-determinant, and a coin for everybody."""
+    n = len(space.coordinates)
+    if not space.rank:
+        return 0.0
+    whitened = space.coordinates / deviations
+    size = np.linalg.eigvalsh(whitened.T @ whitened) / 4
+    found = 0.5 * float(np.log1p(np.maximum(size, 0.0)).sum()) * (1 + 1e-9) + _room(distance, n)
+    return min(found, n * math.log(2)) * (1 + 1e-12)
+
+
+def _room(distance: float, n: int) -> float:
+    """How far the information about `n` coins moves when the law moves by `distance` in total variation."""
+    return entropy_slack(distance, 1) + distance * n * math.log(2)
+
+
+def _sticks(charge: float, rate: float, distance: float) -> tuple[tuple[float, float], ...]:
+    """Bounds on `E(q - t)_+` for the most exposed unit: of two Gaussians whose means are `sqrt(charge)` apart."""
+    cuts, apart = thresholds(rate), math.sqrt(charge)
+    if not apart:
+        return tuple((float(cut), max(0.0, rate - float(cut)) + 2 * distance) for cut in cuts)
+    turn = np.log(cuts / (1 - cuts)) / apart
+    found = ((1 - cuts) * ndtr(apart / 2 - turn) - cuts * ndtr(-apart / 2 - turn)) / 2
+    bounds = np.minimum(1.0, found * (1 + 1e-9) + 1e-15 + 2 * distance)
+    return tuple(zip(cuts.tolist(), bounds.tolist(), strict=True))

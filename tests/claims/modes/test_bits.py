@@ -1,0 +1,198 @@
+"""`design="bits"`: brute force over all coins of small pools, and attacks on what the release path gives.
+
+Steps and posteriors are computed here from the data, by code that the bound does not share.
+"""
+
+from __future__ import annotations
+
+import math
+from importlib import import_module
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, norm
+
+import leakcap as lc
+from leakcap.noise import Seeded
+from leakcap.worlds import fair_bits
+
+BITS = import_module("leakcap.modes.bits")
+POOLS = {
+    "spread": np.random.default_rng(0).standard_normal(8),
+    "an outlier": np.array([0.0, 0.1, -0.2, 0.3, 0.0, 12.0, 0.1]),
+    "two values": np.array([0.0, 1, 0, 1, 1, 1]),
+    "nobody but one": np.array([1.0, 0, 0, 0, 0, 0, 0, 0, 0]),
+}
+CAP = lc.membership(0.6)
+
+
+def planned(values: Any, fn: Any = lc.stats.mean, cap: Any = CAP, **options: Any) -> lc.Plan:
+    return lc.plan(fn, values, cap=cap, design="bits", **{"seed": 1} | options)
+
+
+def steps_of(values: np.ndarray, fn: Any) -> np.ndarray:
+    return 2 * (values - values.mean(axis=0)) / (len(values) if fn is lc.stats.mean else 1)
+
+
+class Game:
+    """All coins of a small pool, and the law of the released number for each: success is an integral over it."""
+
+    def __init__(self, steps: np.ndarray, deviation: float) -> None:
+        self.n, self.coins = len(steps), np.array(list(product([0, 1], repeat=len(steps))))
+        means = self.coins @ steps
+        y = np.linspace(means.min() - 9 * deviation, means.max() + 9 * deviation, 2001)
+        self.weight = norm.pdf(y[:, None], means, deviation) * (y[1] - y[0]) / len(self.coins)
+
+    def success(self, unit: int, known: int) -> float:
+        """Of the best guess at one coin, by an attacker who knows the coins of so many others."""
+        others = [u for u in range(self.n) if u != unit][:known]
+        view = self.coins[:, [*others, unit]] @ 2 ** np.arange(known + 1)[::-1]
+        order = np.argsort(view, kind="stable")
+        starts = np.arange(0, len(order), len(order) // 2 ** (known + 1))
+        seen = np.add.reduceat(self.weight[:, order], starts, axis=1)  # the unit's own coin is the last digit
+        return float(np.maximum(seen[:, ::2], seen[:, 1::2]).sum())
+
+    def worst(self) -> float:
+        return max(self.success(unit, known) for unit in range(self.n) for known in range(self.n))
+
+
+def game(plan: lc.Plan, values: np.ndarray, fn: Any = lc.stats.mean) -> Game:
+    return Game(steps_of(values, fn), float(plan.noise.output_deviations[0]))
+
+
+INTEGRATED = 1e-6  # what the sum over 2,001 numbers may be off by
+
+
+@pytest.mark.parametrize("name", POOLS)
+@pytest.mark.parametrize("fn", [lc.stats.mean, lc.stats.sum])
+def test_no_attacker_beats_the_bound_whoever_else_is_known(name: str, fn: Any) -> None:
+    plan = planned(POOLS[name], fn)
+    small = game(plan, POOLS[name], fn)
+    for unit, bound in enumerate(plan.exposure):
+        assert all(small.success(unit, known) <= bound + INTEGRATED for known in range(small.n))
+    assert plan.exposure.max() <= plan.certificate.membership_success <= CAP.success
+
+
+@pytest.mark.parametrize("name", POOLS)
+@pytest.mark.parametrize("fn", [lc.stats.mean, lc.stats.sum])
+def test_the_bound_is_attained_by_whoever_knows_everybody_else(name: str, fn: Any) -> None:
+    plan = planned(POOLS[name], fn)
+    found = game(plan, POOLS[name], fn).worst()
+    assert found == pytest.approx(plan.certificate.membership_success, abs=INTEGRATED)
+    assert found == pytest.approx(CAP.success, abs=INTEGRATED), "no more noise than the cap needs"
+
+
+def halved(steps: np.ndarray) -> np.ndarray:
+    return steps / 2
+
+
+def nearer_to_the_largest(steps: np.ndarray) -> np.ndarray:
+    return steps - steps[np.argmax(np.abs(steps[:, 0]))] / 4
+
+
+def without_the_largest(steps: np.ndarray) -> np.ndarray:
+    return np.where(np.abs(steps) < np.abs(steps).max(), steps, 0.0)
+
+
+@pytest.mark.parametrize("fault", [halved, nearer_to_the_largest, without_the_largest])
+def test_planted_faults_are_caught(fault: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    charged = BITS._charges
+    monkeypatch.setattr(BITS, "_charges", lambda steps, deviations: charged(fault(steps), deviations))
+    plan = planned(POOLS["an outlier"])
+    assert game(plan, POOLS["an outlier"]).worst() > plan.certificate.membership_success + 0.005
+
+
+class Watched(Seeded):
+    """Seeded randomness that remembers the coins it gave."""
+
+    coins: np.ndarray
+
+    def bits(self) -> Any:
+        return self
+
+    def integers(self, *args: Any, **options: Any) -> Any:
+        found = super().bits().integers(*args, **options)
+        self.coins = np.unpackbits(found, axis=1)[0]
+        return found
+
+
+def attacked(plan: lc.Plan, rows: np.ndarray, trials: int, seed: int) -> int:
+    """How often the likelihood ratio guesses the most exposed person's coin, knowing all others and the noise."""
+    steps, source, right = steps_of(rows, lc.stats.mean), Watched(seed), 0
+    precision = np.linalg.inv(plan.noise.covariance())
+    unit = int(np.argmax(np.einsum("ud,de,ue->u", steps, precision, steps)))
+    for _ in range(trials):
+        released = plan.releaser.vector(source)
+        coins = source.coins[: len(rows)].astype(float)
+        truth, coins[unit] = coins[unit], 0.5
+        side = (released - rows.mean(axis=0) - coins @ steps) @ precision @ steps[unit]
+        right += (side > 0) == (truth == 1)
+    return right
+
+
+ROWS = np.random.default_rng(5).standard_t(3, size=(40, 3)) * [1, 10, 0.1] + [5, -3, 0]
+TRIALS = 20_000
+
+
+def test_attacks_on_released_values_stay_below_the_certificate_and_reach_it() -> None:
+    plan = planned(ROWS)
+    right, claimed = attacked(plan, ROWS, TRIALS, seed=3), plan.certificate.membership_success
+    assert binomtest(right, TRIALS, claimed).pvalue > 1e-6
+    assert right / TRIALS == pytest.approx(claimed, abs=0.015)
+
+
+def test_a_planted_fifth_less_noise_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    released = BITS.released_vector
+
+    def weaker(noise: Any, coordinates: Any, step: float, randomness: Any) -> Any:
+        class Weak:
+            def normals(self, size: int) -> Any:
+                return 0.8 * randomness.normals(size)
+
+        return released(noise, coordinates, step, Weak())
+
+    monkeypatch.setattr(BITS, "released_vector", weaker)
+    plan = planned(ROWS)
+    right = attacked(plan, ROWS, TRIALS, seed=3)
+    assert binomtest(right, TRIALS, plan.certificate.membership_success, alternative="greater").pvalue < 1e-6
+
+
+def test_few_false_alarms_equal_an_integration() -> None:
+    certificate = planned(ROWS).certificate
+    apart = 2 * norm.ppf(certificate.membership_success)
+    y = np.linspace(-12, 12 + apart, 200_001)
+    p1, p0 = norm.pdf(y, apart), norm.pdf(y)
+    for cut, stick in certificate.hockey_sticks:
+        integral = np.trapezoid(np.maximum((1 - cut) * p1 - cut * p0, 0), y) / 2
+        assert integral - 1e-9 <= stick <= integral + 1e-6
+    for alarms in (0.01, 0.001):
+        exact = float(norm.cdf(norm.ppf(alarms) + apart))
+        assert exact - 1e-9 <= certificate.true_positive_rate(alarms) <= 1.1 * exact
+
+
+def test_the_information_is_that_of_all_coins() -> None:
+    """By brute force over the coins of a small pool, and the same at every number of known people."""
+    values = POOLS["spread"]
+    plan = planned(values)
+    certificate, deviation = plan.certificate, float(plan.noise.output_deviations[0])
+    coins = np.array(list(product([0, 1], repeat=len(values))))
+    means = coins @ steps_of(values, lc.stats.mean)
+    y = np.linspace(means.min() - 9 * deviation, means.max() + 9 * deviation, 4001)
+    density = norm.pdf(y[:, None], means, deviation)
+    mixture = density.mean(axis=1)
+    entropy = -np.trapezoid(mixture * np.log(mixture), y)
+    truth = entropy - 0.5 * math.log(2 * math.pi * math.e * deviation**2)
+    assert truth - 1e-6 <= certificate.mutual_information <= 1.2 * truth
+    assert {certificate.given(k) for k in range(len(values))} == {certificate.membership_success}
+    assert certificate.colluders == len(values) - 1
+
+
+def test_coins_are_fair_and_independent() -> None:
+    n, tosses = 11, 40_000
+    masks = fair_bits(n, tosses, np.random.default_rng(2)).masks().astype(float)
+    assert np.abs(masks.mean(axis=0) - 0.5).max() < 5 * 0.5 / math.sqrt(tosses)
+    together = np.corrcoef(masks.T) - np.eye(n)
+    assert np.abs(together).max() < 5 / math.sqrt(tosses)
+    assert abs(masks.sum(axis=1).var() - n / 4) < 0.2, "the number who take part is not fixed"

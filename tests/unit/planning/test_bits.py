@@ -1,0 +1,126 @@
+"""`design="bits"`: what a plan says, gives and refuses; the bound itself is tested in tests/claims/modes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import leakcap as lc
+from leakcap.noise import Seeded
+from leakcap.report.release.page import public_page
+
+X = np.random.default_rng(0).standard_normal((60, 3)) * [1, 3, 0.5] + [0, 50, 2]
+CAP = lc.membership(0.6)
+
+
+def planned(fn: Any = lc.stats.mean, rows: Any = X, **options: Any) -> lc.Plan:
+    return lc.plan(fn, rows, **{"cap": CAP, "design": "bits", "seed": 1} | options)
+
+
+def test_the_certificate_names_the_promise_first() -> None:
+    plan = planned(seed=None)
+    certificate = plan.certificate
+    assert (certificate.kind, certificate.mode, certificate.design) == (
+        "closed_form",
+        "individual",
+        "independent fair bits",
+    )
+    assert certificate.whoever_is_known and not certificate.only_one_person
+    promise = "Nobody, even knowing about everybody else, can tell whether your data were used, beyond"
+    assert promise in " ".join(str(certificate).split("The game")[0].split())
+    assert promise in " ".join(public_page(certificate).replace("\u00a0", " ").split())
+    assert lc.Certificate.from_json(certificate.to_json()) == certificate
+    assert "design='bits'" in repr(plan)
+
+
+def test_other_certificates_promise_no_such_thing() -> None:
+    for options in ({"mode": "individual", "worlds": 64}, {"worlds": 64, "draws": 512}):
+        certificate = lc.plan(lc.stats.mean, X, cap=CAP, seed=1, **options).certificate
+        assert not certificate.whoever_is_known
+        assert "even knowing about everybody else" not in str(certificate)
+
+
+def test_there_are_no_worlds_and_no_outputs() -> None:
+    plan = planned()
+    for name in ("worlds", "outputs"):
+        with pytest.raises(lc.InputError, match="every subset is possible"):
+            getattr(plan, name)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"fn": lambda rows: rows.mean(axis=0)}, "add up what every unit brings"),
+        ({"fn": lc.stats.median}, "add up what every unit brings"),
+        ({"mode": "confidence"}, "leave mode out"),
+        ({"mode": "empirical"}, "leave mode out"),
+        ({"worlds": 64}, "leave worlds out"),
+        ({"worlds": "doubling"}, "leave worlds out"),
+        ({"rate": 1 / 3}, "no rate"),
+        ({"strata": np.arange(60) % 3}, "no strata"),
+        ({"clip": (0, 1)}, "neither clip nor draws"),
+        ({"draws": 1000}, "neither clip nor draws"),
+        ({"unit": np.arange(60) // 7}, "equally many rows"),
+        ({"rows": np.where(X > 55, np.nan, X)}, "missing or infinite"),
+        ({"design": "coins"}, "design"),
+        ({"cap": lc.mutual_information(0.1)}, "one person named in advance"),
+        ({"cap": lc.membership(0.5 + 1e-15)}, "coin flip"),
+    ],
+)
+def test_what_bits_do_not_cover_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(lc.LeakcapError, match=message):
+        planned(**options)
+
+
+@pytest.mark.parametrize("fn", [lc.stats.mean, lc.stats.sum])
+def test_answers_are_on_the_scale_of_the_whole_pool(fn: Any) -> None:
+    plan = planned(fn)
+    drawn = np.array([plan.releaser.vector(Seeded(seed)) for seed in range(2000)])
+    summary = plan.summary()
+    error = np.sqrt(summary.halving**2 + plan.noise.output_deviations**2)
+    assert np.abs(drawn.mean(axis=0) - fn(X)).max() < 6 * error.max() / np.sqrt(2000)
+    assert drawn.std(axis=0) == pytest.approx(error, rel=0.15)
+    sampling = X.std(axis=0) * (1 if fn is lc.stats.mean else 60) / np.sqrt(60)
+    assert summary.halving == pytest.approx(sampling, rel=0.15)
+
+
+def test_intervals_cover_the_whole_pools_answer() -> None:
+    covered = []
+    for seed in range(60):
+        low, high = planned(seed=seed).release().interval(0.9)
+        covered.append((low <= X.mean(axis=0)) & (X.mean(axis=0) <= high))
+    assert 0.8 < np.mean(covered) < 0.98
+
+
+def test_rows_of_one_person_have_one_coin() -> None:
+    who = np.repeat(np.arange(30), 2)
+    own = X.reshape(30, 2, 3)
+    for fn, rows in ((lc.stats.mean, own.mean(axis=1)), (lc.stats.sum, own.sum(axis=1))):
+        together, single = planned(fn, unit=who), planned(fn, rows)
+        assert together.exposure == pytest.approx(single.exposure, abs=1e-9)
+        assert together.noise.covariance() == pytest.approx(single.noise.covariance(), rel=1e-6)
+
+
+def test_tables_keep_their_form() -> None:
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    released = lc.release(lc.stats.mean, table, cap=CAP, design="bits").value
+    assert np.shape(released) == np.shape(lc.stats.mean(table))
+
+
+def test_equal_rows_need_no_noise_and_leave_as_they_are() -> None:
+    plan = planned(rows=np.full((20, 2), 3.5))
+    assert plan.certificate.membership_success == 0.5
+    assert plan.release().value == pytest.approx([3.5, 3.5])
+
+
+def test_recaps_share_the_right_to_release() -> None:
+    plan = planned(seed=None)
+    tighter = plan.recap(lc.membership(0.55))
+    assert tighter.certificate.membership_success <= 0.55
+    assert tighter.noise.std > plan.noise.std
+    tighter.release()
+    with pytest.raises(lc.AlreadyReleased):
+        plan.release()
