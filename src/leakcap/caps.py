@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import TypeAlias
 
 import numpy as np
@@ -210,7 +211,7 @@ class Task(Cap):
         return f"the custodian's own task: at most {100 * self.success:.6g} %"
 
 
-CapLike: TypeAlias = Cap | Iterable[Cap]
+CapLike: TypeAlias = Cap | float | Iterable[Cap | float]  # a bare number caps membership
 
 
 def membership(success: float) -> Membership:
@@ -385,7 +386,8 @@ def as_caps(cap: CapLike) -> tuple[Cap, ...]:
     """One cap or several, as a tuple.
 
     Args:
-        cap: a cap such as `leakcap.membership(0.55)`, or several in a list; all of them must hold.
+        cap: a cap such as `leakcap.membership(0.55)`, or several in a list; all of them must hold. A bare number caps
+            membership.
 
     Returns:
         The caps, in the order given.
@@ -393,7 +395,7 @@ def as_caps(cap: CapLike) -> tuple[Cap, ...]:
     Raises:
         CapError: `cap` is not a cap, or is an empty list.
     """
-    caps = (cap,) if isinstance(cap, Cap) else tuple(cap) if isinstance(cap, Iterable) else ()
-    if not caps or not all(isinstance(one, Cap) for one in caps):
+    given = tuple(cap) if isinstance(cap, Iterable) else (cap,)
+    if not given or not all(isinstance(one, (Cap, Real)) and not isinstance(one, bool) for one in given):
         raise CapError("cap must be a cap such as leakcap.membership(0.55), or a list of them")
-    return caps
+    return tuple(one if isinstance(one, Cap) else membership(one) for one in given)

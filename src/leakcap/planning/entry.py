@@ -82,7 +82,7 @@ def plan(
     Args:
         fn: the function to release; see above.
         *data: arrays, DataFrames or sparse matrices of equal length, sliced alike.
-        cap: one cap, or a list that must hold together.
+        cap: one cap, or a list that must hold together; a bare number caps membership.
         worlds: how many; or an `(m, n)` bool array in which every unit takes part equally often; or "auto": 4,096
             where a kernel runs them all at once and units are not too many for that (2,048 beyond 16,384 units, 1,024
             beyond 32,768), 1,024 for any other function; or "doubling": 128, and twice as many again and again, until

@@ -116,6 +116,12 @@ def test_equal_rows_need_no_noise_and_leave_as_they_are() -> None:
     assert plan.release().value == pytest.approx([3.5, 3.5])
 
 
+def test_a_bare_number_caps_membership() -> None:
+    assert planned(cap=0.6).certificate.capped == planned(cap=lc.membership(0.6)).certificate.capped
+    both = lc.plan(lc.stats.mean, X, cap=[lc.name_a_member(0.9), 0.6], worlds=32, draws=512, seed=1).certificate
+    assert [one.cap for one in both.capped] == ["NameAMember", "Membership"]
+
+
 def test_recaps_share_the_right_to_release() -> None:
     plan = planned(seed=None)
     tighter = plan.recap(lc.membership(0.55))

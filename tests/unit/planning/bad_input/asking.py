@@ -66,9 +66,10 @@ CAPS: dict[str, Callable[[], Any]] = {
     "task of text": lambda: lc.task([["yes"]] * 16, 0.9),
     "ragged task": lambda: lc.task([[1.0], [1.0, 0.0]] * 8, 0.9),
     "no cap": lambda: [],
-    "a number": lambda: 0.55,
+    "a number that is no success": lambda: 1.2,
+    "true": lambda: True,
     "text": lambda: "membership",
     "None": lambda: None,
-    "a list with a number": lambda: [lc.membership(0.6), 0.7],
+    "a list with text": lambda: [lc.membership(0.6), "0.7"],
     "one good and one impossible": lambda: [lc.membership(0.6), lc.identification(0.01)],
 }
