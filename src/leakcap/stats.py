@@ -88,7 +88,9 @@ def _totals(data: tuple[Any, ...], units: Units) -> Contributions:
 def _one_table(data: tuple[Any, ...]) -> Floats:
     table = _pool(data)
     if table is None:
-        raise InputError("mode='individual' needs one table of numbers without missing or infinite values")
+        raise InputError(
+            "mode='individual' and design='bits' need one table of numbers without missing or infinite values"
+        )
     return table
 
 

@@ -163,6 +163,8 @@ def releases(plan: Plan, k: int, *, model: bool = False, score: Callable[[Any], 
     made = partial(Trials, seen=_table(seen), units=plan.run.worlds.n, scores=scores, drawn=watched.drawn())
     if masks[0] is not None:
         return made(secret=None, packed=np.packbits(np.array(masks), axis=1))
+    if plan.certificate.mode != "exact":
+        raise InputError("this plan's releaser has no `draw` to be watched: who took part in its releases is not known")
     worlds = np.array(secrets, dtype=np.intp)
     return made(secret=worlds, packed=plan.run.worlds.packed[worlds])
 

@@ -39,7 +39,19 @@ Answer = dict[str, Any]
 TRIED = 10  # simulated releases from which the expected utility is estimated
 MIN_USABLE_SHARE = 0.5  # share of what the plain answer is worth, below which a release is hardly usable
 SCORED = 2000  # rows of the pool on which utility is judged
-OPTIONS = {"backend", "checkpoint", "clip", "confidence", "draws", "floor", "memory", "mode", "progress", "public"} | {
+OPTIONS = {
+    "backend",
+    "checkpoint",
+    "clip",
+    "confidence",
+    "design",
+    "draws",
+    "floor",
+    "memory",
+    "mode",
+    "progress",
+    "public",
+} | {
     "rate",
     "shape",
     "workers",

@@ -34,6 +34,7 @@ class Mean(PrivateEstimator):
     """Private column means.
 
     With `options={"mode": "individual"}` a formula keeps the cap for every person, and all halves are possible worlds.
+    With `options={"design": "bits"}` it does so whoever else is known: a coin decides about everybody.
 
     Args:
         cap: what may be learnt about who took part, such as `lc.membership(0.55)`; one cap or a list. `fit` needs it.

@@ -71,13 +71,13 @@ def contributions(function: Any, data: tuple[Any, ...], units: Units) -> Contrib
     brings = getattr(function, "adjacent", None)
     if not callable(brings):
         raise InputError(
-            "mode='individual' is for functions that add up what every unit brings, such as leakcap.stats.mean and "
-            "leakcap.stats.sum. Use mode='exact', which takes any function"
+            "mode='individual' and design='bits' are for functions that add up what every unit brings, such as "
+            "leakcap.stats.mean and leakcap.stats.sum. Use mode='exact' without a design, which takes any function"
         )
     found = brings(data, units, **known)
     assert isinstance(found, Contributions)
     if found.values.ndim != 2 or len(found.values) != units.count or not np.isfinite(found.values).all():
-        raise InputError("mode='individual' needs finite contributions, one row for each unit")
+        raise InputError("the contributions of units must be finite, one row for each unit")
     return found
 
 
@@ -96,7 +96,8 @@ def averages(table: Floats, units: Units) -> Contributions:
     rows = 1 if units.of_row is None else np.bincount(units.of_row)
     if np.min(rows) != np.max(rows):
         raise InputError(
-            "mode='individual' takes means where every unit has equally many rows: otherwise the size of a world "
-            "depends on who is in it. Average each unit's rows first, release leakcap.stats.sum, or use mode='exact'"
+            "mode='individual' and design='bits' take means where every unit has equally many rows: otherwise the size "
+            "of a world depends on who is in it. Average each unit's rows first, release leakcap.stats.sum, or use "
+            "mode='exact' without a design"
         )
     return Contributions(total / np.max(rows), True)

@@ -28,6 +28,7 @@ from leakcap.modes.interface import (
     COLLUSION,
     NOT_PROMISED,
     POOL_PUBLIC,
+    Draw,
     Settings,
     capped_figures,
     certificate,
@@ -35,7 +36,7 @@ from leakcap.modes.interface import (
 from leakcap.noise import GRID, Noise, Randomness, Subspace, released_vector, shape_variances, subspace
 from leakcap.noise.entropy import sampler_distance
 from leakcap.noise.leverage import leverage_shape
-from leakcap.worlds import Units, Worlds, fair_bits
+from leakcap.worlds import Units, Worlds
 
 __all__ = ["CoinForEverybody", "answers", "certified"]
 
@@ -45,8 +46,8 @@ CENTRED = (
     "noised beyond that, so the promise says nothing about being in the pool."
 )
 AFTERWARDS = (
-    "A person picked after seeing the release, and questions about several people at once, are bounded only by the "
-    "information about all coins together."
+    "It is about one person, named in advance: somebody picked after seeing the release, and questions about several "
+    "people at once, are bounded only by the information about all coins together."
 )
 
 
@@ -55,11 +56,11 @@ class CoinForEverybody:
     """The secret is a coin for everybody; what those who take part bring is added up, whatever the others do."""
 
     noise: Noise  # its coordinates are what each unit adds to the answer
+    draw: Draw  # the coins
     exposure: Floats
 
     def vector(self, randomness: Randomness) -> Floats:
-        coins = fair_bits(len(self.noise.space.coordinates), 1, randomness.bits()).mask(0)
-        return released_vector(self.noise, self.coordinates(coins), GRID, randomness)
+        return released_vector(self.noise, self.coordinates(self.draw(randomness)), GRID, randomness)
 
     def coordinates(self, coins: Bools) -> Floats:
         """Of the answer for some coins. Sums are rounded once: their order must not tell who is in it."""
@@ -76,7 +77,7 @@ def answers(brings: Contributions, worlds: Worlds) -> Floats:
 
 @proves("bits")
 def certified(
-    brings: Contributions, worlds: Worlds, caps: tuple[Cap, ...], settings: Settings
+    brings: Contributions, worlds: Worlds, caps: tuple[Cap, ...], settings: Settings, *, draw: Draw
 ) -> tuple[CoinForEverybody, Certificate]:
     """The least noise that keeps a membership cap against every single person, whoever else is known.
 
@@ -127,7 +128,7 @@ def certified(
         not_promised=(AFTERWARDS, *(line for line in NOT_PROMISED if line != COLLUSION)),
         theorems=("bits", "rebuild", "sampler", "log-det"),
     )
-    return CoinForEverybody(noise, exposure), made
+    return CoinForEverybody(noise, draw, exposure), made
 
 
 def _weight(brings: Contributions) -> float:
@@ -152,12 +153,13 @@ def _charges(steps: Floats, deviations: Floats) -> Floats:
 def _least(steps: Floats, shape: Floats, cap: float, settings: Settings) -> tuple[Floats, float]:
     """The least multiple of `shape` that keeps every charge within the cap, and the sampler's distance."""
     reach = np.abs(steps).sum(axis=0)  # the longest answer there may be
+    apart = math.sqrt(_charges(steps, shape).max())
 
     def at(room: float) -> Floats:
         allowed = 2 * float(ndtri(room * (1 - 4 * ROUNDING))) * (1 - 4 * ROUNDING)
         if not allowed > 0:
             raise CapError("this cap is too close to a coin flip: choose a larger one")
-        return np.maximum(shape * math.sqrt(_charges(steps, shape).max()) / allowed, settings.floor)
+        return np.maximum(shape * apart / allowed, settings.floor)
 
     def distance(deviations: Floats) -> float:
         # An answer is rounded when it is added up and scaled, which the distance allows for once.

@@ -71,7 +71,7 @@ def membership_caps(caps: tuple[Cap, ...], rate: float) -> float:
     for cap in caps:
         if type(cap) is not Membership:  # a kind derived from it may have its limit in another unit
             raise CapError(
-                "mode='individual' bounds guesses at one person named in advance and nothing else: "
+                "mode='individual' and design='bits' cap guesses at one person named in advance and nothing else: "
                 f"{type(cap).__name__} needs mode='exact' or mode='confidence'. Here, use leakcap.membership(...)"
             )
         check_limit(cap, rate, 2)

@@ -73,7 +73,7 @@ def _individual(request: Request, run: Run, settings: modes.Settings) -> Certifi
     if brings is None:
         raise InputError("mode='individual' needs the data again: call plan() with them and this checkpoint")
     if request.design == "bits":
-        return lambda caps: modes.bits.certified(brings, run.worlds, caps, settings)
+        return lambda caps: modes.bits.certified(brings, run.worlds, caps, settings, draw=run.draw)
     brings.check(run.simulation.table, run.worlds)
     return lambda caps: modes.individual.certified(
         brings, run.worlds, caps, settings, strata=request.strata, draw=run.draw

@@ -256,6 +256,8 @@ def _planned(request: Request, run: Run, job: Job | None) -> Plan:
 
 
 def _fresh_world(request: Request, source: Randomness) -> Bools:
+    if request.design == "bits":
+        return fair_bits(request.units, 1, source.bits()).mask(0)
     return independent_worlds(request.units, 1, source.bits(), request.rate, strata=request.strata).mask(0)
 
 
@@ -322,7 +324,7 @@ def _identity(job: Job, data: str, request: Request) -> dict[str, str]:
 
 def _contributions(job: Job, request: Request) -> Contributions:
     if request.clip is not None or request.settings.draws is not None:
-        raise InputError("mode='individual' takes neither clip nor draws: bound the rows instead; nothing is sampled")
+        raise InputError("sums over units take neither clip nor draws: bound the rows instead; nothing is sampled")
     return contributions(job.fn, job.pool.data, job.units)
 
 
