@@ -1,7 +1,7 @@
 """Means with a coin for everybody (`design="bits"`): noise beside the sampling error, and what a whole plan costs.
 
-`python -m benchmarks.bits [adult] [dry-bean] [rows]`. Columns are measured alone and together, as they are and clipped at
-four deviations around their mean. Noise is relative to the sampling error: what halving the pool costs anyway.
+`python -m benchmarks.bits [adult] [dry-bean] [rows]`. Columns are measured alone and together, as they are and clipped
+at four deviations around their mean. Noise is relative to the sampling error: what halving the pool costs anyway.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def noise(name: str, table: Any, asked: str) -> None:
         f"bits-{name}",
         "; ".join(found),
         topic=TOPIC,
-        claim=f"{name}: means with a coin for everybody, cap {CAP:.2f} whoever else is known: noise over sampling error",
+        claim=f"{name}: means with a coin for everybody, cap {CAP:.2f} whoever is known: noise over sampling error",
         command=f"python -m benchmarks.bits {name}",
         asked=asked,
     )
