@@ -85,6 +85,21 @@ def _totals(data: tuple[Any, ...], units: Units) -> Contributions:
     return sums(_one_table(data), units)
 
 
+def _in_bins(data: tuple[Any, ...], units: Units, edges: Sequence[float] | Floats) -> Contributions:
+    table, ends = _one_table(data), _edges(edges)
+    inside = _bin(table, ends)[:, :, None] == np.arange(len(ends) - 1)
+    return averages(inside.reshape(len(table), -1).astype(np.float64), units)
+
+
+def _at_levels(data: tuple[Any, ...], units: Units, levels: Sequence[Any]) -> Contributions:
+    table = np.asarray(data[0])
+    wanted = _wanted(levels, table)
+    if table.dtype.kind in "biuf":
+        table = _one_table(data)
+    inside = np.stack([_equal(table.reshape(len(table), -1), level) for level in wanted], axis=-1)
+    return averages(inside.reshape(len(table), -1).astype(np.float64), units)
+
+
 def _one_table(data: tuple[Any, ...]) -> Floats:
     table = _pool(data)
     if table is None:
@@ -240,6 +255,7 @@ def covariance(rows: npt.ArrayLike) -> Floats:
     return np.asarray(apart.T @ apart / (len(table) - 1))
 
 
+@adds_up(_in_bins)
 @offers(_histograms)
 def histogram(rows: npt.ArrayLike, edges: Sequence[float] | Floats) -> Floats:
     """Share of the rows in each bin, for every column.
@@ -268,6 +284,7 @@ def histogram(rows: npt.ArrayLike, edges: Sequence[float] | Floats) -> Floats:
     return shares
 
 
+@adds_up(_at_levels)
 @offers(_categories)
 def categories(rows: npt.ArrayLike, levels: Sequence[Any]) -> Floats:
     """Share of the rows at each level, for every column.
@@ -286,10 +303,8 @@ def categories(rows: npt.ArrayLike, levels: Sequence[Any]) -> Floats:
         >>> categories(["car", "bike", "car", "horse"], levels=["bike", "car"])
         array([0.25, 0.5 ])
     """
-    wanted = list(levels)
-    if not wanted or len(set(wanted)) < len(wanted):
-        raise InputError("levels must be a list of different values, at least one")
     table = np.asarray(rows)
+    wanted = _wanted(levels, table)
     if table.ndim not in (1, 2):
         raise InputError("rows must have one dimension or two: rows, or rows and columns")
     if table.dtype.kind in "biuf":
@@ -299,9 +314,17 @@ def categories(rows: npt.ArrayLike, levels: Sequence[Any]) -> Floats:
     return np.stack([_equal(table, level).mean(axis=0) for level in wanted], axis=-1)
 
 
-def _number_levels(table: Floats, levels: list[Any]) -> Floats:
-    if any(isinstance(level, str) for level in levels):
+def _wanted(levels: Sequence[Any], table: npt.NDArray[Any]) -> list[Any]:
+    """The levels, which must be different and of the kind of the table's cells."""
+    wanted = list(levels)
+    if not wanted or len(set(wanted)) < len(wanted):
+        raise InputError("levels must be a list of different values, at least one")
+    if table.dtype.kind in "biuf" and any(isinstance(level, str) for level in wanted):
         raise InputError("the rows hold numbers, so the levels must be numbers too")
+    return wanted
+
+
+def _number_levels(table: Floats, levels: list[Any]) -> Floats:
     values = np.asarray(levels, dtype=np.float64)
     shares = _shares(*_level(table, values), len(values))
     shares[np.isnan(table).any(axis=0)] = np.nan

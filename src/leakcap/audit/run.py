@@ -16,6 +16,7 @@ from leakcap.audit.attacks import (
     bayes,
     collude,
     draws,
+    insider,
     law,
     learned,
     learnt_noise,
@@ -208,6 +209,13 @@ def _generalized(bench: Bench, alpha: float) -> Iterator[Finding]:
 
 def _collude(bench: Bench, alpha: float) -> Iterator[Finding]:
     told = [k for k, _ in bench.known.certificate.known_memberships]
+    learn, choose, judge = bench.parts
+    scores = insider.knowing_all_others(bench.known, learn)
+    for way, score in scores.items():
+        share = alpha / (3 * len(scores))
+        yield from membership(
+            f"collude, {way}", bench.known, choose=choose, judge=judge, score=score, alpha=share, even=0.0
+        )
     if CLAIMED in bench.beliefs:
         for k in told:
             unit, share = int(bench.known.exposed[0]), alpha / len(told)

@@ -104,6 +104,7 @@ class Known:
         factor: `(d, r)`, the claimed noise: covariance `factor @ factor.T`. None where only seeing the noise helps.
         exposed: numbers of the units, the most exposed first, as far as the plan knows.
         step: width of the release grid, in deviations of the noise; 0 where there is none.
+        steps: `(units, d)`, what each unit adds to what is seen; None where the answer is no such sum.
     """
 
     certificate: Certificate
@@ -114,6 +115,7 @@ class Known:
     factor: Floats | None  # (d, r): the noise as it is claimed, covariance `factor @ factor.T`
     exposed: Ints  # units, the most exposed first, as far as the plan knows
     step: float = 0.0  # of the release grid, in deviations of the noise
+    steps: Floats | None = None  # (units, d): what each unit adds
 
 
 def releases(plan: Plan, k: int, *, model: bool = False, score: Callable[[Any], Any] | None = None) -> Trials:
@@ -183,7 +185,16 @@ def knowledge(plan: Plan, *, model: bool = False) -> Known:
         factor=None if model or not finite else _claimed(plan),
         exposed=np.argsort(-plan.exposure, kind="stable"),
         step=float(getattr(plan.releaser, "step", 0.0)),
+        steps=None if model or not plan.certificate.whoever_is_known else _added(plan),
     )
+
+
+def _added(plan: Plan) -> Floats | None:
+    """What each unit adds to the numbers that are seen; None where these are not the numbers that were noised."""
+    space, node = plan.noise.space, plan.run.simulation.node
+    marks = space.centre + np.pi * (1 + np.arange(len(space.centre)))
+    seen = numbers_in(rebuild(node, marks))
+    return np.asarray(space.lift(space.coordinates)) if np.array_equal(seen, marks) else None
 
 
 def _claimed(plan: Plan) -> Floats | None:

@@ -89,8 +89,8 @@ def plan(
             two doublings together bring less than 4 % less noise, at 16,384, or where a further one would take over an
             hour of one core, or a quarter of `memory`.
         design: how the secret is drawn. "worlds": one of a list of worlds, in other modes a fresh one. "bits": a coin
-            for everybody, for functions that add up what every unit brings (`stats.mean`, `stats.sum`): the cap then
-            holds whoever else is known. "auto": worlds.
+            for everybody, for functions that add up what every unit brings (`stats.mean`, `sum`, `histogram`,
+            `categories`): the cap then holds whoever else is known. "auto": worlds.
         rate: share of the pool in a world: 1/2, 1/k or (k-1)/k.
         unit: whose row it is, an array or the name of a column (which `fn` then does not see); worlds are drawn over
             units.
@@ -100,7 +100,7 @@ def plan(
         weights: how much noise in each output matters: None (outputs on like scales count alike, otherwise relative to
             their spread between worlds), "equal", "relative", or a number for each.
         mode: "exact" (the secret is one of the worlds), "confidence" (a fresh one), "individual" (a fresh one; bounds
-            guesses at one person and nothing else; for `stats.mean` and `stats.sum`), "empirical" (no guarantee).
+            guesses at one person and nothing else; for the same sums as "bits"), "empirical" (no guarantee).
         confidence: that all certified figures hold together, over the certifying draws.
         draws: releases to certify with; None chooses as many as keep the statistical margin small.
         public: names of what you declare public; listed in the certificate.

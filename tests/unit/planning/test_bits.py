@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,31 @@ def test_equal_rows_need_no_noise_and_leave_as_they_are() -> None:
     plan = planned(rows=np.full((20, 2), 3.5))
     assert plan.certificate.membership_success == 0.5
     assert plan.release().value == pytest.approx([3.5, 3.5])
+
+
+@pytest.mark.parametrize(
+    ("fn", "rows"),
+    [
+        (functools.partial(lc.stats.histogram, edges=[-3, -1, 0, 1, 3]), X),
+        (functools.partial(lc.stats.histogram, edges=[0, 50, 100]), X[:, 1]),
+        (functools.partial(lc.stats.categories, levels=["a", "b", "c"]), np.array(list("abca") * 15)),
+        (functools.partial(lc.stats.categories, levels=[1, 2]), np.arange(60) % 4),
+        (functools.partial(lc.stats.categories, levels=["x"]), np.array([["x", "y"], ["y", "x"], ["z", "x"]] * 20)),
+    ],
+)
+def test_shares_of_bins_and_levels_are_sums_over_people(fn: Any, rows: Any) -> None:
+    plan = planned(fn, rows)
+    assert plan.certificate.membership_success <= 0.6
+    centre = np.mean([plan.releaser.vector(Seeded(seed)) for seed in range(400)], axis=0)
+    assert centre == pytest.approx(np.ravel(fn(rows)), abs=0.05)
+    assert np.shape(plan.release().value) == np.shape(fn(rows))
+    assert planned(fn, rows, mode="individual", design="worlds", worlds=64).certificate.membership_success <= 0.6
+
+
+def test_levels_that_do_not_fit_the_rows_are_refused_in_the_functions_words() -> None:
+    for levels, message in (([], "at least one"), ([1, 1], "different"), (["a"], "must be numbers")):
+        with pytest.raises(lc.InputError, match=message):
+            planned(functools.partial(lc.stats.categories, levels=levels), np.arange(60) % 4)
 
 
 def test_a_bare_number_caps_membership() -> None:
