@@ -45,6 +45,7 @@ class ReleaseOrder:
     levels: tuple[str, ...] = ()
     missing: str = "refuse"
     worlds: str = "auto"
+    design: str = "auto"
     rate: str = "1/2"
     mode: str = "exact"
     confidence: float = 1 - 1e-6
@@ -103,6 +104,7 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
             question.data,
             cap=caps,
             worlds=_worlds(order.worlds),
+            design=order.design,
             rate=rate,
             unit=question.unit,
             strata=question.strata,

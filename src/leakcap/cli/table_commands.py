@@ -60,6 +60,13 @@ def release_command(
             metavar="NUMBER",
         ),
     ] = "auto",
+    design: Annotated[
+        str,
+        typer.Option(
+            help="How the secret is drawn: worlds; bits (a coin for everybody, for mean and histogram); auto: worlds.",
+            metavar="NAME",
+        ),
+    ] = "auto",
     rate: Annotated[
         str, typer.Option(help="Share of the pool in a world: 1/2, 1/k or (k-1)/k.", metavar="SHARE")
     ] = "1/2",

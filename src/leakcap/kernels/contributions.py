@@ -72,7 +72,7 @@ def contributions(function: Any, data: tuple[Any, ...], units: Units) -> Contrib
     if not callable(brings):
         raise InputError(
             "mode='individual' and design='bits' are for functions that add up what every unit brings, such as "
-            "leakcap.stats.mean, sum, histogram and categories. Use mode='exact' without a design: it takes any"
+            "leakcap.stats.mean, sum, histogram and categories. For any other, leave the design out: mode='exact'"
         )
     found = brings(data, units, **known)
     assert isinstance(found, Contributions)

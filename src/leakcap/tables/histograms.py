@@ -17,6 +17,7 @@ from leakcap import stats
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
 from leakcap.kernels import kernel_of, offers
+from leakcap.kernels.contributions import Contributions, adds_up, contributions
 from leakcap.tables.columns import numbers
 from leakcap.worlds import Units, Worlds
 
@@ -62,6 +63,12 @@ def _in_all_worlds(data: tuple[Any, ...], units: Units, worlds: Worlds, parts: S
     return np.concatenate(served, axis=1) if len(served) == len(parts) else None
 
 
+def _brought(data: tuple[Any, ...], units: Units, parts: Sequence[Shape]) -> Contributions:
+    each = [contributions(part.statistic, (data[0][:, place],), units) for place, part in enumerate(parts)]
+    return Contributions(np.hstack([one.values for one in each]), averaged=True)
+
+
+@adds_up(_brought)
 @offers(_in_all_worlds)
 def side_by_side(rows: npt.ArrayLike, parts: Sequence[Shape]) -> Floats:
     """The shares of all columns in one vector."""

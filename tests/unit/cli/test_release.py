@@ -175,6 +175,25 @@ def test_other_modes_are_released_and_say_what_they_are(mode: str) -> None:
 MEAN = ["--fn", "mean", "--columns", "age"]
 
 
+@pytest.mark.parametrize("kind", ["mean", "histogram"])
+def test_a_coin_for_everybody_is_a_design_of_its_own(kind: str, capsys: Any) -> None:
+    options, names = KINDS[kind]
+    code = leakcap("release", "people.csv", *options, "--cap", "membership=0.7", "--design", "bits", "--out", "out")
+    assert code == 0, capsys.readouterr().err
+    certificate = lc.Certificate.from_json(public()["certificate.json"].decode())
+    assert certificate.whoever_is_known
+    assert certificate.membership_success <= 0.7
+    assert len(json.loads(public()["answer.json"])["answer"]) == len(names)
+
+
+def test_a_design_that_does_not_fit_is_refused_and_writes_nothing(capsys: Any) -> None:
+    for options in (["--fn", "median", "--columns", "age"], ["--fn", "mean", "--columns", "age", "--worlds", "64"]):
+        order = ["release", "people.csv", *options, "--cap", "membership=0.7", "--design", "bits", "--out", "out"]
+        assert leakcap(*order) == 2
+        assert "design='bits'" in capsys.readouterr().err
+        assert not Path("out", "public").exists()
+
+
 def test_results_go_to_standard_output_and_remarks_to_standard_error(capsys: Any) -> None:
     assert released(*MEAN) == 0
     said = capsys.readouterr()
