@@ -250,6 +250,8 @@ def _law(bench: Bench, alpha: float) -> Iterator[Finding]:
 
 def _secret(bench: Bench, alpha: float) -> Iterator[Finding]:
     learn, _, judge = bench.parts
+    if bench.known.certificate.whoever_is_known:
+        yield from secret.coins(bench.trials, alpha, np.random.default_rng([TIES, 1]))
     if learn.secret is None or bench.known.worlds is None:
         return
     m = bench.known.worlds.m

@@ -13,6 +13,7 @@ import leakcap as lc
 BITS = import_module("leakcap.modes.bits")
 ROWS = np.random.default_rng(5).standard_t(4, size=(60, 3)) * [1, 10, 0.1]
 TRIALS = 20_000
+CHANCE = np.random.default_rng(8)
 
 
 def planned(seed: int = 1, cap: float = 0.6) -> lc.Plan:
@@ -68,3 +69,44 @@ def test_a_person_who_counts_more_than_certified_is_refuted(monkeypatch: pytest.
     report = audited(planned())
     assert report.verdict == "refuted"
     assert max(one.measured for one in report.findings if one.named) > 0.7
+
+
+def fresh(monkeypatch: Any, change: Any) -> None:
+    module = import_module("leakcap.planning.entry")
+    honest = module._fresh_world
+    monkeypatch.setattr(module, "_fresh_world", lambda request, source: change(honest(request, source)))
+
+
+def neighbours_alike(coins: Any) -> Any:
+    coins[1::2] = coins[::2]
+    return coins
+
+
+def first_and_last_alike(coins: Any) -> Any:
+    coins[-1] = coins[0]
+    return coins
+
+
+def halves_of_one_size(coins: Any) -> Any:
+    half = np.arange(len(coins)) < len(coins) // 2
+    return CHANCE.permutation(half)
+
+
+def nobody_where_all_would_be(coins: Any) -> Any:
+    coins[7] &= bool(coins[3]) or bool(coins[4])
+    return coins
+
+
+@pytest.mark.parametrize(
+    "change", [neighbours_alike, first_and_last_alike, halves_of_one_size, nobody_where_all_would_be]
+)
+def test_coins_that_are_not_fair_or_not_independent_are_refuted(change: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    fresh(monkeypatch, change)
+    report = lc.audit.run(planned(), attacks=["secret"], trials=TRIALS)
+    assert report.verdict == "refuted", str(report)
+
+
+def test_fair_coins_are_not_refuted() -> None:
+    for seed in range(3):
+        report = lc.audit.run(planned(seed), attacks=["secret"], trials=TRIALS)
+        assert report.verdict == "holds", str(report)

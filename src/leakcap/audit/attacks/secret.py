@@ -7,19 +7,24 @@ as well if each world is uniform given those before it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
+from scipy.special import bdtr
 
 from leakcap.audit.attacks.law import worst
+from leakcap.audit.attacks.posterior import blocks
 from leakcap.audit.statistics import laws, rates
+from leakcap.audit.trials import Trials
 from leakcap.audit.verdicts import SHOWN, Finding, checked
 from leakcap.ground.arrays import Floats, Ints
 
-__all__ = ["QUESTIONS", "learnt_prior", "uniform"]
+__all__ = ["QUESTIONS", "coins", "learnt_prior", "uniform"]
 
 NAME = "secret"
 QUESTIONS = 3
 SINGLE_SLACK = 0.01  # a probability
+COIN_SLACK = 0.05  # a probability
 UNEVEN_SLACK = 0.1  # root mean square, as a share of 1 / m
 UPPER = 1.645  # deviations to about the upper end of a chi-square number
 
@@ -75,6 +80,52 @@ def _spread(counts: Ints, alpha: float, rng: np.random.Generator) -> Finding:
         alpha=alpha,
         trials=trials,
         reading="probabilities of worlds differ by a share of {} from each other, beyond chance",
+    )
+
+
+def coins(trials: Trials, alpha: float, rng: np.random.Generator) -> Iterator[Finding]:
+    """Whether everybody's coin is fair, and falls as it does whatever other people's do."""
+    partner = rng.permutation(trials.units)
+    heads, near, far = (np.zeros(trials.units, dtype=np.int64) for _ in range(3))
+    low, high = _usual_numbers(trials.units)
+    usual = 0
+    for rows in blocks(len(trials)):
+        inside = trials.part(rows).inside()
+        heads += inside.sum(axis=0)
+        count = inside.sum(axis=1)
+        usual += int(((low <= count) & (count <= high)).sum())
+        near += (inside == np.roll(inside, 1, axis=1)).sum(axis=0)  # with the next in the table, who may be of a kind
+        far += (inside == inside[:, partner]).sum(axis=0)
+    apart = partner != np.arange(trials.units)
+    fair = partial(_fair, trials=len(trials), alpha=alpha / 3)
+    yield fair("a single person's coin, beyond a half", heads, rate=0.5)
+    yield fair("two people's coins that fall alike, beyond a half", np.append(near, far[apart]), rate=0.5)
+    rate = float(bdtr(high, trials.units, 0.5) - bdtr(low - 1, trials.units, 0.5))
+    yield fair("a usual number of participants, beyond its share", np.array([usual]), rate=rate)
+
+
+def _usual_numbers(units: int) -> tuple[int, int]:
+    """Numbers of participants between which about half of all releases lie."""
+    reach = int(0.6745 * np.sqrt(units) / 2)
+    return units // 2 - reach, units - units // 2 + reach
+
+
+def _fair(question: str, counts: Ints, *, trials: int, rate: float, alpha: float) -> Finding:
+    """The count farthest from its share of the releases: exact binomial tails, times the number of counts."""
+    farthest = int(counts[np.abs(counts - rate * trials).argmax()])
+    ends = rates.interval(farthest, trials, SHOWN)
+    off = sorted(abs(end - rate) for end in ends)
+    return checked(
+        NAME,
+        question,
+        measured=abs(farthest / trials - rate),
+        interval=(0.0 if ends[0] <= rate <= ends[1] else off[0], off[1]),
+        claim=0.0,
+        slack=COIN_SLACK,
+        p=laws.count_p_value(counts, trials, rate),
+        alpha=alpha,
+        trials=trials,
+        reading="the farthest is {} off",
     )
 
 
