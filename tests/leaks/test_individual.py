@@ -1,4 +1,4 @@
-"""A release of `mode="individual"` shows its grid point and nothing of the half that gave it."""
+"""A release of a sum over people shows its grid point and nothing of the half, or of the coins, that gave it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,20 @@ import importlib
 from typing import Any
 
 import numpy as np
+import pytest
 
 import leakcap as lc
 from leakcap.noise import GRID
 from tests.leaks.rigged import JITTERS, X, new_token, public_artefacts
 
-mode = importlib.import_module("leakcap.modes.individual")  # the package has a function of this name
+WAYS: dict[str, dict[str, Any]] = {
+    "individual": {"mode": "individual", "worlds": 64},
+    "bits": {"design": "bits"},
+}
+
+
+def planned(way: str, fn: Any = lc.stats.mean) -> lc.Plan:
+    return lc.plan(fn, X, cap=lc.membership(0.7), **WAYS[way])
 
 
 class Rigged:
@@ -30,10 +38,10 @@ class Rigged:
         return (self.point + self.jitter) * GRID - self.start
 
 
-def differing(fn: Any, halves: int = 6) -> tuple[set[str], list[dict[str, bytes]]]:
+def differing(way: str, fn: Any, halves: int = 6) -> tuple[set[str], list[dict[str, bytes]]]:
     """Public artefacts that are not the same for all secret halves, the released point held fixed; and one release of
     each of two points."""
-    plan = lc.plan(fn, X, cap=lc.membership(0.7), worlds=64, mode="individual")
+    plan = planned(way, fn)
     rank = plan.noise.space.rank
     telling, plain = set(), []
     for point in (np.zeros(rank), np.arange(rank) * 17.0 - 5):
@@ -46,25 +54,29 @@ def differing(fn: Any, halves: int = 6) -> tuple[set[str], list[dict[str, bytes]
     return telling, plain
 
 
-def test_public_bytes_do_not_depend_on_the_secret_half() -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_public_bytes_do_not_depend_on_the_secret_half(way: str) -> None:
     for fn in (lc.stats.mean, lc.stats.sum):
-        telling, (first, second) = differing(fn)
+        telling, (first, second) = differing(way, fn)
         assert not telling
         assert first["pickled release"] != second["pickled release"], "another point is another release"
 
 
-def test_a_planted_leak_in_the_low_digits_is_caught(monkeypatch: Any) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_a_planted_leak_in_the_low_digits_is_caught(way: str, monkeypatch: Any) -> None:
+    mode = importlib.import_module(f"leakcap.modes.{way}")
     released = mode.released_vector
 
     def leak(noise: Any, coordinates: np.ndarray, step: float, randomness: Any) -> np.ndarray:
         return released(noise, coordinates, step, randomness) * (1 + 1e-13 * coordinates[0])
 
     monkeypatch.setattr(mode, "released_vector", leak)
-    assert "pickled release" in differing(lc.stats.mean)[0]
+    assert "pickled release" in differing(way, lc.stats.mean)[0]
 
 
-def test_the_certificate_and_the_words_are_complete_before_the_release() -> None:
-    plan = lc.plan(lc.stats.mean, X, cap=lc.membership(0.7), worlds=64, mode="individual")
+@pytest.mark.parametrize("way", WAYS)
+def test_the_certificate_and_the_words_are_complete_before_the_release(way: str) -> None:
+    plan = planned(way)
     before = plan.certificate.to_json(), str(plan.certificate), str(plan.summary()), repr(plan)
     released = plan.release()
     assert (plan.certificate.to_json(), str(plan.certificate), str(plan.summary()), repr(plan)) == before

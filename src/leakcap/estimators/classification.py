@@ -242,7 +242,8 @@ class LogisticRegression(_Linear):
         return functools.partial(_logistic, C=self.C)
 
 
-def _all_svm(
+def _all_lines(
+    fit: Callable[..., Floats],
     data: tuple[Any, ...],
     units: Units,
     worlds: Worlds,
@@ -253,23 +254,12 @@ def _all_svm(
     **settings: Any,
 ) -> Floats:
     features, codes = data
-    found = linear_svm(features, codes, worlds.over_rows(units), classes=np.arange(classes), memory=memory, **settings)
+    found = fit(features, codes, worlds.over_rows(units), classes=np.arange(classes), memory=memory, **settings)
     return coordinates.encode(found[:, :, :-1], found[:, :, -1]).reshape(worlds.m, -1)
 
 
-def _all_logistic(
-    data: tuple[Any, ...],
-    units: Units,
-    worlds: Worlds,
-    *,
-    classes: int,
-    coordinates: Coordinates,
-    memory: int = Machine().memory,
-    **settings: Any,
-) -> Floats:
-    features, codes = data
-    found = logistic(features, codes, worlds.over_rows(units), classes=np.arange(classes), memory=memory, **settings)
-    return coordinates.encode(found[:, :, :-1], found[:, :, -1]).reshape(worlds.m, -1)
+_all_svm = functools.partial(_all_lines, linear_svm)
+_all_logistic = functools.partial(_all_lines, logistic)
 
 
 @kernels.offers(_all_svm, tolerance=1e-4)

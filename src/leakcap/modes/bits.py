@@ -22,17 +22,8 @@ from leakcap.kernels.contributions import Contributions
 from leakcap.kernels.moments.sums import masked_sums
 from leakcap.leakage.certify import entropy_slack
 from leakcap.leakage.measures import thresholds
-from leakcap.modes.individual import EXACT_SUMS, membership_caps
-from leakcap.modes.interface import (
-    ASSUMPTIONS,
-    COLLUSION,
-    NOT_PROMISED,
-    POOL_PUBLIC,
-    Draw,
-    Settings,
-    capped_figures,
-    certificate,
-)
+from leakcap.modes.individual import closed_form, membership_caps
+from leakcap.modes.interface import Draw, Settings
 from leakcap.noise import GRID, Noise, Randomness, Subspace, released_vector, shape_variances, subspace
 from leakcap.noise.entropy import sampler_distance
 from leakcap.noise.leverage import leverage_shape
@@ -103,29 +94,19 @@ def certified(
     exposure = np.minimum(1.0, success + distance)
     worst = float(exposure.max())
     information = _information(space, deviations, distance)
-    made = certificate(
-        "individual",
+    made = closed_form(
         worlds,
         space,
         settings,
-        kind="closed_form",
-        capped=capped_figures(caps, caps, (worst,) * len(caps), (worlds.rate, 2)),
-        membership_success=worst,
+        caps,
+        worst=worst,
         mutual_information=information,
-        leakage_curve=(),
         hockey_sticks=_sticks(float(charges.max()), worlds.rate, distance),
         known_memberships=((worlds.n - 1, worst),),
         name_a_member_success=min(1.0, float(posterior(information, worlds.rate))),
-        confidence=1.0,
-        gamma=0.0,
-        gamma_used=0.0,
-        bounds=worlds.n,
-        draws=(),
-        integrated=True,
         sampler_distance=distance,
-        pool_public=(*POOL_PUBLIC, CENTRED, EXACT_SUMS, *settings.pool_public),
-        assumptions=ASSUMPTIONS[:2],
-        not_promised=(AFTERWARDS, *(line for line in NOT_PROMISED if line != COLLUSION)),
+        pool_public=(CENTRED,),
+        not_promised=AFTERWARDS,
         theorems=("bits", "rebuild", "sampler", "log-det"),
     )
     return CoinForEverybody(noise, draw, exposure), made

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,7 @@ from leakcap.noise import GRID, Noise, Randomness, Subspace, released_vector, sh
 from leakcap.noise.swaps import LeastNoise, least_noise, swap_shape
 from leakcap.worlds import Worlds
 
-__all__ = ["FreshHalf", "certified", "membership_caps"]
+__all__ = ["FreshHalf", "certified", "closed_form", "membership_caps"]
 
 ONE_PERSON = (
     "Nothing but guesses at one person named in advance is bounded: neither naming a participant of the attacker's own "
@@ -120,7 +121,37 @@ def certified(
         space = replace(space, centre=pool.centre * expected)
     noise = Noise(space, least.deviations, settings.floor)
     worst = float(least.exposure.max())
-    made = certificate(
+    made = closed_form(
+        worlds,
+        space,
+        settings,
+        caps,
+        worst=worst,
+        mutual_information=_all_of_it(worlds),
+        name_a_member_success=1.0,
+        sampler_distance=least.distance,
+        not_promised=ONE_PERSON,
+        theorems=("adjacent", "rebuild", "sampler", "uniform-halves"),
+    )
+    releaser = FreshHalf(
+        noise, averaged=brings.averaged, mean=mean, expected=expected, draw=draw, exposure=least.exposure
+    )
+    return releaser, made
+
+
+def closed_form(
+    worlds: Worlds,
+    space: Subspace,
+    settings: Settings,
+    caps: tuple[Cap, ...],
+    *,
+    worst: float,
+    not_promised: str,
+    pool_public: tuple[str, ...] = (),
+    **figures: Any,
+) -> Certificate:
+    """The certificate of sums over people, of which nothing was sampled: `worst` is the success against anybody."""
+    return certificate(
         "individual",
         worlds,
         space,
@@ -128,25 +159,18 @@ def certified(
         kind="closed_form",
         capped=capped_figures(caps, caps, (worst,) * len(caps), (worlds.rate, 2)),
         membership_success=worst,
-        mutual_information=_all_of_it(worlds),
         leakage_curve=(),
-        name_a_member_success=1.0,
         confidence=1.0,
         gamma=0.0,
         gamma_used=0.0,
         bounds=worlds.n,
         draws=(),
         integrated=True,
-        sampler_distance=least.distance,
-        pool_public=(*POOL_PUBLIC, EXACT_SUMS, *settings.pool_public),
+        pool_public=(*POOL_PUBLIC, *pool_public, EXACT_SUMS, *settings.pool_public),
         assumptions=ASSUMPTIONS[:2],  # the third is about certifying draws, of which there are none
-        not_promised=(ONE_PERSON, *(line for line in NOT_PROMISED if line != COLLUSION)),
-        theorems=("adjacent", "rebuild", "sampler", "uniform-halves"),
+        not_promised=(not_promised, *(line for line in NOT_PROMISED if line != COLLUSION)),
+        **figures,
     )
-    releaser = FreshHalf(
-        noise, averaged=brings.averaged, mean=mean, expected=expected, draw=draw, exposure=least.exposure
-    )
-    return releaser, made
 
 
 def _shape(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, norm
+from scipy.stats import binomtest, chisquare, norm
 
 import leakcap as lc
 from leakcap.noise import Seeded
@@ -187,6 +187,24 @@ def test_the_information_is_that_of_all_coins() -> None:
     assert truth - 1e-6 <= certificate.mutual_information <= 1.2 * truth
     assert {certificate.given(k) for k in range(len(values))} == {certificate.membership_success}
     assert certificate.colluders == len(values) - 1
+
+
+def uneven(rng: Any) -> float:
+    """P-value of eight coins together: all 256 ways in which they fall are equally likely."""
+    found = fair_bits(8, 40_000, rng).packed[:, 0]
+    return float(chisquare(np.bincount(found, minlength=256)).pvalue)
+
+
+def test_eight_coins_fall_in_all_ways_alike_and_a_missing_way_is_caught() -> None:
+    class NeverAll:
+        def __init__(self) -> None:
+            self.rng = np.random.default_rng(1)
+
+        def integers(self, low: int, high: int, **options: Any) -> Any:
+            return self.rng.integers(low, high - 1, **options)
+
+    assert uneven(np.random.default_rng(1)) > 1e-6
+    assert uneven(NeverAll()) < 1e-6
 
 
 def test_coins_are_fair_and_independent() -> None:
