@@ -39,6 +39,21 @@ def capital_of(values, wagers):
     return capital[0]
 
 
+@pytest.mark.parametrize("draws", [1, 2, 3, 4, 5, 31, 33, 255, 258, 511])
+def test_every_release_is_wagered_on_whatever_their_number(draws):
+    """The loop takes four releases at a time: those that are left over count like the others."""
+    rng = np.random.default_rng(draws)
+    values = rng.uniform(-0.5, 0.5, size=(draws, 7)).astype(np.float32)
+    cuts = np.array([-0.1, 0.2], np.float32)
+    base, stake = (rng.uniform(low, high, size=(3, 7)).astype(np.float32) for low, high in ((1, 1.2), (0.1, 0.9)))
+    capital, best = np.zeros((3, 7)), np.full(draws, -np.inf)
+    wager_panel(values, cuts, base, stake, capital, best)
+    seen = np.stack([np.abs(values), *(np.maximum(values - cut, 0) for cut in cuts)]).astype(np.float64)
+    plain = np.log(base[:, None].astype(float) - stake[:, None].astype(float) * seen).sum(axis=1)
+    assert capital == pytest.approx(plain, abs=1e-6 * draws)
+    assert np.array_equal(best, values.max(axis=1))
+
+
 def bounds(values, pilot, most, gamma, *, draws=None, rounding=0.0):
     """Upper bounds from `values`, with stakes placed by other draws (`pilot`)."""
     k = len(values)
