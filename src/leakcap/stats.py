@@ -112,7 +112,7 @@ def _one_table(data: tuple[Any, ...]) -> Floats:
 def _pool(data: tuple[Any, ...]) -> Floats | None:
     """The one table of a pool, if all worlds can be computed from sums over it; otherwise None."""
     table = _numbers(data[0]) if len(data) == 1 else np.full(1, np.nan)
-    return table.reshape(len(table), -1) if np.isfinite(table).all() else None
+    return (table[:, None] if table.ndim == 1 else table) if np.isfinite(table).all() else None
 
 
 @adds_up(_averages)

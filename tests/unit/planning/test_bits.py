@@ -67,6 +67,8 @@ def test_there_are_no_worlds_and_no_outputs() -> None:
         ({"unit": np.arange(60) // 7}, "equally many rows"),
         ({"rows": np.where(X > 55, np.nan, X)}, "missing or infinite"),
         ({"design": "coins"}, "design"),
+        ({"rows": X[:0]}, "too few units"),
+        ({"rows": X[:3, 0]}, "too few units"),
         ({"cap": lc.mutual_information(0.1)}, "one person named in advance"),
         ({"cap": lc.membership(0.5 + 1e-15)}, "coin flip"),
     ],
