@@ -6,7 +6,10 @@ import math
 import textwrap
 from collections.abc import Iterator
 
+from scipy.special import ndtr
+
 from leakcap.certificates.facts import ReleaseFacts
+from leakcap.convert import gaussian_epsilon
 
 __all__ = [
     "WIDTH",
@@ -26,6 +29,7 @@ __all__ = [
 ]
 
 WIDTH = 96
+DELTA = 1e-5  # at which epsilon is told
 
 
 def percent(success: float, digits: int = 2) -> str:
@@ -55,7 +59,12 @@ def _lines(cert: ReleaseFacts) -> Iterator[str]:
     yield ""
     yield from section("Attackers who already know some participants", collusion(cert))
     yield from section("What leaves without noise", unnoised(cert))
-    yield from listed("Known about the whole pool (says nothing about who took part)", cert.pool_public)
+    known = (
+        "Known without the data"
+        if cert.mode == "pool"
+        else "Known about the whole pool (says nothing about who took part)"
+    )
+    yield from listed(known, cert.pool_public)
     if cert.declared_public:
         yield from listed("Declared by the custodian, not checked", cert.declared_public)
     yield from listed("Not promised", cert.not_promised)
@@ -76,6 +85,11 @@ def title(cert: ReleaseFacts) -> str:
 
 def promise(cert: ReleaseFacts) -> str:
     """Whom it protects from whom, in one sentence to the people whose data are in the pool."""
+    if cert.mode == "pool":
+        return (
+            "Nobody, even knowing about everybody else, can tell whether you are in this data set at all, beyond "
+            f"{percent(cert.membership_success)} (a coin: 50 %)."
+        )
     return (
         "Nobody, even knowing about everybody else, can tell whether your data were used, beyond "
         f"{percent(cert.membership_success)} (a coin: 50 %)."
@@ -83,6 +97,11 @@ def promise(cert: ReleaseFacts) -> str:
 
 
 def _game(cert: ReleaseFacts) -> str:
+    if cert.mode == "pool":
+        return (
+            "What everybody brings, within bounds that were declared without looking at the data, was added up and "
+            "noised. The attacker is asked about one person: in the data, or not? How many there are is not said."
+        )
     pool = f"The data are a pool of {cert.units:,} units (people or records)."
     if cert.whoever_is_known:
         return (
@@ -104,6 +123,12 @@ def _game(cert: ReleaseFacts) -> str:
 
 
 def _attacker(cert: ReleaseFacts) -> str:
+    if cert.mode == "pool":
+        return (
+            "May know all data of everybody else, the code, the bounds and the law of the noise, and what the person "
+            "would bring. Does not know whether the person is in the data, nor the noise. Has unlimited computing "
+            "power and uses the best possible method."
+        )
     if cert.whoever_is_known:
         return (
             "May know everyone's data, the code, and of everybody else whether they took part. Does not know the coin "
@@ -145,10 +170,14 @@ def in_short(cert: ReleaseFacts) -> list[tuple[str, str, str]]:
 
 
 def _one_person(cert: ReleaseFacts) -> Row:
+    if cert.mode == "pool":
+        return "guess whether a given person is in the data", 0.5, cert.membership_success
     return "guess whether a given person took part", 0.5, cert.membership_success
 
 
 def _recognition(cert: ReleaseFacts, fpr: float) -> Row:
+    if cert.mode == "pool":
+        return f"recognise people in it, accusing {100 * fpr:g} % of others", fpr, cert.true_positive_rate(fpr)
     return f"recognise participants, accusing {100 * fpr:g} % of others", fpr, cert.true_positive_rate(fpr)
 
 
@@ -182,6 +211,11 @@ def collusion(cert: ReleaseFacts) -> str:
     """What is certified against attackers who know some participants."""
     if cert.mode == "empirical":
         return "Nothing is said about them."
+    if cert.mode == "pool":
+        return (
+            f"They tell of another with at most {percent(cert.membership_success)} success, even if they know about "
+            "everybody else."
+        )
     if cert.whoever_is_known:
         return (
             f"They guess another with at most {percent(cert.given(cert.units - 1))} success, even if they know about "
@@ -220,6 +254,16 @@ def unnoised(cert: ReleaseFacts) -> str:
 
 def method(cert: ReleaseFacts) -> str:
     """How the figures were found, and how sure they are."""
+    if cert.mode == "pool":
+        mu = rounded_up(cert.gaussian_distance, 4)
+        epsilon = rounded_up(gaussian_epsilon(cert.gaussian_distance, 0.9 * DELTA), 3)  # the rest for the sampler
+        replaced = percent(float(ndtr(cert.gaussian_distance)) * (1 + 1e-12))
+        return (
+            "In closed form, from the declared bounds alone. Nothing was sampled, and nothing here depends on the "
+            f"data. It is {mu:.4f}-Gaussian differential privacy for adding or removing a person: "
+            f"({epsilon:.3f}, {DELTA:g})-differential privacy, among others. For replacing a person's data by others "
+            f"the distance is twice that: {replaced}."
+        )
     if cert.mode == "empirical":
         return "Worlds were added until no variance moved by more than 1e-6; nothing bounds what was not seen."
     if cert.whoever_is_known:

@@ -10,6 +10,7 @@ from leakcap.convert.differential_privacy import (
     dp_identification_failure,
     dp_mutual_information,
     from_dp,
+    gaussian_epsilon,
     rdp_reconstruction,
     zcdp_mutual_information,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "dp_identification_failure",
     "dp_mutual_information",
     "from_dp",
+    "gaussian_epsilon",
     "generalisation",
     "membership",
     "mutual_information",

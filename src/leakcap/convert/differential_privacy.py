@@ -16,6 +16,7 @@ __all__ = [
     "dp_identification_failure",
     "dp_mutual_information",
     "from_dp",
+    "gaussian_epsilon",
     "rdp_reconstruction",
     "zcdp_mutual_information",
 ]
@@ -66,6 +67,37 @@ def from_dp(
     blind = np.maximum(rate + (1 - rate) * delta, (1 - rate) + rate * delta)
     nothing = (epsilon == 0) & (delta == 0) & (rate == 0.5)
     return _arithmetic.plain(np.where(nothing, 0.5, _arithmetic.up(np.maximum(test, blind), 1.0)))
+
+
+@proves("pool")
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """Least epsilon at which mu-Gaussian differential privacy is (epsilon, delta)-differential privacy; rounded up.
+
+    Args:
+        mu: distance of the two normal laws, in deviations, at least 0.
+        delta: probability with which epsilon may fail, above 0 and below 1.
+
+    Returns:
+        Epsilon, for the same neighbours as those of `mu`.
+
+    Examples:
+        >>> gaussian_epsilon(1, 1e-5) < 4.38
+        True
+    """
+    checks.nonnegative(mu=mu)
+    checks.fraction(delta=delta)
+    if mu == 0:
+        return 0.0
+
+    def excess(epsilon: float) -> float:
+        tail = special.log_ndtr(-epsilon / mu - mu / 2) + epsilon
+        return float(special.ndtr(-epsilon / mu + mu / 2) - np.exp(tail))
+
+    low, high = 0.0, mu * mu / 2 + mu * float(-special.ndtri(delta)) + 1.0
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if excess(middle) > delta * (1 - 1e-9) else (low, middle)
+    return high * (1 + 1e-9)
 
 
 @proves("currency")

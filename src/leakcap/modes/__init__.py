@@ -1,12 +1,12 @@
 """The modes, each in the file of its name: `exact` (finite worlds), `confidence` and `individual` (a fresh world), and
 `empirical` (for comparison). A mode says how figures are proved, a design how the secret is drawn: `bits` tosses a coin
-for everybody.
+for everybody. `pool` has neither: under a pool cap everybody takes part.
 
 Each has a function `certified`, which turns answers and caps into a `Releaser` (able to make one released vector) and
 its certificate.
 """
 
-from leakcap.modes import bits, confidence, empirical, exact, individual
+from leakcap.modes import bits, confidence, empirical, exact, individual, pool
 from leakcap.modes.bits import CoinForEverybody
 from leakcap.modes.by_information import budget_for
 from leakcap.modes.confidence import FreshWorld
@@ -14,6 +14,7 @@ from leakcap.modes.empirical import StoppingRule
 from leakcap.modes.exact import OneOfTheWorlds
 from leakcap.modes.individual import FreshHalf, membership_caps
 from leakcap.modes.interface import Releaser, Settings
+from leakcap.modes.pool import SumsOfAll, pool_caps
 
 __all__ = [
     "DESIGNS",
@@ -25,6 +26,7 @@ __all__ = [
     "Releaser",
     "Settings",
     "StoppingRule",
+    "SumsOfAll",
     "bits",
     "budget_for",
     "confidence",
@@ -32,6 +34,8 @@ __all__ = [
     "exact",
     "individual",
     "membership_caps",
+    "pool",
+    "pool_caps",
 ]
 
 MODES = ("exact", "confidence", "individual", "empirical")

@@ -29,7 +29,7 @@ from leakcap.noise.entropy import sampler_distance
 from leakcap.noise.leverage import leverage_shape
 from leakcap.worlds import Units, Worlds
 
-__all__ = ["CoinForEverybody", "answers", "certified"]
+__all__ = ["CoinForEverybody", "answers", "certified", "sticks"]
 
 ROUNDING = 1e-12  # relative: what a sum of squares and the normal integral lose, with room to spare
 CENTRED = (
@@ -101,7 +101,7 @@ def certified(
         caps,
         worst=worst,
         mutual_information=information,
-        hockey_sticks=_sticks(float(charges.max()), worlds.rate, distance),
+        hockey_sticks=sticks(float(charges.max()), worlds.rate, distance),
         known_memberships=((worlds.n - 1, worst),),
         name_a_member_success=min(1.0, float(posterior(information, worlds.rate))),
         sampler_distance=distance,
@@ -167,7 +167,7 @@ def _room(distance: float, n: int) -> float:
     return entropy_slack(distance, 1) + distance * n * math.log(2)
 
 
-def _sticks(charge: float, rate: float, distance: float) -> tuple[tuple[float, float], ...]:
+def sticks(charge: float, rate: float, distance: float) -> tuple[tuple[float, float], ...]:
     """Bounds on `E(q - t)_+` for the most exposed unit: of two Gaussians whose means are `sqrt(charge)` apart."""
     cuts, apart = thresholds(rate), math.sqrt(charge)
     if not apart:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,6 +25,7 @@ __all__ = [
     "NOT_PROMISED",
     "POOL_PUBLIC",
     "Draw",
+    "Everybody",
     "Releaser",
     "Rerun",
     "Settings",
@@ -47,6 +49,16 @@ class Settings:
     seeded: bool
     public: tuple[str, ...]
     pool_public: tuple[str, ...]  # what is known of the whole pool in this plan and not in every other, in words
+
+
+@dataclass(frozen=True)
+class Everybody:
+    """In place of worlds under a pool cap: nothing is drawn, and how many people there are is not for the public."""
+
+    n: int = 0
+    m: int = 1
+    share: Fraction = Fraction(1)
+    design: str = "everybody"
 
 
 class Releaser(Protocol):
@@ -88,7 +100,9 @@ ASSUMPTIONS = (
 )
 
 
-def certificate(mode: str, worlds: Worlds, space: Subspace, settings: Settings, /, **figures: Any) -> Certificate:
+def certificate(
+    mode: str, worlds: Worlds | Everybody, space: Subspace, settings: Settings, /, **figures: Any
+) -> Certificate:
     """The certificate of a mode: `figures` are what it found; what it leaves out is the same in all modes."""
     unseeded_kind = figures.pop("kind", mode)
     common: dict[str, Any] = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from leakcap.errors import InputError
-from leakcap.ground.arrays import Floats
+from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.proofs import proves
 from leakcap.noise.entropy import Randomness
 from leakcap.noise.subspace import Subspace
@@ -74,15 +74,17 @@ class Noise:
 
 
 @proves("rebuild", "sampler")
-def released_vector(noise: Noise, coordinates: Floats, step: float, randomness: Randomness) -> Floats:
-    """One released vector for a world with these coordinates.
+def released_vector(
+    noise: Noise, coordinates: Floats, step: float, randomness: Randomness, *, whole: Floats | Ints | float = 0.0
+) -> Floats:
+    """One released vector for a world with these coordinates, and `whole` steps of the grid beside them.
 
     The noisy coordinates are rounded to a grid first; everything after that depends on the grid point alone,
     so neither low-order bits nor directions outside the subspace can tell the world.
     """
     space = noise.space
     whitened = coordinates / noise.deviations
-    point = np.rint((whitened + randomness.normals(space.rank)) / step)
+    point = np.rint((whitened + randomness.normals(space.rank)) / step) + whole
     value = space.centre + space.lift(point * step * noise.deviations)
     if noise.floor:
         free = noise.floor * randomness.normals(len(space.centre))

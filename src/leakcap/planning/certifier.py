@@ -14,11 +14,13 @@ from leakcap.certificates.release import Certificate
 from leakcap.custody.checkpoint import Checkpoint
 from leakcap.custody.fingerprint import fingerprint
 from leakcap.errors import InputError
+from leakcap.kernels.bounded import Bounded
 from leakcap.kernels.contributions import Contributions
 from leakcap.leakage.confidence import Attempts
 from leakcap.modes.interface import Draw, Rerun
 from leakcap.noise import subspace
 from leakcap.noise.calibrate import MAX_ATTEMPTS, Calibrated
+from leakcap.planning.finishing import Finishing
 from leakcap.planning.released import Token
 from leakcap.planning.request import Request, stream
 from leakcap.simulate import Outputs, Progress
@@ -46,15 +48,21 @@ class Run:
     rerun: Rerun
     draw: Draw
     watch: Watcher
-    brings: Contributions | None = None  # what each unit adds to a mean or a sum
+    brings: Contributions | Bounded | None = None  # what each unit adds to a mean or a sum
     recompute: bool = False
     seconds: float = 0.0  # that all of it took, compiling included
     design: str = "worlds"
+    finishing: Finishing | None = None  # what is made of released sums
 
 
 def certifier(request: Request, run: Run) -> Certifier:
     """From caps to noise and certificate, in the mode that was asked for."""
     settings = replace(request.settings, pool_public=request.pool_public(run.simulation))
+    if request.mode == "pool":
+        bounded = run.brings
+        if not isinstance(bounded, Bounded):
+            raise InputError("a pool cap needs the data again: call plan() with them and this checkpoint")
+        return lambda caps: modes.pool.certified(bounded, caps, settings)
     if request.mode == "individual":
         return _individual(request, run, settings)
     if request.mode == "exact":
@@ -70,10 +78,15 @@ def certifier(request: Request, run: Run) -> Certifier:
 def _individual(request: Request, run: Run, settings: modes.Settings) -> Certifier:
     """For one person and all subsets: the simulated worlds only tell what halving costs."""
     brings = run.brings
-    if brings is None:
+    if not isinstance(brings, Contributions):
         raise InputError("mode='individual' needs the data again: call plan() with them and this checkpoint")
     if request.design == "bits":
         return lambda caps: modes.bits.certified(brings, run.worlds, caps, settings, draw=run.draw)
+    if brings.finish is not None:
+        raise InputError(
+            "mode='individual' takes sums, and means where every unit has equally many rows, over halves of one size; "
+            "design='bits' takes this function too, and holds whoever else is known"
+        )
     brings.check(run.simulation.table, run.worlds)
     return lambda caps: modes.individual.certified(
         brings, run.worlds, caps, settings, strata=request.strata, draw=run.draw

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -20,8 +22,9 @@ from leakcap.ground.arrays import Floats
 from leakcap.noise import Noise, Randomness, Seeded
 from leakcap.planning.accuracy import LEVELS, Expected, Summary, half_width
 from leakcap.planning.certifier import Certifier, Run
+from leakcap.planning.finishing import widths_of
 from leakcap.planning.offers import Offered
-from leakcap.planning.rebuilding import rebuilt, refuse_fragile
+from leakcap.planning.rebuilding import attempted, rebuilt, refuse_fragile
 from leakcap.planning.released import Release
 from leakcap.planning.suggestions import Suggestions
 from leakcap.simulate import rebuild
@@ -68,6 +71,8 @@ class Plan(Displayed):
         return self.run.simulation.table
 
     def _refuse_coins(self, what: str) -> None:
+        if self.run.design == "pool":
+            raise InputError(f"under a pool cap there are no {what}: everybody takes part, and all rows are used")
         if self.run.design == "bits":
             raise InputError(
                 f"design='bits' has no {what}: everybody takes part by a coin of their own, so that every subset is "
@@ -119,7 +124,7 @@ class Plan(Displayed):
             self._token.refuse_spent()
             if not quiet:
                 self._token.refuse_child()
-            refuse_fragile(self.run.simulation.node, self.noise, self.offered.build if self.offered else None)
+            refuse_fragile(self._answer, self.noise, self.offered.build if self.offered else None)
         self._token.spend(quiet)
         if stored is None:
             vector = self.releaser.vector(self.randomness)
@@ -149,8 +154,22 @@ class Plan(Displayed):
         widths: tuple[tuple[float, Floats], ...],
         certificate: Certificate | None = None,
     ) -> Release:
-        value, reason = rebuilt(self.run.simulation.node, vector)
+        value, reason = rebuilt(self._answer, vector)
+        finishing = self.run.finishing
+        if finishing is not None and reason is None:
+            # Form and error bars, too: under a pool cap nothing but the released sums may have a part in them.
+            value, node, numbers = finishing.released(vector)
+            if self.run.design == "pool":
+                own = replace(finishing, node=node)
+                near, failed = attempted(partial(own.noised, self.noise), vector)
+                widths = () if failed else widths_of(near - numbers)
+            names, vector = (tuple(node.labels()) if node.size() <= MAX_NAMED else ()), numbers
         return Release(value, certificate or self.certificate, names, vector, _widths=widths, not_rebuilt=reason)
+
+    def _answer(self, vector: Floats) -> Any:
+        """What is made of a released vector."""
+        finishing = self.run.finishing
+        return rebuild(self.run.simulation.node, vector) if finishing is None else finishing.released(vector)[0]
 
     @property
     def released_certificate(self) -> Certificate | None:
@@ -168,15 +187,24 @@ class Plan(Displayed):
         pool = self.run.simulation.whole_pool
         outputs = self.run.simulation.table
         centre = outputs.mean(axis=0) if pool is None else pool
+        halving = np.sqrt(((outputs - centre) ** 2).mean(axis=0))
         return Summary(
             names=tuple(islice(self.run.simulation.node.labels(), MAX_NAMED)),
             answer=centre,
-            halving=np.sqrt(((outputs - centre) ** 2).mean(axis=0)),
-            noise=self.noise.output_deviations,
+            halving=halving,
+            noise=self._noise_in_answers(centre, halving),
             certificate=self.certificate,
             forecast=str(self.run.simulation.forecast),
             seconds=self.run.seconds + self._seconds,
         )
+
+    def _noise_in_answers(self, centre: Floats, halving: Floats) -> Floats:
+        """Deviation of each output that is due to noise."""
+        finishing = self.run.finishing
+        if finishing is None:
+            return self.noise.output_deviations
+        whole = ((finishing.noised(self.noise) - centre) ** 2).mean(axis=0)
+        return np.sqrt(np.maximum(whole - halving**2, 0.0))
 
     def expected(self, score: Callable[[Any], float], releases: int = 20, seed: int = 0) -> Expected:
         """What `score(value)` would be for a released value: its mean and spread over simulated releases.
@@ -193,7 +221,7 @@ class Plan(Displayed):
         """
         checks.count(releases=releases)
         node, source = self.run.simulation.node, Seeded(seed)
-        noised = [float(score(rebuild(node, self.releaser.vector(source)))) for _ in range(releases)]
+        noised = [float(score(self._answer(self.releaser.vector(source)))) for _ in range(releases)]
         outputs = self.run.simulation.table
         worlds = np.random.default_rng(seed).integers(len(outputs), size=releases)
         plain = [float(score(rebuild(node, outputs[world]))) for world in worlds]
@@ -237,9 +265,11 @@ class Plan(Displayed):
         )
 
     def _widths(self) -> tuple[tuple[float, Floats], ...]:
-        pool = self.run.simulation.whole_pool
-        if pool is None:
-            return ()
+        pool, finishing = self.run.simulation.whole_pool, self.run.finishing
+        if pool is None or self.run.design == "pool":
+            return ()  # under a pool cap they follow from what was released
+        if finishing is not None:
+            return widths_of(finishing.noised(self.noise) - pool)
         noise = self.noise.output_deviations
         widths = np.empty((len(LEVELS), len(pool)))
         for start in range(0, len(pool), 2**16):  # outputs may be many: no second copy of them all
@@ -254,7 +284,8 @@ class Plan(Displayed):
 
     def __repr__(self) -> str:
         kind, d = self.certificate.kind, self.certificate.outputs
-        drawn = "design='bits'" if self.run.design == "bits" else f"worlds={self.run.worlds.m}"
+        design = self.run.design
+        drawn = f"design={design!r}" if design in ("bits", "pool") else f"worlds={self.run.worlds.m}"
         return f"Plan(kind={kind!r}, {drawn}, outputs={d}, noise std={self.noise.std:.4g})"
 
 

@@ -48,6 +48,7 @@ class Request:
     settings: modes.Settings
     seed: int | None
     design: str = "worlds"
+    scale: float = 1.0  # from the answer on a part of the pool to the scale of all of it (sums and counts)
 
     @property
     def grows(self) -> bool:
@@ -95,7 +96,9 @@ class Request:
         return low, high
 
     def usable(self, simulation: Outputs) -> Outputs:
-        """The outputs, clipped and finite."""
+        """The outputs, on the scale of the whole pool, clipped and finite."""
+        if self.scale != 1:
+            simulation = replace(simulation, table=simulation.table * self.scale)
         simulation = _clipped(simulation, self.limits(simulation.table.shape[1]))
         if not np.isfinite(simulation.table).all():
             raise OutputError(
