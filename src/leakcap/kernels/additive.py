@@ -99,6 +99,8 @@ class Additive:
         if len(shapes) != 1:
             raise InputError("contributions must be numbers of one shape for every person, and there must be somebody")
         values = np.stack(found)
+        if not values.size:
+            raise InputError("contributions must return at least one number of one shape for every person")
         if not np.isfinite(values).all():
             raise InputError("contributions must be finite: give rows that bring nothing a fixed value, such as 0")
         return values, shapes.pop()

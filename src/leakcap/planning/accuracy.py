@@ -12,7 +12,7 @@ from leakcap.certificates.display import Displayed
 from leakcap.certificates.release import Certificate
 from leakcap.ground.arrays import Floats, Ints
 
-__all__ = ["LEVELS", "Expected", "Summary", "half_width"]
+__all__ = ["LEVELS", "Expected", "Summary", "half_width", "round_up"]
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
 
@@ -77,7 +77,7 @@ def half_width(offsets: Floats, noise: Floats, level: float) -> Floats:
         return _least_that_covers(offsets, noise, level)
     # Many outputs: each error gets half of what may go wrong.
     apart = np.quantile(np.abs(offsets), 0.5 + level / 2, axis=0, method="higher")
-    return _round_up(apart + noise * ndtri(1 - (1 - level) / 4))
+    return round_up(apart + noise * ndtri(1 - (1 - level) / 4))
 
 
 def _least_that_covers(offsets: Floats, noise: Floats, level: float) -> Floats:
@@ -118,7 +118,7 @@ def _two_digits(place: Ints) -> Floats:
     return np.asarray((digits + 10) * 10.0 ** (power - 1))
 
 
-def _round_up(width: Floats) -> Floats:
+def round_up(width: Floats) -> Floats:
     positive = np.maximum(width, 1e-290)
     unit = 10.0 ** (np.floor(np.log10(positive)) - 1)
     return np.where(width > 1e-290, np.ceil(positive / unit) * unit, 0.0)

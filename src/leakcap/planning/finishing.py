@@ -13,7 +13,7 @@ from leakcap.errors import OutputError
 from leakcap.ground.arrays import Floats
 from leakcap.kernels.contributions import Finish
 from leakcap.noise import Noise
-from leakcap.planning.accuracy import LEVELS
+from leakcap.planning.accuracy import LEVELS, round_up
 from leakcap.simulate import Forecast, Node, Outputs, describe, rebuild
 from leakcap.simulate.worker import refuse
 
@@ -71,4 +71,4 @@ def widths_of(offsets: Floats) -> Widths:
     """Of intervals that hold with each level's probability, as far as these offsets tell."""
     ordered = np.sort(np.abs(offsets), axis=0)
     place = [min(len(ordered), math.ceil((len(ordered) + 1) * level)) - 1 for level in LEVELS]
-    return tuple((level, ordered[at]) for level, at in zip(LEVELS, place, strict=True))
+    return tuple((level, round_up(ordered[at])) for level, at in zip(LEVELS, place, strict=True))

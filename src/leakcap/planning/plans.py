@@ -19,6 +19,7 @@ from leakcap.certificates.release import Certificate
 from leakcap.errors import AlreadyReleased, InputError, LeakcapError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
+from leakcap.kernels.bounded import Bounded
 from leakcap.noise import Noise, Randomness, Seeded
 from leakcap.planning.accuracy import LEVELS, Expected, Summary, half_width
 from leakcap.planning.certifier import Certifier, Run
@@ -194,9 +195,16 @@ class Plan(Displayed):
             halving=halving,
             noise=self._noise_in_answers(centre, halving),
             certificate=self.certificate,
-            forecast=str(self.run.simulation.forecast),
+            forecast=self._cost(),
             seconds=self.run.seconds + self._seconds,
         )
+
+    def _cost(self) -> str:
+        """What the simulation costs; of sums, what was cut from them."""
+        if self.run.finishing is None:
+            return str(self.run.simulation.forecast)
+        cut = self.run.brings.cut if isinstance(self.run.brings, Bounded) else 0
+        return "none, sums are added up" + (f"; {cut:,} entries lay outside the bounds and were cut" if cut else "")
 
     def _noise_in_answers(self, centre: Floats, halving: Floats) -> Floats:
         """Deviation of each output that is due to noise."""

@@ -73,7 +73,7 @@ class GroupBy:
         apart = self._numbers(self._spread(group, moments).sum(axis=0))
         worth = max(float(np.sqrt((apart**2).sum(axis=1).mean())), LEAST_WORTH)
         values = self._of_units(group, moments * np.append(np.ones(len(spread)), worth), units)
-        return Contributions(values, averaged=False, finish=self._finish(centre, spread, worth))
+        return Contributions(values, averaged=False, finish=self._finish(centre=centre, half=spread, worth=worth))
 
     def bounded(self, data: tuple[Any, ...], units: Units, declared: Declared) -> Bounded:
         """What every unit brings within declared bounds: to one group, or to several with its several rows."""
@@ -99,7 +99,7 @@ class GroupBy:
             np.repeat(groups, width),
             weights.ravel(),
         )
-        return Bounded(values, extent, self._finish(centre, half), cut)
+        return Bounded(values, extent, self._finish(centre=centre, half=half, within=True), cut)
 
     def _width(self) -> int:
         """Numbers that are added up in each group."""
@@ -150,7 +150,12 @@ class GroupBy:
         return unit_sums(moments[inside], place, units.count * self.groups).reshape(units.count, -1)
 
     def _numbers(
-        self, total: Floats, centre: Floats | float = 0.0, half: Floats | float = 1.0, worth: float = 1.0
+        self,
+        total: Floats,
+        centre: Floats | float = 0.0,
+        half: Floats | float = 1.0,
+        worth: float = 1.0,
+        within: bool = False,
     ) -> Floats:
         sums = total.reshape(self.groups, -1)
         if self.statistic == "count":
@@ -158,10 +163,11 @@ class GroupBy:
         if self.statistic == "sum":
             return sums * half
         count = sums[:, -1:] / worth
-        return np.where(count >= 0.5, centre + half * sums[:, :-1] / np.maximum(count, 1.0), 0.0)
+        mean = sums[:, :-1] / np.maximum(count, 1.0)
+        return np.where(count >= 0.5, centre + half * (np.clip(mean, -1.0, 1.0) if within else mean), 0.0)
 
-    def _finish(self, centre: Floats | float = 0.0, half: Floats | float = 1.0, worth: float = 1.0) -> Finish:
-        return Finish(partial(self._numbers, centre=centre, half=half, worth=worth), self._table)
+    def _finish(self, **known: Any) -> Finish:
+        return Finish(partial(self._numbers, **known), self._table)
 
     def _table(self, found: Floats) -> Any:
         import pandas
