@@ -49,7 +49,7 @@ def page(cert: ReleaseFacts) -> str:
 
 def _lines(cert: ReleaseFacts) -> Iterator[str]:
     yield title(cert)
-    if cert.whoever_is_known:
+    if cert.is_guarantee:
         yield from textwrap.wrap(promise(cert), WIDTH)
     yield ""
     yield from section("The game", _game(cert))
@@ -90,8 +90,14 @@ def promise(cert: ReleaseFacts) -> str:
             "Nobody, even knowing about everybody else, can tell whether you are in this data set at all, beyond "
             f"{percent(cert.membership_success)} (a coin: 50 %)."
         )
+    if cert.whoever_is_known:
+        return (
+            "Nobody, even knowing about everybody else, can tell whether your data were used, beyond "
+            f"{percent(cert.membership_success)} (a coin: 50 %)."
+        )
+    used = "half" if cert.rate == "1/2" else "part"
     return (
-        "Nobody, even knowing about everybody else, can tell whether your data were used, beyond "
+        f"Nobody who knows no other participant can tell whether your data were in the {used} that was used, beyond "
         f"{percent(cert.membership_success)} (a coin: 50 %)."
     )
 

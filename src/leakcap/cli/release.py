@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,9 @@ class ReleaseOrder:
     cap: tuple[str, ...]
     out: Path
     columns: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    bounds: tuple[str, ...] = ()
+    rows_per_unit: int | None = None
     unit: str | None = None
     strata: tuple[str, ...] = ()
     q: tuple[float, ...] = ()
@@ -55,6 +59,7 @@ class ReleaseOrder:
     public: tuple[str, ...] = ()
     workers: int | None = None
     title: str = ""
+    data_set: str = ""
     issuer: str = ""
     preview: bool = False
     forget: bool = False
@@ -81,6 +86,7 @@ class ReleaseOrder:
             missing=self.missing,
             bins=self.bins,
             levels=self.levels,
+            by=self.by,
             **quantiles,
         )
 
@@ -105,6 +111,8 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
             cap=caps,
             worlds=_worlds(order.worlds),
             design=order.design,
+            bounds=_declared(order.bounds, question.columns),
+            rows_per_unit=order.rows_per_unit,
             rate=rate,
             unit=question.unit,
             strata=question.strata,
@@ -123,7 +131,14 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
         return
     seconds = time.monotonic() - started  # before the release: how long that takes is nobody's business
     released = planned.release()
-    answer = table_of(released, order.title or question.title, question.names, order.issuer)
+    answer = table_of(
+        released,
+        order.title or question.title,
+        question.names,
+        issuer=order.issuer,
+        data_set=order.data_set,
+        date=date.today().isoformat(),
+    )
     people = None if question.unit is None else np.unique(question.unit)
     for name, text in custodian_files(planned, answer, caps, people).items():
         folders.keep(name, text)
@@ -158,6 +173,28 @@ def _share(rate: str) -> float:
         raise InputError("--rate must be a share such as 1/2, 1/3, 2/3 or 0.25") from None
 
 
+def _declared(words: tuple[str, ...], columns: tuple[str, ...]) -> tuple[list[float], list[float]] | None:
+    """Bounds of the columns in their order, from `0,100` for all of them or `age=0,120` for one."""
+    if not words:
+        return None
+    ends: dict[str, tuple[float, float]] = {}
+    for word in words:
+        name, told, pair = word.rpartition("=")
+        try:
+            low, high = (float(end) for end in pair.split(","))
+        except ValueError:
+            raise InputError("--bounds must be two numbers, such as --bounds 0,100 or --bounds age=0,120") from None
+        if told and name.strip() not in columns:
+            raise InputError(f"--bounds names column {name.strip()!r}, which is not among those asked about")
+        ends |= {column: (low, high) for column in ([name.strip()] if told else columns) if told or column not in ends}
+    absent = [column for column in columns if column not in ends]
+    if absent:
+        raise InputError(
+            f"no bounds for column {absent[0]!r}: every column needs some, such as --bounds {absent[0]}=0,100"
+        )
+    return [ends[column][0] for column in columns], [ends[column][1] for column in columns]
+
+
 def _bounds(clip: str | None) -> tuple[float, float] | None:
     if clip is None:
         return None
@@ -187,7 +224,7 @@ def _print_answer(answer: Answer, terminal: Terminal) -> None:
 def _print_certificate(certificate: Certificate, terminal: Terminal) -> None:
     terminal.heading("What the best attacker can do with it")
     terminal.table(("", "before", "after, at most"), in_short(certificate))
-    if certificate.posterior(0.01) > 0.2:
+    if not certificate.only_one_person and certificate.posterior(0.01) > 0.2:
         terminal.say("Caps on one person say little about questions that concern many at once: see the last line.")
     for figure in certificate.capped:
         kept = "kept" if figure.certified <= figure.limit else "NOT KEPT"
@@ -211,7 +248,7 @@ def _facts(certificate: Certificate, answer: Answer, folders: Folders) -> dict[s
             {"cap": figure.cap, "limit": figure.limit, "certified": figure.certified} for figure in certificate.capped
         ],
         "outputs": len(answer.names),
-        "units": certificate.units,
+        **({} if certificate.mode == "pool" else {"units": certificate.units}),
     }
 
 

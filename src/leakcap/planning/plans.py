@@ -193,7 +193,7 @@ class Plan(Displayed):
             names=tuple(islice(self.run.simulation.node.labels(), MAX_NAMED)),
             answer=centre,
             halving=halving,
-            noise=self._noise_in_answers(centre, halving),
+            noise=self._noise_in_answers(),
             certificate=self.certificate,
             forecast=self._cost(),
             seconds=self.run.seconds + self._seconds,
@@ -206,13 +206,14 @@ class Plan(Displayed):
         cut = self.run.brings.cut if isinstance(self.run.brings, Bounded) else 0
         return "none, sums are added up" + (f"; {cut:,} entries lay outside the bounds and were cut" if cut else "")
 
-    def _noise_in_answers(self, centre: Floats, halving: Floats) -> Floats:
+    def _noise_in_answers(self) -> Floats:
         """Deviation of each output that is due to noise."""
         finishing = self.run.finishing
         if finishing is None:
             return self.noise.output_deviations
-        whole = ((finishing.noised(self.noise) - centre) ** 2).mean(axis=0)
-        return np.sqrt(np.maximum(whole - halving**2, 0.0))
+        noised = finishing.noised(self.noise)
+        moved = noised - np.resize(self.run.simulation.table, noised.shape)  # of the same sums, with and without
+        return np.asarray(np.sqrt((moved**2).mean(axis=0)))
 
     def expected(self, score: Callable[[Any], float], releases: int = 20, seed: int = 0) -> Expected:
         """What `score(value)` would be for a released value: its mean and spread over simulated releases.

@@ -21,7 +21,7 @@ from leakcap.kernels.contributions import Contributions, adds_up, contributions
 from leakcap.tables.columns import numbers
 from leakcap.worlds import Units, Worlds
 
-__all__ = ["Part", "Shape", "Wishes", "side_by_side"]
+__all__ = ["Part", "Shape", "Wishes", "codes", "levels_in", "printable", "rare", "side_by_side"]
 
 MAX_BINS = 10_000
 MAX_LEVELS = 100  # found in the pool; as many as you like may be named
@@ -119,7 +119,7 @@ class Wishes:
             return self._text(column, name)
         cells = numbers(column, name)
         given = self.levels.get(name, ("no", "yes"))
-        shape = Shape(tuple(f"{name} = {level}" for level in given), levels=_codes(given, name, kind))
+        shape = Shape(tuple(f"{name} = {level}" for level in given), levels=codes(given, name, kind))
         return Part(shape, cells, notes=_unmatched(name, given, shape.statistic(cells), len(cells)))
 
     def _text(self, column: Any, name: str) -> Part:
@@ -127,17 +127,17 @@ class Wishes:
 
         text = column.astype(object).astype(str).str.strip()
         given = self.levels.get(name)
-        levels = given or _levels_in(text, name)
+        levels = given or levels_in(text, name)
         cells = pandas.Index(levels).get_indexer(text).astype(np.float64)  # -1: at none of them
         shape = Shape(
-            tuple(f"{name} = {_printable(level)}" for level in levels), levels=tuple(map(float, range(len(levels))))
+            tuple(f"{name} = {printable(level)}" for level in levels), levels=tuple(map(float, range(len(levels))))
         )
         if given:
             return Part(shape, cells, notes=_unmatched(name, given, shape.statistic(cells), len(cells)))
-        return Part(shape, cells, (f"The categories of {name} were read from the whole pool.",), _rare(text, name))
+        return Part(shape, cells, (f"The categories of {name} were read from the whole pool.",), rare(text, name))
 
 
-def _rare(text: Any, name: str) -> tuple[str, ...]:
+def rare(text: Any, name: str) -> tuple[str, ...]:
     rare = int((text.value_counts() < RARE_ROWS).sum())
     if not rare:
         return ()
@@ -147,7 +147,7 @@ def _rare(text: Any, name: str) -> tuple[str, ...]:
     )
 
 
-def _levels_in(cells: Any, name: str) -> tuple[str, ...]:
+def levels_in(cells: Any, name: str) -> tuple[str, ...]:
     """The categories in the pool, unless they look like people's own."""
     counts = cells.value_counts()
     if len(counts) > MAX_LEVELS or (counts == 1).sum() > len(counts) / 2:
@@ -188,7 +188,7 @@ def _levels(text: str, columns: dict[str, str]) -> tuple[str, tuple[str, ...]]:
     return name, levels
 
 
-def _codes(levels: Sequence[str], name: str, kind: str) -> tuple[float, ...]:
+def codes(levels: Sequence[str], name: str, kind: str) -> tuple[float, ...]:
     words = {"no": 0.0, "false": 0.0, "yes": 1.0, "true": 1.0} if kind == "yes/no" else {}
     try:
         return tuple(words[level.lower()] if level.lower() in words else float(level) for level in levels)
@@ -229,5 +229,5 @@ def _bin_names(name: str, edges: Sequence[float]) -> tuple[str, ...]:
     return (f"{name}, under {ends[0]}", *middle, f"{name}, {ends[-1]} or more")
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     return text if text.isprintable() else ascii(text)
