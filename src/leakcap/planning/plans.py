@@ -125,7 +125,7 @@ class Plan(Displayed):
             self._token.refuse_spent()
             if not quiet:
                 self._token.refuse_child()
-            refuse_fragile(self._answer, self.noise, self.offered.build if self.offered else None)
+            refuse_fragile(self.answer_of, self.noise, self.offered.build if self.offered else None)
         self._token.spend(quiet)
         if stored is None:
             vector = self.releaser.vector(self.randomness)
@@ -155,7 +155,7 @@ class Plan(Displayed):
         widths: tuple[tuple[float, Floats], ...],
         certificate: Certificate | None = None,
     ) -> Release:
-        value, reason = rebuilt(self._answer, vector)
+        value, reason = rebuilt(self.answer_of, vector)
         finishing = self.run.finishing
         if finishing is not None and reason is None:
             # Form and error bars, too: under a pool cap nothing but the released sums may have a part in them.
@@ -167,8 +167,8 @@ class Plan(Displayed):
             names, vector = (tuple(node.labels()) if node.size() <= MAX_NAMED else ()), numbers
         return Release(value, certificate or self.certificate, names, vector, _widths=widths, not_rebuilt=reason)
 
-    def _answer(self, vector: Floats) -> Any:
-        """What is made of a released vector."""
+    def answer_of(self, vector: Floats) -> Any:
+        """What is made of a released vector: the answer in the function's own form."""
         finishing = self.run.finishing
         return rebuild(self.run.simulation.node, vector) if finishing is None else finishing.released(vector)[0]
 
@@ -230,7 +230,7 @@ class Plan(Displayed):
         """
         checks.count(releases=releases)
         node, source = self.run.simulation.node, Seeded(seed)
-        noised = [float(score(self._answer(self.releaser.vector(source)))) for _ in range(releases)]
+        noised = [float(score(self.answer_of(self.releaser.vector(source)))) for _ in range(releases)]
         outputs = self.run.simulation.table
         worlds = np.random.default_rng(seed).integers(len(outputs), size=releases)
         plain = [float(score(rebuild(node, outputs[world]))) for world in worlds]
