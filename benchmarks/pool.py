@@ -116,7 +116,7 @@ def means() -> None:
         "pool-adult-others",
         seen,
         topic=TOPIC,
-        claim=f"Histogram (shares) and covariance (half-widths squared) of Adult under the same pool cap, {SUCCESS:.2f}",
+        claim=f"Histogram (shares) and covariance (half-widths squared) of Adult, pool cap {SUCCESS:.2f}",
         command="python -m benchmarks.pool means",
         asked="beside the means",
     )
@@ -178,7 +178,7 @@ def fresh() -> None:
         "pool-fresh",
         seen,
         topic=TOPIC,
-        claim="Made last (30,000 people, eight unequal towns, skewed incomes): means by town at .55, error in half-widths",
+        claim="Made last (30,000 people, eight unequal towns, skewed incomes): means by town at .55, in half-widths",
         command="python -m benchmarks.pool fresh",
         asked="beside Adult",
     )

@@ -45,7 +45,8 @@ from leakcap.worlds import Units, Worlds, fair_bits, independent_worlds
 __all__ = ["plan", "release", "stored_plan"]
 
 AUTO, DOUBLING = "auto", "doubling"  # worlds=: fixed by sizes before anything runs; by looking at the answers
-SIMULATED_HALVES = 64  # in which a function is run to see that it adds up what it says
+SIMULATED_HALVES = 64  # in which a function is run to see that it adds up what it says, at most
+MIN_HALVES = 8
 MAX_COINS = 2**28  # tossed for error bars
 
 
@@ -192,7 +193,7 @@ def plan(
     )
     number = _as_worlds(worlds)
     if design in ("bits", "pool"):
-        number = SIMULATED_HALVES
+        number = max(MIN_HALVES, min(SIMULATED_HALVES, MAX_COINS // max(units.count, 1)))
     elif isinstance(number, str) and number == AUTO:
         number = number_of_worlds(job, caps, rate=rate, mode=mode, machine=machine)
     request = Request(
@@ -330,7 +331,7 @@ def _refuse_beside_bits(mode: str, worlds: Any, *, rate: float, strata: Any) -> 
 
 def _coins_for_error_bars(n: int, rng: np.random.Generator, most: int = 1024) -> Worlds:
     """Coins as a release tosses them, as often as error bars need."""
-    return fair_bits(n, max(64, min(most, MAX_COINS // n)), rng)
+    return fair_bits(n, max(32, min(most, MAX_COINS // n)), rng)
 
 
 def _planned(request: Request, run: Run, job: Job | None) -> Plan:

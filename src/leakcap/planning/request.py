@@ -58,7 +58,8 @@ class Request:
     def possible(self, entropy: int) -> Worlds:
         """The worlds; the same for the same entropy."""
         if isinstance(self.worlds, int):
-            checks.count(at_least=2 if self.mode == "exact" else 64, worlds=self.worlds)
+            few = self.mode == "exact" or self.design == "bits"  # there worlds are not what figures are made of
+            checks.count(at_least=2 if few else 64, worlds=self.worlds)
             make = draw_worlds if self.mode == "exact" else independent_worlds
             return make(self.units, self.worlds, stream(entropy, 0), self.rate, strata=self.strata)
         assert not isinstance(self.worlds, str)
