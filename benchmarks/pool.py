@@ -184,6 +184,8 @@ def fresh() -> None:
     )
 
 
+PARTS = {"means": means, "groups": groups, "fresh": fresh}
+
 if __name__ == "__main__":
-    for one in sys.argv[1:] or ["means", "groups", "fresh"]:
-        {"means": means, "groups": groups, "fresh": fresh}[one]()
+    for part in sys.argv[1:] or PARTS:
+        PARTS[part]()

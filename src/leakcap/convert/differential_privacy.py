@@ -73,6 +73,8 @@ def from_dp(
 def gaussian_epsilon(mu: float, delta: float) -> float:
     """Least epsilon at which mu-Gaussian differential privacy is (epsilon, delta)-differential privacy; rounded up.
 
+    Guarantee: whatever is told apart no better than two normal laws at distance `mu` is (epsilon, delta)-private.
+
     Args:
         mu: distance of the two normal laws, in deviations, at least 0.
         delta: probability with which epsilon may fail, above 0 and below 1.

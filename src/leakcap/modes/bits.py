@@ -128,7 +128,8 @@ def _shape(steps: Floats, settings: Settings) -> Floats:
 
 def _charges(steps: Floats, deviations: Floats) -> Floats:
     """Squared distance, in noise deviations, of the two answers between which a unit's coin decides; rounded up."""
-    return np.asarray(np.einsum("ur,ur->u", steps / deviations, steps / deviations) * (1 + ROUNDING))
+    whitened = steps / deviations
+    return np.asarray(np.einsum("ur,ur->u", whitened, whitened) * (1 + ROUNDING))
 
 
 def _least(steps: Floats, shape: Floats, cap: float, settings: Settings) -> tuple[Floats, float]:

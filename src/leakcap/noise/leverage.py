@@ -55,7 +55,7 @@ def _balanced(moves: Floats, rounds: int) -> Floats:
     for number in range(rounds):
         size, turn = np.linalg.eigh((moves * weight[:, None]).T @ moves)
         size = np.sqrt(np.maximum(size, size[-1] * 1e-12))
-        weight *= ((moves @ turn) ** 2 / size).sum(axis=1)
+        weight *= _squares(moves @ (turn / np.sqrt(size)))
         weight /= weight.sum()
         if number % 10 == 9 and len(moves) > 4 * r:  # most units carry no weight soon, and never again
             kept = weight > 1e-6 * weight.max()
@@ -79,7 +79,12 @@ def _distinct(moves: Floats) -> Floats:
 
 def leverage(moves: Floats, turn: Floats | None, shape: Floats) -> Floats:
     """To first order, how exposed each unit is under noise of this shape."""
-    return np.asarray(((moves if turn is None else moves @ turn) ** 2 / shape).sum(axis=1))
+    root = np.sqrt(shape)
+    return _squares(moves / root if turn is None else moves @ (turn / root))
+
+
+def _squares(whitened: Floats) -> Floats:
+    return np.asarray(np.einsum("ur,ur->u", whitened, whitened))
 
 
 def moves_of(coordinates: Floats, worlds: Worlds) -> Floats:

@@ -168,7 +168,14 @@ class Plan(Displayed):
         return Release(value, certificate or self.certificate, names, vector, _widths=widths, not_rebuilt=reason)
 
     def answer_of(self, vector: Floats) -> Any:
-        """What is made of a released vector: the answer in the function's own form."""
+        """What is made of a released vector: the answer in the function's own form.
+
+        Args:
+            vector: the noised numbers, as the plan's releaser gives them.
+
+        Returns:
+            The answer. Nothing is spent: it is a function of the vector alone.
+        """
         finishing = self.run.finishing
         return rebuild(self.run.simulation.node, vector) if finishing is None else finishing.released(vector)[0]
 

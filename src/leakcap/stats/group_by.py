@@ -208,12 +208,8 @@ def group_by(keys: Mapping[str, Sequence[Any]], statistic: str = "count", of: st
     Examples:
         >>> import pandas
         >>> visits = pandas.DataFrame({"ward": ["A", "B", "A"], "cost": [10.0, 30.0, 20.0]})
-        >>> group_by({"ward": ["A", "B", "C"]}, "mean", of="cost")(visits)
-              cost
-        ward
-        A     15.0
-        B     30.0
-        C      0.0
+        >>> group_by({"ward": ["A", "B", "C"]}, "mean", of="cost")(visits)["cost"].tolist()
+        [15.0, 30.0, 0.0]
     """
     if not isinstance(keys, Mapping) or not keys or any(isinstance(values, str) for values in keys.values()):
         raise InputError(

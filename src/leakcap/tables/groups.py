@@ -9,6 +9,7 @@ from typing import Any
 
 from leakcap import stats
 from leakcap.errors import InputError
+from leakcap.stats.group_by import GroupBy
 from leakcap.tables.columns import numbers
 from leakcap.tables.histograms import codes, levels_in, printable, rare
 
@@ -36,7 +37,7 @@ class By:
 class Grouped:
     """The function, the table it sees, the names of its outputs; lines for the certificate and for the custodian."""
 
-    fn: stats.GroupBy
+    fn: GroupBy
     data: Any
     names: tuple[str, ...]
     public: tuple[str, ...]
