@@ -105,6 +105,11 @@ class ReleaseFacts:
         return self.mode == "individual" and not self.whoever_is_known
 
     @property
+    def has_partners(self) -> bool:
+        """Whether people come in pairs of whom one takes part: known of one, it is known of the other."""
+        return self.design.startswith("matched pairs")
+
+    @property
     def colluders(self) -> int:
         """Known memberships at which the certificate ends: they leave about one of the worlds."""
         if self.mode == "individual":

@@ -197,8 +197,9 @@ def collusion(cert: ReleaseFacts) -> str:
             return "No figure is certified against them."
         return f"Told 10 memberships at random, they guess another with at most {percent(success)} success."
     told = "; ".join(f"{k} known: {percent(cert.given(k))}" for k, _ in cert.known_memberships)
+    partner = " Whoever is told somebody's partner knows that person." if cert.has_partners else ""
     return (
-        f"{told}. The certificate ends at about {cert.colluders} known memberships (log2 of {cert.worlds:,} "
+        f"{told}.{partner} The certificate ends at about {cert.colluders} known memberships (log2 of {cert.worlds:,} "
         "worlds): tell nobody, participants included, who took part."
     )
 

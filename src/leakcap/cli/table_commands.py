@@ -63,7 +63,8 @@ def release_command(
     design: Annotated[
         str,
         typer.Option(
-            help="How the secret is drawn: worlds; bits (a coin for everybody, for mean and histogram); auto: worlds.",
+            help="How the secret is drawn: worlds; bits (a coin for everybody, for mean and histogram); matched (one "
+            "of every two like people); central (halves near the pool's mean); auto: worlds.",
             metavar="NAME",
         ),
     ] = "auto",

@@ -54,7 +54,11 @@ class Run:
 
 def certifier(request: Request, run: Run) -> Certifier:
     """From caps to noise and certificate, in the mode that was asked for."""
-    settings = replace(request.settings, pool_public=request.pool_public(run.simulation))
+    settings = replace(
+        request.settings,
+        pool_public=request.pool_public(run.simulation),
+        not_promised=request.not_promised,
+    )
     if request.mode == "individual":
         return _individual(request, run, settings)
     if request.mode == "exact":
