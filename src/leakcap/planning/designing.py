@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from leakcap.custody.checkpoint import Checkpoint
 from leakcap.errors import InputError
 from leakcap.modes.designed import NAMES
@@ -47,6 +49,8 @@ def designed(request: Request, job: Job, entropy: int, stored: Checkpoint | None
         return replace(request, drawing=held.drawing)
     if request.units < 4:
         raise InputError(f"too few units: design={request.design!r} needs at least 4")
+    if request.strata is not None and np.bincount(request.strata).min() < 2:
+        raise InputError(f"too few units: design={request.design!r} needs at least 2 units in every stratum")
     alike = likeness(job.pool, job.units)
     if request.design == "matched":
         return replace(request, drawing=Matched(partners(alike, request.strata), request.strata is not None))
