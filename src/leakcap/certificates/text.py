@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from leakcap.certificates.facts import ReleaseFacts
 
 __all__ = [
+    "PARTNER_KNOWN",
     "WIDTH",
     "collusion",
     "heading",
@@ -26,6 +27,7 @@ __all__ = [
 ]
 
 WIDTH = 96
+PARTNER_KNOWN = "Whoever is told somebody's partner needs no release: of two partners exactly one took part."
 
 
 def percent(success: float, digits: int = 2) -> str:
@@ -197,7 +199,7 @@ def collusion(cert: ReleaseFacts) -> str:
             return "No figure is certified against them."
         return f"Told 10 memberships at random, they guess another with at most {percent(success)} success."
     told = "; ".join(f"{k} known: {percent(cert.given(k))}" for k, _ in cert.known_memberships)
-    partner = " Whoever is told somebody's partner knows that person." if cert.has_partners else ""
+    partner = f" {PARTNER_KNOWN}" if cert.has_partners else ""
     return (
         f"{told}.{partner} The certificate ends at about {cert.colluders} known memberships (log2 of {cert.worlds:,} "
         "worlds): tell nobody, participants included, who took part."

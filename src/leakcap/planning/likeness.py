@@ -99,12 +99,11 @@ def _is_missing(one: Any) -> bool:
 
 def _standardised(rows: Floats) -> Floats:
     """Mean 0 and spread 1 in every column that varies; what is missing or infinite becomes the mean."""
-    rows = np.where(np.isfinite(rows), rows, np.nan)
     known = np.isfinite(rows)
     counts = np.maximum(known.sum(axis=0), 1)
-    rows = np.where(known, rows - np.where(known, rows, 0.0).sum(axis=0) / counts, 0.0)
-    top = np.abs(rows).max(axis=0, initial=0.0)
-    rows = rows / np.where(top > 0, top, 1.0)  # before squares: they would overflow
+    top = np.abs(np.where(known, rows, 0.0)).max(axis=0, initial=0.0)
+    rows = np.where(known, rows, 0.0) / np.where(top > 0, top, 1.0)  # before sums: they would overflow
+    rows = np.where(known, rows - rows.sum(axis=0) / counts, 0.0)
     spread = np.sqrt((rows**2).mean(axis=0))
     varies = spread > 1e-12
     return np.asarray(rows[:, varies] / spread[varies])

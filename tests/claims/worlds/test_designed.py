@@ -7,6 +7,7 @@ of released numbers. Tests of coins reject a true hypothesis with probability 1e
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -163,6 +164,16 @@ def test_a_list_without_complements_is_refused_and_would_break_the_bound(design:
         monkeypatch.setattr(importlib.import_module(f"leakcap.worlds.{module}"), "refuse_unbalanced", lambda _: None)
     plan = planned(POOLS["spread"], design, worlds=8)
     assert (success(plan.worlds.masks(), *posteriors(plan)) > plan.exposure + 0.01).any()
+
+
+def test_one_person_on_both_sides_of_one_pair_is_seen() -> None:
+    worlds = Matched(np.arange(11)).draw(16, np.random.default_rng(0))
+    matched.refuse_unbalanced(worlds)
+    for world, unit in ((0, 0), (3, 10), (15, 7)):
+        masks = worlds.masks()
+        masks[world, unit] ^= True
+        with pytest.raises(lc.InputError, match="not balanced"):
+            matched.refuse_unbalanced(replace(worlds, packed=np.packbits(masks, axis=1)))
 
 
 @pytest.mark.parametrize("loaded", [False, True])

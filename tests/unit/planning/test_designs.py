@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import html
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import leakcap as lc
 from leakcap.audit.second_game.universe import universe
 from leakcap.planning.entry import stored_plan
 from leakcap.planning.likeness import MAX_COLUMNS, MAX_DIRECTIONS, likeness
+from leakcap.report.release.page import public_page
 from leakcap.simulate import Pool
 from leakcap.worlds import Units
 from leakcap.worlds.matched import partners
@@ -52,7 +54,8 @@ def test_the_certificate_names_the_design_and_what_is_lost(design: str) -> None:
         assert sum(words in line for line in certificate.not_promised) == 1
     assert "designed-worlds" in certificate.theorems and "uniform-halves" not in certificate.theorems
     assert certificate.has_partners == (design == "matched")
-    assert ("Whoever is told somebody's partner" in str(certificate)) == (design == "matched")
+    for page in (str(certificate), html.unescape(public_page(certificate))):
+        assert ("Whoever is told somebody's partner" in page) == (design == "matched")
     assert any("exactly one took part" in line for line in certificate.not_promised) == (design == "matched")
     assert lc.Certificate.from_json(certificate.to_json()) == certificate
 
@@ -169,7 +172,7 @@ def rows_of(*data: Any, unit: Any = None) -> np.ndarray:
 
 def test_columns_count_alike_whatever_their_scale() -> None:
     """And however they are turned: distances between units are those of standardised columns."""
-    found = rows_of(X * [1e-200, 1e200, 1.0] + [0, 1e201, 0])
+    found = rows_of(X * [1e-300, 1e306, 1.0] + [0, -1e307, 0])
     standard = (X - X.mean(axis=0)) / X.std(axis=0)
     assert found @ found.T == pytest.approx(standard @ standard.T, abs=1e-6)
     assert (np.diff(found.std(axis=0)) <= 1e-12).all(), "the widest direction comes first"
