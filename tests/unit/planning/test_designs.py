@@ -156,9 +156,9 @@ def test_an_estimator_takes_a_design() -> None:
 
 def test_both_games_can_be_audited() -> None:
     plan = planned("matched", seed=None)
-    report = lc.audit.run(plan, trials=1000)
+    report = lc.audit.run(plan, trials=400)
     assert report.verdict != "refuted"
-    second = universe(mean, X, 0, cap=0.7, plans=28, releases=4, worlds=16, draws=256, design="matched")
+    second = universe(mean, X, 0, cap=0.7, plans=28, releases=2, worlds=8, draws=256, design="matched")
     assert len(second.findings) == 3
 
 
