@@ -118,6 +118,11 @@ class ReleaseFacts:
         return float(2 * ndtri(min(self.membership_success, 1 - 1e-16)) * (1 + 1e-12))
 
     @property
+    def has_partners(self) -> bool:
+        """Whether people come in pairs of whom one takes part: known of one, it is known of the other."""
+        return self.design.startswith("matched pairs")
+
+    @property
     def colluders(self) -> int:
         """Known memberships at which the certificate ends: they leave about one of the worlds."""
         if self.mode == "individual":

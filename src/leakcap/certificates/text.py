@@ -12,6 +12,7 @@ from leakcap.certificates.facts import ReleaseFacts
 from leakcap.convert import gaussian_epsilon
 
 __all__ = [
+    "PARTNER_KNOWN",
     "WIDTH",
     "collusion",
     "heading",
@@ -30,6 +31,7 @@ __all__ = [
 
 WIDTH = 96
 DELTA = 1e-5  # at which epsilon is told
+PARTNER_KNOWN = "Whoever is told somebody's partner needs no release: of two partners exactly one took part."
 
 
 def percent(success: float, digits: int = 2) -> str:
@@ -237,8 +239,9 @@ def collusion(cert: ReleaseFacts) -> str:
             return "No figure is certified against them."
         return f"Told 10 memberships at random, they guess another with at most {percent(success)} success."
     told = "; ".join(f"{k} known: {percent(cert.given(k))}" for k, _ in cert.known_memberships)
+    partner = f" {PARTNER_KNOWN}" if cert.has_partners else ""
     return (
-        f"{told}. The certificate ends at about {cert.colluders} known memberships (log2 of {cert.worlds:,} "
+        f"{told}.{partner} The certificate ends at about {cert.colluders} known memberships (log2 of {cert.worlds:,} "
         "worlds): tell nobody, participants included, who took part."
     )
 

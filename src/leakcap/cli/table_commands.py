@@ -74,7 +74,8 @@ def release_command(
     design: Annotated[
         str,
         typer.Option(
-            help="How the secret is drawn: worlds; bits (a coin for everybody, for sums, means, counts); auto: worlds.",
+            help="How the secret is drawn: worlds; bits (a coin for everybody, for sums, means, counts); matched (one "
+            "of every two like people); central (halves near the pool's mean); auto: worlds.",
             metavar="NAME",
         ),
     ] = "auto",

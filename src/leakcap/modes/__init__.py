@@ -1,12 +1,13 @@
 """The modes, each in the file of its name: `exact` (finite worlds), `confidence` and `individual` (a fresh world), and
 `empirical` (for comparison). A mode says how figures are proved, a design how the secret is drawn: `bits` tosses a coin
-for everybody. `pool` has neither: under a pool cap everybody takes part.
+for everybody, `matched` and `central` choose the list of worlds by looking at the pool (`designed` has their words).
+`pool` has no secret: under a pool cap everybody takes part.
 
 Each has a function `certified`, which turns answers and caps into a `Releaser` (able to make one released vector) and
 its certificate.
 """
 
-from leakcap.modes import bits, confidence, empirical, exact, individual, pool
+from leakcap.modes import bits, confidence, designed, empirical, exact, individual, pool
 from leakcap.modes.bits import CoinForEverybody
 from leakcap.modes.by_information import budget_for
 from leakcap.modes.confidence import FreshWorld
@@ -30,6 +31,7 @@ __all__ = [
     "bits",
     "budget_for",
     "confidence",
+    "designed",
     "empirical",
     "exact",
     "individual",
@@ -39,4 +41,4 @@ __all__ = [
 ]
 
 MODES = ("exact", "confidence", "individual", "empirical")
-DESIGNS = ("auto", "worlds", "bits")
+DESIGNS = ("auto", "worlds", "bits", "matched", "central")

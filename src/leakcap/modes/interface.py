@@ -49,6 +49,7 @@ class Settings:
     seeded: bool
     public: tuple[str, ...]
     pool_public: tuple[str, ...]  # what is known of the whole pool in this plan and not in every other, in words
+    not_promised: tuple[str, ...] = ()  # by this plan, and by others
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ def certificate(
         "grid_step": GRID,
         "pool_public": POOL_PUBLIC + settings.pool_public,
         "assumptions": ASSUMPTIONS,
-        "not_promised": NOT_PROMISED,
+        "not_promised": NOT_PROMISED + settings.not_promised,
     }
     return Certificate(
         kind="simulation" if settings.seeded and mode != "empirical" else unseeded_kind,

@@ -57,7 +57,11 @@ class Run:
 
 def certifier(request: Request, run: Run) -> Certifier:
     """From caps to noise and certificate, in the mode that was asked for."""
-    settings = replace(request.settings, pool_public=request.pool_public(run.simulation))
+    settings = replace(
+        request.settings,
+        pool_public=request.pool_public(run.simulation),
+        not_promised=request.not_promised,
+    )
     if request.mode == "pool":
         bounded = run.brings
         if not isinstance(bounded, Bounded):

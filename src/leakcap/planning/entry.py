@@ -28,6 +28,7 @@ from leakcap.kernels.contributions import Contributions, bounded_contributions, 
 from leakcap.modes import DESIGNS, MODES
 from leakcap.noise import SHAPES, OperatingSystem, Randomness, Seeded
 from leakcap.planning.certifier import Run, certifier
+from leakcap.planning.designing import designed, refuse_beside_design
 from leakcap.planning.doubling import simulated, stored_simulation
 from leakcap.planning.finishing import Finishing, finished
 from leakcap.planning.how_many import number_of_worlds
@@ -96,7 +97,9 @@ def plan(
             hour of one core, or a quarter of `memory`.
         design: how the secret is drawn. "worlds": one of a list of worlds, in other modes a fresh one. "bits": a coin
             for everybody, for functions that add up what every unit brings (`stats.mean`, `sum`, `histogram`,
-            `categories`): the cap then holds whoever else is known. "auto": worlds.
+            `count`, `covariance`, `categories`, `group_by`, `additive`): the cap then holds whoever else is known.
+            "matched": worlds that hold one of every two units that are alike; "central": halves whose column means are
+            near the pool's. Both have smaller errors, and say in the certificate what is lost. "auto": worlds.
         bounds: for a pool cap, `(low, high)` of every column, numbers or arrays, or `{column: (low, high)}`; of what
             one unit brings, for `additive` functions. What lies outside is cut. They must not come from the data.
         rows_per_unit: the most rows of one unit that count, the first ones; a pool cap with `unit` needs it.
@@ -163,16 +166,12 @@ def plan(
     if design == "bits":
         _refuse_beside_bits(mode, worlds, rate=rate, strata=strata)
         mode = "individual"
+    refuse_beside_design(design, mode, worlds, rate=rate)
     checks.choice(SHAPES, shape=shape)
-    checks.nonnegative(floor=floor)
-    checks.count(at_least=2**26, memory=memory)
-    if draws is not None:
-        checks.count(at_least=256, draws=draws)
+    _check_numbers(floor=floor, memory=memory, draws=draws, seed=seed)
     if any(isinstance(names, str) for names in (drop, public, pool_public)):
         raise InputError("drop, public and pool_public must be lists of text, such as drop=['labels_']")
     gamma = float(1 - Fraction(repr(checks.fraction(confidence=confidence))))  # 1 - 0.999999 is more than 1e-6
-    if seed is not None:
-        checks.count(at_least=0, seed=seed)
     pool = Pool(data)
     whose = pool.pop_column(unit) if isinstance(unit, str) else unit
     if rows_per_unit is not None:
@@ -216,7 +215,7 @@ def plan(
             pool_public=tuple(pool_public),
         ),
         seed=seed,
-        design=design if design in ("bits", "pool") else "worlds",
+        design="worlds" if design == "auto" else design,
         scale=1 / rate if mode in ("exact", "confidence", "empirical") and is_total(fn) else 1.0,
     )
     brings = _brought(job, request, declared=(bounds, rows_per_unit))
@@ -227,6 +226,7 @@ def plan(
             if stored:
                 stored.begin(_identity(job, prints.of_run, request), seed)
             entropy = stored.entropy if stored else secrets.randbits(128) if seed is None else seed
+            request = designed(request, job, entropy, stored)
             answered = _answered(job, request, brings, entropy=entropy, watch=watch, stored=stored)
         run = Run(
             simulation=answered.outputs,
@@ -243,6 +243,15 @@ def plan(
             design=request.design,
         )
         return _planned(request, run, job)
+
+
+def _check_numbers(*, floor: float, memory: int, draws: int | None, seed: int | None) -> None:
+    checks.nonnegative(floor=floor)
+    checks.count(at_least=2**26, memory=memory)
+    if draws is not None:
+        checks.count(at_least=256, draws=draws)
+    if seed is not None:
+        checks.count(at_least=0, seed=seed)
 
 
 @dataclass(frozen=True, eq=False)

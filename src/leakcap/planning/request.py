@@ -19,6 +19,8 @@ from leakcap.leakage.measures import needs
 from leakcap.leakage.swaps import possible_swaps
 from leakcap.simulate import Node, Outputs
 from leakcap.worlds import Worlds, draw_worlds, given_worlds, independent_worlds
+from leakcap.worlds.central import Central
+from leakcap.worlds.matched import Matched
 
 __all__ = ["Request", "digest", "stream"]
 
@@ -49,6 +51,7 @@ class Request:
     seed: int | None
     design: str = "worlds"
     scale: float = 1.0  # from the answer on a part of the pool to the scale of all of it (sums and counts)
+    drawing: Matched | Central | None = None  # what draws the worlds of a design that looks at the pool
 
     @property
     def grows(self) -> bool:
@@ -60,6 +63,8 @@ class Request:
         if isinstance(self.worlds, int):
             few = self.mode == "exact" or self.design == "bits"  # there worlds are not what figures are made of
             checks.count(at_least=2 if few else 64, worlds=self.worlds)
+            if self.drawing is not None:
+                return self.drawing.draw(self.worlds, stream(entropy, 0))
             make = draw_worlds if self.mode == "exact" else independent_worlds
             return make(self.units, self.worlds, stream(entropy, 0), self.rate, strata=self.strata)
         assert not isinstance(self.worlds, str)
@@ -111,12 +116,19 @@ class Request:
 
     def pool_public(self, simulation: Outputs) -> tuple[str, ...]:
         """What is pool-public in this plan and not in every other."""
-        lines = [*self.settings.pool_public, *_constants(simulation.node)]
+        lines = [*self.settings.pool_public, *modes.designed.POOL_PUBLIC.get(self.design, ())]
+        lines += _constants(simulation.node)
         if simulation.start is not None:
             lines.append("Given to the function in every world, to start from: its own answer on the whole pool.")
         if self.grows:
             lines.append("The number of worlds: it was chosen by looking at the answers in all of them.")
         return tuple(lines)
+
+    @property
+    def not_promised(self) -> tuple[str, ...]:
+        """What is lost in this plan beside one whose worlds are drawn at random."""
+        given = isinstance(self.worlds, np.ndarray)
+        return modes.designed.NOT_PROMISED.get("given" if given else self.design, ())
 
 
 def digest(worlds: Worlds) -> str:

@@ -186,6 +186,14 @@ def test_a_coin_for_everybody_is_a_design_of_its_own(kind: str, capsys: Any) -> 
     assert len(json.loads(public()["answer.json"])["answer"]) == len(names)
 
 
+@pytest.mark.parametrize(("name", "words"), [("matched", "matched pairs"), ("central", "central halves")])
+def test_worlds_chosen_by_the_pool_are_designs_of_their_own(name: str, words: str, capsys: Any) -> None:
+    assert released(*MEAN, "--design", name) == 0, capsys.readouterr().err
+    certificate = lc.Certificate.from_json(public()["certificate.json"].decode())
+    assert certificate.design == words
+    assert words in public()["certificate.html"].decode()
+
+
 def test_a_design_that_does_not_fit_is_refused_and_writes_nothing(capsys: Any) -> None:
     for options in (["--fn", "median", "--columns", "age"], ["--fn", "mean", "--columns", "age", "--worlds", "64"]):
         order = ["release", "people.csv", *options, "--cap", "membership=0.7", "--design", "bits", "--out", "out"]

@@ -140,9 +140,10 @@ def _collusion(cert: Certificate) -> tuple[list[tuple[str, Markup]], list[str]]:
         f"{'half' if cert.rate == '1/2' else 'some'} of the {cert.worlds:,} {part(cert, plural=True)}. Tell nobody, "
         "participants included, who took part."
     )
+    words = [wording.PARTNER_KNOWN, ends] if cert.has_partners else [ends]
     if all(cert.given(k) >= 1 for k, _ in known):
-        return [], ["No figure is certified against them.", ends]
-    return [(f"{k:,}", strong(bound(cert.given(k)))) for k, _ in known], [ends]
+        return [], ["No figure is certified against them.", *words]
+    return [(f"{k:,}", strong(bound(cert.given(k)))) for k, _ in known], words
 
 
 def _method(cert: Certificate) -> str:
