@@ -24,7 +24,7 @@ def print_promises(made: Comparison, terminal: Terminal) -> None:
     ]
     terminal.table(("promise", "total error", "before noise", "noise", "time"), rows)
     for hides in dict.fromkeys(one.hides for one in made.promises):
-        terminal.say(f"{', '.join(one.name for one in made.promises if one.hides == hides)}: {hides}.")
+        terminal.say(f"{', '.join(one.name for one in made.promises if one.hides == hides)}: hides {hides}.")
     for line in made.not_compared:
         terminal.say(plain(line))
     terminal.say(plain(made.sentence))

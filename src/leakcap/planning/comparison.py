@@ -136,7 +136,7 @@ class Comparison(Displayed):
         yield ""
         for hides in dict.fromkeys(one.hides for one in self.promises):
             who = ", ".join(one.name for one in self.promises if one.hides == hides)
-            yield from textwrap.wrap(f"{who}: {hides}.", WIDTH, subsequent_indent="  ")
+            yield from textwrap.wrap(f"{who}: hides {hides}.", WIDTH, subsequent_indent="  ")
         for line in self.not_compared:
             yield from textwrap.wrap(line, WIDTH, subsequent_indent="  ")
         yield from self._outputs()
