@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -11,10 +12,12 @@ from typing import Any
 import numpy as np
 from rich.markup import escape
 
+from leakcap.caps import Cap, PoolMembership
 from leakcap.certificates.release import Certificate
 from leakcap.certificates.text import in_short
 from leakcap.cli.limits import limits
-from leakcap.cli.terminal import Terminal, seconds_in_words
+from leakcap.cli.promises import print_promises
+from leakcap.cli.terminal import Terminal, plain, seconds_in_words
 from leakcap.custody.folders import Folders
 from leakcap.errors import AlreadyReleased, InputError
 from leakcap.ground.cores import threads as cores
@@ -62,6 +65,7 @@ class ReleaseOrder:
     data_set: str = ""
     issuer: str = ""
     preview: bool = False
+    compare: bool = False
     forget: bool = False
 
     @classmethod
@@ -104,6 +108,7 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
         terminal.note(note)
     folders = Folders.under(order.out)
     folders.sweep()
+    bounds, for_table = _declared(order.bounds, question.columns), order.compare and not _of_pool(caps)
     with terminal.watching() as watch:
         planned = plan(
             question.fn,
@@ -111,8 +116,8 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
             cap=caps,
             worlds=_worlds(order.worlds),
             design=order.design,
-            bounds=_declared(order.bounds, question.columns),
-            rows_per_unit=order.rows_per_unit,
+            bounds=None if for_table else bounds,
+            rows_per_unit=None if for_table else order.rows_per_unit,
             rate=rate,
             unit=question.unit,
             strata=question.strata,
@@ -126,6 +131,9 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
             progress=watch,
             checkpoint=folders.plan,
         )
+    if order.compare:
+        print_promises(planned.compare(bounds, order.rows_per_unit), terminal)
+        return
     if order.preview:
         _print_costs(planned, question, terminal)
         return
@@ -150,6 +158,10 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
     terminal.heading(f"Planned in {seconds_in_words(seconds)}, released and written")
     _print_folders(folders, order.forget, terminal)
     terminal.result(_facts(planned.certificate, answer, folders))
+
+
+def _of_pool(caps: Iterable[Cap]) -> bool:
+    return any(isinstance(cap, PoolMembership) for cap in caps)
 
 
 def _split(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -278,6 +290,8 @@ def _print_costs(planned: Plan, question: Question, terminal: Terminal) -> None:
     terminal.table(("expected errors (for you alone)", "whole pool", "error", "halving", "noise"), rows)
     if len(summary.answer) > MAX_ROWS:
         terminal.say(f"... and {len(summary.answer) - MAX_ROWS:,} more")
+    for hint in summary.hints:
+        terminal.say(plain(hint.replace("plan.compare()", "--compare")))
     terminal.say("Nothing was released. The same command without --preview releases, and runs no world again.")
     errors = {name: float(error) for name, error in zip(names, summary.error, strict=False)}
-    terminal.result({"preview": True, "expected_errors": errors})
+    terminal.result({"preview": True, "expected_errors": errors, "hints": list(summary.hints)})

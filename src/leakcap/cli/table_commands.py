@@ -104,6 +104,9 @@ def release_command(
     ] = "",
     issuer: Issuer = "",
     preview: Annotated[bool, typer.Option("--preview", help="Show expected errors and release nothing.")] = False,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Show what each promise would cost and release nothing.")
+    ] = False,
     forget: Annotated[bool, typer.Option("--forget", help="Remove the plan after the release.")] = False,
     quiet: Quiet = False,
     json: Json = False,

@@ -16,6 +16,7 @@ __all__ = [
     "dp_identification_failure",
     "dp_mutual_information",
     "from_dp",
+    "from_zcdp",
     "gaussian_epsilon",
     "rdp_reconstruction",
     "zcdp_mutual_information",
@@ -67,6 +68,40 @@ def from_dp(
     blind = np.maximum(rate + (1 - rate) * delta, (1 - rate) + rate * delta)
     nothing = (epsilon == 0) & (delta == 0) & (rate == 0.5)
     return _arithmetic.plain(np.where(nothing, 0.5, _arithmetic.up(np.maximum(test, blind), 1.0)))
+
+
+@proves("currency")
+def from_zcdp(rho: npt.ArrayLike, relation: str = "replace_one", sampling: str = "fixed_size") -> Numbers:
+    """Highest success at guessing one person's participation, either way as likely, when the release is rho-zCDP.
+
+    Neighbourhoods as in `from_dp`. Under add/remove zCDP a swap costs 4 rho.
+
+    Guarantee: the success `p` with `(2p - 1) log(p/(1-p)) = rho`, rounded up, against the attacker of `from_dp`. It is
+    below `1/2 + sqrt(rho/8)`, which Pinsker's inequality gives.
+
+    Args:
+        rho: parameter of zero-concentrated DP, at least 0.
+        relation: neighbourhood of the claim, "replace_one" or "add_remove".
+        sampling: how participants are drawn from the pool, "fixed_size" or "poisson".
+
+    Returns:
+        The bound on the probability of a right guess.
+
+    Raises:
+        InputError: replace-one zCDP with Poisson sampling.
+
+    Examples:
+        >>> round(from_zcdp(0.02), 4), round(from_zcdp(0.02, relation="add_remove"), 4)
+        (0.5499, 0.5993)
+    """
+    each = np.asarray(_arithmetic.nonnegative(rho=rho), dtype=np.float64) * _swaps(relation, sampling) ** 2
+    low, high = np.zeros_like(each), np.minimum(np.sqrt(each / 2) * (1 + 2.0**-40), 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for _ in range(64):
+            middle = (low + high) / 2
+            enough = 2 * middle * np.arctanh(middle) * (1 - 2.0**-45) >= each
+            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return _arithmetic.plain(np.where(each == 0, 0.5, _arithmetic.up(0.5 + high / 2, 1.0)))
 
 
 @proves("pool")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,6 +16,7 @@ from leakcap.ground.arrays import Floats, Ints
 __all__ = ["LEVELS", "Expected", "Summary", "half_width", "round_up"]
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
+WIDTH = 100
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Summary(Displayed):
     certificate: Certificate
     forecast: str
     seconds: float = 0.0  # that the whole plan took, compiling included
+    hints: tuple[str, ...] = ()  # where another promise would be better, or outputs drown in noise
     _custodian_only: ClassVar[bool] = True
 
     @property
@@ -67,6 +70,8 @@ class Summary(Displayed):
             lines.append(f"... and {len(self.answer) - 20:,} more outputs")
         lines.append(f"simulation: {self.forecast}")
         lines.append(f"whole plan, noise and certificate included: {self.seconds:.2g} s")
+        for hint in self.hints:
+            lines += textwrap.wrap(hint, WIDTH)
         return "\n".join(lines)
 
 

@@ -34,6 +34,7 @@ from leakcap.planning.finishing import Finishing, finished
 from leakcap.planning.how_many import number_of_worlds
 from leakcap.planning.job import Job
 from leakcap.planning.plans import Plan
+from leakcap.planning.promises import Promises
 from leakcap.planning.released import Release, Token
 from leakcap.planning.request import Request, stream
 from leakcap.planning.small_groups import warn_of_small_groups
@@ -346,7 +347,8 @@ def _coins_for_error_bars(n: int, rng: np.random.Generator, most: int = 1024) ->
 def _planned(request: Request, run: Run, job: Job | None) -> Plan:
     randomness: Randomness = OperatingSystem() if request.seed is None else Seeded(request.seed)
     advise = partial(suggest, request=request, job=job)
-    return Plan(request.caps, run, certifier(request, run), randomness=randomness, advise=advise)
+    others = Promises(request, job)
+    return Plan(request.caps, run, certifier(request, run), randomness=randomness, advise=advise, others=others)
 
 
 def _fresh_world(request: Request, source: Randomness) -> Bools:

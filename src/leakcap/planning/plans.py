@@ -23,6 +23,7 @@ from leakcap.kernels.bounded import Bounded
 from leakcap.noise import Noise, Randomness, Seeded
 from leakcap.planning.accuracy import LEVELS, Expected, Summary, half_width
 from leakcap.planning.certifier import Certifier, Run
+from leakcap.planning.comparison import Alternatives, Comparison
 from leakcap.planning.finishing import widths_of
 from leakcap.planning.offers import Offered
 from leakcap.planning.rebuilding import attempted, rebuilt, refuse_fragile
@@ -49,6 +50,7 @@ class Plan(Displayed):
         *,
         randomness: Randomness,
         advise: Callable[..., Suggestions] | None = None,
+        others: Alternatives | None = None,
     ) -> None:
         self.caps, self.run = caps, run
         began = time.perf_counter()
@@ -56,7 +58,7 @@ class Plan(Displayed):
         self._seconds = time.perf_counter() - began
         self.randomness = randomness
         self.offered: Offered | None = None  # what only its maker knows about it, for `suggest`
-        self._certifier, self._advise = certifier, advise
+        self._certifier, self._advise, self._others = certifier, advise, others
         self._token, self._checkpoint = run.token, run.checkpoint
 
     @property
@@ -99,7 +101,14 @@ class Plan(Displayed):
         Returns:
             A new plan that shares worlds, outputs and the right to release with this one.
         """
-        other = Plan(as_caps(cap), self.run, self._certifier, randomness=self.randomness, advise=self._advise)
+        other = Plan(
+            as_caps(cap),
+            self.run,
+            self._certifier,
+            randomness=self.randomness,
+            advise=self._advise,
+            others=self._others,
+        )
         other.offered = self.offered
         return other
 
@@ -196,15 +205,22 @@ class Plan(Displayed):
         outputs = self.run.simulation.table
         centre = outputs.mean(axis=0) if pool is None else pool
         halving = np.sqrt(((outputs - centre) ** 2).mean(axis=0))
+        noise = self._noise_in_answers()
         return Summary(
             names=tuple(islice(self.run.simulation.node.labels(), MAX_NAMED)),
             answer=centre,
             halving=halving,
-            noise=self._noise_in_answers(),
+            noise=noise,
             certificate=self.certificate,
             forecast=self._cost(),
-            seconds=self.run.seconds + self._seconds,
+            seconds=self.seconds,
+            hints=self._others.hints(self, centre, (halving, noise)) if self._others else (),
         )
+
+    @property
+    def seconds(self) -> float:
+        """That the whole plan took, compiling included."""
+        return self.run.seconds + self._seconds
 
     def _cost(self) -> str:
         """What the simulation costs; of sums, what was cut from them."""
@@ -278,6 +294,42 @@ class Plan(Displayed):
             raise InputError("this plan was made by hand: suggest() is for plans of leakcap.plan")
         return self._advise(
             self, score, strata=strata or {}, worlds=worlds, releases=releases, seconds=seconds, seed=seed
+        )
+
+    def compare(
+        self,
+        bounds: Any = None,
+        rows_per_unit: int | None = None,
+        *,
+        worlds: int = 1024,
+        answers: int = 2048,
+        seed: int = 0,
+    ) -> Comparison:
+        """What each promise would cost for this function and these data, at the same success of the attacker.
+
+        Compared are worlds, a coin for everybody (`design="bits"`), pool caps, and plain differential privacy for the
+        statement of a pool cap: Laplace noise, (epsilon, delta)-DP and zCDP by normal noise. The success is the
+        smallest that the plan's membership or pool caps allow. Nothing is spent, nothing leaves, nothing is certified.
+        The figures are the custodian's: they tell about the data.
+
+        Args:
+            bounds: for pool caps and differential privacy, as for `plan`; counts and shares need none. None: those of
+                the plan, if it has some. They must not come from the data.
+            rows_per_unit: the most rows of one unit that count, for the same promises; needed where a unit has several.
+            worlds: to simulate, where the plan has none.
+            answers: to simulate, where errors have no closed form.
+            seed: of the simulated answers: the same gives the same figures.
+
+        Returns:
+            The promises, the least total error first; within 10 %, the stronger one.
+
+        Raises:
+            InputError: an argument cannot be used, or no cap is about one person.
+        """
+        if self._others is None:
+            raise InputError("this plan was made by hand: compare() is for plans of leakcap.plan")
+        return self._others.compare(
+            self, bounds=bounds, rows_per_unit=rows_per_unit, worlds=worlds, answers=answers, seed=seed
         )
 
     def _widths(self) -> tuple[tuple[float, Floats], ...]:

@@ -260,6 +260,42 @@ def test_a_preview_releases_nothing_and_the_release_after_it_runs_no_world_again
     assert set(public()) >= FILES
 
 
+def compared(*options: str, cap: str = "membership=0.8") -> int:
+    question = ["people.csv", "--fn", "mean", "--columns", "age,hours", "--worlds", "16", "--draws", "256"]
+    return leakcap("release", *question, "--cap", cap, "--out", "out", "--workers", "1", *options)
+
+
+def test_a_comparison_prints_all_promises_and_releases_nothing(capsys: Any) -> None:
+    assert compared("--compare", "--bounds", "0,100") == 0
+    said = capsys.readouterr().out
+    assert "Nothing was released" in said
+    assert all(name in said for name in ("worlds *", "bits", "pool", "Laplace", "Gaussian", "zCDP"))
+    assert not Path("out/public").exists()
+    assert Vault.existing(Path("out/custodian/plan")).read("release") is None
+    assert compared("--compare", "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert {one["name"] for one in facts["promises"]} == {"worlds", "bits"}
+    assert set(facts["not_compared"]) == {"pool", "Laplace", "Gaussian", "zCDP"}
+    assert compared("-q") == 0
+    assert set(public()) >= FILES
+
+
+def test_a_comparison_of_a_pool_cap_uses_its_bounds(capsys: Any) -> None:
+    question = ["people.csv", "--fn", "mean", "--columns", "age", "--cap", "pool=0.8", "--bounds", "0,100"]
+    assert leakcap("release", *question, "--out", "out", "--compare", "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["own"] == "pool"
+    assert {one["name"] for one in facts["promises"]} == {"worlds", "bits", "pool", "Laplace", "Gaussian", "zCDP"}
+
+
+def test_a_preview_points_to_a_better_promise(capsys: Any) -> None:
+    assert compared("--preview", "--json") == 0
+    (hint,) = json.loads(capsys.readouterr().out)["hints"]
+    assert hint.startswith('design="bits" would do better')
+    assert compared("--preview") == 0
+    assert "--compare shows all promises" in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_preview_of_other_caps_does_not_spoil_the_release_or_its_check() -> None:
     looser = ["release", "people.csv", *MEAN, "--worlds", "16", "--draws", "256", "--out", "out", "-q"]
     assert leakcap(*looser, "--cap", "mi=0.4", "--preview") == 0
