@@ -76,14 +76,20 @@ def title(cert: ReleaseFacts) -> str:
 
 def promise(cert: ReleaseFacts) -> str:
     """Whom it protects from whom, in one sentence to the people whose data are in the pool."""
+    average = ", on average over what is known" if cert.on_average_over_the_known else ""
     return (
         "Nobody, even knowing about everybody else, can tell whether your data were used, beyond "
-        f"{percent(cert.membership_success)} (a coin: 50 %)."
+        f"{percent(cert.membership_success)} (a coin: 50 %){average}."
     )
 
 
 def _game(cert: ReleaseFacts) -> str:
     pool = f"The data are a pool of {cert.units:,} units (people or records)."
+    if cert.on_average_over_the_known:
+        return (
+            f"{pool} Each took part or not by a fair coin of its own, tossed in secret. The answer was computed on "
+            "those who took part, and noised. The attacker is asked about one person."
+        )
     if cert.whoever_is_known:
         return (
             f"{pool} Each took part or not by a fair coin of its own, tossed in secret. What those who took part bring "
@@ -183,9 +189,10 @@ def collusion(cert: ReleaseFacts) -> str:
     if cert.mode == "empirical":
         return "Nothing is said about them."
     if cert.whoever_is_known:
+        average = ", on average over what they know" if cert.on_average_over_the_known else ""
         return (
             f"They guess another with at most {percent(cert.given(cert.units - 1))} success, even if they know about "
-            "everybody else."
+            f"everybody else{average}."
         )
     if cert.mode == "individual":
         return "Nothing is bounded against them: tell nobody, participants included, who took part."
@@ -222,7 +229,7 @@ def method(cert: ReleaseFacts) -> str:
     """How the figures were found, and how sure they are."""
     if cert.mode == "empirical":
         return "Worlds were added until no variance moved by more than 1e-6; nothing bounds what was not seen."
-    if cert.whoever_is_known:
+    if cert.whoever_is_known and not cert.on_average_over_the_known:
         return (
             f"In closed form, for each of the {cert.units:,} units: how far its coin moves the answer, in noise "
             "deviations, whatever the other coins show. Nothing was sampled: it is certain."

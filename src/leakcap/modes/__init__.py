@@ -6,7 +6,7 @@ Each has a function `certified`, which turns answers and caps into a `Releaser` 
 its certificate.
 """
 
-from leakcap.modes import bits, confidence, empirical, exact, individual
+from leakcap.modes import any_bits, bits, confidence, empirical, exact, individual
 from leakcap.modes.bits import CoinForEverybody
 from leakcap.modes.by_information import budget_for
 from leakcap.modes.confidence import FreshWorld
@@ -25,6 +25,7 @@ __all__ = [
     "Releaser",
     "Settings",
     "StoppingRule",
+    "any_bits",
     "bits",
     "budget_for",
     "confidence",

@@ -13,6 +13,7 @@ from leakcap.leakage.measures import Needs, Observed, balanced_by_information, c
 from leakcap.leakage.trace import signal_for, trace_success
 from leakcap.modes.interface import capped_figures
 from leakcap.worlds import Worlds
+from leakcap.worlds.draw import FAIR_BITS
 
 __all__ = ["budget_for", "budgets_for", "figures_by_information", "refuse_impossible", "secrets"]
 
@@ -52,6 +53,8 @@ def _by_signal(cap: Cap) -> bool:
 def secrets(worlds: Worlds) -> int:
     """One over the probability of the likeliest subset (for unstratified draws); at most 2^1000, on the safe side."""
     n, parts = worlds.n, worlds.share.denominator
+    if worlds.design == FAIR_BITS:
+        return int(min(2**n, 2**1000))
     small, large = math.comb(n, n // parts), math.comb(n, -(-n // parts))
     count = 2 * small if parts == 2 and n % 2 else min(small, large)
     return min(count, 2**1000)

@@ -73,6 +73,7 @@ def certified(
     gamma: float,
     rerun: Rerun,
     draw: Draw,
+    unseen: float = 0.0,
 ) -> tuple[FreshWorld, Certificate]:
     """All subsets: variances are bounded from independent worlds. Caps on one person act through them, others through
     the information.
@@ -80,7 +81,7 @@ def certified(
     Guarantee: with probability `1 - gamma` over the simulated worlds, the mutual information between the
     fresh world and the release, and the success against every single person, are at most the certified figures
     (Maurer-Pontil for each deviation, a union over directions; then Hadamard's inequality for the covariance, and the
-    trace bound).
+    trace bound). `unseen` is the probability of worlds that are never simulated.
     """
     pilots = max(8, len(outputs) // 4)
     space = _leading(subspace(outputs[:pilots], settings.weights, settings.machine.memory))
@@ -89,7 +90,7 @@ def certified(
     measured = len(rest)
     margin = math.sqrt(2 * math.log(max(space.rank, 1) / gamma) / (measured - 1))
     seen = rest.std(axis=0, ddof=1)
-    deviations = seen + (high - low) * margin
+    deviations = np.hypot(seen + (high - low) * margin, (high - low) * math.sqrt(unseen)) * (1 + 1e-15)
     if space.rank:
         reach = 1e3
         distance = sampler_distance(space.rank, reach)

@@ -90,7 +90,8 @@ def plan(
             hour of one core, or a quarter of `memory`.
         design: how the secret is drawn. "worlds": one of a list of worlds, in other modes a fresh one. "bits": a coin
             for everybody, for functions that add up what every unit brings (`stats.mean`, `sum`, `histogram`,
-            `categories`): the cap then holds whoever else is known. "auto": worlds.
+            `categories`): the cap then holds whoever else is known; with `mode="confidence"` for any function, on
+            average over what is known, and with far more noise. "auto": worlds.
         rate: share of the pool in a world: 1/2, 1/k or (k-1)/k.
         unit: whose row it is, an array or the name of a column (which `fn` then does not see); worlds are drawn over
             units.
@@ -147,7 +148,7 @@ def plan(
     checks.choice(DESIGNS, design=design)
     if design == "bits":
         _refuse_beside_bits(mode, worlds, rate=rate, strata=strata)
-        mode = "individual"
+        mode = "confidence" if mode == "confidence" else "individual"
     checks.choice(SHAPES, shape=shape)
     checks.nonnegative(floor=floor)
     checks.count(at_least=2**26, memory=memory)
@@ -175,7 +176,7 @@ def plan(
         memory=memory,
     )
     number = _as_worlds(worlds)
-    if design == "bits":
+    if design == "bits" and mode == "individual":
         number = SIMULATED_HALVES
     elif isinstance(number, str) and number == AUTO:
         number = number_of_worlds(job, caps, rate=rate, mode=mode, machine=machine)
@@ -236,9 +237,9 @@ def plan(
 
 
 def _refuse_beside_bits(mode: str, worlds: Any, *, rate: float, strata: Any) -> None:
-    if mode not in ("exact", "individual"):
-        raise InputError(f"design='bits' has proofs of its own, and mode={mode!r} others: leave mode out")
-    if not (isinstance(worlds, str) and worlds == AUTO):
+    if mode == "empirical":
+        raise InputError("design='bits' has proofs of its own, and mode='empirical' has none: leave mode out")
+    if mode != "confidence" and not (isinstance(worlds, str) and worlds == AUTO):
         raise InputError("design='bits' has no list of worlds, every subset is possible: leave worlds out")
     if rate != 0.5 or strata is not None:
         raise InputError("design='bits' tosses a fair coin for everybody, whatever the others': no rate, no strata")

@@ -18,7 +18,7 @@ from leakcap.leakage.certify import seconds_to_certify
 from leakcap.leakage.measures import needs
 from leakcap.leakage.swaps import possible_swaps
 from leakcap.simulate import Node, Outputs
-from leakcap.worlds import Worlds, draw_worlds, given_worlds, independent_worlds
+from leakcap.worlds import Worlds, crowded_bits, draw_worlds, given_worlds, independent_worlds
 
 __all__ = ["Request", "digest", "stream"]
 
@@ -58,6 +58,8 @@ class Request:
         """The worlds; the same for the same entropy."""
         if isinstance(self.worlds, int):
             checks.count(at_least=2 if self.mode == "exact" else 64, worlds=self.worlds)
+            if self.design == "bits" and self.mode == "confidence":
+                return crowded_bits(self.units, self.worlds, stream(entropy, 0))
             make = draw_worlds if self.mode == "exact" else independent_worlds
             return make(self.units, self.worlds, stream(entropy, 0), self.rate, strata=self.strata)
         assert not isinstance(self.worlds, str)
