@@ -102,7 +102,8 @@ def test_a_planted_remark_about_the_world_is_caught() -> None:
     assert len(found) == 2
 
 
-def test_a_fresh_world_leaves_no_trace_beside_the_released_point() -> None:
+@pytest.mark.parametrize("design", ["worlds", "bits"])
+def test_a_fresh_world_leaves_no_trace_beside_the_released_point(design: str) -> None:
     """Confidence mode runs the function on the secret world itself: failures, other forms and extremes included."""
 
     def moody(x: np.ndarray) -> Any:
@@ -112,7 +113,8 @@ def test_a_fresh_world_leaves_no_trace_beside_the_released_point() -> None:
         return {0: x.mean(axis=0), 2: x.mean(axis=0)[:2], 3: x.mean(axis=0) * 1e6}[mood]
 
     armed = False
-    plan = lc.plan(moody, X, cap=lc.membership(0.9), worlds=64, mode="confidence", confidence=0.9)
+    options: dict[str, Any] = {"worlds": 64, "mode": "confidence", "confidence": 0.9, "design": design}
+    plan = lc.plan(moody, X, cap=lc.membership(0.9), **options)
     armed = True
     mechanism = plan.releaser
     space, deviations = mechanism.noise.space, mechanism.noise.deviations

@@ -192,8 +192,13 @@ def knowledge(plan: Plan, *, model: bool = False) -> Known:
         factor=None if model or not finite else _claimed(plan),
         exposed=np.argsort(-plan.exposure, kind="stable"),
         step=float(getattr(plan.releaser, "step", 0.0)),
-        steps=None if model or not plan.certificate.whoever_is_known else _added(plan),
+        steps=None if model or not _sums(plan) else _added(plan),
     )
+
+
+def _sums(plan: Plan) -> bool:
+    """Whether the answer adds up what everybody brings whose coin shows heads."""
+    return plan.certificate.whoever_is_known and not plan.certificate.on_average_over_the_known
 
 
 def _added(plan: Plan) -> Floats | None:

@@ -102,7 +102,14 @@ class ReleaseFacts:
         """Whether it holds against attackers who know about everybody else."""
         if self.mode == "pool":
             return True
-        return self.mode == "individual" and any(known >= self.units - 1 for known, _ in self.known_memberships)
+        return self.mode in ("individual", "confidence") and any(
+            known >= self.units - 1 for known, _ in self.known_memberships
+        )
+
+    @property
+    def on_average_over_the_known(self) -> bool:
+        """Whether it holds against them only on average over what they know."""
+        return self.whoever_is_known and self.mode == "confidence"
 
     @property
     def only_one_person(self) -> bool:
@@ -125,8 +132,10 @@ class ReleaseFacts:
     @property
     def colluders(self) -> int:
         """Known memberships at which the certificate ends: they leave about one of the worlds."""
+        if self.whoever_is_known:
+            return self.units - 1
         if self.mode == "individual":
-            return self.units - 1 if self.whoever_is_known else 0
+            return 0
         return int(math.log2(self.worlds)) if self.mode == "exact" else self.units
 
     @proves("leakage-curve")
@@ -187,7 +196,7 @@ class ReleaseFacts:
         k = checks.count(at_least=0, known=known)
         if k == 0 or self.mode == "pool":
             return self.membership_success
-        if self.mode == "confidence" and self.rate == "1/2":
+        if self.mode == "confidence" and self.rate == "1/2" and not self.whoever_is_known:
             # I(X; Y | known) <= I(X; Y); the prior of one more bit grows with the bits that are known.
             free = self.units - k
             if free <= 0:

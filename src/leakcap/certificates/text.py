@@ -93,9 +93,10 @@ def promise(cert: ReleaseFacts) -> str:
             f"{percent(cert.membership_success)} (a coin: 50 %)."
         )
     if cert.whoever_is_known:
+        average = ", on average over what is known" if cert.on_average_over_the_known else ""
         return (
             "Nobody, even knowing about everybody else, can tell whether your data were used, beyond "
-            f"{percent(cert.membership_success)} (a coin: 50 %)."
+            f"{percent(cert.membership_success)} (a coin: 50 %){average}."
         )
     used = "half" if cert.rate == "1/2" else "part"
     return (
@@ -111,6 +112,11 @@ def _game(cert: ReleaseFacts) -> str:
             "noised. The attacker is asked about one person: in the data, or not? How many there are is not said."
         )
     pool = f"The data are a pool of {cert.units:,} units (people or records)."
+    if cert.on_average_over_the_known:
+        return (
+            f"{pool} Each took part or not by a fair coin of its own, tossed in secret. The answer was computed on "
+            "those who took part, and noised. The attacker is asked about one person."
+        )
     if cert.whoever_is_known:
         return (
             f"{pool} Each took part or not by a fair coin of its own, tossed in secret. What those who took part bring "
@@ -225,9 +231,10 @@ def collusion(cert: ReleaseFacts) -> str:
             "everybody else."
         )
     if cert.whoever_is_known:
+        average = ", on average over what they know" if cert.on_average_over_the_known else ""
         return (
             f"They guess another with at most {percent(cert.given(cert.units - 1))} success, even if they know about "
-            "everybody else."
+            f"everybody else{average}."
         )
     if cert.mode == "individual":
         return "Nothing is bounded against them: tell nobody, participants included, who took part."
@@ -275,7 +282,7 @@ def method(cert: ReleaseFacts) -> str:
         )
     if cert.mode == "empirical":
         return "Worlds were added until no variance moved by more than 1e-6; nothing bounds what was not seen."
-    if cert.whoever_is_known:
+    if cert.whoever_is_known and not cert.on_average_over_the_known:
         return (
             f"In closed form, for each of the {cert.units:,} units: how far its coin moves the answer, in noise "
             "deviations, whatever the other coins show. Nothing was sampled: it is certain."

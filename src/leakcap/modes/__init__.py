@@ -7,7 +7,7 @@ Each has a function `certified`, which turns answers and caps into a `Releaser` 
 its certificate.
 """
 
-from leakcap.modes import bits, confidence, designed, empirical, exact, individual, pool
+from leakcap.modes import any_bits, bits, confidence, designed, empirical, exact, individual, pool
 from leakcap.modes.bits import CoinForEverybody
 from leakcap.modes.by_information import budget_for
 from leakcap.modes.confidence import FreshWorld
@@ -28,6 +28,7 @@ __all__ = [
     "Settings",
     "StoppingRule",
     "SumsOfAll",
+    "any_bits",
     "bits",
     "budget_for",
     "confidence",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from leakcap.errors import CapError
 from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
 from leakcap.leakage.certify import entropy_slack
-from leakcap.modes.by_information import budget_for, figures_by_information
+from leakcap.modes.by_information import budgets_for, figures_by_information, refuse_impossible
 from leakcap.modes.interface import Draw, Rerun, Settings, certificate
 from leakcap.noise import (
     GRID,
@@ -23,9 +24,9 @@ from leakcap.noise import (
     information_ceiling,
     released_vector,
     sampler_distance,
-    shape_variances,
     subspace,
 )
+from leakcap.noise.least import least_variances
 from leakcap.worlds import Worlds
 
 __all__ = ["FreshWorld", "certified"]
@@ -62,7 +63,7 @@ def _coordinates(space: Subspace, answer: Floats | None) -> Floats:
     return coordinates if np.isfinite(coordinates).all() else np.zeros(space.rank)
 
 
-@proves("confidence-mode")
+@proves("confidence-mode", "trace")
 def certified(
     outputs: Floats,
     worlds: Worlds,
@@ -72,12 +73,15 @@ def certified(
     gamma: float,
     rerun: Rerun,
     draw: Draw,
+    unseen: float = 0.0,
 ) -> tuple[FreshWorld, Certificate]:
-    """All subsets: variances are bounded from independent worlds, and caps act through the information alone.
+    """All subsets: variances are bounded from independent worlds. Caps on one person act through them, others through
+    the information.
 
     Guarantee: with probability `1 - gamma` over the simulated worlds, the mutual information between the
-    fresh world and the release is at most the certified figure (Maurer-Pontil for each deviation, a union over
-    directions, Hadamard's inequality for the covariance).
+    fresh world and the release, and the success against every single person, are at most the certified figures
+    (Maurer-Pontil for each deviation, a union over directions; then Hadamard's inequality for the covariance, and the
+    trace bound). `unseen` is the probability of worlds that are never simulated.
     """
     pilots = max(8, len(outputs) // 4)
     space = _leading(subspace(outputs[:pilots], settings.weights, settings.machine.memory))
@@ -86,34 +90,34 @@ def certified(
     measured = len(rest)
     margin = math.sqrt(2 * math.log(max(space.rank, 1) / gamma) / (measured - 1))
     seen = rest.std(axis=0, ddof=1)
-    deviations = seen + (high - low) * margin
-    budget = budget_for(caps, worlds)
+    deviations = np.hypot(seen + (high - low) * margin, (high - low) * math.sqrt(unseen)) * (1 + 1e-15)
     if space.rank:
-        # The sampler's distance d adds d log(number of worlds) + h(d) to the information: leave room for it.
         reach = 1e3
         distance = sampler_distance(space.rank, reach)
+        # The distance d adds d log(number of worlds) + h(d) to the information, and d to a success: leave room for it.
+        budget, signal = budgets_for(caps, worlds, distance)
         slack = entropy_slack(distance, 2**worlds.n)
         if slack >= budget / 2:
             raise CapError("this cap is too close to the prior for so many outputs; loosen it")
-        shape = "logdet" if settings.shape == "best" else settings.shape
-        variances = shape_variances(shape, deviations**2, budget - slack)
+        least = partial(least_variances, settings.shape, budget=budget - slack, signal=signal)
+        variances = least(deviations**2)
         # What the margin for unseen worlds costs: noise with it over noise for the variances as they were seen.
-        price = math.sqrt(
-            variances.sum() / shape_variances(shape, np.maximum(seen, 1e-6 * deviations) ** 2, budget - slack).sum()
-        )
+        price = math.sqrt(variances.sum() / least(np.maximum(seen, 1e-6 * deviations) ** 2).sum())
         noise_deviations = np.maximum(np.sqrt(variances), settings.floor)
         mi = information_ceiling(deviations**2, noise_deviations**2) + slack
+        signal = float(((deviations / noise_deviations) ** 2).sum())
         if np.abs(np.maximum(-low, high) / noise_deviations).max() > reach:
             raise CapError("this cap asks for almost no noise; choose a tighter one")
     else:
-        distance, mi, price, noise_deviations = 0.0, 0.0, 1.0, np.empty(0)
+        refuse_impossible(caps, worlds)
+        distance, mi, signal, price, noise_deviations = 0.0, 0.0, 0.0, 1.0, np.empty(0)
     noise = Noise(space, noise_deviations, settings.floor)
     made = certificate(
         "confidence",
         worlds,
         space,
         settings,
-        **figures_by_information(caps, worlds, mi),
+        **figures_by_information(caps, worlds, mi, signal=signal, distance=distance),
         worlds=measured,
         confidence=1 - gamma,
         gamma=gamma,
@@ -122,7 +126,7 @@ def certified(
         draws=(("pilot worlds", pilots), ("measured worlds", measured)),
         price_of_confidence=price,
         sampler_distance=distance,
-        theorems=("confidence-mode", "log-det", "currency", "rebuild", "sampler", "uniform-halves"),
+        theorems=("confidence-mode", "trace", "log-det", "currency", "rebuild", "sampler", "uniform-halves"),
     )
     exposure = np.full(worlds.n, made.membership_success)
     return FreshWorld(noise, low, high, rerun=rerun, draw=draw, exposure=exposure), made

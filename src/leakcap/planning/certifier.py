@@ -74,9 +74,8 @@ def certifier(request: Request, run: Run) -> Certifier:
     table, worlds = run.simulation.table, run.worlds
     if request.mode == "empirical":
         return lambda caps: modes.empirical.certified(table, worlds, caps, settings, rerun=run.rerun, draw=run.draw)
-    return lambda caps: modes.confidence.certified(
-        table, worlds, caps, settings, gamma=request.gamma, rerun=run.rerun, draw=run.draw
-    )
+    confident = modes.any_bits.certified if request.design == "bits" else modes.confidence.certified
+    return lambda caps: confident(table, worlds, caps, settings, gamma=request.gamma, rerun=run.rerun, draw=run.draw)
 
 
 def _individual(request: Request, run: Run, settings: modes.Settings) -> Certifier:

@@ -98,9 +98,10 @@ def plan(
             hour of one core, or a quarter of `memory`.
         design: how the secret is drawn. "worlds": one of a list of worlds, in other modes a fresh one. "bits": a coin
             for everybody, for functions that add up what every unit brings (`stats.mean`, `sum`, `histogram`,
-            `count`, `covariance`, `categories`, `group_by`, `additive`): the cap then holds whoever else is known.
-            "matched": worlds that hold one of every two units that are alike; "central": halves whose column means are
-            near the pool's. Both have smaller errors, and say in the certificate what is lost. "auto": worlds.
+            `count`, `covariance`, `categories`, `group_by`, `additive`): the cap then holds whoever else is known; with
+            `mode="confidence"` for any function, on average over what is known, and with far more noise. "matched":
+            worlds that hold one of every two units that are alike; "central": halves whose column means are near the
+            pool's. Both have smaller errors, and say in the certificate what is lost. "auto": worlds.
         bounds: for a pool cap, `(low, high)` of every column, numbers or arrays, or `{column: (low, high)}`; of what
             one unit brings, for `additive` functions. What lies outside is cut. They must not come from the data.
         rows_per_unit: the most rows of one unit that count, the first ones; a pool cap with `unit` needs it.
@@ -166,7 +167,7 @@ def plan(
         raise InputError("bounds are for a pool cap, leakcap.pool_membership(...): otherwise clip the columns yourself")
     if design == "bits":
         _refuse_beside_bits(mode, worlds, rate=rate, strata=strata)
-        mode = "individual"
+        mode = "confidence" if mode == "confidence" else "individual"
     refuse_beside_design(design, mode, worlds, rate=rate)
     checks.choice(SHAPES, shape=shape)
     _check_numbers(floor=floor, memory=memory, draws=draws, seed=seed)
@@ -192,7 +193,7 @@ def plan(
         memory=memory,
     )
     number = _as_worlds(worlds)
-    if design in ("bits", "pool"):
+    if mode in ("individual", "pool") and design in ("bits", "pool"):
         number = max(MIN_HALVES, min(SIMULATED_HALVES, MAX_COINS // max(units.count, 1)))
     elif isinstance(number, str) and number == AUTO:
         number = number_of_worlds(job, caps, rate=rate, mode=mode, machine=machine)
@@ -331,9 +332,9 @@ def _refuse_beside_pool(mode: str, design: str, **given: Any) -> None:
 
 
 def _refuse_beside_bits(mode: str, worlds: Any, *, rate: float, strata: Any) -> None:
-    if mode not in ("exact", "individual"):
-        raise InputError(f"design='bits' has proofs of its own, and mode={mode!r} others: leave mode out")
-    if not (isinstance(worlds, str) and worlds == AUTO):
+    if mode == "empirical":
+        raise InputError("design='bits' has proofs of its own, and mode='empirical' has none: leave mode out")
+    if mode != "confidence" and not (isinstance(worlds, str) and worlds == AUTO):
         raise InputError("design='bits' has no list of worlds, every subset is possible: leave worlds out")
     if rate != 0.5 or strata is not None:
         raise InputError("design='bits' tosses a fair coin for everybody, whatever the others': no rate, no strata")

@@ -18,7 +18,7 @@ from leakcap.leakage.certify import seconds_to_certify
 from leakcap.leakage.measures import needs
 from leakcap.leakage.swaps import possible_swaps
 from leakcap.simulate import Node, Outputs
-from leakcap.worlds import Worlds, draw_worlds, given_worlds, independent_worlds
+from leakcap.worlds import Worlds, crowded_bits, draw_worlds, given_worlds, independent_worlds
 from leakcap.worlds.central import Central
 from leakcap.worlds.matched import Matched
 
@@ -61,10 +61,13 @@ class Request:
     def possible(self, entropy: int) -> Worlds:
         """The worlds; the same for the same entropy."""
         if isinstance(self.worlds, int):
-            few = self.mode == "exact" or self.design == "bits"  # there worlds are not what figures are made of
+            # Sums over people do not make their figures of worlds.
+            few = self.mode == "exact" or (self.mode == "individual" and self.design == "bits")
             checks.count(at_least=2 if few else 64, worlds=self.worlds)
             if self.drawing is not None:
                 return self.drawing.draw(self.worlds, stream(entropy, 0))
+            if self.design == "bits" and self.mode == "confidence":
+                return crowded_bits(self.units, self.worlds, stream(entropy, 0))
             make = draw_worlds if self.mode == "exact" else independent_worlds
             return make(self.units, self.worlds, stream(entropy, 0), self.rate, strata=self.strata)
         assert not isinstance(self.worlds, str)

@@ -21,6 +21,7 @@ from leakcap.ground.proofs import proves
 from leakcap.worlds.worldset import Worlds
 
 __all__ = [
+    "FAIR_BITS",
     "RandomBits",
     "as_share",
     "complement",
@@ -29,6 +30,8 @@ __all__ = [
     "given_worlds",
     "independent_worlds",
 ]
+
+FAIR_BITS = "independent fair bits"
 
 
 class RandomBits(Protocol):
@@ -97,7 +100,7 @@ def fair_bits(n: int, m: int, rng: RandomBits) -> Worlds:
     packed = rng.integers(0, 256, size=(m, -(-n // 8)), dtype=np.uint8)
     if n % 8:
         packed[:, -1] &= np.uint8(0xFF << (8 - n % 8) & 0xFF)  # bits past the last unit stay 0
-    return Worlds(packed, n, Fraction(1, 2), paired=False, design="independent fair bits")
+    return Worlds(packed, n, Fraction(1, 2), paired=False, design=FAIR_BITS)
 
 
 def given_worlds(masks: npt.ArrayLike, n: int) -> Worlds:

@@ -56,7 +56,6 @@ def test_there_are_no_worlds_and_no_outputs() -> None:
     [
         ({"fn": lambda rows: rows.mean(axis=0)}, "add up what every unit brings"),
         ({"fn": lc.stats.median}, "add up what every unit brings"),
-        ({"mode": "confidence"}, "leave mode out"),
         ({"mode": "empirical"}, "leave mode out"),
         ({"worlds": 64}, "leave worlds out"),
         ({"worlds": "doubling"}, "leave worlds out"),

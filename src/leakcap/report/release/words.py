@@ -29,10 +29,10 @@ def what_was_done(cert: Certificate) -> str:
         noise = f"The answer is the same for every {part(cert)}, so it leaves without noise."
     share = "" if cert.rate == "1/2" else f" ({cert.rate} of the pool)"
     if cert.whoever_is_known:
-        return (
-            f"{pool}A fair coin, tossed in secret for each of them, decided who took part; what these people bring was "
-            f"added up, on the scale of the whole pool. {noise}"
-        )
+        computed = "what these people bring was added up, on the scale of the whole pool"
+        if cert.on_average_over_the_known:
+            computed = "the answer was computed on these people alone"
+        return f"{pool}A fair coin, tossed in secret for each of them, decided who took part; {computed}. {noise}"
     if cert.mode != "exact":
         return (
             f"{pool}The answer was computed on a secret random {part(cert)}{share} of it alone. Being drawn into it is "
