@@ -151,7 +151,7 @@ class Comparison(Displayed):
             ("* what this plan promises. " if self.own else "")
             + "Errors are against the answer on the whole pool: root mean squares over all outputs, as a share of the "
             "size of that answer, outputs weighed as a plan's noise weighs them. Promises within 10 % of each other: "
-            f"the stronger one first. Simulated figures are those of {self.answers:,} answers. Time: CPU seconds; of what "
+            f"the stronger one first. Simulated figures are those of {self.answers:,} answers. Time: CPU s; of what "
             "the plan promises as worlds, how long the plan took."
         )
 
