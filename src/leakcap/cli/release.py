@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from rich.markup import escape
 
+from leakcap.caps import Cap, PoolMembership
 from leakcap.certificates.release import Certificate
 from leakcap.certificates.text import in_short
 from leakcap.cli.limits import limits
@@ -28,6 +30,7 @@ from leakcap.tables.questions import Question, ask
 __all__ = ["ReleaseOrder", "run"]
 
 MAX_ROWS = 20  # outputs on the terminal
+BOUNDED = ("mean", "sum", "covariance")  # need bounds under a pool cap; what is counted needs none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +77,7 @@ class ReleaseOrder:
         }
         return cls(**known)
 
-    def question(self) -> Question:
+    def question(self, caps: Sequence[Cap]) -> Question:
         """What is asked of the file, which is read for it."""
         quantiles = {"q": self.q} if self.q else {}
         return ask(
@@ -87,6 +90,7 @@ class ReleaseOrder:
             bins=self.bins,
             levels=self.levels,
             by=self.by,
+            declared=any(isinstance(cap, PoolMembership) for cap in caps),
             **quantiles,
         )
 
@@ -97,8 +101,9 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
     terminal = Terminal(quiet, json)
     caps = limits(order.cap)
     rate, clip = _share(order.rate), _bounds(order.clip)
+    _refuse_undeclared(order, caps)
     refuse_second(order.out)
-    question = order.question()
+    question = order.question(caps)
     terminal.heading(question.title)
     for note in question.notes:
         terminal.note(note)
@@ -111,7 +116,7 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
             cap=caps,
             worlds=_worlds(order.worlds),
             design=order.design,
-            bounds=_declared(order.bounds, question.columns),
+            bounds=_declared(order.bounds, question.columns if order.fn in BOUNDED else ()),
             rows_per_unit=order.rows_per_unit,
             rate=rate,
             unit=question.unit,
@@ -173,10 +178,28 @@ def _share(rate: str) -> float:
         raise InputError("--rate must be a share such as 1/2, 1/3, 2/3 or 0.25") from None
 
 
+def _refuse_undeclared(order: ReleaseOrder, caps: Sequence[Cap]) -> None:
+    """What a pool cap needs beside the data, in the words of the command."""
+    if not any(isinstance(cap, PoolMembership) for cap in caps):
+        return
+    if order.fn in BOUNDED and not order.bounds:
+        raise InputError(
+            f"a pool cap on a {order.fn} needs the least and the largest value of every column, known without looking "
+            "at the data: --bounds 0,100 for all columns, or --bounds age=0,120 for one"
+        )
+    if order.unit is not None and order.rows_per_unit is None:
+        raise InputError(
+            "a pool cap with --unit needs --rows-per-unit, the most rows that one unit may bring: further ones are "
+            "left out"
+        )
+
+
 def _declared(words: tuple[str, ...], columns: tuple[str, ...]) -> tuple[list[float], list[float]] | None:
     """Bounds of the columns in their order, from `0,100` for all of them or `age=0,120` for one."""
     if not words:
         return None
+    if not columns:
+        raise InputError(f"--bounds are for {', '.join(BOUNDED)} under a pool cap: leave them out")
     ends: dict[str, tuple[float, float]] = {}
     for word in words:
         name, told, pair = word.rpartition("=")
