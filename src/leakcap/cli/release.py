@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -31,6 +31,7 @@ from leakcap.tables.questions import Question, ask
 __all__ = ["ReleaseOrder", "run"]
 
 MAX_ROWS = 20  # outputs on the terminal
+BOUNDED = ("mean", "sum", "covariance")  # need bounds under a pool cap; what is counted needs none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +79,7 @@ class ReleaseOrder:
         }
         return cls(**known)
 
-    def question(self) -> Question:
+    def question(self, caps: Sequence[Cap]) -> Question:
         """What is asked of the file, which is read for it."""
         quantiles = {"q": self.q} if self.q else {}
         return ask(
@@ -91,6 +92,7 @@ class ReleaseOrder:
             bins=self.bins,
             levels=self.levels,
             by=self.by,
+            declared=any(isinstance(cap, PoolMembership) for cap in caps),
             **quantiles,
         )
 
@@ -101,14 +103,15 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
     terminal = Terminal(quiet, json)
     caps = limits(order.cap)
     rate, clip = _share(order.rate), _bounds(order.clip)
+    _refuse_undeclared(order, caps)
     refuse_second(order.out)
-    question = order.question()
+    question = order.question(caps)
     terminal.heading(question.title)
     for note in question.notes:
         terminal.note(note)
     folders = Folders.under(order.out)
     folders.sweep()
-    bounds, for_table = _declared(order.bounds, question.columns), order.compare and not _of_pool(caps)
+    bounds, for_table = _declared(order.bounds, question.columns if order.fn in BOUNDED else ()), order.compare and not _of_pool(caps)
     with terminal.watching() as watch:
         planned = plan(
             question.fn,
@@ -185,10 +188,28 @@ def _share(rate: str) -> float:
         raise InputError("--rate must be a share such as 1/2, 1/3, 2/3 or 0.25") from None
 
 
+def _refuse_undeclared(order: ReleaseOrder, caps: Sequence[Cap]) -> None:
+    """What a pool cap needs beside the data, in the words of the command."""
+    if not any(isinstance(cap, PoolMembership) for cap in caps):
+        return
+    if order.fn in BOUNDED and not order.bounds:
+        raise InputError(
+            f"a pool cap on a {order.fn} needs the least and the largest value of every column, known without looking "
+            "at the data: --bounds 0,100 for all columns, or --bounds age=0,120 for one"
+        )
+    if order.unit is not None and order.rows_per_unit is None:
+        raise InputError(
+            "a pool cap with --unit needs --rows-per-unit, the most rows that one unit may bring: further ones are "
+            "left out"
+        )
+
+
 def _declared(words: tuple[str, ...], columns: tuple[str, ...]) -> tuple[list[float], list[float]] | None:
     """Bounds of the columns in their order, from `0,100` for all of them or `age=0,120` for one."""
     if not words:
         return None
+    if not columns:
+        raise InputError(f"--bounds are for {', '.join(BOUNDED)} under a pool cap: leave them out")
     ends: dict[str, tuple[float, float]] = {}
     for word in words:
         name, told, pair = word.rpartition("=")

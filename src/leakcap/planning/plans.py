@@ -32,7 +32,7 @@ from leakcap.planning.suggestions import Suggestions
 from leakcap.simulate import rebuild
 from leakcap.worlds import Worlds
 
-__all__ = ["LEVELS", "Plan", "spend_on_trials"]
+__all__ = ["LEVELS", "Plan", "release_of_trial", "spend_on_trials"]
 
 MAX_NAMED = 10_000  # outputs that are given names
 
@@ -361,3 +361,8 @@ def spend_on_trials(plan: Plan) -> None:
     """Releases whose secrets are told are none for the public, but no other may follow as if they had not been."""
     with suppress(AlreadyReleased):
         plan._token.spend(quiet=True)
+
+
+def release_of_trial(plan: Plan, vector: Floats) -> Release:
+    """What `release()` makes of a released vector, error bars included: for audits, of a plan that is spent."""
+    return plan._released(vector, plan._names(), plan._widths())

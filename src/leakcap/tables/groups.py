@@ -32,6 +32,14 @@ class By:
             raise InputError("groups are declared by their values, all different, such as --by ward=A,B,C")
         return cls(name.strip(), levels)
 
+    def refuse_undeclared(self) -> None:
+        """Under a pool cap: a group that shows because somebody is in it tells that they are in the data."""
+        if not self.levels:
+            raise InputError(
+                f"under a pool cap the groups of {self.column!r} cannot be read from the file, because a group that "
+                f"shows tells that somebody is in it: declare them, such as --by {self.column}=this,that"
+            )
+
 
 @dataclass(frozen=True, eq=False)
 class Grouped:

@@ -17,7 +17,8 @@ from leakcap import stats
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
 from leakcap.kernels import kernel_of, offers
-from leakcap.kernels.contributions import Contributions, adds_up, contributions
+from leakcap.kernels.bounded import Bounded, Declared, Extent
+from leakcap.kernels.contributions import Contributions, adds_up, bounded_contributions, contributions
 from leakcap.tables.columns import numbers
 from leakcap.worlds import Units, Worlds
 
@@ -68,7 +69,22 @@ def _brought(data: tuple[Any, ...], units: Units, parts: Sequence[Shape]) -> Con
     return Contributions(np.hstack([one.values for one in each]), averaged=True)
 
 
-@adds_up(_brought)
+def _within(data: tuple[Any, ...], units: Units, declared: Declared, parts: Sequence[Shape]) -> Bounded:
+    """Counts of every column; a row is at one place of each."""
+    each = [
+        bounded_contributions(part.statistic, (data[0][:, place],), units, declared) for place, part in enumerate(parts)
+    ]
+    sizes = [one.values.shape[1] for one in each]
+    finish = partial(_finished, sizes=sizes, finishes=[one.finish for one in each])
+    return Bounded(np.hstack([one.values for one in each]), Extent.one_of(sizes, declared.rows), finish)
+
+
+def _finished(total: Floats, sizes: Sequence[int], finishes: Sequence[Callable[[Floats], Any]]) -> Floats:
+    counts = np.split(total, np.cumsum(sizes)[:-1])
+    return np.concatenate([finish(some) for finish, some in zip(finishes, counts, strict=True)])
+
+
+@adds_up(_brought, _within)
 @offers(_in_all_worlds)
 def side_by_side(rows: npt.ArrayLike, parts: Sequence[Shape]) -> Floats:
     """The shares of all columns in one vector."""
@@ -110,6 +126,16 @@ class Wishes:
             )
         texts = by_name | dict(zip(rest, nameless * len(rest) if len(nameless) == 1 else nameless, strict=False))
         return cls({name: _edges(text) for name, text in texts.items()}, named)
+
+    def refuse_undeclared(self, kinds: dict[str, str]) -> None:
+        """Under a pool cap: a category that shows because somebody has it tells that they are in the data."""
+        for name, kind in kinds.items():
+            if name not in self.edges and name not in self.levels:
+                some = "no,yes" if kind == "yes/no" else "this,that"
+                raise InputError(
+                    f"under a pool cap the categories of {name!r} cannot be read from the file, because a category "
+                    f"that shows tells that somebody has it: declare them, such as --levels {name}={some}"
+                )
 
     def part(self, column: Any, name: str, kind: str) -> Part:
         """A column's part of the answer."""

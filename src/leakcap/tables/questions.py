@@ -61,6 +61,7 @@ def ask(
     bins: Sequence[str] = (),
     levels: Sequence[str] = (),
     by: Sequence[str] = (),
+    declared: bool = False,
 ) -> Question:
     """A question to the rows of a CSV or Parquet file.
 
@@ -78,6 +79,8 @@ def ask(
             their order, or "age=0,18,65".
         levels: categories of a column, "sex=0,1"; those of text are otherwise read from the whole pool.
         by: columns that make groups, with the values that they may have: "ward=A,B,C".
+        declared: whether nothing of the answer's form may be read from the data, as under a pool cap: groups and
+            categories without declared values are refused.
     """
     checks.choice(("refuse", "drop"), missing=missing)
     _refuse_idle(fn, q, bins, levels)
@@ -93,11 +96,16 @@ def ask(
         raise InputError(_name_columns(file, fn, whose))
     parts = [By.of(text) for text in by]
     parts = [replace(one, column=file.column(one.column)) for one in parts]
+    if declared:
+        for one in parts:
+            one.refuse_undeclared()
     seen = chosen or ([] if fn == "count" else [name for name in file.columns if name != whose])
     labels = [*([whose] if whose else []), *groups, *(one.column for one in parts)]
     table = file.read(list(dict.fromkeys([*labels, *seen])) or [file.columns[0]])
     kinds = {} if own else {name: refuse_unusable(table[name], name, fn) for name in seen}
     wishes = Wishes.of(kinds, bins, levels) if fn == "histogram" else None
+    if declared and wishes:
+        wishes.refuse_undeclared(kinds)
     keep = _complete(table, labels, [] if own and missing == "refuse" else seen, missing)
     left = table[keep].reset_index(drop=True)
     people, notes = units_of(file, left, whose, keep) if whose else (None, [])

@@ -67,7 +67,7 @@ def test_answers_have_the_functions_own_form_and_the_pools_scale(
 
 
 def test_the_words_of_a_pool_certificate() -> None:
-    certificate = planned(bounds=(0, 100)).certificate
+    certificate = planned(bounds=(0, 100), seed=None).certificate  # seeded, it would be no promise
     text = str(certificate)
     assert "can tell whether you are in this data set at all, beyond 80.00 %" in " ".join(text.split())
     assert "400" not in text, "how many people there are"
