@@ -58,6 +58,7 @@ class Plan(Displayed):
         self.offered: Offered | None = None  # what only its maker knows about it, for `suggest`
         self._certifier, self._advise = certifier, advise
         self._token, self._checkpoint = run.token, run.checkpoint
+        self._finishing = None if run.finishing is None else run.finishing.knowing(self.releaser.noise)
 
     @property
     def worlds(self) -> Worlds:
@@ -156,7 +157,7 @@ class Plan(Displayed):
         certificate: Certificate | None = None,
     ) -> Release:
         value, reason = rebuilt(self._answer, vector)
-        finishing = self.run.finishing
+        finishing = self._finishing
         if finishing is not None and reason is None:
             # Form and error bars, too: under a pool cap nothing but the released sums may have a part in them.
             value, node, numbers = finishing.released(vector)
@@ -169,7 +170,7 @@ class Plan(Displayed):
 
     def _answer(self, vector: Floats) -> Any:
         """What is made of a released vector."""
-        finishing = self.run.finishing
+        finishing = self._finishing
         return rebuild(self.run.simulation.node, vector) if finishing is None else finishing.released(vector)[0]
 
     @property
@@ -208,7 +209,7 @@ class Plan(Displayed):
 
     def _noise_in_answers(self) -> Floats:
         """Deviation of each output that is due to noise."""
-        finishing = self.run.finishing
+        finishing = self._finishing
         if finishing is None:
             return self.noise.output_deviations
         noised = finishing.noised(self.noise)
@@ -274,7 +275,7 @@ class Plan(Displayed):
         )
 
     def _widths(self) -> tuple[tuple[float, Floats], ...]:
-        pool, finishing = self.run.simulation.whole_pool, self.run.finishing
+        pool, finishing = self.run.simulation.whole_pool, self._finishing
         if pool is None or self.run.design == "pool":
             return ()  # under a pool cap they follow from what was released
         if finishing is not None:
