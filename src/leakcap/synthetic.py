@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from leakcap.errors import InputError, MissingExtra
-from leakcap.estimators.base import Computation, Rows, Utility
+from leakcap.estimators.base import Rows, Utility
 from leakcap.estimators.moments import Covariance, spreads
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
@@ -100,7 +100,7 @@ class Gaussian(Covariance):
         self.table_ = _library(X)
         return rows
 
-    def _computation(self, rows: Rows) -> Computation:
+    def _worth(self, rows: Rows) -> Utility:
         scale = spreads(rows.features)
         wanted = np.cov(rows.features.T, bias=True, aweights=rows.weight).reshape(len(scale), -1)
         size = float(np.linalg.norm(wanted / np.outer(scale, scale)))
@@ -108,8 +108,7 @@ class Gaussian(Covariance):
         def score(made: Any) -> float:
             return 1 - float(np.linalg.norm((made.covariance_ - wanted) / np.outer(scale, scale))) / (size or 1.0)
 
-        worth = Utility("share of the covariance that is right (1 less its relative error)", score)
-        return replace(super()._computation(rows), utility=worth)
+        return Utility("share of the covariance that is right (1 less its relative error)", score)
 
     def _publish(self, estimator: Any) -> None:
         super()._publish(estimator)

@@ -111,7 +111,8 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
         terminal.note(note)
     folders = Folders.under(order.out)
     folders.sweep()
-    bounds, for_table = _declared(order.bounds, question.columns if order.fn in BOUNDED else ()), order.compare and not _of_pool(caps)
+    bounds = _declared(order.bounds, question.columns if order.fn in BOUNDED else ())
+    for_table = order.compare and not _of_pool(caps)
     with terminal.watching() as watch:
         planned = plan(
             question.fn,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -22,6 +22,8 @@ from leakcap.worlds import Units, Worlds
 __all__ = [
     "Brings",
     "Contributions",
+    "Finish",
+    "Informed",
     "adds_up",
     "averages",
     "bounded_contributions",
@@ -43,6 +45,20 @@ class Finish:
 
     def __call__(self, total: Floats) -> Any:
         return self.form(self.numbers(total))
+
+
+@dataclass(frozen=True, eq=False)
+class Informed:
+    """What is made of noised sums by whoever knows how large the noise is, which is no secret: floors at its level."""
+
+    make: Callable[[Floats, Floats], Any]  # of sums, and of the deviation of the noise in each of them
+    deviations: Floats | None = None
+
+    def __call__(self, total: Floats) -> Any:
+        return self.make(total, np.zeros(len(total)) if self.deviations is None else self.deviations)
+
+    def knowing(self, deviations: Floats) -> Informed:
+        return replace(self, deviations=deviations)
 
 
 @dataclass(frozen=True, eq=False)

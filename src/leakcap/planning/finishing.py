@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from leakcap.errors import OutputError
 from leakcap.ground.arrays import Floats
-from leakcap.kernels.contributions import Finish
+from leakcap.kernels.contributions import Finish, Informed
 from leakcap.noise import Noise
 from leakcap.planning.accuracy import LEVELS, round_up
 from leakcap.simulate import Forecast, Node, Outputs, describe, rebuild
@@ -30,6 +30,12 @@ class Finishing:
     make: Callable[[Floats], Any]
     node: Node
     sums: Floats  # (k, d): without noise, as the secret may have them
+
+    def knowing(self, noise: Noise) -> Finishing:
+        """The same, where what makes answers wants to know how large the noise is."""
+        if not isinstance(self.make, Informed):
+            return self
+        return replace(self, make=self.make.knowing(noise.output_deviations))
 
     def numbers(self, sums: Floats) -> Floats:
         """The answer's numbers, flattened."""

@@ -60,6 +60,7 @@ class Plan(Displayed):
         self.offered: Offered | None = None  # what only its maker knows about it, for `suggest`
         self._certifier, self._advise, self._others = certifier, advise, others
         self._token, self._checkpoint = run.token, run.checkpoint
+        self._finishing = None if run.finishing is None else run.finishing.knowing(self.releaser.noise)
 
     @property
     def worlds(self) -> Worlds:
@@ -165,7 +166,7 @@ class Plan(Displayed):
         certificate: Certificate | None = None,
     ) -> Release:
         value, reason = rebuilt(self.answer_of, vector)
-        finishing = self.run.finishing
+        finishing = self._finishing
         if finishing is not None and reason is None:
             # Form and error bars, too: under a pool cap nothing but the released sums may have a part in them.
             value, node, numbers = finishing.released(vector)
@@ -185,7 +186,7 @@ class Plan(Displayed):
         Returns:
             The answer. Nothing is spent: it is a function of the vector alone.
         """
-        finishing = self.run.finishing
+        finishing = self._finishing
         return rebuild(self.run.simulation.node, vector) if finishing is None else finishing.released(vector)[0]
 
     @property
@@ -231,7 +232,7 @@ class Plan(Displayed):
 
     def _noise_in_answers(self) -> Floats:
         """Deviation of each output that is due to noise."""
-        finishing = self.run.finishing
+        finishing = self._finishing
         if finishing is None:
             return self.noise.output_deviations
         noised = finishing.noised(self.noise)
@@ -333,7 +334,7 @@ class Plan(Displayed):
         )
 
     def _widths(self) -> tuple[tuple[float, Floats], ...]:
-        pool, finishing = self.run.simulation.whole_pool, self.run.finishing
+        pool, finishing = self.run.simulation.whole_pool, self._finishing
         if pool is None or self.run.design == "pool":
             return ()  # under a pool cap they follow from what was released
         if finishing is not None:
