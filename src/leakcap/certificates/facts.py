@@ -77,6 +77,7 @@ class ReleaseFacts:
     theorems: tuple[str, ...]
     leakcap_version: str
     gamma_again: float | None = None  # of `gamma_used`, for those who were looked at again; None: not stated
+    noise: str | None = None  # which noise it is and why, in words; None: Gaussian, no other was asked for
 
     @property
     def is_guarantee(self) -> bool:

@@ -47,6 +47,7 @@ class Settings:
     seeded: bool
     public: tuple[str, ...]
     pool_public: tuple[str, ...]  # what is known of the whole pool in this plan and not in every other, in words
+    mechanism: str = "gaussian"  # which noise, one of `mechanism.MECHANISMS`
 
 
 class Releaser(Protocol):

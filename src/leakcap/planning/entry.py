@@ -25,6 +25,7 @@ from leakcap.ground.arrays import Bools
 from leakcap.ground.cores import Machine
 from leakcap.kernels.contributions import Contributions, contributions
 from leakcap.modes import DESIGNS, MODES
+from leakcap.modes.mechanism import refuse_mechanism
 from leakcap.noise import SHAPES, OperatingSystem, Randomness, Seeded
 from leakcap.planning.certifier import Run, certifier
 from leakcap.planning.doubling import simulated, stored_simulation
@@ -71,6 +72,7 @@ def plan(
     shape: str = "best",
     floor: float = 0.0,
     memory: int = 2 * 2**30,
+    mechanism: str = "gaussian",
 ) -> Plan:
     """Simulate `fn` in many possible worlds, find the least noise that keeps `cap`, and certify it.
 
@@ -119,6 +121,10 @@ def plan(
         floor: least noise deviation, also in directions that carry nothing, in weighted outputs.
         memory: bytes that the leakage computation may use, and kernels that run all worlds at once, 2 GiB by default;
             the data and the outputs of all worlds come on top.
+        mechanism: which noise, for mode "individual" and design "bits": "gaussian"; "exponential", of a density that
+            falls like `exp(-|x|/s)`, which needs less of it for high caps (from about .97 on for one output) and
+            bounds how sure anybody can ever become; "auto", the one of smaller total noise: the certificate says
+            which, and why.
 
     Returns:
         The plan: worlds, outputs, noise and certificate. Custodian side.
@@ -148,6 +154,7 @@ def plan(
     if design == "bits":
         _refuse_beside_bits(mode, worlds, rate=rate, strata=strata)
         mode = "individual"
+    refuse_mechanism(mechanism, mode)
     checks.choice(SHAPES, shape=shape)
     checks.nonnegative(floor=floor)
     checks.count(at_least=2**26, memory=memory)
@@ -197,6 +204,7 @@ def plan(
             seeded=seed is not None,
             public=tuple(public),
             pool_public=tuple(pool_public),
+            mechanism=mechanism,
         ),
         seed=seed,
         design="bits" if design == "bits" else "worlds",
