@@ -29,13 +29,18 @@ Made = TypeVar("Made", bound=Releaser)
 Certified = tuple[Made, Certificate]
 
 
-def refuse_mechanism(mechanism: str, mode: str) -> None:
-    """An InputError for a word that is none, and for noise that a mode has no proof for."""
+def refuse_mechanism(mechanism: str, mode: str, floor: float) -> None:
+    """An InputError for a word that is none, and for noise that there is no proof for."""
     checks.choice(MECHANISMS, mechanism=mechanism)
     if mechanism != "gaussian" and mode != "individual":
         raise InputError(
             f"mechanism={mechanism!r} is for sums over people, mode='individual' and design='bits': mode={mode!r} is "
             "proved for Gaussian noise alone. Leave mechanism out, or choose one of these two"
+        )
+    if mechanism != "gaussian" and floor:
+        raise InputError(
+            f"a floor is Gaussian noise beside the other, and mechanism={mechanism!r} has no proof for the two "
+            "together: leave floor out, or mechanism"
         )
 
 

@@ -94,7 +94,7 @@ class Exponential:
         Guarantee: in every world the law of the released grid point differs from that of the ideal noise by at most
         this much, in total variation.
         """
-        scale = math.sqrt(size / 2) * (2.0**-47 + (size + 1) * 2.0**-57)
+        scale = math.sqrt(size / 2) * (2.0**-46 + (size + 1) * 2.0**-57)
         return 2 * sampler_distance(size, reach, step) + scale + 2.0**-52
 
 

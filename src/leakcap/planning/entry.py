@@ -122,7 +122,7 @@ def plan(
         memory: bytes that the leakage computation may use, and kernels that run all worlds at once, 2 GiB by default;
             the data and the outputs of all worlds come on top.
         mechanism: which noise, for mode "individual" and design "bits": "gaussian"; "exponential", of a density that
-            falls like `exp(-|x|/s)`, which needs less of it for high caps (from about .97 on for one output) and
+            falls like `exp(-|x|/s)`, which needs less of it for high caps (from about .95 on) and
             bounds how sure anybody can ever become; "auto", the one of smaller total noise: the certificate says
             which, and why.
 
@@ -154,9 +154,8 @@ def plan(
     if design == "bits":
         _refuse_beside_bits(mode, worlds, rate=rate, strata=strata)
         mode = "individual"
-    refuse_mechanism(mechanism, mode)
     checks.choice(SHAPES, shape=shape)
-    checks.nonnegative(floor=floor)
+    refuse_mechanism(mechanism, mode, checks.nonnegative(floor=floor))
     checks.count(at_least=2**26, memory=memory)
     if draws is not None:
         checks.count(at_least=256, draws=draws)
