@@ -78,6 +78,7 @@ class ReleaseFacts:
     theorems: tuple[str, ...]
     leakcap_version: str
     gamma_again: float | None = None  # of `gamma_used`, for those who were looked at again; None: not stated
+    noise: str | None = None  # which noise it is and why, in words; None: Gaussian, no other was asked for
 
     @property
     def is_guarantee(self) -> bool:
@@ -176,7 +177,7 @@ class ReleaseFacts:
         rate = self.sampling_rate
         best = np.minimum(1.0, f + 2 * self.membership_success - 1)
         best = np.minimum(best, convert.true_positive_rate(self.mutual_information, f, rate))
-        if self.mode in ("individual", "pool") and self.whoever_is_known:
+        if self.mode in ("individual", "pool") and self.whoever_is_known and self.noise is None:  # it is Gaussian
             apart = self.gaussian_distance
             best = np.minimum(best, ndtr(ndtri(f) + apart) * (1 + 1e-9) + self.sampler_distance)
         for cut, stick in self.hockey_sticks:

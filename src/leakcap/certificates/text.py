@@ -71,6 +71,8 @@ def _lines(cert: ReleaseFacts) -> Iterator[str]:
         yield from listed("Declared by the custodian, not checked", cert.declared_public)
     yield from listed("Not promised", cert.not_promised)
     yield from listed("Assumed", cert.assumptions)
+    if cert.noise is not None:
+        yield from section("The noise", cert.noise)
     yield from section("How it was certified", method(cert))
     proofs = f"Proofs: {', '.join(cert.theorems)} (docs/proofs). leakcap {cert.leakcap_version}."
     yield from textwrap.wrap(proofs, WIDTH)

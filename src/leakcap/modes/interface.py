@@ -50,6 +50,7 @@ class Settings:
     public: tuple[str, ...]
     pool_public: tuple[str, ...]  # what is known of the whole pool in this plan and not in every other, in words
     not_promised: tuple[str, ...] = ()  # by this plan, and by others
+    mechanism: str = "gaussian"  # which noise, one of `mechanism.MECHANISMS`
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 from leakcap import modes
@@ -18,6 +19,7 @@ from leakcap.kernels.bounded import Bounded
 from leakcap.kernels.contributions import Contributions
 from leakcap.leakage.confidence import Attempts
 from leakcap.modes.interface import Draw, Rerun
+from leakcap.modes.mechanism import by_mechanism
 from leakcap.noise import subspace
 from leakcap.noise.calibrate import MAX_ATTEMPTS, Calibrated
 from leakcap.planning.finishing import Finishing
@@ -83,17 +85,23 @@ def _individual(request: Request, run: Run, settings: modes.Settings) -> Certifi
     brings = run.brings
     if not isinstance(brings, Contributions):
         raise InputError("mode='individual' needs the data again: call plan() with them and this checkpoint")
+    way: Callable[..., tuple[modes.Releaser, Certificate]]
     if request.design == "bits":
-        return lambda caps: modes.bits.certified(brings, run.worlds, caps, settings, draw=run.draw)
-    if brings.finish is not None:
-        raise InputError(
-            "mode='individual' takes sums, and means where every unit has equally many rows, over halves of one size; "
-            "design='bits' takes this function too, and holds whoever else is known"
-        )
-    brings.check(run.simulation.table, run.worlds)
-    return lambda caps: modes.individual.certified(
-        brings, run.worlds, caps, settings, strata=request.strata, draw=run.draw
-    )
+        way = partial(modes.bits.certified, draw=run.draw)
+    else:
+        if brings.finish is not None:
+            raise InputError(
+                "mode='individual' takes sums, and means where every unit has equally many rows, over halves of one "
+                "size; design='bits' takes this function too, and holds whoever else is known"
+            )
+        brings.check(run.simulation.table, run.worlds)
+        way = partial(modes.individual.certified, strata=request.strata, draw=run.draw)
+
+    def certified(caps: tuple[Cap, ...]) -> tuple[modes.Releaser, Certificate]:
+        by_law = partial(way, brings, run.worlds, caps, settings)
+        return by_mechanism(settings.mechanism, lambda law_of: by_law(law_of=law_of))
+
+    return certified
 
 
 def _exact(request: Request, run: Run, settings: modes.Settings) -> Certifier:

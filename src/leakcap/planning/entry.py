@@ -26,6 +26,7 @@ from leakcap.ground.cores import Machine
 from leakcap.kernels.bounded import Bounded, Declared
 from leakcap.kernels.contributions import Contributions, bounded_contributions, contributions, is_total
 from leakcap.modes import DESIGNS, MODES
+from leakcap.modes.mechanism import refuse_mechanism
 from leakcap.noise import SHAPES, OperatingSystem, Randomness, Seeded
 from leakcap.planning.certifier import Run, certifier
 from leakcap.planning.designing import designed, refuse_beside_design
@@ -79,6 +80,7 @@ def plan(
     shape: str = "best",
     floor: float = 0.0,
     memory: int = 2 * 2**30,
+    mechanism: str = "gaussian",
 ) -> Plan:
     """Simulate `fn` in many possible worlds, find the least noise that keeps `cap`, and certify it.
 
@@ -133,6 +135,10 @@ def plan(
         floor: least noise deviation, also in directions that carry nothing, in weighted outputs.
         memory: bytes that the leakage computation may use, and kernels that run all worlds at once, 2 GiB by default;
             the data and the outputs of all worlds come on top.
+        mechanism: which noise, for mode "individual" and design "bits": "gaussian"; "exponential", of a density that
+            falls like `exp(-|x|/s)`, which needs less of it for high caps (from about .95 on) and
+            bounds how sure anybody can ever become; "auto", the one of smaller total noise: the certificate says
+            which, and why.
 
     Returns:
         The plan: worlds, outputs, noise and certificate. Custodian side.
@@ -171,6 +177,7 @@ def plan(
     refuse_beside_design(design, mode, worlds, rate=rate)
     checks.choice(SHAPES, shape=shape)
     _check_numbers(floor=floor, memory=memory, draws=draws, seed=seed)
+    refuse_mechanism(mechanism, mode, floor)
     if any(isinstance(names, str) for names in (drop, public, pool_public)):
         raise InputError("drop, public and pool_public must be lists of text, such as drop=['labels_']")
     gamma = float(1 - Fraction(repr(checks.fraction(confidence=confidence))))  # 1 - 0.999999 is more than 1e-6
@@ -215,6 +222,7 @@ def plan(
             seeded=seed is not None,
             public=tuple(public),
             pool_public=tuple(pool_public),
+            mechanism=mechanism,
         ),
         seed=seed,
         design="worlds" if design == "auto" else design,

@@ -345,7 +345,7 @@ class Plan(Displayed):
             part = slice(start, start + 2**16)
             offsets = self.run.simulation.table[:, part] - pool[part]
             for level, width in zip(LEVELS, widths, strict=True):
-                width[part] = half_width(offsets, noise[part], level)
+                width[part] = half_width(offsets, noise[part], level, self.noise.law)
         return tuple(zip(LEVELS, widths, strict=True))
 
     def __reduce__(self) -> Any:

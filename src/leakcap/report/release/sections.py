@@ -177,6 +177,7 @@ def _method_facts(cert: Certificate) -> list[tuple[str, str]]:
         ),
         ("Draws", ", ".join(f"{name}: {count:,}" for name, count in cert.draws) or "none"),
         ("Outputs", f"{cert.outputs:,}, noise in {cert.noised_directions:,} directions"),
+        *([] if cert.noise is None else [("Noise", cert.noise)]),
         ("Grid of the noise", f"{cert.grid_step:.3g} deviations"),
         ("Distance of the sampler", f"{cert.sampler_distance:.3g} (counted in every figure)"),
         ("Proofs", ", ".join(cert.theorems)),
