@@ -77,7 +77,7 @@ class _LeastSquares(MultiOutputMixin, RegressorMixin, PrivateEstimator):
         )
         known = (
             *made.pool_public,
-            "What the coins move: the fit to the whole pool, and by how much each row moves it.",
+            "What the coins move: the fit to the whole pool, by first order effects.",
         )
         return replace(made, answer=answer, data=(rows.features, target, weight), pool_public=known)
 

@@ -81,8 +81,15 @@ class Products:
         return 2 * self.deviation * float(np.sqrt(len(self.mean)))
 
 
+class _OfAll:
+    """What only a pool cap asks for: sums over everybody, never an answer of some rows."""
+
+    def __call__(self, *rows: Any) -> Any:
+        raise InputError("under a pool cap sums over everybody are released: there is no answer of some rows")
+
+
 @dataclass(frozen=True, eq=False)
-class ProductSums:
+class ProductSums(_OfAll):
     """Products of all pairs of columns, their sums and the number of rows, under a pool cap.
 
     Data are a table, or a table and targets `(rows, t)`. `make` is given the released `Products`.
@@ -149,7 +156,7 @@ class ByClass:
 
 
 @dataclass(frozen=True, eq=False)
-class ClassSums:
+class ClassSums(_OfAll):
     """The number of rows of each class, sums of their columns and, where wanted, of squares, under a pool cap.
 
     Data are a table and the class of each row, a number from 0 on; -1 where it is none of those declared. `make` is
