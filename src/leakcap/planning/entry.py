@@ -94,8 +94,9 @@ def plan(
             two doublings together bring less than 4 % less noise, at 16,384, or where a further one would take over an
             hour of one core, or a quarter of `memory`.
         design: how the secret is drawn. "worlds": one of a list of worlds, in other modes a fresh one. "bits": a coin
-            for everybody, for functions that add up what every unit brings (`stats.mean`, `sum`, `histogram`,
-            `categories`): the cap then holds whoever else is known. "auto": worlds.
+            for everybody, for functions that add up what every unit brings (`stats.mean`, `sum`, `count`, `share`,
+            `covariance`, `histogram`, `categories`, `group_by`, and `additive`): the cap then holds whoever else is
+            known. "auto": worlds.
         bounds: for a pool cap, `(low, high)` of every column, numbers or arrays, or `{column: (low, high)}`; of what
             one unit brings, for `additive` functions. What lies outside is cut. They must not come from the data.
         rows_per_unit: the most rows of one unit that count, the first ones; a pool cap with `unit` needs it.
