@@ -81,7 +81,7 @@ class Products:
         return 2 * self.deviation * float(np.sqrt(len(self.mean)))
 
 
-class _OfAll:
+class OfAll:
     """What only a pool cap asks for: sums over everybody, never an answer of some rows."""
 
     def __call__(self, *rows: Any) -> Any:
@@ -89,7 +89,7 @@ class _OfAll:
 
 
 @dataclass(frozen=True, eq=False)
-class ProductSums(_OfAll):
+class ProductSums(OfAll):
     """Products of all pairs of columns, their sums and the number of rows, under a pool cap.
 
     Data are a table, or a table and targets `(rows, t)`. `make` is given the released `Products`.
@@ -156,7 +156,7 @@ class ByClass:
 
 
 @dataclass(frozen=True, eq=False)
-class ClassSums(_OfAll):
+class ClassSums(OfAll):
     """The number of rows of each class, sums of their columns and, where wanted, of squares, under a pool cap.
 
     Data are a table and the class of each row, a number from 0 on; -1 where it is none of those declared. `make` is
