@@ -172,6 +172,9 @@ def measure(name: str) -> None:
     )
 
 
+PARTS = CASES  # by their names
+
+
 def main(names: list[str]) -> None:
     warnings.simplefilter("ignore", LeakcapWarning)
     for name in names or CASES:

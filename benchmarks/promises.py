@@ -40,5 +40,7 @@ def main() -> None:
     )
 
 
+PARTS = {"wards": main}
+
 if __name__ == "__main__":
     main()

@@ -69,7 +69,7 @@ class Promises:
             checks.count(rows_per_unit=rows_per_unit)
         if self.job is None:
             raise InputError("a stored plan has neither the data nor the function: compare() on the plan of plan()")
-        bench = _Bench(plan, self.request, self.job, answers=answers, seed=seed)
+        bench = _Side(plan, self.request, self.job, answers=answers, seed=seed)
         found = list(bench.of_worlds(worlds))
         found += bench.of_bits()
         found += bench.of_pool(bounds, rows_per_unit)
@@ -91,7 +91,7 @@ class Promises:
         slow = isinstance(job.fn, Additive) and job.fn.finish is not None
         if slow or job.units.count * len(answer) > MAX_QUICK:
             return
-        bench = _Bench(plan, request, job, answers=QUICK_ANSWERS, seed=0)
+        bench = _Side(plan, request, job, answers=QUICK_ANSWERS, seed=0)
         if list(bench.of_bits(MAX_QUICK)):
             return
         other, scale = bench.made["bits"], plan.noise.space.scale
@@ -135,7 +135,7 @@ def capped_success(caps: tuple[Cap, ...]) -> float:
 Failures = Iterator[tuple[str, str]]  # names of promises, and why they have no figures
 
 
-class _Bench:
+class _Side:
     """Promises are tried one by one; those that can be kept are in `made`."""
 
     def __init__(self, plan: Plan, request: Request, job: Job, *, answers: int, seed: int) -> None:
