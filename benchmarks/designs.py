@@ -147,13 +147,17 @@ def second_game(case: Case, design: str) -> tuple[float, float]:
     return told[0].measured, told[1].measured
 
 
+def _beside(ratio: float) -> str:
+    return f"{ratio:.2f} times less" if ratio >= 1 else f"{1 / ratio:.2f} times more"
+
+
 def measure(name: str) -> None:
     case, told, random = CASES[name](), [], None
     for label, design in DESIGNS.items():
         began = time.perf_counter()
         found, (value, bars) = errors(case, design), second_game(case, design)
         random = random or found
-        less = "" if found is random else f" ({random.total / found.total:.2f} times less)"
+        less = "" if found is random else f" ({_beside(random.total / found.total)})"
         told.append(
             f"{label}: halving {found.halving:.4f}, noise {found.noise:.4f}, total {found.total:.4f}{less}; any "
             f"question {100 * found.any_question:.0f} %; second game {100 * value:.0f} %, {100 * bars:.0f} % with "
