@@ -47,6 +47,7 @@ class GroupBy:
 
     @property
     def groups(self) -> int:
+        """How many groups were declared: all combinations of the keys' values."""
         return math.prod(len(values) for _, values in self.keys)
 
     def __call__(self, rows: Any) -> Any:
@@ -55,13 +56,30 @@ class GroupBy:
         return self._finish()(self._spread(group, self._moments(cells, 0.0)).sum(axis=0))
 
     def kernel(self, data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats | None:
-        """The answers in all worlds, flattened."""
+        """The answers in all worlds at once.
+
+        Args:
+            data: the one table, in a tuple.
+            units: whose rows they are.
+            worlds: who takes part in each world.
+
+        Returns:
+            `(worlds, numbers)`, each answer flattened.
+        """
         each = self._spread(self._group(data[0]), self._moments(self._cells(data[0]), 0.0))
         found = masked_sums(each, worlds, units)
         return np.stack([self._numbers(total).ravel() for total in found])
 
     def adjacent(self, data: tuple[Any, ...], units: Units) -> Contributions:
-        """What every unit brings; columns are centred and scaled by their means and spreads over the whole pool."""
+        """What every unit brings; columns are centred and scaled by their means and spreads over the whole pool.
+
+        Args:
+            data: the one table, in a tuple.
+            units: whose rows they are.
+
+        Returns:
+            The contributions of all units, and what is made of their sums.
+        """
         group, cells = self._group(data[0]), self._cells(data[0])
         if self.total or not len(cells):
             values = self._of_units(group, self._moments(cells, 0.0), units)
@@ -76,7 +94,16 @@ class GroupBy:
         return Contributions(values, averaged=False, finish=self._finish(centre=centre, half=spread, worth=worth))
 
     def bounded(self, data: tuple[Any, ...], units: Units, declared: Declared) -> Bounded:
-        """What every unit brings within declared bounds: to one group, or to several with its several rows."""
+        """What every unit brings within declared bounds: to one group, or to several with its several rows.
+
+        Args:
+            data: the one table, in a tuple.
+            units: whose rows they are.
+            declared: bounds of the columns, and the most rows of a unit.
+
+        Returns:
+            The contributions of all units, the most that anybody may bring, and what is made of the sums.
+        """
         group, cells = self._group(data[0]), self._cells(data[0])
         centre, half, cut = np.zeros(cells.shape[1]), np.ones(cells.shape[1]), 0
         if self.statistic == "share":
