@@ -21,7 +21,7 @@ __all__ = ["COUNTER_EXAMPLE", "Algorithm1", "half_of"]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 COUNTER_EXAMPLE = (
-    "Algorithm 1 does not hold for more than one number: its radius is Laplace and has to be Gamma(d). A million "
+    "Algorithm 1 is for one number: for d of them its radius, Laplace, would have to be Gamma(d). A million "
     "numbers that are all +1 if a person is in, and all -1 if not, are told apart by the sign of their sum with 98.9 % "
     "where 90 % is claimed (eta .4), and with 93.1 % where 75 % is (eta .25): python -m "
     "reproductions.membership_inference_privacy attacks. Use leakcap.plan, or leakcap.convert.scale_for_mip with noise "

@@ -5,7 +5,8 @@ on `|A - mean of x x'|^2` finds on a random half. It is symmetric: six numbers a
 
 * *DP-SGD*, full batch: gradients clipped at their median, Gaussian noise on their sum, divided by the number of rows;
   steps composed exactly (Gaussian differential privacy, add or remove one row, delta 1e-5); eta by Theorem 4.
-* *The paper's MIP*: Corollary 10 as printed, for M = 2, 4, 6, moments from 128 splits. It does not hold (`attacks`).
+* *The paper's MIP*: Corollary 10 as printed, for M = 2, 4, 6, moments from 128 splits. Its radius has no
+  proof for several numbers, and fails for many (`attacks`).
 * *A first moment*: the same norm and the same moments, density `exp(-|x|/s)` with `s = 1/artanh(2 eta)`.
 * *leakcap*: `lc.plan` on the six columns of products, Gaussian and exponential noise, with a coin for everybody; and,
   for some eta, over random halves (`mode="individual"`), which is the paper's own game. Nothing is estimated there.

@@ -35,8 +35,8 @@ def unit_weights(moments: Floats, power: int) -> Floats:
 def printed_noise(moments: Floats, power: int, eta: float, rng: np.random.Generator) -> Floats:
     """Corollary 10 and Algorithm 1 as printed: a direction of the cone measure, and a Laplace radius.
 
-    For one number it is Laplace noise, as Theorem 9 asks for. For more it is another law than that of Theorem 9, and
-    does not keep the promise (`attacks`).
+    For one number it is Laplace noise, as Theorem 9 asks for. For more it is another law than that of Theorem 9, and in
+    many dimensions it does not keep the promise (`attacks`).
     """
     weights = unit_weights(moments, power)
     size = rng.gamma(1 / power, size=len(moments)) ** (1 / power)  # density proportional to exp(-|y|^M)

@@ -127,9 +127,9 @@ def test_the_noise_of_dp_sgd_is_that_of_gaussian_differential_privacy() -> None:
 def test_the_attacks_break_what_is_printed_and_not_ours() -> None:
     assert attacks.exact_success(10**6, 0.4) == pytest.approx(0.989, abs=5e-4)
     assert attacks.exact_success(10**6, 0.25) == pytest.approx(0.931, abs=5e-4)
-    printed, ours = attacks.radius(500_000, 0.4, (60, 2), np.random.default_rng(0))
+    printed, ours = attacks.radius(10**6, 0.25, (50, 2), np.random.default_rng(0))
     assert printed.beaten and not ours.beaten
-    assert printed.exact == pytest.approx(printed.measured, abs=0.08)
+    assert printed.exact == pytest.approx(printed.measured, abs=0.1)
     told, pooled = attacks.scale(0.1, 60, np.random.default_rng(0))
     assert told.measured == 1 and told.beaten and not pooled.beaten
     tight, mine = attacks.true_positives(0.25, 1500)
