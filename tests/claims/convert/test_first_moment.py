@@ -162,3 +162,15 @@ def test_the_papers_own_scale_is_broken_in_a_million_dimensions(eta: float, succ
     component = math.sqrt(d) * along / np.sqrt(along**2 + rest)
     assert float((1 + radius * component / math.sqrt(d) > 0).mean()) == pytest.approx(success, abs=0.006)
     assert success > 0.5 + eta
+
+
+def test_with_the_papers_radius_the_scale_of_a_first_moment_fails_from_two_dimensions_on() -> None:
+    """Answers of length 1 in opposite directions, in the plane: the nearer one, by an integral over directions."""
+    scale = float(convert.scale_for_mip(1.0, 0.1))
+
+    def success(survival: Callable[[float], float]) -> float:
+        beyond, _ = quad(lambda angle: survival(1 / (scale * math.cos(angle))), 0, math.pi / 2)
+        return 1 - beyond / (math.pi / 2) / 2
+
+    assert 0.67 < success(lambda r: math.exp(-r)) < 0.68
+    assert success(lambda r: (1 + r) * math.exp(-r)) < 0.6  # a radius of the law Gamma(2)
