@@ -19,7 +19,7 @@ from leakcap.kernels.bounded import Bounded, Declared, Extent, unit_sums
 from leakcap.kernels.moments import sums_of
 from leakcap.worlds import Units, Worlds
 
-__all__ = ["CountedCells", "CountSums", "TreeOfColumns", "fitted_tree", "moved_shares", "shares"]
+__all__ = ["CountSums", "CountedCells", "TreeOfColumns", "fitted_tree", "moved_shares", "shares"]
 
 FITTED = 20  # times that a two-way table is fitted to its margins
 Named = dict[str, Floats]
