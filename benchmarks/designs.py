@@ -112,7 +112,7 @@ def of_tables(
     }
 
 
-CASES: dict[str, Callable[[], Case]] = {
+PARTS: dict[str, Callable[[], Case]] = {
     "iris-mean": lambda: Case(lc.stats.mean, (scaled_iris(),), plans=200),
     **of_tables("breast-cancer", breast_cancer, 2),
     **of_tables("dry-bean", dry_bean, 7, plans=40),
@@ -152,7 +152,7 @@ def _beside(ratio: float) -> str:
 
 
 def measure(name: str) -> None:
-    case, told, random = CASES[name](), [], None
+    case, told, random = PARTS[name](), [], None
     for label, design in DESIGNS.items():
         began = time.perf_counter()
         found, (value, bars) = errors(case, design), second_game(case, design)
@@ -181,7 +181,7 @@ PARTS = CASES  # by their names
 
 def main(names: list[str]) -> None:
     warnings.simplefilter("ignore", LeakcapWarning)
-    for name in names or CASES:
+    for name in names or PARTS:
         measure(name)
 
 
