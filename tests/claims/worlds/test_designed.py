@@ -39,7 +39,7 @@ def planned(values: Any, design: str, fn: Any = np.mean, **options: Any) -> lc.P
 def posteriors(plan: lc.Plan) -> tuple[np.ndarray, np.ndarray]:
     """Chance of each released number on a grid, and of each world given it; for answers of one number."""
     means, deviation = plan.outputs[:, 0], float(plan.noise.output_deviations[0])
-    y = np.linspace(means.min() - 8 * deviation, means.max() + 8 * deviation, 1001)
+    y = np.linspace(means.min() - 8 * deviation, means.max() + 8 * deviation, 4001)
     joint = norm.pdf(y[:, None], means, deviation) * (y[1] - y[0]) / len(means)
     chance = joint.sum(axis=1)
     return chance, joint / np.maximum(chance[:, None], 1e-300)
