@@ -176,9 +176,6 @@ def measure(name: str) -> None:
     )
 
 
-PARTS = CASES  # by their names
-
-
 def main(names: list[str]) -> None:
     warnings.simplefilter("ignore", LeakcapWarning)
     for name in names or PARTS:
