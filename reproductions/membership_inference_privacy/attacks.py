@@ -167,7 +167,7 @@ def drawn(rows: Sequence[Row], rates: Sequence[Rates]) -> Figure:
         left.bar(place, row.measured - 0.5, bottom=0.5, color=colour, width=0.6)
         left.plot([place - 0.4, place + 0.4], [row.claimed, row.claimed], color="0.1", linewidth=2)
     left.set_xticks(range(len(signs)), [f"{row.noise}\neta {row.eta:g}" for row in signs], fontsize=8)
-    left.set_ylim(0.45, 1)
+    left.set_ylim(0.4, 1)
     left.set_ylabel("success of the sign of the sum")
     left.set_title("Radius: a million numbers (black: claimed)", fontsize=10)
     etas = np.linspace(0, 0.5, 50)
