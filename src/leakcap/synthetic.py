@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from leakcap.errors import InputError, MissingExtra
 from leakcap.estimators.base import Computation, PrivateEstimator, Rows, Utility, checked_weight
-from leakcap.estimators.count_sums import Cells, CountSums, fitted_tree, moved_shares, shares
+from leakcap.estimators.count_sums import CountedCells, CountSums, fitted_tree, moved_shares, shares
 from leakcap.estimators.moments import Covariance, spreads
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints
@@ -226,8 +226,8 @@ class Tables(PrivateEstimator):
             name: list(values) for name, values in levels.items()
         }
 
-    def _cells(self) -> Cells:
-        return Cells(tuple(len(cells) - (name in (self.bins or {})) for name, cells in self._declared().items()))
+    def _cells(self) -> CountedCells:
+        return CountedCells(tuple(len(cells) - (name in (self.bins or {})) for name, cells in self._declared().items()))
 
     def _rows(self, X: Any, y: Any, weight: Any) -> Rows:
         declared, self.table_ = self._declared(), _library(X)
@@ -273,7 +273,7 @@ def _weights(rows: Rows) -> Floats:
     return np.ones(len(rows.features)) if rows.weight is None else rows.weight
 
 
-def _alike(rows: Rows, cells: Cells) -> Utility:
+def _alike(rows: Rows, cells: CountedCells) -> Utility:
     """1 less the mean distance (total variation) of two-way tables, or of one-way tables where there is one column."""
     one, two = cells.tables(shares(rows.features, _weights(rows), cells=cells)["shares"])
     wanted = list(two.values()) or one

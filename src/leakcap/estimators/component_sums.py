@@ -95,7 +95,13 @@ def moved_components(features: Floats, weight: Floats, k: int) -> tuple[Moved, A
     centre = weight @ features / total
     apart = (features - centre) * np.sqrt(weight / max(total - 1, np.finfo(float).tiny))[:, None]
     values, vectors = np.linalg.eigh(apart.T @ apart)
-    axes = Axes(centre, _signed(vectors[:, ::-1].T), np.maximum(values[::-1], 0.0), k, max(total, 2.0))
+    axes = Axes(
+        centre=centre,
+        directions=_signed(vectors[:, ::-1].T),
+        variance=np.maximum(values[::-1], 0.0),
+        k=k,
+        total=max(total, 2.0),
+    )
     return Moved(axes.answer(), axes), axes
 
 

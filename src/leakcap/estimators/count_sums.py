@@ -19,14 +19,14 @@ from leakcap.kernels.bounded import Bounded, Declared, Extent, unit_sums
 from leakcap.kernels.moments import sums_of
 from leakcap.worlds import Units, Worlds
 
-__all__ = ["Cells", "CountSums", "TreeOfColumns", "fitted_tree", "moved_shares", "shares"]
+__all__ = ["CountSums", "CountedCells", "TreeOfColumns", "fitted_tree", "moved_shares", "shares"]
 
 FITTED = 20  # times that a two-way table is fitted to its margins
 Named = dict[str, Floats]
 
 
 @dataclass(frozen=True)
-class Cells:
+class CountedCells:
     """The numbers that are counted: the cells of every column, then those of every pair of columns."""
 
     sizes: tuple[int, ...]  # cells of each column
@@ -81,7 +81,7 @@ class Cells:
 class CountSums(OfAll):
     """The counts under a pool cap: in every table a row counts in one cell."""
 
-    cells: Cells
+    cells: CountedCells
 
     def bounded(self, data: tuple[Any, ...], units: Units, declared: Declared) -> Bounded:
         """How often every unit counts in each cell."""
@@ -91,10 +91,10 @@ class CountSums(OfAll):
 
 
 @dataclass(frozen=True, eq=False)
-class _Moves:
+class _ShareMoves:
     """By how much a row moves the shares of all cells."""
 
-    cells: Cells
+    cells: CountedCells
     share: Floats
     total: float
 
@@ -102,14 +102,14 @@ class _Moves:
         return np.asarray((self.cells.counted(codes) - self.share) * (weight / self.total)[:, None])
 
 
-def moved_shares(codes: Ints, weight: Floats, cells: Cells) -> Moved:
+def moved_shares(codes: Ints, weight: Floats, cells: CountedCells) -> Moved:
     """The shares of all cells in the whole pool, and by how much every row moves them."""
     cells.refuse_too_many(len(codes))
     share = shares(codes, weight, cells=cells)["shares"]
-    return Moved({"shares": share}, _Moves(cells, share, float(weight.sum())))
+    return Moved({"shares": share}, _ShareMoves(cells, share, float(weight.sum())))
 
 
-def _all_shares(data: tuple[Any, ...], units: Units, worlds: Worlds, cells: Cells) -> Floats:
+def _all_shares(data: tuple[Any, ...], units: Units, worlds: Worlds, cells: CountedCells) -> Floats:
     codes, weight = data
 
     def parts(some: Any) -> Floats:
@@ -120,7 +120,7 @@ def _all_shares(data: tuple[Any, ...], units: Units, worlds: Worlds, cells: Cell
 
 
 @kernels.offers(_all_shares)
-def shares(codes: Ints, weight: Floats, *, cells: Cells) -> Named:
+def shares(codes: Ints, weight: Floats, *, cells: CountedCells) -> Named:
     """The share of rows in every cell of every table."""
     place = cells.places(codes)
     inside = place >= 0
@@ -128,8 +128,8 @@ def shares(codes: Ints, weight: Floats, *, cells: Cells) -> Named:
     return {"shares": count / max(float(weight.sum()), np.finfo(float).tiny)}
 
 
-def _as_shares(total: Floats, *, cells: Cells) -> Named:
-    """Counts over their total: that of the first table, whatever the others say."""
+def _as_shares(total: Floats, *, cells: CountedCells) -> Named:
+    """The counts of each table over their own total, at least 1."""
     one, two = cells.tables(np.maximum(total, 0.0))
     found = [part / max(float(part.sum()), 1.0) for part in (*one, *two.values())]
     return {"shares": np.concatenate([part.ravel() for part in found])}
@@ -149,7 +149,7 @@ class TreeOfColumns(BaseEstimator):
     given_: list[Floats]
 
     def draw(self, n: int, rng: Any) -> Ints:
-        """Cells of `n` rows, `(n, columns)`."""
+        """CountedCells of `n` rows, `(n, columns)`."""
         drawn = np.zeros((n, len(self.margins_)), dtype=np.intp)
         for (column, other), given in zip(self.order_, self.given_, strict=True):
             before = np.zeros(n, dtype=np.intp) if other < 0 else drawn[:, other]
@@ -160,7 +160,7 @@ class TreeOfColumns(BaseEstimator):
         return drawn
 
 
-def fitted_tree(value: Named, *, cells: Cells) -> TreeOfColumns:
+def fitted_tree(value: Named, *, cells: CountedCells) -> TreeOfColumns:
     """The tree of columns whose pairs tell most of each other, by the released tables (Chow and Liu).
 
     Two-way tables are cut at 0 and fitted to the released one-way tables.

@@ -197,7 +197,7 @@ def _build(
 
 
 @dataclass(frozen=True, eq=False)
-class _Moves:
+class _ClassMoves:
     """By how much a row moves the shares of the classes, and mean and variance of its own."""
 
     pool: _Classes
@@ -222,7 +222,7 @@ def _moved_classes(data: tuple[Any, ...], pool: _Classes) -> Moved:
     answer = _classes(features, codes, weight, pool=pool)["classes"]
     total = class_weights(codes, weight, len(answer))
     d = pool.mean.shape[1]
-    return Moved({"classes": answer}, _Moves(pool, answer[:, 0], total, answer[:, 1 + d :]))
+    return Moved({"classes": answer}, _ClassMoves(pool, answer[:, 0], total, answer[:, 1 + d :]))
 
 
 def _within(released: ByClass, *, smoothing: float) -> dict[str, Floats]:
