@@ -91,7 +91,7 @@ class CountSums(OfAll):
 
 
 @dataclass(frozen=True, eq=False)
-class _CellMoves:
+class _ShareMoves:
     """By how much a row moves the shares of all cells."""
 
     cells: CountedCells
@@ -106,7 +106,7 @@ def moved_shares(codes: Ints, weight: Floats, cells: CountedCells) -> Moved:
     """The shares of all cells in the whole pool, and by how much every row moves them."""
     cells.refuse_too_many(len(codes))
     share = shares(codes, weight, cells=cells)["shares"]
-    return Moved({"shares": share}, _CellMoves(cells, share, float(weight.sum())))
+    return Moved({"shares": share}, _ShareMoves(cells, share, float(weight.sum())))
 
 
 def _all_shares(data: tuple[Any, ...], units: Units, worlds: Worlds, cells: CountedCells) -> Floats:
@@ -129,7 +129,7 @@ def shares(codes: Ints, weight: Floats, *, cells: CountedCells) -> Named:
 
 
 def _as_shares(total: Floats, *, cells: CountedCells) -> Named:
-    """Counts over their total: that of the first table, whatever the others say."""
+    """The counts of each table over their own total, at least 1."""
     one, two = cells.tables(np.maximum(total, 0.0))
     found = [part / max(float(part.sum()), 1.0) for part in (*one, *two.values())]
     return {"shares": np.concatenate([part.ravel() for part in found])}

@@ -77,7 +77,7 @@ class NearestClassMean(OfDeclaredClasses):
         made, codes, classes = self._computation(rows), rows.target, rows.classes
         assert codes is not None and classes is not None
         pool = _Means.of(rows.features, codes, made.data[2], len(classes))
-        moves = _CentreMoves(pool, class_weights(codes, made.data[2], len(classes)))
+        moves = _MeanOfClassMoves(pool, class_weights(codes, made.data[2], len(classes)))
         known = (*made.pool_public, "What the coins move: means of the classes in the whole pool.")
         return replace(made, answer=Moved({"means": np.zeros_like(pool.mean)}, moves), pool_public=known)
 
@@ -109,7 +109,7 @@ class _Means:
 
 
 @dataclass(frozen=True, eq=False)
-class _CentreMoves:
+class _MeanOfClassMoves:
     """By how much a row moves the mean of its class."""
 
     pool: _Means

@@ -15,7 +15,7 @@ __all__ = ["moved_coefficients", "solved"]
 
 
 @dataclass(frozen=True, eq=False)
-class _Moves:
+class _CoefficientMoves:
     """What a row moves: its residual times its place, through the inverse of the pool's normal equations.
 
     With `r` the residual of a row and `x` its place, the pool's coefficients b solve sum of w r x = alpha b. So to
@@ -53,7 +53,7 @@ def moved_coefficients(
     inverse = np.linalg.pinv(normal, rcond=1e-12, hermitian=True)
     beyond = coordinates.centre - about
     through = inverse @ np.column_stack([coordinates.directions.T * coordinates.spread, beyond])
-    moves = _Moves(
+    moves = _CoefficientMoves(
         coefficients=coefficients,
         intercept=intercept,
         about=about,

@@ -21,7 +21,7 @@ from leakcap.kernels.contributions import Contributions, Finish, Informed
 from leakcap.stats.declared import APART
 from leakcap.worlds import Units
 
-__all__ = ["ByClass", "ClassSums", "Moved", "Moves", "ProductSums", "Products", "symmetric", "upper"]
+__all__ = ["MAX_CELLS", "ByClass", "ClassSums", "Moved", "OfAll", "ProductSums", "Products", "symmetric", "upper"]
 
 Moves = Callable[..., Floats]  # from some rows of the data to by how much each of them moves an answer, `(rows, d)`
 Named = dict[str, Floats]
