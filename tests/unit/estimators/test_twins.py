@@ -62,7 +62,7 @@ TWINS: dict[str, tuple[Any, Any, tuple[Any, ...], tuple[str, ...]]] = {
         le.NearestClassMean(),
         neighbors.NearestCentroid(),
         (WINE, SORTS),
-        ("centroids_", "classes_", "class_prior_"),
+        ("centroids_", "classes_"),
     ),
     "ridge": (le.Ridge(3.0), linear_model.Ridge(3.0), (DIABETES, PROGRESS), ("coef_", "intercept_")),
     "two targets": (
