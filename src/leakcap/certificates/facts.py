@@ -108,6 +108,11 @@ class ReleaseFacts:
         )
 
     @property
+    def in_blocks(self) -> bool:
+        """Whether the answer is an average over blocks of people."""
+        return "blocks" in self.theorems
+
+    @property
     def on_average_over_the_known(self) -> bool:
         """Whether it holds against them only on average over what they know."""
         return self.whoever_is_known and self.mode == "confidence"

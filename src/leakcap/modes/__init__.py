@@ -7,8 +7,9 @@ Each has a function `certified`, which turns answers and caps into a `Releaser` 
 its certificate.
 """
 
-from leakcap.modes import any_bits, bits, confidence, designed, empirical, exact, individual, pool
+from leakcap.modes import any_bits, bits, blocks, confidence, designed, empirical, exact, individual, pool
 from leakcap.modes.bits import CoinForEverybody
+from leakcap.modes.blocks import CoinsInBlocks
 from leakcap.modes.by_information import budget_for
 from leakcap.modes.confidence import FreshWorld
 from leakcap.modes.empirical import StoppingRule
@@ -21,6 +22,7 @@ __all__ = [
     "DESIGNS",
     "MODES",
     "CoinForEverybody",
+    "CoinsInBlocks",
     "FreshHalf",
     "FreshWorld",
     "OneOfTheWorlds",
@@ -30,6 +32,7 @@ __all__ = [
     "SumsOfAll",
     "any_bits",
     "bits",
+    "blocks",
     "budget_for",
     "confidence",
     "designed",

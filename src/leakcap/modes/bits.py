@@ -22,14 +22,14 @@ from leakcap.kernels.contributions import Contributions
 from leakcap.kernels.moments.sums import masked_sums
 from leakcap.leakage.certify import entropy_slack
 from leakcap.leakage.measures import thresholds
-from leakcap.modes.individual import closed_form, membership_caps
+from leakcap.modes.individual import EXACT_SUMS, closed_form, membership_caps
 from leakcap.modes.interface import Draw, Settings
 from leakcap.noise import GRID, LawOf, Noise, Randomness, Subspace, released_vector, shape_variances, subspace
 from leakcap.noise.laws import NORMAL, Law, normal
 from leakcap.noise.leverage import leverage_shape
 from leakcap.worlds import Units, Worlds
 
-__all__ = ["CoinForEverybody", "answers", "certified", "sticks"]
+__all__ = ["AFTERWARDS", "CoinForEverybody", "about_all_coins", "answers", "certified", "sticks"]
 
 ROUNDING = 1e-12  # relative: what a sum of squares and the normal integral lose, with room to spare
 CENTRED = (
@@ -113,7 +113,7 @@ def certified(
         known_memberships=((worlds.n - 1, worst),),
         name_a_member_success=min(1.0, float(posterior(information, worlds.rate))),
         sampler_distance=distance,
-        pool_public=(CENTRED,),
+        pool_public=(CENTRED, EXACT_SUMS),
         not_promised=AFTERWARDS,
         theorems=("bits", "rebuild", "sampler", "log-det"),
     )
@@ -168,13 +168,13 @@ def _information(space: Subspace, deviations: Floats, distance: float, law: Law)
     whitened = space.coordinates / deviations
     size = np.maximum(np.linalg.eigvalsh(whitened.T @ whitened) / 4, 0.0)
     half_log_det = law.average(lambda scale: 0.5 * float(np.log1p(size / scale**2).sum()))
-    found = half_log_det * (1 + 1e-9) + _room(distance, n)
-    return min(found, n * math.log(2)) * (1 + 1e-12)
+    return about_all_coins(half_log_det, distance, n)
 
 
-def _room(distance: float, n: int) -> float:
-    """How far the information about `n` coins moves when the law moves by `distance` in total variation."""
-    return entropy_slack(distance, 1) + distance * n * math.log(2)
+def about_all_coins(half_log_det: float, distance: float, n: int) -> float:
+    """The information about `n` coins, of a law that is off by `distance` in total variation."""
+    room = entropy_slack(distance, 1) + distance * n * math.log(2)
+    return min(half_log_det * (1 + 1e-9) + room, n * math.log(2)) * (1 + 1e-12)
 
 
 def sticks(charge: float, rate: float, distance: float, law: Law = NORMAL) -> tuple[tuple[float, float], ...]:

@@ -36,7 +36,7 @@ from leakcap.noise.laws import normal
 from leakcap.noise.swaps import LeastNoise, least_noise, swap_shape
 from leakcap.worlds import Worlds
 
-__all__ = ["FreshHalf", "certified", "closed_form", "membership_caps"]
+__all__ = ["EXACT_SUMS", "FreshHalf", "certified", "closed_form", "membership_caps"]
 
 ONE_PERSON = (
     "Nothing but guesses at one person named in advance is bounded: neither naming a participant of the attacker's own "
@@ -150,7 +150,7 @@ def closed_form(
     *,
     worst: float,
     not_promised: str,
-    pool_public: tuple[str, ...] = (),
+    pool_public: tuple[str, ...] = (EXACT_SUMS,),
     **figures: Any,
 ) -> Certificate:
     """The certificate of sums over people, of which nothing was sampled: `worst` is the success against anybody."""
@@ -169,7 +169,7 @@ def closed_form(
         bounds=worlds.n,
         draws=(),
         integrated=True,
-        pool_public=(*POOL_PUBLIC, *pool_public, EXACT_SUMS, *settings.pool_public),
+        pool_public=(*POOL_PUBLIC, *pool_public, *settings.pool_public),
         assumptions=ASSUMPTIONS[:2],  # the third is about certifying draws, of which there are none
         not_promised=(not_promised, *(line for line in NOT_PROMISED if line != COLLUSION)),
         **figures,
