@@ -28,6 +28,7 @@ __all__ = [
     "averages",
     "bounded_contributions",
     "contributions",
+    "is_a_sum",
     "is_total",
     "sums",
 ]
@@ -122,6 +123,11 @@ def contributions(function: Any, data: tuple[Any, ...], units: Units) -> Contrib
     if found.values.ndim != 2 or len(found.values) != units.count or not np.isfinite(found.values).all():
         raise InputError("the contributions of units must be finite, one row for each unit")
     return found
+
+
+def is_a_sum(function: Any) -> bool:
+    """Whether the function says what every unit brings."""
+    return callable(_marked(function, "adjacent")[0])
 
 
 def is_total(function: Any) -> bool:

@@ -8,6 +8,7 @@ its certificate.
 """
 
 from leakcap.modes import any_bits, bits, blocks, confidence, designed, empirical, exact, individual, pool
+from leakcap.modes.about_one import refuse_other_caps
 from leakcap.modes.bits import CoinForEverybody
 from leakcap.modes.blocks import CoinsInBlocks
 from leakcap.modes.by_information import budget_for
@@ -42,6 +43,7 @@ __all__ = [
     "membership_caps",
     "pool",
     "pool_caps",
+    "refuse_other_caps",
 ]
 
 MODES = ("exact", "confidence", "individual", "empirical")

@@ -10,22 +10,24 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 from leakcap.caps import Cap
 from leakcap.certificates.release import Certificate
 from leakcap.convert import posterior
-from leakcap.errors import CapError, InputError
+from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
 from leakcap.kernels.blocks import InBlocks
+from leakcap.modes.about_one import furthest_apart, refuse_other_caps, values_of
 from leakcap.modes.bits import AFTERWARDS, about_all_coins, sticks
-from leakcap.modes.individual import closed_form, membership_caps
+from leakcap.modes.individual import closed_form
 from leakcap.modes.interface import Draw, Settings
 from leakcap.modes.pool import exact_total, plain_space, with_noise
 from leakcap.noise import Noise, Randomness
 from leakcap.noise.bounded import charge, least_deviations
 from leakcap.noise.entropy import sampler_distance
+from leakcap.noise.laws import NORMAL
 from leakcap.simulate.silence import unheard
 from leakcap.worlds import Worlds
 
@@ -66,13 +68,11 @@ def certified(
     """
     if settings.mechanism == "exponential" or settings.floor or settings.weights is not None:
         raise InputError("blocks take Gaussian noise made for their bounds: leave out mechanism, floor and weights")
-    cap, extent = membership_caps(caps, worlds.rate), brings.of.extent
+    refuse_other_caps(caps, worlds.rate)
+    extent = brings.of.extent
     d = len(extent.limits)
     distance = sampler_distance(d, 1.0)
-    allowed = 2 * float(ndtri((cap - distance) * (1 - 4 * ROUNDING))) * (1 - 4 * ROUNDING)
-    if not allowed > 0:
-        raise CapError("this cap is too close to a coin flip: choose a larger one")
-    deviations = least_deviations(extent, allowed**2)
+    deviations = least_deviations(extent, furthest_apart(caps, NORMAL, distance) ** 2)
     moved = charge(extent, deviations)
     worst = min(1.0, float(ndtr(math.sqrt(moved) / 2)) * (1 + ROUNDING) + distance)
     # Blocks share no coins, so that variances add up; within bounds each is at most a quarter of the squared width.
@@ -85,6 +85,7 @@ def certified(
         settings,
         caps,
         worst=worst,
+        values=values_of(caps, worst, apart=math.sqrt(moved), distance=distance),
         mutual_information=information,
         hockey_sticks=sticks(moved, worlds.rate, distance),
         known_memberships=((worlds.n - 1, worst),),

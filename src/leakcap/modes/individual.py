@@ -73,7 +73,7 @@ def membership_caps(caps: tuple[Cap, ...], rate: float) -> float:
     for cap in caps:
         if type(cap) is not Membership:  # a kind derived from it may have its limit in another unit
             raise CapError(
-                "mode='individual' and design='bits' cap guesses at one person named in advance and nothing else: "
+                "mode='individual' caps guesses at one person named in advance and nothing else: "
                 f"{type(cap).__name__} needs mode='exact' or mode='confidence'. Here, use leakcap.membership(...)"
             )
         check_limit(cap, rate, 2)
@@ -149,6 +149,7 @@ def closed_form(
     caps: tuple[Cap, ...],
     *,
     worst: float,
+    values: tuple[float, ...] | None = None,
     not_promised: str,
     pool_public: tuple[str, ...] = (EXACT_SUMS,),
     **figures: Any,
@@ -160,7 +161,7 @@ def closed_form(
         space,
         settings,
         kind="closed_form",
-        capped=capped_figures(caps, caps, (worst,) * len(caps), (worlds.rate, 2)),
+        capped=capped_figures(caps, caps, values or (worst,) * len(caps), (worlds.rate, 2)),
         membership_success=worst,
         leakage_curve=(),
         confidence=1.0,

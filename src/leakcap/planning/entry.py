@@ -107,7 +107,9 @@ def plan(
             `count`, `covariance`, `categories`, `group_by`, `additive`): the cap then holds whoever else is known; with
             `mode="confidence"` for any function, on average over what is known, and with far more noise. "matched":
             worlds that hold one of every two units that are alike; "central": halves whose column means are near the
-            pool's. Both have smaller errors, and say in the certificate what is lost. "auto": worlds.
+            pool's. Both have smaller errors, and say in the certificate what is lost. "auto": bits for functions
+            that add up, where all caps are about one person and none of `worlds`, `rate`, `strata`, `clip`, `draws` and
+            another mode are asked for; worlds otherwise. The certificate's first sentence says which it was.
         bounds: for a pool cap, `(low, high)` of every column, numbers or arrays, or `{column: (low, high)}`; of what
             one unit brings, for `additive` functions. What lies outside is cut. They must not come from the data.
         rows_per_unit: the most rows of one unit that count, the first ones; a pool cap with `unit` needs it.
@@ -167,8 +169,8 @@ def plan(
     """
     began = time.perf_counter()
     caps = as_caps(cap)
-    given = {"worlds": worlds, "rate": rate, "strata": strata, "weights": weights, "clip": clip}
-    mode, design = way_of(caps, mode, design, bounds=bounds, **given)
+    given = {"worlds": worlds, "rate": rate, "strata": strata, "weights": weights, "clip": clip, "draws": draws}
+    mode, design = way_of(fn, caps, mode, design, bounds=bounds, **given)
     checks.choice(SHAPES, shape=shape)
     _check_numbers(floor=floor, memory=memory, draws=draws, seed=seed)
     refuse_mechanism(mechanism, mode, floor)
