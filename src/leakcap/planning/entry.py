@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ from leakcap.ground.arrays import Bools
 from leakcap.ground.cores import Machine
 from leakcap.kernels.blocks import COINS_IN_BLOCKS, Blocks, InBlocks
 from leakcap.kernels.bounded import Bounded, Declared
-from leakcap.kernels.contributions import Contributions, bounded_contributions, contributions, is_total
+from leakcap.kernels.contributions import bounded_contributions, contributions, is_total
 from leakcap.modes.mechanism import refuse_mechanism
 from leakcap.noise import SHAPES, OperatingSystem, Randomness, Seeded
 from leakcap.planning.certifier import Run, certifier
@@ -39,6 +39,7 @@ from leakcap.planning.promises import Promises
 from leakcap.planning.released import Release, Token
 from leakcap.planning.request import Request, stream
 from leakcap.planning.small_groups import warn_of_small_groups
+from leakcap.planning.stored_sums import Brings, keep_sums, kept_sums
 from leakcap.planning.suggest import suggest
 from leakcap.planning.ways import AUTO, way_of
 from leakcap.simulate import Outputs
@@ -53,8 +54,6 @@ DOUBLING = "doubling"  # worlds=: their number is fixed by looking at the answer
 SIMULATED_HALVES = 64  # in which a function is run to see that it adds up what it says, at most
 MIN_HALVES = 8
 MAX_COINS = 2**28  # tossed for error bars
-
-Brings: TypeAlias = Contributions | Bounded | InBlocks | None  # to a sum over people; of any other function, None
 
 
 def plan(
@@ -234,6 +233,7 @@ def plan(
             entropy = stored.entropy if stored else secrets.randbits(128) if seed is None else seed
             request = designed(request, job, entropy, stored)
             answered = _answered(job, request, brings, entropy=entropy, watch=watch, stored=stored)
+            keep_sums(stored, request, brings, answered.outputs)
         run = Run(
             simulation=answered.outputs,
             worlds=answered.worlds,
@@ -383,13 +383,22 @@ def stored_plan(checkpoint: str | Path, progress: bool | Watcher | None = None, 
     has the noise and the figures that were stored: what is attacked then is what was released.
     """
     stored = Checkpoint.stored(Path(checkpoint))
-    request, known = stored.kept("request") or (None, "")
-    if request is None:
-        raise InputError(f"{checkpoint} holds no plan")
-    possible, simulation = stored_simulation(request, stored.entropy, known, stored)
+    sums = kept_sums(stored)
+    if sums is not None:
+        request, brings, possible, simulation = sums
+    else:
+        brings = None
+        held = stored.kept("request")
+        if held is None:
+            raise InputError(f"{checkpoint} holds no plan")
+        request, known = held
+        possible, simulation = stored_simulation(request, stored.entropy, known, stored)
+        simulation = request.usable(simulation)
     with watching(progress) as watch:
         run = Run(
-            simulation=request.usable(simulation),
+            simulation=simulation,
+            brings=brings,
+            design=request.design,
             worlds=possible,
             entropy=stored.entropy,
             token=Token(lambda: [f"checkpoint {stored.entropy}"]),
