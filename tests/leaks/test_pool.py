@@ -74,6 +74,23 @@ def test_public_bytes_are_the_same_without_the_person(name: str, point: float) -
     assert "intervals" in with_person
 
 
+@pytest.mark.parametrize("unit", [None, "ward"])
+def test_row_numbers_of_a_table_do_not_tell_how_many_came_before(unit: str | None) -> None:
+    """Somebody who leaves moves everybody else up by a row: what the others bring must not change with that."""
+    table = TABLE.reset_index(drop=True)
+    options = {"unit": unit, "rows_per_unit": 3} if unit else {}
+    place = lc.additive(lambda rows: float(rows.index[-1]))
+    plans = [
+        lc.plan(place, some.reset_index(drop=True), cap=lc.pool_membership(0.55), bounds=(0, 40), **options)
+        for some in (table, table[table.ward != "alone"])
+    ]
+    moved = abs(plans[0].run.brings.values.sum() - plans[1].run.brings.values.sum())
+    assert moved <= 2
+    kept = lc.blocks(lambda rows: float(rows.index[-1]), blocks=2, bounds=(0, 40))
+    lengths = kept.counted((table,), np.array([0] * 20 + [1] * 10))[0] + 20
+    assert lengths.ravel().tolist() == [19.0, 9.0]
+
+
 def test_another_point_is_another_release() -> None:
     assert seen("mean", 0.0, slice(None))["pickled release"] != seen("mean", 5.0, slice(None))["pickled release"]
 
