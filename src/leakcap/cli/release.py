@@ -26,7 +26,7 @@ from leakcap.planning.plans import Plan
 from leakcap.report.numbers import decimals_for, neat, outward, shown
 from leakcap.report.release.files import custodian_files, public_files, table_of
 from leakcap.report.release.page import Answer
-from leakcap.tables.questions import Question, ask
+from leakcap.tables.questions import ON_GRID, Question, ask
 
 __all__ = ["ReleaseOrder", "run"]
 
@@ -51,6 +51,7 @@ class ReleaseOrder:
     q: tuple[float, ...] = ()
     bins: tuple[str, ...] = ()
     levels: tuple[str, ...] = ()
+    grid: tuple[str, ...] = ()
     missing: str = "refuse"
     worlds: str = "auto"
     design: str = "auto"
@@ -91,6 +92,7 @@ class ReleaseOrder:
             missing=self.missing,
             bins=self.bins,
             levels=self.levels,
+            grid=self.grid,
             by=self.by,
             declared=any(isinstance(cap, PoolMembership) for cap in caps),
             **quantiles,
@@ -190,8 +192,14 @@ def _share(rate: str) -> float:
 
 
 def _refuse_undeclared(order: ReleaseOrder, caps: Sequence[Cap]) -> None:
-    """What a pool cap needs beside the data, in the words of the command."""
-    if not any(isinstance(cap, PoolMembership) for cap in caps):
+    """What a pool cap and coins for everybody need beside the data, in the words of the command."""
+    sums = _of_pool(caps) or (order.design, order.mode) == ("bits", "exact")
+    if sums and order.fn in ON_GRID and not order.grid and not order.by:
+        raise InputError(
+            f"a {order.fn} under a pool cap or with --design bits is made of counts between cut points that are known "
+            "without looking at the data: --grid 0:100:5 for all columns, or --grid age=0:100:5 for one"
+        )
+    if not _of_pool(caps):
         return
     if order.fn in BOUNDED and not order.bounds:
         raise InputError(

@@ -70,6 +70,7 @@ class Contributions:
     # The answer, from noised sums on the scale of the whole pool: it is this by definition, also where the function on
     # a part of the pool is no sum.
     finish: Callable[[Floats], Any] | None = None
+    cut: int = 0  # entries outside what was declared
 
     def in_worlds(self, worlds: Worlds) -> Floats:
         """The answers that follow, in all worlds."""

@@ -26,10 +26,11 @@ from leakcap.noise import GRID, Noise, Randomness, Subspace, released_vector
 from leakcap.noise.bounded import charge, least_deviations
 from leakcap.noise.entropy import sampler_distance
 
-__all__ = ["SumsOfAll", "certified", "pool_caps"]
+__all__ = ["SumsOfAll", "certified", "exact_sums", "pool_caps"]
 
 FINE = 2.0**-32  # of a noise deviation: what a person brings is cut to multiples of it, so that sums are exact
 ROUNDING = 1e-12
+BLOCK = 2**22  # numbers that are added up at a time
 PUBLISHED = (
     "Published: the figures on this page, the error bars, the form of the answer (shape, keys, labels), the bounds and "
     "the noise. None of them depends on the data.",
@@ -89,7 +90,6 @@ def certified(brings: Bounded, caps: tuple[Cap, ...], settings: Settings) -> tup
     deviations = least_deviations(brings.extent, allowed**2)
     moved = charge(brings.extent, deviations)
     worst = min(1.0, float(ndtr(math.sqrt(moved) / 2)) * (1 + ROUNDING) + distance)
-    fine = np.trunc(brings.values / deviations / FINE).astype(np.int64)  # towards 0: never more than was declared
     space = Subspace(
         centre=np.zeros(d),
         scale=np.ones(d),
@@ -123,4 +123,17 @@ def certified(brings: Bounded, caps: tuple[Cap, ...], settings: Settings) -> tup
         not_promised=NOT_PROMISED,
         theorems=("pool", "sampler"),
     )
-    return SumsOfAll(Noise(space, deviations), fine.sum(axis=0), np.full(len(brings.values), worst)), made
+    return SumsOfAll(Noise(space, deviations), exact_sums(brings.values, deviations, moved), np.full(len(brings.values), worst)), made
+
+
+def exact_sums(values: Floats, deviations: Floats, moved: float) -> Ints:
+    """What everybody brings, cut towards 0 (never more than was declared) to multiples of FINE, added up exactly."""
+    total = np.zeros(len(deviations), dtype=np.int64)
+    step = max(1, BLOCK // len(deviations))
+    for start in range(0, len(values), step):
+        whitened = values[start : start + step] / deviations
+        # Each number is within its limits; a unit that moves several blocks where one was declared is caught here.
+        if (np.einsum("ud,ud->u", whitened, whitened) > moved * (1 + 1e-9)).any():
+            raise AssertionError("a unit brings more than its limits")
+        total += np.trunc(whitened / FINE).astype(np.int64).sum(axis=0)
+    return total

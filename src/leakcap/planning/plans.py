@@ -227,7 +227,7 @@ class Plan(Displayed):
         """What the simulation costs; of sums, what was cut from them."""
         if self.run.finishing is None:
             return str(self.run.simulation.forecast)
-        cut = self.run.brings.cut if isinstance(self.run.brings, Bounded) else 0
+        cut = 0 if self.run.brings is None else self.run.brings.cut
         return "none, sums are added up" + (f"; {cut:,} entries lay outside the bounds and were cut" if cut else "")
 
     def _noise_in_answers(self) -> Floats:

@@ -63,6 +63,14 @@ ASKED: dict[str, tuple[list[str], dict[str, float]]] = {
         ["--fn", "count", "--unit", "who", "--rows-per-unit", "2", "--by", "ward=A,B"],
         {"ward = A": 400, "ward = B": 0},  # of each person's rows the first two
     ),
+    "median": (
+        ["--fn", "median", "--columns", "cost,days", "--grid", "0:100:1", "--grid", "days=0:10:5"],
+        {"cost": VISITS.cost.median(), "days": 300 / (VISITS.days < 5).sum() * 5},
+    ),
+    "quantiles": (
+        ["--fn", "quantile", "--columns", "cost", "--grid", "0:100:1", "--q", "0.25", "--q", "0.75"],
+        {"cost, 25 %": VISITS.cost.quantile(0.25), "cost, 75 %": VISITS.cost.quantile(0.75)},
+    ),
     "histogram": (
         ["--fn", "histogram", "--columns", "ward,days", "--levels", "ward=A,B", "--bins", "0,5,10,20"],
         {"ward = A": 2 / 3, "ward = B": 1 / 3, "days, 10 or more": 0.0},
@@ -110,7 +118,11 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     "bounds the wrong way round": (["--fn", "mean", "--columns", "cost", "--bounds", "9,0"], "low below high"),
     "bounds of a count": (["--fn", "count", *WIDE], "leave them out"),
     "bounds of a share": (["--fn", "share", "--columns", "sick", *WIDE], "leave them out"),
-    "a median": (["--fn", "median", "--columns", "cost"], "add up what every person brings"),
+    "a median": (["--fn", "median", "--columns", "cost"], "--grid 0:100:5 for all columns"),
+    "a grid of another column": (["--fn", "median", "--columns", "cost", "--grid", "age=0:9:1"], "'age'"),
+    "a grid of one column": (["--fn", "median", "--columns", "cost,days", "--grid", "cost=0:9:1"], "for column 'days'"),
+    "a grid that falls": (["--fn", "quantile", "--columns", "cost", "--grid", "0,9,5"], "each above the one before"),
+    "a grid for a mean": (["--fn", "mean", "--columns", "cost", "--grid", "0:9:1", *WIDE], "--grid is for"),
     "a median by group": (["--fn", "median", "--columns", "cost", "--by", "ward=A,B"], "--by is for mean, sum"),
     "a count of columns": (["--fn", "count", "--columns", "cost"], "leave out --columns"),
     "groups of the pool": (["--fn", "count", "--by", "ward"], "--by ward=this,that"),
