@@ -101,5 +101,5 @@ def test_nobody_at_all_and_missing_values() -> None:
 def test_worlds_at_once_are_worlds_one_by_one() -> None:
     fn = partial(lc.stats.quantile, q=(0.2, 0.8), grid=[GRID, [0, 30, 60, 100]])
     fast = lc.plan(fn, ROWS, cap=0.8, worlds=32, seed=1)
-    slow = lc.plan(lambda rows: fn(rows), ROWS, cap=0.8, worlds=32, seed=1)
+    slow = lc.plan(lambda rows: 1.0 * fn(rows), ROWS, cap=0.8, worlds=32, seed=1)
     np.testing.assert_allclose(fast.run.simulation.table, slow.run.simulation.table, rtol=1e-9)

@@ -33,8 +33,8 @@ __all__ = ["CoinForEverybody", "answers", "certified", "sticks"]
 
 ROUNDING = 1e-12  # relative: what a sum of squares and the normal integral lose, with room to spare
 CENTRED = (
-    "The statistic of the whole pool around which the coins move the answer: the pool's own mean or sum. It is not "
-    "noised beyond that, so the promise says nothing about being in the pool."
+    "The statistic of the whole pool around which the coins move the answer: the pool's own mean, sum, fit or "
+    "quantile. It is not noised beyond that, so the promise says nothing about being in the pool."
 )
 AFTERWARDS = (
     "It is about one person, named in advance: somebody picked after seeing the release, and questions about several "

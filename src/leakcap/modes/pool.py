@@ -123,7 +123,9 @@ def certified(brings: Bounded, caps: tuple[Cap, ...], settings: Settings) -> tup
         not_promised=NOT_PROMISED,
         theorems=("pool", "sampler"),
     )
-    return SumsOfAll(Noise(space, deviations), exact_sums(brings.values, deviations, moved), np.full(len(brings.values), worst)), made
+    return SumsOfAll(
+        Noise(space, deviations), exact_sums(brings.values, deviations, moved), np.full(len(brings.values), worst)
+    ), made
 
 
 def exact_sums(values: Floats, deviations: Floats, moved: float) -> Ints:

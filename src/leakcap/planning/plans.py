@@ -19,7 +19,6 @@ from leakcap.certificates.release import Certificate
 from leakcap.errors import AlreadyReleased, InputError, LeakcapError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
-from leakcap.kernels.bounded import Bounded
 from leakcap.noise import Noise, Randomness, Seeded
 from leakcap.planning.accuracy import LEVELS, Expected, Summary, half_width
 from leakcap.planning.certifier import Certifier, Run

@@ -78,7 +78,9 @@ def in_worlds(table: Floats, grids: list[Floats], levels: Floats, *, worlds: Wor
     return found.reshape(worlds.m, -1)
 
 
-def moved_quantiles(data: tuple[Any, ...], units: Units, q: float | Sequence[float] = 0.5, grid: Any = None) -> Contributions:
+def moved_quantiles(
+    data: tuple[Any, ...], units: Units, q: float | Sequence[float] = 0.5, grid: Any = None
+) -> Contributions:
     """By how much every unit moves the pool's own quantiles, to first order: its rows below them, less the share q.
 
     In the cell that holds a quantile a row counts as far as the cell lies below it.
@@ -87,7 +89,9 @@ def moved_quantiles(data: tuple[Any, ...], units: Units, q: float | Sequence[flo
         raise InputError(NO_GRID.format(where="with mode='individual' and design='bits'"))
     table, grids, levels = one_table(data), grids_of(grid, data[0]), quantile_levels(q)
     if units.count * levels.size * len(grids) > MAX_CELLS:
-        raise InputError(f"{levels.size * len(grids):,} quantiles are too many for {units.count:,} units: ask for fewer")
+        raise InputError(
+            f"{levels.size * len(grids):,} quantiles are too many for {units.count:,} units: ask for fewer"
+        )
     below, pools = [], []
     for column, cuts in enumerate(grids):
         counts = _counts(table[:, column], cuts)
@@ -124,15 +128,11 @@ def bounded_quantiles(
 
 def _counted(total: Floats, *, trees: list[TreeCounts], grids: list[Floats], levels: Floats, flat: bool) -> Floats:
     parts = np.split(total, np.cumsum([sum(tree.sizes) for tree in trees])[:-1])
-    found = [
-        _read(tree.best_cells(part), cuts, levels) for tree, part, cuts in zip(trees, parts, grids, strict=True)
-    ]
+    found = [_read(tree.best_cells(part), cuts, levels) for tree, part, cuts in zip(trees, parts, grids, strict=True)]
     return _formed(found, levels, flat)
 
 
-def _moved(
-    total: Floats, *, pools: list[Floats], grids: list[Floats], levels: Floats, flat: bool, rows: int
-) -> Floats:
+def _moved(total: Floats, *, pools: list[Floats], grids: list[Floats], levels: Floats, flat: bool, rows: int) -> Floats:
     """Where the pool's share of rows below is what is left of the level; a higher level has no lower quantile."""
     found = []
     for moved, counts, cuts in zip(np.split(total, len(grids)), pools, grids, strict=True):
@@ -187,8 +187,8 @@ def _warn_of_own_ends(table: Floats, grids: list[Floats]) -> None:
     low, high = np.array([cuts[0] for cuts in grids]), np.array([cuts[-1] for cuts in grids])
     if len(table) and ((table.min(axis=0) == low) & (table.max(axis=0) == high) & (high - low != 1)).any():
         warnings.warn(
-            "a grid begins at the smallest value of its column and ends at the largest. If it was read off the data, it "
-            "publishes people's values: take cut points that are known without looking",
+            "a grid begins at the smallest value of its column and ends at the largest. If it was read off the data, "
+            "it publishes people's values: take cut points that are known without looking",
             BoundsWarning,
             stacklevel=1 + frames_of_ours(),
         )
@@ -201,7 +201,7 @@ def _ascending(grid: Any) -> Floats:
         cuts = np.empty(0)
     if cuts.ndim != 1 or len(cuts) < 2 or not np.isfinite(cuts).all() or not (np.diff(cuts) > 0).all():
         raise InputError(
-            "grid must be at least two finite numbers, each above the one before, for all columns alike; for each column "
-            "its own in a list, or {column: numbers} for a table"
+            "grid must be at least two finite numbers, each above the one before, for all columns alike; for each "
+            "column its own in a list, or {column: numbers} for a table"
         )
     return cuts

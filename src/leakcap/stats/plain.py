@@ -162,8 +162,9 @@ def quantile(rows: npt.ArrayLike, q: float | Sequence[float] = 0.5, grid: Any = 
         rows: numbers, `(rows,)` or `(rows, columns)`.
         q: one level from 0 to 1, or a list of them.
         grid: cut points that ascend, for all columns alike, a list of them for each column, or `{column: cut points}`
-            for a table. They must not come from the data. A cell reaches from its cut point to just below the next; values beyond the ends count in
-            the first or the last cell. `design="bits"` and pool caps need a grid. None: the values themselves.
+            for a table. They must not come from the data. A cell reaches from its cut point to just below the next;
+            values beyond the ends count in the first or the last cell. `design="bits"` and pool caps need a grid. None:
+            the values themselves.
 
     Returns:
         The quantiles, `(columns,)` for one level and `(len(q), columns)` for several. Without rows, 0, or the middle of

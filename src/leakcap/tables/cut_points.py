@@ -59,5 +59,7 @@ def grids(names: Sequence[str], texts: Sequence[str]) -> tuple[tuple[float, ...]
         found |= {column: cuts for column in ([name] if name else names) if name or column not in found}
     absent = [name for name in names if name not in found]
     if absent:
-        raise InputError(f"no grid for column {absent[0]!r}: every column needs one, such as --grid {absent[0]}=0:100:5")
+        raise InputError(
+            f"no grid for column {absent[0]!r}: every column needs one, such as --grid {absent[0]}=0:100:5"
+        )
     return tuple(found[name] for name in names)

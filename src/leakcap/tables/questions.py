@@ -229,7 +229,8 @@ def _built_in(
         names = tuple(f"{a}, variance" if a == b else f"{a} × {b}" for a, b in pairs)  # noqa: RUF001
         title = f"covariance of {listed(seen)}"
         return Question(fn=_covariances, data=data, names=names, title=title, columns=tuple(seen))
-    plain = {"mean": stats.mean, "median": partial(stats.median, **cuts), "sum": stats.sum, "share": stats.share}[fn]
+    plain = {"mean": stats.mean, "median": stats.median, "sum": stats.sum, "share": stats.share}[fn]
+    plain = partial(plain, **cuts) if cuts else plain
     return Question(fn=plain, data=data, names=tuple(seen), title=f"{fn} of {listed(seen)}", columns=tuple(seen))
 
 

@@ -55,7 +55,9 @@ def test_two_rows_of_a_person_in_any_two_cells_are_covered() -> None:
 def test_a_planted_row_in_two_cells_is_refused_and_would_show(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = ON_GRID.cells_of
     monkeypatch.setattr(
-        ON_GRID, "cells_of", lambda place, count, units: counted(place, count, units) + counted((place + 5) % 10, count, units)
+        ON_GRID,
+        "cells_of",
+        lambda place, count, units: counted(place, count, units) + counted((place + 5) % 10, count, units),
     )
     with pytest.raises(AssertionError, match="more than its limits"):
         pool_plan(PEOPLE)
