@@ -29,6 +29,7 @@ QUESTIONS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "share": (lc.stats.share, TABLE["sick"], {}),
     "covariance": (lc.stats.covariance, ROWS, {"bounds": BOUNDS}),
     "histogram": (partial(lc.stats.histogram, edges=[0, 50, 100]), ROWS, {}),
+    "gram": (lc.stats.gram, ROWS, {"bounds": (-20, 100)}),
     "quantiles": (partial(lc.stats.quantile, q=[0.1, 0.5], grid=range(0, 101, 10)), ROWS, {}),
     "categories": (partial(lc.stats.categories, levels=["A", "B"]), TABLE["ward"], {}),
     "means by group": (lc.stats.group_by(KEYS, "mean", of=["cost", "stay"]), TABLE, {"bounds": BOUNDS}),

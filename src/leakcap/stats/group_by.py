@@ -12,7 +12,7 @@ import numpy as np
 
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats, Ints
-from leakcap.kernels.bounded import Bounded, Declared, Extent, unit_sums
+from leakcap.kernels.bounded import Bounded, ColumnNames, Declared, Extent, unit_sums
 from leakcap.kernels.contributions import Contributions, Finish
 from leakcap.kernels.moments.sums import masked_sums
 from leakcap.stats.cells import numbers, places
@@ -109,7 +109,7 @@ class GroupBy:
         if self.statistic == "share":
             low, high = np.zeros(cells.shape[1]), np.ones(cells.shape[1])
         elif self.statistic != "count":
-            cells, (low, high), cut = declared.cut(cells, _Named(self.of))
+            cells, (low, high), cut = declared.cut(cells, ColumnNames(self.of))
         if self.statistic == "sum":
             half = np.maximum(np.abs(low), np.abs(high))
         elif self.statistic != "count":
@@ -208,11 +208,6 @@ class GroupBy:
         if self.statistic == "count":
             return pandas.Series(found, index=index, name="count")
         return pandas.DataFrame(found, index=index, columns=list(self.of))
-
-
-@dataclass(frozen=True)
-class _Named:
-    columns: tuple[str, ...]
 
 
 def group_by(keys: Mapping[str, Sequence[Any]], statistic: str = "count", of: str | Sequence[str] = ()) -> GroupBy:

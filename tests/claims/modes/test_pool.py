@@ -65,6 +65,7 @@ QUESTIONS: dict[str, tuple[Any, Any, dict[str, Any], Any]] = {
     "count": (lc.stats.count, ROWS, {}, lambda rows: np.array([len(rows)])),
     "covariance": (lc.stats.covariance, ROWS, {"bounds": BOUNDS}, covariance_sums),
     "histogram": (partial(lc.stats.histogram, edges=[0, 30, 60, 100]), ROWS, {}, bins),
+    "gram": (lc.stats.gram, ROWS, {"bounds": BOUNDS}, covariance_sums),
     "quantiles": (partial(lc.stats.quantile, q=(0.2, 0.5), grid=range(0, 91, 10)), ROWS, {}, counts_on_a_tree),
     "means by group": (lc.stats.group_by(KEYS, "mean", of=["cost", "stay"]), TABLE, {"bounds": BOUNDS}, group_sums),
     "counts by group": (lc.stats.group_by(KEYS), TABLE, {}, group_counts),
@@ -103,7 +104,9 @@ def test_nobody_shows_by_more_than_the_cap(name: str) -> None:
     assert plan.certificate.membership_success > CAP.success - 1e-6, "no more noise than the cap needs"
 
 
-@pytest.mark.parametrize("name", ["mean", "sum", "count", "covariance", "histogram", "quantiles", "means by group"])
+@pytest.mark.parametrize(
+    "name", ["mean", "sum", "count", "covariance", "gram", "histogram", "quantiles", "means by group"]
+)
 def test_the_cap_is_attained_by_whoever_is_at_the_bounds(name: str) -> None:
     data = QUESTIONS[name][1]
     found = max(best_success(planned(name), name, data, person) for person in (6, 7, 8, 9))

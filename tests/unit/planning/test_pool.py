@@ -36,6 +36,8 @@ def planned(fn: Any = lc.stats.mean, rows: Any = X, **options: Any) -> lc.Plan:
         (lc.stats.covariance, X, {"bounds": (0, 100)}),
         (lc.stats.covariance, X[:, 0], {"bounds": (0, 100)}),
         (partial(lc.stats.histogram, edges=[0, 40, 60, 100]), X, {}),
+        (lc.stats.gram, X, {"bounds": (0, 100)}),
+        (lc.stats.gram, X[:, 0], {"bounds": (-20, 100)}),
         (partial(lc.stats.quantile, q=[0.25, 0.5, 0.75], grid=np.arange(0.0, 101)), X, {}),
         (partial(lc.stats.median, grid=np.arange(0.0, 101)), X[:, 0], {}),
         (partial(lc.stats.categories, levels=["A", "C"]), TABLE["ward"], {}),
