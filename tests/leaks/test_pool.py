@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars
 import pytest
 
 import leakcap as lc
@@ -34,6 +35,7 @@ QUESTIONS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "categories": (partial(lc.stats.categories, levels=["A", "B"]), TABLE["ward"], {}),
     "means by group": (lc.stats.group_by(KEYS, "mean", of=["cost", "stay"]), TABLE, {"bounds": BOUNDS}),
     "counts by group": (lc.stats.group_by(KEYS), TABLE, {}),
+    "groups of polars": (lc.stats.group_by(KEYS, "sum", of="cost"), polars.from_pandas(TABLE), {"bounds": BOUNDS}),
     "own": (
         lc.additive(lambda rows: [1.0, float(rows[0, 0] > 60)], finish=lambda s: {"share": s[1] / max(s[0], 1.0)}),
         ROWS,
