@@ -42,8 +42,8 @@ def _describe(value: Any, rows: int, drop: frozenset[str], leaves: list[Vector])
     if hasattr(value, "to_numpy") and hasattr(value, "iloc"):
         return _pandas_table(value, leaves)
     if is_polars(value):
-        node, numbers = describe_polars(value)
-        leaves.append(numbers)
+        node, cells = describe_polars(value)
+        leaves.append(cells)
         return node
     if isinstance(value, np.ndarray) or hasattr(value, "__array__"):
         array = np.asarray(value)

@@ -22,7 +22,7 @@ from leakcap.kernels.moments import covariances
 from leakcap.tables.columns import numbers, refuse_unusable
 from leakcap.tables.cut_points import grids
 from leakcap.tables.files import TableFile, listed, open_table
-from leakcap.tables.functions import Silent, load
+from leakcap.tables.functions import load, silent
 from leakcap.tables.groups import By, grouped
 from leakcap.tables.histograms import Wishes, side_by_side
 from leakcap.tables.units import strata_of, units_of
@@ -121,7 +121,7 @@ def ask(
         public.append(f"Rows with a missing value in {listed(list(table.columns))} were left out.")
         notes.append(f"{(~keep).sum():,} of {len(keep):,} rows with missing values were left out")
     if own:
-        answer = Question(fn=Silent(own), data=left[seen], names=None, title=fn)
+        answer = Question(fn=silent(own), data=left[seen], names=None, title=fn)
     elif parts:
         answer = _by_group(fn, left, seen, parts)
     else:

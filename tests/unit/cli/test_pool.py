@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -158,3 +159,74 @@ def test_the_page_says_the_promise_first_and_names_the_data_set(capsys: Any) -> 
     assert "can tell whether you are in this data set at all, beyond 90.00 %" in page
     assert "Visits of 2025" in page
     assert '"units"' not in capsys.readouterr().out
+
+
+OWN = """
+import functools, warnings
+import leakcap as lc
+
+def brings(rows):
+    print("printed", rows.cost.iloc[0])
+    warnings.warn("warned")
+    return [float((rows.cost > 50).any()), float(rows.days.sum())]
+
+def share(sums):
+    print("finished")
+    return {"dear": sums[0], "days": sums[1]}
+
+asked = lc.additive(brings, share)
+broken = lc.additive(lambda rows: int(f"of {rows.cost.iloc[0]}"))
+days = functools.partial(lc.stats.quantile, q=[0.5], grid=range(11))
+groups = lc.stats.group_by({"ward": ["A", "B"]}, "mean", of="cost")
+
+def plain(rows):
+    return rows.cost.mean()
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: Any) -> None:
+    name = "own_additive"
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    Path(f"{name}.py").write_text(OWN)
+
+
+@pytest.mark.usefixtures("own")
+@pytest.mark.parametrize("promise", [POOL, COINS], ids=["pool", "bits"])
+def test_an_additive_function_of_ones_own_is_a_sum_over_people(promise: list[str], capfd: Any) -> None:
+    unit = ["--unit", "who", *(["--rows-per-unit", "3"] if promise is POOL else [])]
+    bounds = ["--bounds", "0,1", "--bounds", "0,30"] if promise is POOL else []
+    assert released("--fn", "own_additive:asked", *unit, *bounds, *promise) == 0
+    said = capfd.readouterr()
+    assert not re.search("printed|warned|finished", said.out + said.err)
+    found = answers()
+    dear = VISITS.cost.gt(50).groupby(VISITS.who).any().sum()
+    for name, whole in (("dear", dear), ("days", VISITS.days.sum())):
+        low, value, high = found[name]
+        assert abs(value - whole) <= 2.5 * (high - low)
+        assert value != whole
+
+
+@pytest.mark.usefixtures("own")
+def test_statistics_of_ours_with_something_bound_to_them_are_sums_too() -> None:
+    assert released("--fn", "own_additive:days", "--columns", "days", *POOL) == 0
+    by_name = ["--fn", "own_additive:groups", *POOL, "--bounds", "cost=0,100", "--out", "by-name"]
+    assert leakcap("release", "visits.csv", *by_name) == 0
+
+
+@pytest.mark.usefixtures("own")
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--fn", "own_additive:asked"], "needs the bounds of what one person brings"),
+        (["--fn", "own_additive:asked", "--bounds", "0,1", "--bounds", "a=0,1"], "all by name or all by their order"),
+        (["--fn", "own_additive:plain", "--bounds", "0,1"], "add up what every person brings"),
+        (["--fn", "own_additive:broken", "--bounds", "0,1"], "contributions of your function raised ValueError"),
+    ],
+)
+def test_functions_of_ones_own_are_refused_in_our_words(options: list[str], words: str, capfd: Any) -> None:
+    assert released(*options, *POOL) in (2, 3)
+    said = " ".join(capfd.readouterr().err.split())
+    assert re.search(words, said)
+    assert "of " + str(VISITS.cost[0]) not in said
