@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from leakcap.errors import InputError, OutputError
+from leakcap.errors import InputError, NumericalError, OutputError
 from leakcap.ground.arrays import Floats
 from leakcap.kernels.bounded import Bounded, Declared, unit_sums
 from leakcap.kernels.moments.sums import masked_sums
@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+LARGEST = 1e150  # that a unit may bring: squares of it are still numbers
 AGREE = 1e-9  # relative to the largest contribution: rounding of sums
 
 
@@ -122,6 +123,11 @@ def contributions(function: Any, data: tuple[Any, ...], units: Units) -> Contrib
     assert isinstance(found, Contributions)
     if found.values.ndim != 2 or len(found.values) != units.count or not np.isfinite(found.values).all():
         raise InputError("the contributions of units must be finite, one row for each unit")
+    if np.abs(found.values).max(initial=0.0) > LARGEST:
+        raise NumericalError(
+            "what people bring is too large to add up safely: rescale the columns, or cut them to bounds of your own "
+            "before you hand them over; sums over people take no clip"
+        )
     return found
 
 

@@ -32,8 +32,8 @@ FINE = 2.0**-32  # of a noise deviation: what a person brings is cut to multiple
 ROUNDING = 1e-12
 BLOCK = 2**22  # numbers that are added up at a time
 PUBLISHED = (
-    "Published: the figures on this page, the error bars, the form of the answer (shape, keys, labels), the bounds and "
-    "the noise. None of them depends on the data.",
+    "Published: the figures on this page, the bounds and the noise, none of which depends on the data. The error bars "
+    "and the form of the answer (shape, keys, labels) follow from the released noisy sums and the public bounds.",
 )
 ASSUMED = (
     "Nobody but the custodian learns the noise; it comes from the operating system.",

@@ -20,8 +20,9 @@ def what_was_done(cert: Certificate) -> str:
     if cert.mode == "pool":
         return (
             "What every person in the data set brings, within bounds that were fixed without looking at the data, was "
-            "added up. Random noise, made for these bounds, was then added, and only the noisy answer leaves. Neither "
-            "the noise nor this page depends on the data; how many people there are is not said."
+            "added up. Random noise, made for these bounds, was then added, and only the noisy answer leaves. The "
+            "noise does not depend on the data, and this page on nothing of them but the noisy answer; how many people "
+            "there are is not said."
         )
     pool = f"There are data on {cert.units:,} people (or records): the pool. "
     noise = "Random noise was then added, and only the noisy answer leaves."
