@@ -28,6 +28,7 @@ __all__ = [
     "averages",
     "bounded_contributions",
     "contributions",
+    "is_a_sum",
     "is_total",
     "sums",
 ]
@@ -95,16 +96,18 @@ Brings: TypeAlias = Callable[..., Contributions]
 
 
 def adds_up(
-    brings: Brings, bounded: Callable[..., Bounded] | None = None, *, total: bool = False
+    brings: Brings, bounded: Callable[..., Bounded] | None = None, *, total: bool = False, needs: str = ""
 ) -> Callable[[Function], Function]:
     """Mark a function: in every world its answer is the sum, or the mean, of what `brings` gives for each unit.
 
     `bounded`, of `(data, units, declared)`, gives the sums that make the same answer under a pool cap. A `total` grows
-    with the rows: what is found on a part of the pool is released on the scale of all of it.
+    with the rows: what is found on a part of the pool is released on the scale of all of it. `needs` names an argument
+    without which the function is no sum.
     """
 
     def mark(function: Function) -> Function:
         function.adjacent, function.bounded, function.total = brings, bounded, total  # type: ignore[attr-defined]
+        function.needs = needs  # type: ignore[attr-defined]
         return function
 
     return mark
@@ -129,6 +132,13 @@ def contributions(function: Any, data: tuple[Any, ...], units: Units) -> Contrib
             "before you hand them over; sums over people take no clip"
         )
     return found
+
+
+def is_a_sum(function: Any) -> bool:
+    """Whether the function says what every unit brings, and has what it needs for that."""
+    brings, known = _marked(function, "adjacent")
+    needs = _marked(function, "needs")[0]
+    return callable(brings) and (not needs or known.get(needs) is not None)
 
 
 def is_total(function: Any) -> bool:

@@ -124,7 +124,7 @@ def mean(rows: npt.ArrayLike) -> Floats:
     return np.asarray(table.mean(axis=0)) if len(table) else np.zeros(table.shape[1:])
 
 
-@adds_up(moved_quantiles, bounded_quantiles)
+@adds_up(moved_quantiles, bounded_quantiles, needs="grid")
 @offers(_quantiles)
 def median(rows: npt.ArrayLike, grid: Any = None) -> Floats:
     """The median of every column; between two middle values, their mean.
@@ -149,7 +149,7 @@ def median(rows: npt.ArrayLike, grid: Any = None) -> Floats:
     return np.asarray(np.median(table, axis=0)) if len(table) else np.zeros(table.shape[1:])
 
 
-@adds_up(moved_quantiles, bounded_quantiles)
+@adds_up(moved_quantiles, bounded_quantiles, needs="grid")
 @offers(_quantiles)
 def quantile(rows: npt.ArrayLike, q: float | Sequence[float] = 0.5, grid: Any = None) -> Floats:
     """Quantiles of every column, linear between neighbouring values.

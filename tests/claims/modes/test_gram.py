@@ -47,8 +47,8 @@ def test_a_planted_middle_elsewhere_is_refused_and_would_show(monkeypatch: pytes
     with pytest.raises(AssertionError, match="more than its limits"):
         pool_plan(X, Y)
     monkeypatch.setattr(import_module("leakcap.kernels.bounded").Bounded, "__post_init__", lambda self: None)
-    added = POOL.exact_sums
-    monkeypatch.setattr(POOL, "exact_sums", lambda values, deviations, _: added(values, deviations, np.inf))
+    added = POOL.exact_total
+    monkeypatch.setattr(POOL, "exact_total", lambda values, deviations, _: added(values, deviations))
     assert shown(pool_plan(X, Y), pool_plan(X[:-1], Y[:-1])) > CAP + 0.03
 
 
