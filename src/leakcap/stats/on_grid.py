@@ -20,7 +20,6 @@ from leakcap.kernels.bounded import Bounded, Declared, unit_sums
 from leakcap.kernels.contributions import Contributions
 from leakcap.kernels.moments import shares
 from leakcap.stats.cells import bin_of, numbers, one_table, quantile_levels
-from leakcap.stats.declared import cells_of
 from leakcap.stats.tree_counts import TreeCounts, extent_of_trees
 from leakcap.worlds import Units, Worlds
 
@@ -118,12 +117,14 @@ def bounded_quantiles(
     extent = extent_of_trees(trees, declared.rows)
     if units.count * len(extent.limits) > MAX_CELLS:
         raise InputError(f"{len(extent.limits):,} counts are too many for {units.count:,} units: a coarser grid")
-    each = [
-        tree.of_cells(cells_of(bin_of(table[:, column], cuts), tree.cells, units))
-        for column, (tree, cuts) in enumerate(zip(trees, grids, strict=True))
-    ]
+    owner = np.arange(units.rows) if units.of_row is None else units.of_row
+    values, start = np.zeros((units.count, len(extent.limits))), 0
+    for column, (tree, cuts) in enumerate(zip(trees, grids, strict=True)):
+        stop = start + sum(tree.sizes)
+        tree.count_rows(values[:, start:stop], owner, bin_of(table[:, column], cuts))
+        start = stop
     finish = partial(_counted, trees=trees, grids=grids, levels=levels, flat=np.ndim(data[0]) == 1)
-    return Bounded(np.concatenate(each, axis=1), extent, finish, _outside(table, grids))
+    return Bounded(values, extent, finish, _outside(table, grids))
 
 
 def _counted(total: Floats, *, trees: list[TreeCounts], grids: list[Floats], levels: Floats, flat: bool) -> Floats:

@@ -32,13 +32,12 @@ class TreeCounts:
             found.append(-(-found[-1] // BRANCHES))
         return tuple(found)
 
-    def of_cells(self, counts: Floats) -> Floats:
-        """All counts of the tree, `(units, counts)`, from those of its cells."""
-        levels = [counts]
-        for size in self.sizes[1:]:
-            below = levels[-1]
-            levels.append(np.add.reduceat(below, np.arange(size) * BRANCHES, axis=1))
-        return np.concatenate(levels, axis=1)
+    def count_rows(self, found: Floats, owner: Ints, place: Ints) -> None:
+        """Add rows, in the cells `place`, to all counts `(units, counts)` of those whose rows they are."""
+        start = 0
+        for level, size in enumerate(self.sizes):
+            np.add.at(found, (owner, start + place // BRANCHES**level), 1.0)
+            start += size
 
     def best_cells(self, counts: Floats) -> Floats:
         """The cells that fit all noised counts best, by least squares: going up, then down (Hay and others, 2010)."""

@@ -18,7 +18,6 @@ import leakcap as lc
 from tests.claims.modes.test_bits import Game
 
 POOL = import_module("leakcap.modes.pool")
-ON_GRID = import_module("leakcap.stats.on_grid")
 GRID = np.arange(0.0, 101, 10)
 CAP = 0.6
 PEOPLE = np.array([3.0, 17, 25, 25, 48, 61, 74, 99, 240])
@@ -53,12 +52,14 @@ def test_two_rows_of_a_person_in_any_two_cells_are_covered() -> None:
 
 
 def test_a_planted_row_in_two_cells_is_refused_and_would_show(monkeypatch: pytest.MonkeyPatch) -> None:
-    counted = ON_GRID.cells_of
-    monkeypatch.setattr(
-        ON_GRID,
-        "cells_of",
-        lambda place, count, units: counted(place, count, units) + counted((place + 5) % 10, count, units),
-    )
+    tree = import_module("leakcap.stats.tree_counts").TreeCounts
+    counted = tree.count_rows
+
+    def twice(self: Any, found: Any, owner: Any, place: Any) -> None:
+        counted(self, found, owner, place)
+        counted(self, found, owner, (place + 5) % 10)
+
+    monkeypatch.setattr(tree, "count_rows", twice)
     with pytest.raises(AssertionError, match="more than its limits"):
         pool_plan(PEOPLE)
     added = POOL.exact_total
@@ -132,24 +133,36 @@ def test_without_noise_quantiles_lie_in_the_cell_of_numpys(cells: int) -> None:
     assert coins.summary().answer == pytest.approx(fn(rows).ravel(), abs=1e-6)
 
 
+def dense_tree(cells: int) -> np.ndarray:
+    """Which cells each count adds up: fours of neighbours, and fours of these, until at most four are left."""
+    rows, width = [], 1
+    while True:
+        starts = range(0, cells, width)
+        rows += [[float(start <= cell < start + width) for cell in range(cells)] for start in starts]
+        if len(starts) <= 4:
+            return np.array(rows)
+        width *= 4
+
+
 def test_least_squares_on_a_tree_equals_a_dense_solution() -> None:
     tree = import_module("leakcap.stats.tree_counts").TreeCounts
     rng = np.random.default_rng(2)
     for cells in (1, 3, 4, 5, 16, 37, 70):
         one = tree(cells)
-        strategy = one.of_cells(np.eye(cells)).T  # a column for each cell
+        strategy = dense_tree(cells)
         noised = rng.normal(size=len(strategy))
         dense = np.linalg.lstsq(strategy, noised, rcond=None)[0]
         assert one.best_cells(noised) == pytest.approx(dense, abs=1e-9)
-        assert (strategy.sum(axis=0) == len(one.sizes)).all(), "each row once in every level"
+        counts = np.zeros((cells, len(strategy)))
+        one.count_rows(counts, np.arange(cells), np.arange(cells))
+        assert np.array_equal(counts.T, strategy)
 
 
 def test_a_tree_has_less_noise_than_cells_or_cumulative_counts() -> None:
     """Exact errors of a count up to a point, less half of all, on 256 cells, for one and the same charge."""
-    one = import_module("leakcap.stats.tree_counts").TreeCounts(256)
     upto = np.tril(np.ones((256, 256)))
     asked = upto - 0.5
-    strategies = {"cells": np.eye(256), "cumulative": upto, "tree": one.of_cells(np.eye(256)).T}
+    strategies = {"cells": np.eye(256), "cumulative": upto, "tree": dense_tree(256)}
     errors = {}
     for name, strategy in strategies.items():
         noise = (strategy**2).sum(axis=0).max()  # variance by which nobody moves the numbers by more than 1 deviation
