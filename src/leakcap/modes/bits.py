@@ -26,7 +26,7 @@ from leakcap.modes.individual import EXACT_SUMS, closed_form
 from leakcap.modes.interface import Draw, Settings
 from leakcap.noise import GRID, LawOf, Noise, Randomness, Subspace, released_vector, shape_variances, subspace
 from leakcap.noise.laws import NORMAL, Law, normal
-from leakcap.noise.leverage import leverage_shape
+from leakcap.noise.leverage import leverage_shape, spectrum
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["AFTERWARDS", "CoinForEverybody", "about_all_coins", "answers", "certified", "sticks"]
@@ -87,7 +87,7 @@ def certified(
     refuse_other_caps(caps, worlds.rate, law)
     if pool.rank:
         steps = pool.coordinates * _weight(brings)
-        shape, turn = np.linalg.eigh(_shape(steps, settings))
+        shape, turn = spectrum(_shape(steps, settings))
         turned = pool.turned(turn)
         space = replace(turned, coordinates=turned.coordinates * _weight(brings))
         size = np.sqrt(np.maximum(shape, 1e-14 * shape[-1]))
