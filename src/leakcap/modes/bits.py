@@ -49,9 +49,10 @@ class CoinForEverybody:
     noise: Noise  # its coordinates are what each unit adds to the answer
     draw: Draw  # the coins
     exposure: Floats
+    step: float = GRID  # of the grid, in deviations of the noise
 
     def vector(self, randomness: Randomness) -> Floats:
-        return released_vector(self.noise, self.coordinates(self.draw(randomness)), GRID, randomness)
+        return released_vector(self.noise, self.coordinates(self.draw(randomness)), self.step, randomness)
 
     def coordinates(self, coins: Bools) -> Floats:
         """Of the answer for some coins. Sums are rounded once: their order must not tell who is in it."""

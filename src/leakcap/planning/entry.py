@@ -385,31 +385,30 @@ def stored_plan(checkpoint: str | Path, progress: bool | Watcher | None = None, 
     """
     stored = Checkpoint.stored(Path(checkpoint))
     sums = kept_sums(stored)
-    if sums is not None:
-        request, brings, possible, simulation = sums
-    else:
-        brings = None
+    with watching(progress) as watch:
+        run = partial(Run, entropy=stored.entropy, checkpoint=stored, rerun=_no_data, watch=watch, recompute=recompute)
+        token = Token(lambda: [f"checkpoint {stored.entropy}"])
+        if sums is not None:
+            whole = run(
+                simulation=sums.outputs,
+                worlds=sums.worlds,
+                token=token,
+                brings=sums.brings,
+                finishing=sums.finishing,
+                draw=partial(_fresh_world, sums.request),
+                design=sums.request.design,
+            )
+            return _planned(sums.request, whole, job=None)
         held = stored.kept("request")
         if held is None:
             raise InputError(f"{checkpoint} holds no plan")
         request, known = held
         possible, simulation = stored_simulation(request, stored.entropy, known, stored)
-        simulation = request.usable(simulation)
-    with watching(progress) as watch:
-        run = Run(
-            simulation=simulation,
-            brings=brings,
-            design=request.design,
-            worlds=possible,
-            entropy=stored.entropy,
-            token=Token(lambda: [f"checkpoint {stored.entropy}"]),
-            checkpoint=stored,
-            rerun=_no_data,
-            draw=_no_data,
-            watch=watch,
-            recompute=recompute,
+        return _planned(
+            request,
+            run(simulation=request.usable(simulation), worlds=possible, token=token, draw=_no_data),
+            job=None,
         )
-        return _planned(request, run, job=None)
 
 
 def _no_data(_: Any) -> Any:

@@ -260,4 +260,5 @@ def test_the_certificate_of_an_average_over_blocks_is_computed_again(tmp_path: P
     made = lc.plan(median, values, cap=0.8, design="bits", checkpoint=tmp_path / "plan").release()
     again = stored_plan(tmp_path / "plan")
     assert all(claim.holds for claim in findings(made.certificate, again))
-    assert again.release().value == made.value
+    with pytest.raises(lc.InputError, match="needs the data"):  # what is made of sums is not stored
+        again.release()
