@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars
 import pytest
 
 import leakcap as lc
@@ -29,9 +30,12 @@ QUESTIONS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "share": (lc.stats.share, TABLE["sick"], {}),
     "covariance": (lc.stats.covariance, ROWS, {"bounds": BOUNDS}),
     "histogram": (partial(lc.stats.histogram, edges=[0, 50, 100]), ROWS, {}),
+    "gram": (lc.stats.gram, ROWS, {"bounds": (-20, 100)}),
+    "quantiles": (partial(lc.stats.quantile, q=[0.1, 0.5], grid=range(0, 101, 10)), ROWS, {}),
     "categories": (partial(lc.stats.categories, levels=["A", "B"]), TABLE["ward"], {}),
     "means by group": (lc.stats.group_by(KEYS, "mean", of=["cost", "stay"]), TABLE, {"bounds": BOUNDS}),
     "counts by group": (lc.stats.group_by(KEYS), TABLE, {}),
+    "groups of polars": (lc.stats.group_by(KEYS, "sum", of="cost"), polars.from_pandas(TABLE), {"bounds": BOUNDS}),
     "own": (
         lc.additive(lambda rows: [1.0, float(rows[0, 0] > 60)], finish=lambda s: {"share": s[1] / max(s[0], 1.0)}),
         ROWS,
