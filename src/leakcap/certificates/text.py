@@ -12,6 +12,7 @@ from leakcap.certificates.facts import ReleaseFacts
 from leakcap.convert import gaussian_epsilon
 
 __all__ = [
+    "NO_BOUND",
     "PARTNER_KNOWN",
     "WIDTH",
     "collusion",
@@ -19,6 +20,7 @@ __all__ = [
     "in_short",
     "listed",
     "method",
+    "most",
     "page",
     "percent",
     "promise",
@@ -30,6 +32,7 @@ __all__ = [
 ]
 
 WIDTH = 96
+NO_BOUND = "no bound"
 DELTA = 1e-5  # at which epsilon is told
 PARTNER_KNOWN = "Whoever is told somebody's partner needs no release: of two partners exactly one took part."
 
@@ -42,6 +45,11 @@ def percent(success: float, digits: int = 2) -> str:
 def rounded_up(bound: float, digits: int) -> float:
     """A bound at a few decimals, never below itself."""
     return math.ceil(bound * 10**digits - 1e-9) / 10**digits
+
+
+def most(success: float) -> str:
+    """A bound on success in per cent, rounded up; what may succeed always is not bounded."""
+    return NO_BOUND if success >= 1 else percent(success)
 
 
 def page(cert: ReleaseFacts) -> str:
@@ -108,6 +116,12 @@ def promise(cert: ReleaseFacts) -> str:
 
 
 def _game(cert: ReleaseFacts) -> str:
+    if cert.mode == "pool" and cert.in_blocks:
+        return (
+            "The function was run on blocks of people; its answers, cut to bounds that were declared without looking "
+            "at the data, were averaged and noised. The attacker is asked about one person: in the data, or not? How "
+            "many there are is not said."
+        )
     if cert.mode == "pool":
         return (
             "What everybody brings, within bounds that were declared without looking at the data, was added up and "
@@ -121,8 +135,8 @@ def _game(cert: ReleaseFacts) -> str:
         )
     if cert.whoever_is_known:
         return (
-            f"{pool} Each took part or not by a fair coin of its own, tossed in secret. What those who took part bring "
-            "was added up, on the scale of the whole pool, and noised. The attacker is asked about one person."
+            f"{pool} Each took part or not by a fair coin of its own, tossed in secret. {_added_up(cert)}, and noised. "
+            "The attacker is asked about one person."
         )
     if cert.mode == "individual":
         return (
@@ -136,6 +150,12 @@ def _game(cert: ReleaseFacts) -> str:
         f"{pool} One of {cert.worlds:,} possible worlds ({cert.design}, each person in a share {cert.rate} of "
         "them) was chosen in secret; the answer was computed on the people in it and noised."
     )
+
+
+def _added_up(cert: ReleaseFacts) -> str:
+    if cert.in_blocks:
+        return "The function was run on those who took part, block by block, its answers were cut to bounds, averaged"
+    return "What those who took part bring was added up, on the scale of the whole pool"
 
 
 def _attacker(cert: ReleaseFacts) -> str:
@@ -182,7 +202,7 @@ def in_short(cert: ReleaseFacts) -> list[tuple[str, str, str]]:
     chosen = [_one_person(cert), _recognition(cert, 0.01)]
     if not cert.only_one_person:
         chosen.append(_any_question(cert, 0.01))
-    return [(what, f"{100 * before:g} %", percent(after)) for what, before, after in chosen]
+    return [(what, f"{100 * before:g} %", most(after)) for what, before, after in chosen]
 
 
 def _one_person(cert: ReleaseFacts) -> Row:
@@ -203,7 +223,7 @@ def _any_question(cert: ReleaseFacts, prior: float) -> Row:
 
 def _table(cert: ReleaseFacts) -> Iterator[str]:
     for what, before, after in rows(cert):
-        yield _indented(what, f"{math.floor(before * 1e4 + 1e-9) / 100:.2f} %", percent(after))
+        yield _indented(what, f"{math.floor(before * 1e4 + 1e-9) / 100:.2f} %", most(after))
     if cert.only_one_person:
         yield _indented("anything else", "", "not bounded")
     else:

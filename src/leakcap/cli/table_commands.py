@@ -63,6 +63,10 @@ def release_command(
     levels: Annotated[
         list[str] | None, typer.Option(help="Categories of a column: sex=female,male.", metavar="NAMES")
     ] = None,
+    grid: Annotated[
+        list[str] | None,
+        typer.Option(help="Cut points for a median or quantiles: 0:100:5 or age=0:100:5.", metavar="POINTS"),
+    ] = None,
     missing: Annotated[str, typer.Option(help="Rows with missing values: refuse or drop.", metavar="WHAT")] = "refuse",
     worlds: Annotated[
         str,
@@ -75,7 +79,8 @@ def release_command(
         str,
         typer.Option(
             help="How the secret is drawn: worlds; bits (a coin for everybody, for sums, means, counts); matched (one "
-            "of every two like people); central (halves near the pool's mean); auto: worlds.",
+            "of every two like people); central (halves near the pool's mean); auto: bits where it can be, worlds "
+            "otherwise.",
             metavar="NAME",
         ),
     ] = "auto",

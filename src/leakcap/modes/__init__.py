@@ -7,8 +7,10 @@ Each has a function `certified`, which turns answers and caps into a `Releaser` 
 its certificate.
 """
 
-from leakcap.modes import any_bits, bits, confidence, designed, empirical, exact, individual, pool
+from leakcap.modes import any_bits, bits, blocks, confidence, designed, empirical, exact, individual, pool
+from leakcap.modes.about_one import refuse_other_caps
 from leakcap.modes.bits import CoinForEverybody
+from leakcap.modes.blocks import CoinsInBlocks
 from leakcap.modes.by_information import budget_for
 from leakcap.modes.confidence import FreshWorld
 from leakcap.modes.empirical import StoppingRule
@@ -21,6 +23,7 @@ __all__ = [
     "DESIGNS",
     "MODES",
     "CoinForEverybody",
+    "CoinsInBlocks",
     "FreshHalf",
     "FreshWorld",
     "OneOfTheWorlds",
@@ -30,6 +33,7 @@ __all__ = [
     "SumsOfAll",
     "any_bits",
     "bits",
+    "blocks",
     "budget_for",
     "confidence",
     "designed",
@@ -39,6 +43,7 @@ __all__ = [
     "membership_caps",
     "pool",
     "pool_caps",
+    "refuse_other_caps",
 ]
 
 MODES = ("exact", "confidence", "individual", "empirical")

@@ -26,19 +26,24 @@ from leakcap.noise import GRID, Noise, Randomness, Subspace, released_vector
 from leakcap.noise.bounded import charge, least_deviations
 from leakcap.noise.entropy import sampler_distance
 
-__all__ = ["SumsOfAll", "certified", "pool_caps"]
+__all__ = ["SumsOfAll", "certified", "exact_total", "plain_space", "pool_caps", "with_noise"]
 
 FINE = 2.0**-32  # of a noise deviation: what a person brings is cut to multiples of it, so that sums are exact
 ROUNDING = 1e-12
+BLOCK = 2**22  # numbers that are added up at a time
 PUBLISHED = (
-    "Published: the figures on this page, the error bars, the form of the answer (shape, keys, labels), the bounds and "
-    "the noise. None of them depends on the data.",
+    "Published: the figures on this page, the bounds and the noise, none of which depends on the data. The error bars "
+    "and the form of the answer (shape, keys, labels) follow from the released noisy sums and the public bounds.",
 )
 ASSUMED = (
     "Nobody but the custodian learns the noise; it comes from the operating system.",
     "Bounds, keys and the most rows of a person were chosen without looking at the data; which columns and people the "
     "question is about, too.",
     "What is made of the sums looks at the noised sums alone.",
+)
+BLOCKS = (
+    "People were put into blocks by a keyed function (SipHash) with a fresh key, which behaves like a random one; the "
+    "number of blocks was chosen without looking at the data."
 )
 NOT_PROMISED = (
     "What the answer says about people in general may be applied to anybody: that is what it is published for.",
@@ -58,8 +63,7 @@ class SumsOfAll:
     exposure: Floats
 
     def vector(self, randomness: Randomness) -> Floats:
-        whole, rest = np.divmod(self.total, round(GRID / FINE))
-        return released_vector(self.noise, rest * FINE * self.noise.deviations, GRID, randomness, whole=whole)
+        return with_noise(self.noise, self.total, randomness)
 
 
 def pool_caps(caps: tuple[Cap, ...]) -> float:
@@ -89,16 +93,7 @@ def certified(brings: Bounded, caps: tuple[Cap, ...], settings: Settings) -> tup
     deviations = least_deviations(brings.extent, allowed**2)
     moved = charge(brings.extent, deviations)
     worst = min(1.0, float(ndtr(math.sqrt(moved) / 2)) * (1 + ROUNDING) + distance)
-    fine = np.trunc(brings.values / deviations / FINE).astype(np.int64)  # towards 0: never more than was declared
-    space = Subspace(
-        centre=np.zeros(d),
-        scale=np.ones(d),
-        coordinates=np.zeros((1, d)),
-        directions=np.eye(d),
-        dual=None,
-        outputs=np.zeros((1, d)),
-        flat=np.zeros(d, dtype=bool),
-    )
+    space = plain_space(d)
     made = certificate(
         "pool",
         Everybody(),
@@ -119,8 +114,46 @@ def certified(brings: Bounded, caps: tuple[Cap, ...], settings: Settings) -> tup
         integrated=True,
         sampler_distance=distance,
         pool_public=(*PUBLISHED, *settings.pool_public),
-        assumptions=ASSUMED,
+        assumptions=ASSUMED if brings.people is None else (*ASSUMED, BLOCKS),
         not_promised=NOT_PROMISED,
-        theorems=("pool", "sampler"),
+        theorems=("pool", "sampler") if brings.people is None else ("blocks", "pool", "sampler"),
     )
-    return SumsOfAll(Noise(space, deviations), fine.sum(axis=0), np.full(len(brings.values), worst)), made
+    people = len(brings.values) if brings.people is None else brings.people
+    return SumsOfAll(
+        Noise(space, deviations), exact_total(brings.values, deviations, moved), np.full(people, worst)
+    ), made
+
+
+def plain_space(d: int) -> Subspace:
+    """Sums as they are, of which nothing is known beforehand."""
+    return Subspace(
+        centre=np.zeros(d),
+        scale=np.ones(d),
+        coordinates=np.zeros((1, d)),
+        directions=np.eye(d),
+        dual=None,
+        outputs=np.zeros((1, d)),
+        flat=np.zeros(d, dtype=bool),
+    )
+
+
+def exact_total(values: Floats, deviations: Floats, moved: float = math.inf) -> Ints:
+    """Sums in multiples of FINE of the noise deviations; each value is cut towards 0, never to more than its limit.
+
+    `moved` is the squared distance, in deviations, by which one of those who bring may move all sums.
+    """
+    total = np.zeros(len(deviations), dtype=np.int64)
+    step = max(1, BLOCK // len(deviations))
+    for start in range(0, len(values), step):
+        whitened = values[start : start + step] / deviations
+        # Each number is within its limits; whoever moves several of which one was declared to move is caught here.
+        if (np.einsum("ud,ud->u", whitened, whitened) > moved * (1 + 1e-9)).any():
+            raise AssertionError("a unit brings more than its limits")
+        total += np.trunc(whitened / FINE).astype(np.int64).sum(axis=0)
+    return total
+
+
+def with_noise(noise: Noise, total: Ints, randomness: Randomness) -> Floats:
+    """A released vector around an exact total."""
+    whole, rest = np.divmod(total, round(GRID / FINE))
+    return released_vector(noise, rest * FINE * noise.deviations, GRID, randomness, whole=whole)
