@@ -79,6 +79,13 @@ FEW = {
 
 
 @pytest.fixture
+def few_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """64 worlds where their number is left open."""
+    monkeypatch.setattr("leakcap.planning.how_many.SERVED_WORLDS", (64, 32))
+    monkeypatch.setattr("leakcap.planning.how_many.LOOPED_WORLDS", 64)
+
+
+@pytest.fixture
 def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests of claims to which neither the draws nor the size of the noise matter."""
     for name, value in FEW.items():

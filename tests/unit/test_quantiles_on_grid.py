@@ -105,6 +105,7 @@ def test_worlds_at_once_are_worlds_one_by_one() -> None:
     np.testing.assert_allclose(fast.run.simulation.table, slow.run.simulation.table, rtol=1e-9)
 
 
+@pytest.mark.usefixtures("few_worlds")
 def test_by_default_quantiles_are_sums_over_people_where_a_grid_makes_them_so() -> None:
     assert lc.plan(partial(lc.stats.median, grid=GRID), ROWS, cap=0.8, seed=1).certificate.whoever_is_known
     for fn in (lc.stats.median, partial(lc.stats.quantile, q=0.25), partial(lc.stats.quantile, grid=None)):

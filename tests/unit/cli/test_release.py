@@ -296,6 +296,7 @@ def test_a_preview_points_to_a_better_promise(capsys: Any) -> None:
     assert "--compare shows all promises" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.usefixtures("few_worlds")
 @pytest.mark.parametrize(
     ("more", "promised"),
     [

@@ -11,6 +11,7 @@ import pytest
 import leakcap as lc
 from leakcap.estimators import Mean
 
+pytestmark = pytest.mark.usefixtures("few_worlds")
 X = np.random.default_rng(0).normal(size=(60, 2))
 QUICK = {"worlds": 16, "draws": 512}
 
