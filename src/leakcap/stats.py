@@ -20,9 +20,11 @@ from leakcap.ground.arrays import Floats
 from leakcap.kernels import gpu, offers
 from leakcap.kernels.contributions import Contributions, adds_up, averages, sums
 from leakcap.kernels.moments import covariances, masked_sums, means, quantiles, shares, variances
+from leakcap.kernels.moments.swapped import SwappedCovariances, SwappedQuantiles, SwappedVariances
+from leakcap.kernels.swapping import Swapper, answers_swaps
 from leakcap.worlds import Units, Worlds
 
-__all__ = ["categories", "covariance", "histogram", "mean", "median", "quantile", "sum", "variance"]
+__all__ = ["categories", "covariance", "histogram", "mean", "median", "quantile", "second_moments", "sum", "variance"]
 
 
 def _means(data: tuple[Any, ...], units: Units, worlds: Worlds, device: str | None = None) -> Floats | None:
@@ -100,6 +102,38 @@ def _at_levels(data: tuple[Any, ...], units: Units, levels: Sequence[Any]) -> Co
     return averages(inside.reshape(len(table), -1).astype(np.float64), units)
 
 
+def _products(data: tuple[Any, ...], units: Units) -> Contributions:
+    table = _one_table(data)
+    return averages(np.einsum("ni,nj->nij", table, table).reshape(len(table), -1), units)
+
+
+def _all_products(data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats | None:
+    table = _pool(data)
+    if table is None:
+        return None
+    return means(np.einsum("ni,nj->nij", table, table).reshape(len(table), -1), worlds, units)
+
+
+def _swapped_covariances(data: tuple[Any, ...], units: Units) -> Swapper | None:
+    table = _own_rows(data, units)
+    return None if table is None else SwappedCovariances.of(table)
+
+
+def _swapped_variances(data: tuple[Any, ...], units: Units) -> Swapper | None:
+    table = _own_rows(data, units)
+    return None if table is None else SwappedVariances.of(table)
+
+
+def _swapped_quantiles(data: tuple[Any, ...], units: Units, q: float | Sequence[float] = 0.5) -> Swapper | None:
+    table = _own_rows(data, units)
+    return None if table is None else SwappedQuantiles.of(table, _levels(q).ravel())
+
+
+def _own_rows(data: tuple[Any, ...], units: Units) -> Floats | None:
+    """The one table of a pool in which everybody has one row; otherwise None."""
+    return None if units.of_row is not None else _pool(data)
+
+
 def _one_table(data: tuple[Any, ...]) -> Floats:
     table = _pool(data)
     if table is None:
@@ -137,6 +171,7 @@ def mean(rows: npt.ArrayLike) -> Floats:
     return np.asarray(table.mean(axis=0)) if len(table) else np.zeros(table.shape[1:])
 
 
+@answers_swaps(_swapped_quantiles)
 @offers(_quantiles)
 def median(rows: npt.ArrayLike) -> Floats:
     """The median of every column; between two middle values, their mean.
@@ -158,6 +193,7 @@ def median(rows: npt.ArrayLike) -> Floats:
     return np.asarray(np.median(table, axis=0)) if len(table) else np.zeros(table.shape[1:])
 
 
+@answers_swaps(_swapped_quantiles)
 @offers(_quantiles)
 def quantile(rows: npt.ArrayLike, q: float | Sequence[float] = 0.5) -> Floats:
     """Quantiles of every column, linear between neighbouring values.
@@ -205,6 +241,7 @@ def sum(rows: npt.ArrayLike) -> Floats:
     return np.asarray(_numbers(rows).sum(axis=0))
 
 
+@answers_swaps(_swapped_variances)
 @offers(_variances)
 def variance(rows: npt.ArrayLike) -> Floats:
     """The variance of every column, divided by the number of rows less one.
@@ -228,6 +265,7 @@ def variance(rows: npt.ArrayLike) -> Floats:
     return np.asarray(table.var(axis=0, ddof=1))
 
 
+@answers_swaps(_swapped_covariances)
 @offers(_covariances)
 def covariance(rows: npt.ArrayLike) -> Floats:
     """Variances and covariances of the columns.
@@ -253,6 +291,33 @@ def covariance(rows: npt.ArrayLike) -> Floats:
         return np.zeros(table.shape[1:] * 2)
     apart = table - table.mean(axis=0)
     return np.asarray(apart.T @ apart / (len(table) - 1))
+
+
+@adds_up(_products)
+@offers(_all_products)
+def second_moments(rows: npt.ArrayLike) -> Floats:
+    """Means of the products of every two columns: `X'X` over the number of rows.
+
+    Give the target of a regression as a further column, and `X'y` is in it.
+
+    Args:
+        rows: numbers, `(rows,)` or `(rows, columns)`.
+
+    Returns:
+        The matrix, `(columns, columns)`; the mean square for one dimension.
+
+    Raises:
+        InputError: the rows hold text or dates, or have more than two dimensions.
+
+    Examples:
+        >>> second_moments([[1, 2], [3, 6]])
+        array([[ 5., 10.],
+               [10., 20.]])
+    """
+    table = _numbers(rows)
+    if not len(table):
+        return np.zeros(table.shape[1:] * 2)
+    return np.asarray(table.T @ table / len(table))
 
 
 @adds_up(_in_bins)

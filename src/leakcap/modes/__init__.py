@@ -6,7 +6,7 @@ Each has a function `certified`, which turns answers and caps into a `Releaser` 
 its certificate.
 """
 
-from leakcap.modes import any_bits, bits, confidence, empirical, exact, individual
+from leakcap.modes import any_bits, bits, confidence, empirical, exact, individual, swapped
 from leakcap.modes.bits import CoinForEverybody
 from leakcap.modes.by_information import budget_for
 from leakcap.modes.confidence import FreshWorld
@@ -14,6 +14,7 @@ from leakcap.modes.empirical import StoppingRule
 from leakcap.modes.exact import OneOfTheWorlds
 from leakcap.modes.individual import FreshHalf, membership_caps
 from leakcap.modes.interface import Releaser, Settings
+from leakcap.modes.swapped import Swapped
 
 __all__ = [
     "DESIGNS",
@@ -25,6 +26,7 @@ __all__ = [
     "Releaser",
     "Settings",
     "StoppingRule",
+    "Swapped",
     "any_bits",
     "bits",
     "budget_for",
@@ -33,6 +35,7 @@ __all__ = [
     "exact",
     "individual",
     "membership_caps",
+    "swapped",
 ]
 
 MODES = ("exact", "confidence", "individual", "empirical")

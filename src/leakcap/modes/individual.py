@@ -35,7 +35,7 @@ from leakcap.noise import GRID, Noise, Randomness, Subspace, released_vector, sh
 from leakcap.noise.swaps import LeastNoise, least_noise, swap_shape
 from leakcap.worlds import Worlds
 
-__all__ = ["FreshHalf", "certified", "closed_form", "membership_caps"]
+__all__ = ["ONE_PERSON", "FreshHalf", "certified", "closed_form", "membership_caps"]
 
 ONE_PERSON = (
     "Nothing but guesses at one person named in advance is bounded: neither naming a participant of the attacker's own "

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+import numpy as np
+
 from leakcap import modes
 from leakcap.caps import Cap
 from leakcap.certificates.release import Certificate
@@ -50,6 +52,7 @@ class Run:
     recompute: bool = False
     seconds: float = 0.0  # that all of it took, compiling included
     design: str = "worlds"
+    swapped: modes.Swapped | None = None  # answers after swaps, of functions that are no sum
 
 
 def certifier(request: Request, run: Run) -> Certifier:
@@ -69,6 +72,8 @@ def certifier(request: Request, run: Run) -> Certifier:
 def _individual(request: Request, run: Run, settings: modes.Settings) -> Certifier:
     """For one person and all subsets: the simulated worlds only tell what halving costs."""
     brings = run.brings
+    if run.swapped is not None:
+        return _by_swaps(request, run, settings)
     if brings is None:
         raise InputError("mode='individual' needs the data again: call plan() with them and this checkpoint")
     if request.design == "bits":
@@ -77,6 +82,36 @@ def _individual(request: Request, run: Run, settings: modes.Settings) -> Certifi
     return lambda caps: modes.individual.certified(
         brings, run.worlds, caps, settings, strata=request.strata, draw=run.draw
     )
+
+
+def _by_swaps(request: Request, run: Run, settings: modes.Settings) -> Certifier:
+    """Every attempt at certifying, of recaps too, has worlds and a share of gamma of its own."""
+    shared, lock = Attempts(request.gamma), threading.Lock()
+
+    def certified(caps: tuple[Cap, ...]) -> tuple[modes.Releaser, Certificate]:
+        assert run.swapped is not None
+        with lock:
+            return modes.swapped.certified(
+                run.simulation.table,
+                run.worlds,
+                caps,
+                settings,
+                swapped=run.swapped,
+                attempts=_own_attempts(run, caps, shared, modes.swapped.MAX_ATTEMPTS),
+                seeds=lambda *number: np.random.SeedSequence(run.entropy, spawn_key=number),
+                rerun=run.rerun,
+                draw=run.draw,
+            )
+
+    return certified
+
+
+def _own_attempts(run: Run, caps: tuple[Cap, ...], shared: Attempts, most: int) -> Attempts:
+    """Across processes every list of caps has attempts of its own, so that resuming draws the same draws."""
+    if run.checkpoint is None:
+        return shared
+    with run.checkpoint.alone(patience=10):
+        return Attempts(shared.gamma, most * run.checkpoint.place(fingerprint(caps)))
 
 
 def _exact(request: Request, run: Run, settings: modes.Settings) -> Certifier:

@@ -35,6 +35,7 @@ from leakcap.planning.released import Release, Token
 from leakcap.planning.request import Request, stream
 from leakcap.planning.small_groups import warn_of_small_groups
 from leakcap.planning.suggest import suggest
+from leakcap.planning.swapping import adds_up, swapped_by
 from leakcap.simulate import Pool
 from leakcap.simulate.progress import Watcher, ignore, watching
 from leakcap.worlds import Units, Worlds, fair_bits, independent_worlds
@@ -101,9 +102,11 @@ def plan(
         weights: how much noise in each output matters: None (outputs on like scales count alike, otherwise relative to
             their spread between worlds), "equal", "relative", or a number for each.
         mode: "exact" (the secret is one of the worlds), "confidence" (a fresh one), "individual" (a fresh one; bounds
-            guesses at one person and nothing else; for the same sums as "bits"), "empirical" (no guarantee).
+            guesses at one person and nothing else; for the same sums as "bits", and by random swaps for medians,
+            quantiles, covariances, ridge regression, and any function with `draws`), "empirical" (no guarantee).
         confidence: that all certified figures hold together, over the certifying draws.
-        draws: releases to certify with; None chooses as many as keep the statistical margin small.
+        draws: releases to certify with; None chooses as many as keep the statistical margin small. In mode
+            "individual", random swaps for those who decide; a function that says nothing about swaps is run for each.
         public: names of what you declare public; listed in the certificate.
         pool_public: in words, what `fn` or the data were made with by looking at the whole pool, such as "columns
             standardised on the pool"; listed in the certificate.
@@ -202,7 +205,7 @@ def plan(
         seed=seed,
         design="bits" if design == "bits" else "worlds",
     )
-    brings = _contributions(job, request) if mode == "individual" else None
+    brings = _contributions(job, request) if _is_sum(request, fn) else None
     prints = DataPrint(data, whose)
     stored = None if checkpoint is None else Checkpoint.open(Path(checkpoint))
     with watching(progress) as watch:
@@ -232,6 +235,7 @@ def plan(
             brings=brings,
             seconds=time.perf_counter() - began,
             design=request.design,
+            swapped=None if mode != "individual" or brings else swapped_by(job, request, simulation, possible),
         )
         return _planned(request, run, job)
 
@@ -321,6 +325,10 @@ def _identity(job: Job, data: str, request: Request) -> dict[str, str]:
         "the function": fingerprint(job.fn),
         "the settings": fingerprint(replace(request, caps=()), sorted(job.drop)),
     }
+
+
+def _is_sum(request: Request, fn: Any) -> bool:
+    return request.mode == "individual" and (request.design == "bits" or adds_up(fn))
 
 
 def _contributions(job: Job, request: Request) -> Contributions:

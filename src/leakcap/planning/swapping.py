@@ -1,0 +1,102 @@
+"""For one person: what gives a function's answers after swaps, told by the function itself or by running it again."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from leakcap.errors import InputError, OutputError
+from leakcap.ground.arrays import Bools, Floats, Ints
+from leakcap.kernels.swapping import Swapper, swapped_masks, swapper_of
+from leakcap.modes.swapped import Swapped
+from leakcap.planning.job import Job
+from leakcap.planning.request import Request
+from leakcap.simulate import Outputs
+from leakcap.simulate.warm_start import Started
+from leakcap.simulate.worker import one_answer
+from leakcap.worlds import Worlds
+
+__all__ = ["adds_up", "swapped_by"]
+
+COMPARED_WORLDS, COMPARED_SWAPS = 4, 8
+SAME = 1e-9  # how far a swapper's answers may be from the function's, relative to the largest in any world
+CAREFUL = 1000  # times the largest difference seen
+
+
+def adds_up(function: Any) -> bool:
+    """Whether a function says that it adds up what every unit brings."""
+    while isinstance(function, functools.partial) and not function.args:
+        function = function.func
+    return callable(getattr(function, "adjacent", None))
+
+
+def swapped_by(job: Job, request: Request, simulation: Outputs, worlds: Worlds) -> Swapped:
+    """Answers after swaps: by what the function offers, which must agree with the function, or by its runs."""
+    running = _Rerunning(job, simulation)
+    offered = swapper_of(job.fn, job.pool.data, job.units)
+    if offered is None and request.settings.draws is None:
+        raise InputError(
+            "mode='individual' is for functions that add up what every unit brings, such as leakcap.stats.mean, or "
+            "that say what a swap of two people does, such as leakcap.stats.median and covariance. Any other is run "
+            "again for every swap if you say for how many: draws=512, and as many runs for everybody"
+        )
+    off = np.zeros(simulation.table.shape[1])
+    if offered is not None:
+        off = _rounding(offered, running, worlds, np.abs(simulation.table).max(axis=0))
+    limits = request.limits(len(off))
+    swapper: Swapper = offered or running
+    return Swapped(_Limited(swapper, limits) if limits else swapper, offered is None, request.strata, off)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rerunning:
+    """Runs the function in every world; NaN where it fails, or where its answer has another form."""
+
+    job: Job
+    simulation: Outputs
+
+    def answers(self, mask: Bools, out: Ints, into: Ints) -> Floats:
+        return np.stack([self._answer(world) for world in (mask, *swapped_masks(mask, out, into))])
+
+    def _answer(self, mask: Bools) -> Floats:
+        start, job = self.simulation.start, self.job
+        asked = job.fn if start is None else Started(job.fn, start)
+        size = self.simulation.table.shape[1]
+        try:
+            node, numbers = one_answer(asked, job.pool, job.units.rows_in(mask), job.drop)
+        except OutputError:
+            return np.full(size, np.nan)
+        return np.full(size, np.nan) if any(self.simulation.node.differences(node)) else numbers
+
+
+@dataclass(frozen=True, eq=False)
+class _Limited:
+    """Answers clipped as requested."""
+
+    swapper: Swapper
+    limits: tuple[Floats, Floats]
+
+    def answers(self, mask: Bools, out: Ints, into: Ints) -> Floats:
+        return np.clip(self.swapper.answers(mask, out, into), *self.limits)
+
+
+def _rounding(offered: Swapper, running: Swapper, worlds: Worlds, largest: Floats) -> Floats:
+    """How far a swapper's numbers are from the function's own, on the careful side, from some swaps; or a refusal.
+
+    The same swaps each time. Both differ by rounding, whose size is much the same in all worlds.
+    """
+    rng, seen = np.random.default_rng(0), np.zeros(len(largest))
+    for world in range(min(COMPARED_WORLDS, worlds.m)):
+        mask = worlds.mask(world)
+        out = rng.choice(np.flatnonzero(mask), COMPARED_SWAPS)
+        into = rng.choice(np.flatnonzero(~mask), COMPARED_SWAPS)
+        found, expected = offered.answers(mask, out, into), running.answers(mask, out, into)
+        if found.shape != expected.shape:
+            raise OutputError("the function's swapper gives answers of another length than the function")
+        seen = np.maximum(seen, np.abs(found - expected).max(axis=0))
+    if not (seen <= SAME * np.maximum(largest, 1e-300)).all():
+        raise OutputError("what the function says about swaps is not what it answers: correct its swapper")
+    return np.asarray(CAREFUL * np.maximum(seen, 2.0**-52 * largest))
