@@ -6,7 +6,7 @@ Each has a function `certified`, which turns answers and caps into a `Releaser` 
 its certificate.
 """
 
-from leakcap.modes import any_bits, bits, confidence, empirical, exact, individual, swapped
+from leakcap.modes import any_bits, bits, confidence, drawn_alike, empirical, exact, individual, swapped
 from leakcap.modes.bits import CoinForEverybody
 from leakcap.modes.by_information import budget_for
 from leakcap.modes.confidence import FreshWorld
@@ -31,6 +31,7 @@ __all__ = [
     "bits",
     "budget_for",
     "confidence",
+    "drawn_alike",
     "empirical",
     "exact",
     "individual",

@@ -29,6 +29,7 @@ def one_person(
 ) -> Certificate:
     """`worst` bounds the success against anybody; about everything else nothing is said."""
     sampled = bool(space.rank)
+    pages = (proof, "adjacent", "wagers") if proof == "sampled-swaps" else (proof, "exact-membership", "wagers")
     return certificate(
         "individual",
         worlds,
@@ -45,6 +46,6 @@ def one_person(
         gamma_used=attempts.share(attempts.made) if sampled else 0.0,
         attempt=attempts.made if sampled else 1,
         not_promised=(ONE_PERSON, *(line for line in NOT_PROMISED if line != COLLUSION)),
-        theorems=(proof, "adjacent", "wagers", "rebuild", "sampler", "uniform-halves"),
+        theorems=(*pages, "rebuild", "sampler", "uniform-halves"),
         **figures,
     )

@@ -31,7 +31,7 @@ from leakcap.noise import Noise, Subspace, sampler_distance, shape_variances, su
 from leakcap.noise.couplings import SwapEffort, aimed_scale, coupling_shape
 from leakcap.worlds import Worlds
 
-__all__ = ["Seeds", "Swapped", "certified"]
+__all__ = ["MAX_ATTEMPTS", "Seeds", "Swapped", "certified", "coordinates_of", "wide_ends"]
 
 WIDER = 3.0  # times the range of the pilot's answers that a release may go beyond it
 REACH = 1e6  # noise standard deviations that an answer may be long
@@ -59,20 +59,16 @@ class _Family:
     floor: float
 
     @property
-    def ends(self) -> tuple[Floats, Floats]:
-        """What coordinates are clipped to: far beyond what was seen."""
-        low, high = self.space.coordinates.min(axis=0), self.space.coordinates.max(axis=0)
-        return low - WIDER * (high - low), high + WIDER * (high - low)
+    def reach(self) -> Floats:
+        return np.asarray(np.abs(np.stack(wide_ends(self.space))).max(axis=0))
 
     def noise(self, scale: float) -> Floats:
         """Less than `REACH` allows would need a finer grid."""
-        reach = np.abs(np.stack(self.ends)).max(axis=0)
-        least = float((reach / self.deviations).max()) / REACH
+        least = float((self.reach / self.deviations).max()) / REACH
         return np.maximum(max(scale, least) * self.deviations, self.floor)
 
     def distance(self, scale: float) -> float:
-        reach = np.abs(np.stack(self.ends)).max(axis=0)
-        return sampler_distance(self.space.rank, float((reach / self.noise(scale)).max()))
+        return sampler_distance(self.space.rank, float((self.reach / self.noise(scale)).max()))
 
 
 @proves("sampled-swaps")
@@ -130,7 +126,7 @@ def certified(
         exposure = np.minimum(1.0, found.exposure + distance)
         worst = float(exposure.max())
         if worst <= cap:
-            low, high = family.ends
+            low, high = wide_ends(family.space)
             released = Noise(family.space, noise, settings.floor)
             made = FreshWorld(released, low, high, rerun=rerun, draw=draw, exposure=exposure)
             named = _named(drawn, found.again)
@@ -150,7 +146,7 @@ def _family(
     rng: np.random.Generator,
 ) -> tuple[_Family, RandomSwaps]:
     """Noise of the wanted shape, in the directions along which it is independent, and swaps in these."""
-    source = RandomSwaps.of(swapped.swapper, partial(_coordinates, space), worlds, swapped.strata)
+    source = RandomSwaps.of(swapped.swapper, partial(coordinates_of, space), worlds, swapped.strata)
     if settings.shape == "best":
         shape = coupling_shape(source, effort, rng)
     else:
@@ -160,10 +156,16 @@ def _family(
     turned = space.turned(turn)
     deviations = np.sqrt(np.maximum(size, max(1e-14 * size[-1], np.finfo(float).tiny)))
     family = _Family(turned, deviations, settings.floor)
-    return family, RandomSwaps.of(swapped.swapper, partial(_coordinates, turned), worlds, swapped.strata)
+    return family, RandomSwaps.of(swapped.swapper, partial(coordinates_of, turned), worlds, swapped.strata)
 
 
-def _coordinates(space: Subspace, answers: Floats) -> Floats:
+def wide_ends(space: Subspace) -> tuple[Floats, Floats]:
+    """What coordinates are clipped to: far beyond what was seen."""
+    low, high = space.coordinates.min(axis=0), space.coordinates.max(axis=0)
+    return low - WIDER * (high - low), high + WIDER * (high - low)
+
+
+def coordinates_of(space: Subspace, answers: Floats) -> Floats:
     """`(p, r)`; zeros where there is no answer, as the release has it. Clipping would only bring answers together."""
     with np.errstate(all="ignore"):
         if space.directions is not None:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -53,6 +54,7 @@ class Run:
     seconds: float = 0.0  # that all of it took, compiling included
     design: str = "worlds"
     swapped: modes.Swapped | None = None  # answers after swaps, of functions that are no sum
+    alike: bool = False  # any function, for one person: by the worlds that were simulated
 
 
 def certifier(request: Request, run: Run) -> Certifier:
@@ -72,8 +74,8 @@ def certifier(request: Request, run: Run) -> Certifier:
 def _individual(request: Request, run: Run, settings: modes.Settings) -> Certifier:
     """For one person and all subsets: the simulated worlds only tell what halving costs."""
     brings = run.brings
-    if run.swapped is not None:
-        return _by_swaps(request, run, settings)
+    if run.swapped is not None or run.alike:
+        return _sampled(request, run, settings)
     if brings is None:
         raise InputError("mode='individual' needs the data again: call plan() with them and this checkpoint")
     if request.design == "bits":
@@ -84,19 +86,20 @@ def _individual(request: Request, run: Run, settings: modes.Settings) -> Certifi
     )
 
 
-def _by_swaps(request: Request, run: Run, settings: modes.Settings) -> Certifier:
-    """Every attempt at certifying, of recaps too, has worlds and a share of gamma of its own."""
+def _sampled(request: Request, run: Run, settings: modes.Settings) -> Certifier:
+    """Every attempt at certifying, of recaps too, has draws and a share of gamma of its own."""
     shared, lock = Attempts(request.gamma), threading.Lock()
+    certify = modes.drawn_alike.certified
+    if run.swapped is not None:
+        certify = partial(modes.swapped.certified, swapped=run.swapped)
 
     def certified(caps: tuple[Cap, ...]) -> tuple[modes.Releaser, Certificate]:
-        assert run.swapped is not None
         with lock:
-            return modes.swapped.certified(
+            return certify(
                 run.simulation.table,
                 run.worlds,
                 caps,
                 settings,
-                swapped=run.swapped,
                 attempts=_own_attempts(run, caps, shared, modes.swapped.MAX_ATTEMPTS),
                 seeds=lambda *number: np.random.SeedSequence(run.entropy, spawn_key=number),
                 rerun=run.rerun,

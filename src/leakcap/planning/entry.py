@@ -35,7 +35,7 @@ from leakcap.planning.released import Release, Token
 from leakcap.planning.request import Request, stream
 from leakcap.planning.small_groups import warn_of_small_groups
 from leakcap.planning.suggest import suggest
-from leakcap.planning.swapping import adds_up, swapped_by
+from leakcap.planning.swapping import adds_up, by_swaps, drawn_alike, swapped_by
 from leakcap.simulate import Pool
 from leakcap.simulate.progress import Watcher, ignore, watching
 from leakcap.worlds import Units, Worlds, fair_bits, independent_worlds
@@ -235,7 +235,8 @@ def plan(
             brings=brings,
             seconds=time.perf_counter() - began,
             design=request.design,
-            swapped=None if mode != "individual" or brings else swapped_by(job, request, simulation, possible),
+            swapped=swapped_by(job, request, simulation, possible) if by_swaps(job, request) else None,
+            alike=drawn_alike(job, request),
         )
         return _planned(request, run, job)
 

@@ -19,10 +19,11 @@ from leakcap.simulate.warm_start import Started
 from leakcap.simulate.worker import one_answer
 from leakcap.worlds import Worlds
 
-__all__ = ["adds_up", "swapped_by"]
+__all__ = ["adds_up", "by_swaps", "drawn_alike", "swapped_by"]
 
 COMPARED_WORLDS, COMPARED_SWAPS = 4, 8
 SAME = 1e-9  # how far a swapper's answers may be from the function's, relative to the largest in any world
+MAX_RUNS = 2**22  # of a function that is run for every swap
 CAREFUL = 1000  # times the largest difference seen
 
 
@@ -33,16 +34,31 @@ def adds_up(function: Any) -> bool:
     return callable(getattr(function, "adjacent", None))
 
 
+def by_swaps(job: Job, request: Request) -> bool:
+    """Whether one person is protected by swaps: the function says what they do, or is to be run for each of them."""
+    if request.mode != "individual" or request.design == "bits" or adds_up(job.fn):
+        return False
+    if swapper_of(job.fn, job.pool.data, job.units) is not None:
+        return True
+    draws = request.settings.draws
+    runs = 0 if draws is None else job.units.count * draws // 8
+    if runs > MAX_RUNS:
+        raise InputError(
+            f"swaps of {job.units.count:,} people would take about {runs:,} runs of the function: leave draws out, then "
+            "some thousand runs bound everybody, with more noise"
+        )
+    return draws is not None
+
+
+def drawn_alike(job: Job, request: Request) -> bool:
+    """Whether one person is protected by worlds drawn alike, which serve any function."""
+    return request.mode == "individual" and request.design != "bits" and not (adds_up(job.fn) or by_swaps(job, request))
+
+
 def swapped_by(job: Job, request: Request, simulation: Outputs, worlds: Worlds) -> Swapped:
     """Answers after swaps: by what the function offers, which must agree with the function, or by its runs."""
     running = _Rerunning(job, simulation)
     offered = swapper_of(job.fn, job.pool.data, job.units)
-    if offered is None and request.settings.draws is None:
-        raise InputError(
-            "mode='individual' is for functions that add up what every unit brings, such as leakcap.stats.mean, or "
-            "that say what a swap of two people does, such as leakcap.stats.median and covariance. Any other is run "
-            "again for every swap if you say for how many: draws=512, and as many runs for everybody"
-        )
     off = np.zeros(simulation.table.shape[1])
     if offered is not None:
         off = _rounding(offered, running, worlds, np.abs(simulation.table).max(axis=0))
