@@ -23,8 +23,8 @@ def sampling_margin(worlds: int, statements: int, gamma: float, rate: float = 0.
         gamma: probability that any of these statements fails.
         rate: probability that a unit takes part.
 
-    Guarantee: with probability `1 - gamma` over the draws, for every statement at once, the balanced success of the best
-    attacker against a fresh world is at most that of the finite game over the drawn ones plus this. Rounded up.
+    Guarantee: with probability `1 - gamma` over the draws, for every statement at once, the balanced success of the
+    best attacker against a fresh world is at most that of the finite game over the drawn ones plus this. Rounded up.
     """
     spread = math.sqrt(math.log(statements / gamma) / (2 * worlds))
     return spread / (2 * min(rate, 1 - rate)) * (1 + 1e-12)

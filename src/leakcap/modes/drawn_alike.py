@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -32,13 +32,24 @@ from leakcap.noise.leverage import leverage, moves_of
 from leakcap.noise.search import Goal, Search, refined, rough_scales
 from leakcap.worlds import Worlds
 
-__all__ = ["certified"]
+__all__ = ["certified", "worlds_wanted"]
 
 PILOTS = 8  # one of so many worlds fixes directions and the shape of the noise, and is not measured
 FINE = 0.2  # step between noises that may be chosen, in the logarithm of their variance
 SCALES = 65  # noises of one shape that may be chosen, around the one that the pilot needs
-REACH = 8.0  # times the longest answer among the measured worlds that a release may be, at most
-LEAST_ROOM = 0.1  # share of the room above a coin flip that the margin must leave
+NO_CEILING = 1e3  # nats: more than any success needs
+LEAST_ROOM = 0.25  # share of the room above a coin flip that the margin must leave
+
+
+class _Unbalanced(Search):
+    """A unit need not be in a share `rate` of the worlds: no figure follows from the information alone."""
+
+    def ceiling(self, log_t: float) -> float:
+        return NO_CEILING
+
+    @cached_property
+    def safe_scale(self) -> float:
+        return 2 * float(np.log((np.abs(self.coordinates) / np.sqrt(self.shape)).max())) + 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +84,9 @@ def certified(
 ) -> tuple[FreshWorld, Certificate]:
     """Noise that keeps a membership cap against every single person over all subsets, for any function.
 
-    Guarantee: with probability `1 - gamma` over the simulated worlds and the certifying draws, all attempts included, no
-    attacker who knows the whole pool and the noise's law tells with a larger balanced success than certified whether a
-    person named in advance is in a secret world drawn by the law of `worlds`.
+    Guarantee: with probability `1 - gamma` over the simulated worlds and the certifying draws, all attempts included,
+    no attacker who knows the whole pool and the noise's law tells with a larger balanced success than certified whether
+    a person named in advance is in a secret world drawn by the law of `worlds`.
     """
     cap = membership_caps(caps, worlds.rate)
     pilots = max(64, len(outputs) // PILOTS)
@@ -95,7 +106,7 @@ def certified(
     log_t, draws = refined(search, measured.middle, term, settings.draws)
     for _ in range(MAX_ATTEMPTS):
         share, log_t = attempts.next(), measured.scale(log_t)
-        findings, step = _finite_game(search, log_t, draws, gamma=share / 2, seed=seeds(2, attempts.made))
+        findings, step, distance = _finite_game(measured, log_t, draws, gamma=share / 2, seed=seeds(2, attempts.made))
         exposure = np.minimum(1.0, findings.exposure + measured.margin)
         worst = float(exposure.max())
         if worst <= cap:
@@ -107,11 +118,17 @@ def certified(
                 worlds=goal.worlds.m,
                 bounds=findings.bounds + SCALES * worlds.n,
                 draws=_named(pilots, goal.worlds.m, findings),
-                sampler_distance=_distance(search.points(log_t), step),
+                sampler_distance=distance,
                 grid_step=step,
             )
         log_t += max(FINE, 2 * math.log((worst - 0.5) / (cap - 0.5)))
     raise CapError("no noise was certified in several attempts: give more worlds=, or a looser cap")
+
+
+def worlds_wanted(cap: float, units: int, gamma: float, rate: float) -> int:
+    """So many that the margin takes half of the room above a coin flip, in thousands."""
+    measured = worlds_for((cap - 0.5) / 2, SCALES * units, gamma, rate)
+    return 1024 * math.ceil(measured * PILOTS / (PILOTS - 1) / 1024)
 
 
 def _measured(
@@ -130,30 +147,34 @@ def _measured(
     margin = sampling_margin(rest.m, SCALES * n, gamma, rate)
     room = (1 - LEAST_ROOM) * (cap - 0.5)
     if margin > room:
-        needed = worlds_for(room / 2, SCALES * n, gamma, rate) * PILOTS // (PILOTS - 1) + 64
+        needed = worlds_wanted(cap, n, gamma, rate)
         raise CapError(
             f"for any function, this cap needs more worlds: worlds={needed} would do, each a run of the function. Or "
             "choose a looser cap, or mode='confidence', which needs more noise"
         )
     goal_of = partial(Goal.of, shape=settings.shape, floor=settings.floor, machine=settings.machine)
     seed = np.random.SeedSequence(int(rng.integers(2**63)))
-    pilot = goal_of((Membership(cap),), worlds.some(np.arange(pilots)))
+    pilot = goal_of((Membership(cap - margin),), worlds.some(np.arange(pilots)))
     best = min(rough_scales(pilot, space.coordinates, space.variances, seed), key=lambda scaled: scaled.total)
     turned = space.turned(best.search.turn)
     coordinates = np.clip(coordinates_of(turned, outputs[pilots:]), *wide_ends(turned))
     goal, shape = goal_of((Membership(cap - margin),), rest), best.search.shape
     ranked = np.argsort(-leverage(moves_of(coordinates, rest), None, shape))
     budget = goal.budget(turned.rank)
-    search = Search(goal, coordinates, best.search.turn, shape, budget=budget, seed=seed, ranked=ranked)
+    search = _Unbalanced(goal, coordinates, best.search.turn, shape, budget=budget, seed=seed, ranked=ranked)
     return _Measured(turned, rest, search, middle=best.log_t, margin=margin)
 
 
 def _finite_game(
-    search: Search, log_t: float, draws: int, *, gamma: float, seed: np.random.SeedSequence
-) -> tuple[Findings, float]:
-    """What the best attacker knows who is told the measured worlds, and the grid on which that is so."""
-    points, goal = search.points(log_t), search.goal
-    step = grid_step(points, goal.worlds.m, goal.worlds.n)
+    measured: _Measured, log_t: float, draws: int, *, gamma: float, seed: np.random.SeedSequence
+) -> tuple[Findings, float, float]:
+    """What the best attacker knows who is told the measured worlds; the grid on which that is so; the sampler."""
+    search, goal = measured.search, measured.search.goal
+    points = search.points(log_t)
+    # By the pilot's answers: the grid must not depend on the worlds that are measured.
+    step = grid_step(measured.space.coordinates / search.deviations(log_t), goal.worlds.m, goal.worlds.n)
+    reach = float((np.abs(np.stack(wide_ends(measured.space))) / search.deviations(log_t)).max())
+    distance = sampler_distance(points.shape[1], reach, step or GRID)
     findings = certify(
         points,
         goal.worlds,
@@ -162,17 +183,12 @@ def _finite_game(
         gamma=gamma,
         effort=Effort.of(draws, goal.worlds.m, goal.worlds.n, False, screen=goal.machine.device is None),
         seed=seed,
-        mi_ceiling=search.ceiling(log_t),
-        distance=_distance(points, step or GRID),
+        mi_ceiling=NO_CEILING,
+        distance=distance,
         step=step,
         machine=goal.machine,
     )
-    return findings, step or GRID
-
-
-def _distance(points: Floats, step: float) -> float:
-    """Of the sampler, for answers that go as far as a release may."""
-    return sampler_distance(points.shape[1], REACH * float(np.abs(points).max()), step)
+    return findings, step or GRID, distance
 
 
 def _named(pilots: int, measured: int, findings: Findings) -> tuple[tuple[str, int], ...]:

@@ -20,6 +20,7 @@ def one_person(
     caps: tuple[Cap, ...],
     worlds: Worlds,
     space: Subspace,
+    /,
     *,
     settings: Settings,
     attempts: Attempts,

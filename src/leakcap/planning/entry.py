@@ -35,7 +35,7 @@ from leakcap.planning.released import Release, Token
 from leakcap.planning.request import Request, stream
 from leakcap.planning.small_groups import warn_of_small_groups
 from leakcap.planning.suggest import suggest
-from leakcap.planning.swapping import adds_up, by_swaps, drawn_alike, swapped_by
+from leakcap.planning.swapping import swapped_by, way_of_one_person
 from leakcap.simulate import Pool
 from leakcap.simulate.progress import Watcher, ignore, watching
 from leakcap.worlds import Units, Worlds, fair_bits, independent_worlds
@@ -102,11 +102,13 @@ def plan(
         weights: how much noise in each output matters: None (outputs on like scales count alike, otherwise relative to
             their spread between worlds), "equal", "relative", or a number for each.
         mode: "exact" (the secret is one of the worlds), "confidence" (a fresh one), "individual" (a fresh one; bounds
-            guesses at one person and nothing else; for the same sums as "bits", and by random swaps for medians,
-            quantiles, covariances, ridge regression, and any function with `draws`), "empirical" (no guarantee).
+            guesses at one person and nothing else: of the same sums as "bits" by a formula, of medians, quantiles,
+            covariances and ridge regression by random swaps, of any other function by 8,192 worlds or more),
+            "empirical" (no guarantee).
         confidence: that all certified figures hold together, over the certifying draws.
         draws: releases to certify with; None chooses as many as keep the statistical margin small. In mode
-            "individual", random swaps for those who decide; a function that says nothing about swaps is run for each.
+            "individual", random swaps for those who decide: a function that says nothing about swaps is then run for
+            each of them, instead of in thousands of worlds, which suits small pools.
         public: names of what you declare public; listed in the certificate.
         pool_public: in words, what `fn` or the data were made with by looking at the whole pool, such as "columns
             standardised on the pool"; listed in the certificate.
@@ -178,11 +180,12 @@ def plan(
         device=device,
         memory=memory,
     )
+    way = way_of_one_person(job, mode, design, draws)
     number = _as_worlds(worlds)
     if design == "bits" and mode == "individual":
         number = SIMULATED_HALVES
     elif isinstance(number, str) and number == AUTO:
-        number = number_of_worlds(job, caps, rate=rate, mode=mode, machine=machine)
+        number = number_of_worlds(job, caps, rate=rate, mode=way or mode, machine=machine)
     request = Request(
         caps=caps,
         units=units.count,
@@ -205,7 +208,7 @@ def plan(
         seed=seed,
         design="bits" if design == "bits" else "worlds",
     )
-    brings = _contributions(job, request) if _is_sum(request, fn) else None
+    brings = _contributions(job, request) if way == "sum" else None
     prints = DataPrint(data, whose)
     stored = None if checkpoint is None else Checkpoint.open(Path(checkpoint))
     with watching(progress) as watch:
@@ -235,8 +238,8 @@ def plan(
             brings=brings,
             seconds=time.perf_counter() - began,
             design=request.design,
-            swapped=swapped_by(job, request, simulation, possible) if by_swaps(job, request) else None,
-            alike=drawn_alike(job, request),
+            swapped=swapped_by(job, request, simulation, possible) if way == "swaps" else None,
+            alike=way == "alike",
         )
         return _planned(request, run, job)
 
@@ -326,10 +329,6 @@ def _identity(job: Job, data: str, request: Request) -> dict[str, str]:
         "the function": fingerprint(job.fn),
         "the settings": fingerprint(replace(request, caps=()), sorted(job.drop)),
     }
-
-
-def _is_sum(request: Request, fn: Any) -> bool:
-    return request.mode == "individual" and (request.design == "bits" or adds_up(fn))
 
 
 def _contributions(job: Job, request: Request) -> Contributions:

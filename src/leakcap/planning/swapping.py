@@ -19,7 +19,7 @@ from leakcap.simulate.warm_start import Started
 from leakcap.simulate.worker import one_answer
 from leakcap.worlds import Worlds
 
-__all__ = ["adds_up", "by_swaps", "drawn_alike", "swapped_by"]
+__all__ = ["swapped_by", "way_of_one_person"]
 
 COMPARED_WORLDS, COMPARED_SWAPS = 4, 8
 SAME = 1e-9  # how far a swapper's answers may be from the function's, relative to the largest in any world
@@ -27,32 +27,32 @@ MAX_RUNS = 2**22  # of a function that is run for every swap
 CAREFUL = 1000  # times the largest difference seen
 
 
-def adds_up(function: Any) -> bool:
-    """Whether a function says that it adds up what every unit brings."""
+def way_of_one_person(job: Job, mode: str, design: str, draws: int | None) -> str:
+    """How one person is protected: as part of a "sum", by "swaps", or by worlds drawn "alike"; empty in other modes.
+
+    The last serves any function. One that says nothing about swaps is run for each of them only if `draws` says so.
+    """
+    if mode != "individual":
+        return ""
+    if design == "bits" or _adds_up(job.fn):
+        return "sum"
+    if swapper_of(job.fn, job.pool.data, job.units) is not None:
+        return "swaps"
+    if draws is None:
+        return "alike"
+    runs = job.units.count * draws // 8
+    if runs > MAX_RUNS:
+        raise InputError(
+            f"swaps of {job.units.count:,} people would take about {runs:,} runs of the function: leave draws out, "
+            "then some thousand runs bound everybody"
+        )
+    return "swaps"
+
+
+def _adds_up(function: Any) -> bool:
     while isinstance(function, functools.partial) and not function.args:
         function = function.func
     return callable(getattr(function, "adjacent", None))
-
-
-def by_swaps(job: Job, request: Request) -> bool:
-    """Whether one person is protected by swaps: the function says what they do, or is to be run for each of them."""
-    if request.mode != "individual" or request.design == "bits" or adds_up(job.fn):
-        return False
-    if swapper_of(job.fn, job.pool.data, job.units) is not None:
-        return True
-    draws = request.settings.draws
-    runs = 0 if draws is None else job.units.count * draws // 8
-    if runs > MAX_RUNS:
-        raise InputError(
-            f"swaps of {job.units.count:,} people would take about {runs:,} runs of the function: leave draws out, then "
-            "some thousand runs bound everybody, with more noise"
-        )
-    return draws is not None
-
-
-def drawn_alike(job: Job, request: Request) -> bool:
-    """Whether one person is protected by worlds drawn alike, which serve any function."""
-    return request.mode == "individual" and request.design != "bits" and not (adds_up(job.fn) or by_swaps(job, request))
 
 
 def swapped_by(job: Job, request: Request, simulation: Outputs, worlds: Worlds) -> Swapped:

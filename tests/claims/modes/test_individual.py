@@ -67,7 +67,6 @@ def test_other_caps_are_refused(cap):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"fn": lambda rows: rows.mean(axis=0)}, "add up what every unit brings"),
         ({"clip": (0, 1)}, "neither clip nor draws"),
         ({"draws": 1000}, "neither clip nor draws"),
         ({"worlds": "doubling"}, "worlds='doubling' needs mode='exact'"),

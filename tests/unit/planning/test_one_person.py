@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,33 @@ def test_wrong_words_about_swaps_are_refused() -> None:
 def test_what_cannot_be_had_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(lc.LeakcapError, match=message):
         planned(**options)
+
+
+def middle(rows: np.ndarray) -> np.ndarray:
+    return np.median(rows, axis=0)
+
+
+def test_any_function_is_bounded_by_worlds_drawn_alike() -> None:
+    plan = planned(middle, draws=None, worlds=2048, seed=None)
+    certificate = plan.certificate
+    assert (certificate.kind, certificate.theorems[0]) == ("confidence", "drawn-alike")
+    assert certificate.only_one_person and certificate.membership_success <= 0.7
+    text = " ".join(str(certificate).split())
+    assert "pilot worlds: 256, measured worlds: 1,792" in text
+    assert np.isfinite(plan.recap(0.75).release().value).all()
+    assert plan.noise.std < 0.5 * lc.plan(middle, X, cap=0.7, mode="confidence", worlds=2048, seed=1).noise.std
+
+
+def test_a_cap_that_takes_more_worlds_says_how_many() -> None:
+    with pytest.raises(lc.CapError, match=r"worlds=\d+ would do") as refused:
+        planned(middle, draws=None, worlds=1024, cap=0.55)
+    needed = int(re.search(r"worlds=(\d+)", str(refused.value)).group(1))  # type: ignore[union-attr]
+    assert planned(middle, draws=None, worlds=needed, cap=0.55).certificate.membership_success <= 0.55
+
+
+def test_so_many_runs_are_refused() -> None:
+    with pytest.raises(lc.InputError, match="leave draws out"):
+        planned(middle, np.zeros((200_000, 1)), draws=4096)
 
 
 def test_an_audit_of_it_runs() -> None:

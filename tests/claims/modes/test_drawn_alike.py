@@ -1,0 +1,160 @@
+"""`mode="individual"` for any function: brute force over all parts of small pools, by code that shares nothing with it.
+
+Integrals are exact to 1e-5. Comparisons of counts state their false-alarm rate, 1e-4; generators are fixed.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import leakcap as lc
+from leakcap.modes import drawn_alike
+from tests.claims.leakage.oracle import Line
+from tests.claims.leakage.test_swaps import best_balanced
+from tests.claims.worlds import laws
+
+RNG = np.random.default_rng(8)
+ROWS = np.concatenate([RNG.standard_normal(9), [9.0]])
+
+
+def largest(rows: np.ndarray) -> float:
+    return float(rows.max())
+
+
+def middle(rows: np.ndarray) -> float:
+    return float(np.median(rows))
+
+
+def line(rows: np.ndarray) -> np.ndarray:
+    """Two numbers: a slope and a level."""
+    apart = np.arange(len(rows)) - (len(rows) - 1) / 2
+    return np.array([apart @ rows / (apart @ apart), rows.mean()])
+
+
+CASES: dict[str, tuple[Callable[..., Any], int, dict[str, Any]]] = {
+    "largest": (largest, 10, {}),
+    "median": (middle, 10, {}),
+    "median of an odd pool": (middle, 9, {}),
+    "line": (line, 8, {"weights": "equal"}),
+    "thirds": (middle, 9, {"rate": 1 / 3, "cap": 0.75}),
+    "strata": (largest, 8, {"strata": np.arange(8) % 2}),
+}
+
+
+@functools.cache
+def planned(name: str) -> lc.Plan:
+    fn, n, options = CASES[name]
+    common = {"cap": 0.7, "mode": "individual", "worlds": 1536, "seed": 1}
+    return lc.plan(fn, ROWS[-n:], **common | options)
+
+
+def worlds_of(name: str) -> tuple[np.ndarray, np.ndarray]:
+    _, n, options = CASES[name]
+    if "strata" in options:
+        return laws.table(laws.stratified_halves(options["strata"].tolist()), n)
+    return laws.table(laws.thirds(n) if "rate" in options else laws.halves(n), n)
+
+
+def answers_of(plan: lc.Plan, masks: np.ndarray, rows: np.ndarray, fn: Callable[..., Any]) -> np.ndarray:
+    """What is noised, in noise deviations, for every part."""
+    made: Any = plan.releaser
+    space = made.noise.space
+    raw = np.array([np.ravel(fn(rows[mask])) for mask in masks])
+    found = ((raw - space.centre) * space.scale) @ space.directions.T
+    return np.clip(found, made.low, made.high) / made.noise.deviations
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_attacker_over_all_parts_beats_the_certificate(name: str) -> None:
+    fn, n, options = CASES[name]
+    plan, (masks, chances) = planned(name), worlds_of(name)
+    found = best_balanced(masks, chances, answers_of(plan, masks, ROWS[-n:], fn))
+    assert (found <= plan.exposure + 1e-5).all()
+    assert plan.certificate.membership_success <= options.get("cap", 0.7)
+    assert plan.certificate.theorems[0] == "drawn-alike"
+    assert plan.certificate.only_one_person
+
+
+def test_every_figure_is_that_of_the_finite_game_and_the_margin() -> None:
+    """Added up anew: the best attacker who is told the measured worlds, and McDiarmid's margin for all statements."""
+    plan = planned("median")
+    rows, pilots = ROWS, 1536 // 8
+    masks = plan.run.worlds.masks()[pilots:]
+    assert plan.certificate.worlds == len(masks), "pilot worlds have chosen the noise: they are not measured"
+    line_of = Line(answers_of(plan, masks, rows, middle)[:, 0], 1.0, points=2**12)
+    margin = math.sqrt(math.log(10 * 65 / (1e-6 / 2 / 2)) / (2 * len(masks)))
+    for unit in (0, 9):
+        finite = line_of.membership(masks[:, unit])
+        assert plan.exposure[unit] == pytest.approx(finite + margin, abs=2e-4)
+        assert plan.exposure[unit] >= finite + margin - 1e-5
+
+
+def test_the_noise_is_one_of_those_fixed_beforehand() -> None:
+    """Multiples of what the pilot needs, 65 of them: the union is over these."""
+    wanted = np.linspace(-20, 20, 4001)
+    measured = drawn_alike._Measured(space=None, worlds=None, search=None, middle=0.37, margin=0.0)  # type: ignore[arg-type]
+    chosen = {round(measured.scale(float(one)), 9) for one in wanted if one < 0.37 + 32 * 0.2}
+    assert len(chosen) <= 65
+    assert all(measured.scale(float(one)) >= one - 1e-9 for one in wanted if one < 0.37 + 32 * 0.2)
+    with pytest.raises(lc.CapError, match="more worlds"):
+        measured.scale(0.37 + 33 * 0.2)
+
+
+# ---- in how many lists of worlds it fails -------------------------------------------------------------------------
+
+
+def sometimes(rows: np.ndarray) -> float:
+    """Tells whether the tall one is in, in a fifth of all halves: when two others both are."""
+    if not (np.isin(ROWS[:2], rows).all()):
+        return 0.0
+    return 2.0 if (rows == 9.0).any() else 1.0
+
+
+MASKS, _ = laws.table(laws.halves(10), 10)
+TRUE = np.array([sometimes(ROWS[mask]) for mask in MASKS])
+
+
+def truth(deviation: float) -> float:
+    return Line(TRUE, deviation, points=2**12).membership(MASKS[:, 9])
+
+
+def failures(runs: int, confidence: float) -> int:
+    """In how many runs the tall one's bound lies below the truth."""
+    failed = 0
+    for seed in range(runs):
+        plan = lc.plan(
+            sometimes, ROWS, cap=0.99, mode="individual", worlds=256, seed=seed, confidence=confidence, draws=None
+        )
+        failed += plan.exposure[9] < truth(float(plan.noise.output_deviations[0])) - 1e-6
+    return failed
+
+
+RUNS = 40
+
+
+def test_the_certificate_fails_no_more_often_than_gamma_allows() -> None:
+    assert failures(RUNS, 0.99) <= binom.isf(1e-4, RUNS, 0.01)
+
+
+def test_a_planted_margin_of_nothing_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drawn_alike, "sampling_margin", lambda *given: 0.0)
+    assert failures(RUNS, 0.99) > binom.isf(1e-4, RUNS, 0.01)
+
+
+def test_on_average_the_finite_game_is_the_better_one() -> None:
+    """Two hundred lists of 64 halves: the mean of the best attacker's success over them, against all halves."""
+    rng, deviation = np.random.default_rng(3), 0.2
+    found = []
+    for _ in range(200):
+        some = rng.integers(len(MASKS), size=64)
+        found.append(Line(TRUE[some], deviation, points=2**10).membership(MASKS[some, 9]))
+    error = np.std(found) / math.sqrt(len(found))
+    assert np.mean(found) > truth(deviation) + 4 * error
+    assert min(found) < truth(deviation), "a single list may be lucky: hence the margin"
