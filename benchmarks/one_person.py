@@ -51,6 +51,13 @@ def plain_seconds(fn: Callable[[Any], Any], table: Any) -> float:
     return (time.process_time() - began) * PLAIN_WORLDS / halves
 
 
+def relative_noise(plan: lc.Plan) -> float:
+    """Noise over sampling error, root mean square over all outputs that move."""
+    halving = plan.summary().halving
+    ratio = plan.noise.output_deviations[halving > 0] / halving[halving > 0]
+    return float(np.sqrt((ratio**2).mean()))
+
+
 class Pairs:
     """Answers of the plain function on halves that differ by a swap of one unit, in noise deviations."""
 
@@ -84,7 +91,7 @@ def most_exposed(pairs: Pairs, rng: np.random.Generator) -> int:
 
 
 def needed_noise(lengths: Any) -> float:
-    """The noise at which the attack is surely at the cap, as a multiple of the plan's: from two standard errors below."""
+    """The noise at which the attack is surely at the cap, two standard errors aside, as a multiple of the plan's."""
     low, high = 0.01, 2.0
     while high - low > 1e-4:
         middle = (low + high) / 2
@@ -119,13 +126,12 @@ def measure(name: str, fn: Callable[[Any], Any], table: Any, what: str, asked: s
     share = needed_noise(pairs.lengths(unit, PAIRS, rng))
     right, games = attacked(pairs, unit, rng)
     low, high = binomtest(right, games).proportion_ci(0.99)
-    relative = plan.noise.output_deviations / plan.summary().halving
-    certificate = plan.certificate
+    relative, certificate = relative_noise(plan), plan.certificate
     worlds = PLAIN_WORLDS + sum(count for _, count in certificate.draws)
     seen = (
-        f"noise {np.sqrt((relative**2).mean()):.3g} of the sampling error; certified {certificate.membership_success:.4f}, "
-        f"attacked {right / games:.3f} ({low:.3f} to {high:.3f}); {1 / share:.2f} times the noise at which the attack is "
-        f"at the cap; {worlds / PLAIN_WORLDS:.1f} times the worlds and {took / plain:.1f} times the CPU time of "
+        f"noise {relative:.3g} of the sampling error; certified {certificate.membership_success:.4f}, "
+        f"attacked {right / games:.3f} ({low:.3f} to {high:.3f}); {1 / share:.2f} times the noise at which the attack "
+        f"is at the cap; {worlds / PLAIN_WORLDS:.1f} times the worlds and {took / plain:.1f} times the CPU time of "
         f"{PLAIN_WORLDS:,} plain runs ({took:.3g} s)"
     )
     print(name, seen, flush=True)
@@ -143,9 +149,8 @@ def black_box(name: str, fn: Callable[[Any], Any], table: Any, what: str) -> Non
     """The same function, of which nothing is known."""
     found = []
     for cap, mode in ((CAP, "individual"), (CAP, "confidence")):
-        plan = lc.plan(lambda rows: fn(rows), table, cap=cap, mode=mode, seed=0, worlds=8192)
-        relative = plan.noise.output_deviations / plan.summary().halving
-        found.append(f"mode {mode}: {np.sqrt((relative**2).mean()):.3g}")
+        plan = lc.plan(fn, table, cap=cap, mode=mode, seed=0, worlds=8192)
+        found.append(f"mode {mode}: {relative_noise(plan):.3g}")
     seen = f"noise over sampling error, 8,192 runs: {', '.join(found)}"
     print(name, seen, flush=True)
     record(
