@@ -20,6 +20,7 @@ __all__ = ["FOLDER", "TOPICS", "Record", "record", "slug", "stored"]
 FOLDER = Path(__file__).parent / "records"
 TOPICS = (
     "Caps and noise",
+    "Pool caps",
     "Certifying: time and memory",
     "The command line",
     "All worlds at once",

@@ -1,6 +1,6 @@
-"""What certificates do not promise, measured: is a person in the pool at all, and what do colluders learn?
+"""Is a person in the pool at all, and what do colluders learn? Measured, without and with a cap that speaks about it.
 
-`python -m benchmarks.second_game [plans] [table ...]`, tables: treatments, filters, collusion.
+`python -m benchmarks.second_game [plans] [table ...]`, tables: treatments, filters, pool, collusion.
 """
 
 from __future__ import annotations
@@ -13,19 +13,23 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from scipy.special import ndtr, ndtri
 from sklearn.datasets import load_breast_cancer, load_iris
 
 import leakcap as lc
 from benchmarks.records import record
 from leakcap.audit.attacks import collude, posterior
+from leakcap.audit.second_game.pools import entries_of, pool_of, with_entries, without
 from leakcap.audit.second_game.queries import Query, narrow
 from leakcap.audit.second_game.universe import universe
 from leakcap.audit.trials import knowledge, releases
 from leakcap.errors import InputError, LeakcapWarning
 
 CAP, PEOPLE, PLANS = 0.562, 100, 60
+POOL_CAP, POOL_PLANS, POOL_RELEASES = 0.55, 6, 8  # plans under a pool cap are quick: so many times as many
 SETTINGS = {"worlds": 64, "draws": 4096}
-PARTS = ("treatments", "filters", "collusion")
+PARTS = ("treatments", "filters", "pool", "collusion")
 LEAST = 20  # people that a mean is divided by, at least, in the last treatment
 AMOUNT, SECOND, FIRST_KEY, SECOND_KEY, GROUP = range(5)
 
@@ -152,6 +156,129 @@ def by_filter(plans: int, sizes: tuple[int, ...] = (1, 2, 5, 10, 25, 50)) -> Non
         print(f"{int(where(table.rows).sum()):<58}{attacked(query, table, table.ordinary, plans)[0]}", flush=True)
 
 
+@dataclass(frozen=True)
+class Asked:
+    """A question under a pool cap: the function, what it sees of the table, the bounds, of whom it is to be told."""
+
+    name: str
+    fn: Any
+    data: Any
+    bounds: Any
+    person: int
+    instead: Any = None
+
+
+def under_a_pool_cap(table: Table) -> Iterator[Asked]:
+    """The same questions, asked as a pool cap wants them: with declared bounds, by contributions of one person."""
+    where = narrow(table.rows, table.ordinary, 2, (FIRST_KEY, SECOND_KEY))
+    amounts, low, high = [AMOUNT, SECOND], np.array(table.low, dtype=float), np.array(table.high, dtype=float)
+    both = table.rows[:, amounts]
+    within = (low[amounts], high[amounts])
+    groups = pd.DataFrame({"amount": table.rows[:, SECOND], "group": table.rows[:, GROUP]})
+    keys = {"group": list(table.levels)}
+
+    def selected(rows: Any) -> Any:
+        return np.append(rows[0, amounts], 1.0) * where(rows)
+
+    def mean(total: Any) -> Any:
+        return np.clip(total[:2] / max(float(total[2]), 1.0), *within)
+
+    few = lc.additive(selected, mean)
+    count = lc.additive(lambda rows: float(where(rows)[0]))
+    yield Asked("mean, everybody; ordinary person", lc.stats.mean, both, within, table.ordinary)
+    yield Asked("mean, everybody; outlier", lc.stats.mean, both, within, table.outlier)
+    ends = (np.append(within[0], 0.0), np.append(within[1], 1.0))
+    yield Asked("mean, filter of 2 people; one of them", few, table.rows, ends, table.ordinary)
+    yield Asked("count, filter of 2 people; one of them", count, table.rows, (0, 1), table.ordinary)
+    means = lc.stats.group_by(keys, "mean", of="amount")
+    ends = (low[SECOND], high[SECOND])
+    yield Asked("means by group; alone in a group", means, groups, ends, table.alone)
+    yield Asked("counts by group; alone in a group", lc.stats.group_by(keys), groups, None, table.alone)
+    yield Asked("mean, everybody; outlier or another", lc.stats.mean, both, within, table.outlier, both[3])
+
+
+def by_pool_cap(plans: int) -> None:
+    """What is found under a pool cap. Replacing a person is leaving out and adding: distances of Gaussians add."""
+    for table in tables():
+        print(
+            f"\n{table.name}: was the person in the pool? pool cap {POOL_CAP}, {plans // 2} judged plans each, 95 % "
+            "intervals"
+        )
+        print(f"{'question':42}{'claim':16}{HEAD}")
+        seen = []
+        for asked in under_a_pool_cap(table):
+            claim = POOL_CAP if asked.instead is None else float(ndtr(2 * ndtri(POOL_CAP)))
+            began = time.perf_counter()
+            found = universe(
+                asked.fn,
+                asked.data,
+                asked.person,
+                cap=lc.pool_membership(POOL_CAP),
+                instead=asked.instead,
+                plans=plans,
+                releases=POOL_RELEASES,
+                claim=claim,
+                bounds=asked.bounds,
+            ).findings
+            cells = "".join(f"{one.measured:8.3f} ({one.interval[0]:.2f} to {one.interval[1]:.2f})" for one in found)
+            verdicts = ", ".join(dict.fromkeys(one.verdict for one in found))
+            print(f"{asked.name:42}{claim:<16.3f}{cells}  {verdicts}  {time.perf_counter() - began:5.0f} s", flush=True)
+            seen.append((asked, found))
+        alone = [found for asked, found in seen if asked.instead is None]
+        each = [max(found[view].measured for found in alone) for view in range(3)]
+        refuted = sum(one.verdict == "refuted" for _, found in seen for one in found)
+        record(
+            "second-game-pool-caps",
+            f"at most {100 * each[0]:.0f} % from the value, {100 * each[1]:.0f} % with error bars and "
+            f"{100 * each[2]:.0f} % with all that is public, in {len(alone)} cases, {plans // 2} judged plans each; "
+            f"{refuted or 'none'} of {3 * len(seen)} claims refuted",
+            topic="Attacks",
+            claim="The second game under a pool cap of .55: an outlier, one of two in a filter, somebody alone in a "
+            "group",
+            command="python -m benchmarks.second_game 80 pool",
+            asked="nothing found (92 and 100 % without it)",
+        )
+
+
+def by_noised_sums(trials: int = 40_000) -> None:
+    """Many releases of one plan with the person and of one without: under a pool cap plans of one pool are alike.
+
+    The attacker sees the noised sums, of which answer and error bars are made; learns from half of the releases in what
+    direction the pools differ, and is judged on the others.
+    """
+    for table in tables():
+        print(f"\n{table.name}: by the noised sums, pool cap {POOL_CAP}, {trials:,} judged releases, 95 % intervals")
+        highest = (0.0, 0.0)  # success, and how far its interval reaches
+        for asked in under_a_pool_cap(table):
+            found = []
+            inside = pool_of("with the person", asked.data, {})
+            if asked.instead is None:
+                outside = without(inside, asked.person, "without")
+            else:
+                outside = with_entries(inside, asked.person, entries_of(inside, (asked.instead,)), "another")
+            for pool in (inside, outside):
+                plan = lc.plan(asked.fn, *pool.data, cap=lc.pool_membership(POOL_CAP), bounds=asked.bounds)
+                found.append(releases(plan, trials).seen)
+            learn, judge = [one[::2] for one in found], [one[1::2] for one in found]
+            first, second = (one.mean(axis=0) for one in learn)
+            way = (first - second) / np.concatenate([learn[0] - first, learn[1] - second]).var(axis=0)
+            right = [(judge[0] - (first + second) / 2) @ way > 0, (judge[1] - (first + second) / 2) @ way <= 0]
+            told = float(np.mean(right))
+            reach = 1.96 * float(np.sqrt(told * (1 - told) / trials))
+            print(f"{asked.name:42}{told:8.3f} ({told - reach:.3f} to {told + reach:.3f})", flush=True)
+            highest = max(highest, (told, reach)) if asked.instead is None else highest
+        record(
+            "second-game-pool-sums",
+            f"at most {100 * highest[0]:.1f} % (95 % interval: {100 * highest[1]:.1f} to either side) in six cases, "
+            f"{trials:,} judged releases each",
+            topic="Attacks",
+            claim="The same, by the noised sums that answer and error bars are made of: an attacker who learnt from "
+            "as many releases",
+            command="python -m benchmarks.second_game pool",
+            asked="at most 55 %",
+        )
+
+
 def colluding(trials: int = 4000, known: tuple[int, ...] = (0, 1, 2, 3, 5, 7, 8, 10, 12, 14, 16)) -> None:
     """First game: k memberships of others are known."""
     print(
@@ -182,6 +309,9 @@ def main(plans: int = PLANS, wanted: tuple[str, ...] = PARTS) -> None:
         by_treatment(plans)
     if "filters" in wanted:
         by_filter(plans)
+    if "pool" in wanted:
+        by_pool_cap(POOL_PLANS * plans)
+        by_noised_sums()
     if "collusion" in wanted:
         colluding()
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         mip,
         mutual_information,
         name_a_member,
+        pool_membership,
         precision,
         task,
         true_positive_rate,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         RepeatedReleaseWarning,
     )
     from leakcap.kernels import kernel
+    from leakcap.kernels.additive import additive
     from leakcap.planning.entry import plan, release
     from leakcap.planning.plans import Plan
     from leakcap.planning.released import Release
@@ -45,6 +47,7 @@ __all__ = [
     "Release",
     "RepeatedReleaseWarning",
     "__version__",
+    "additive",
     "any_inference",
     "audit",
     "convert",
@@ -57,6 +60,7 @@ __all__ = [
     "mutual_information",
     "name_a_member",
     "plan",
+    "pool_membership",
     "precision",
     "release",
     "stats",
@@ -68,11 +72,12 @@ __all__ = [
 
 # Loaded on first use: `leakcap --help` should not wait for numpy and scipy.
 _HOMES = {
-    "caps": "any_inference identification membership mip mutual_information name_a_member precision task "
-    "true_positive_rate",
+    "caps": "any_inference identification membership mip mutual_information name_a_member "
+    "pool_membership precision task true_positive_rate",
     "certificates.release": "Certificate",
     "errors": "AlreadyReleased CapError InputError LeakcapError NumericalError OutputError RepeatedReleaseWarning",
     "kernels": "kernel",
+    "kernels.additive": "additive",
     "planning.entry": "plan release",
     "planning.plans": "Plan",
     "planning.released": "Release",

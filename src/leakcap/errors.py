@@ -8,6 +8,7 @@ from __future__ import annotations
 
 __all__ = [
     "AlreadyReleased",
+    "BoundsWarning",
     "CapError",
     "InputError",
     "LeakcapError",
@@ -51,6 +52,10 @@ class MissingExtra(LeakcapError, ImportError):
 
 class LeakcapWarning(UserWarning):
     """Base class of leakcap's warnings."""
+
+
+class BoundsWarning(LeakcapWarning):
+    """Bounds look as if they had been read off the data, whose smallest and largest values they would publish."""
 
 
 class RepeatedReleaseWarning(LeakcapWarning):

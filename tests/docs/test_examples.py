@@ -11,6 +11,7 @@ from tests.docs.pages import ROOT
 SCRIPTS = sorted((ROOT / "docs" / "examples").glob("*.py"))
 SAYS = {
     "audit": "An audit finds faults; it never proves their absence.",
+    "groups": "that anybody is in the data is guessed with at most 55",
     "model": "private: right about",
     "private_labels": "epsilon 1:",
     "table": "any person's participation is guessed with at most 5",

@@ -78,6 +78,8 @@ CASES = {
     "equal weights": Case(lambda x: x.mean(axis=0) * [1.0, 1e-3, 1e-9], options=(("weights", "equal"),)),
     "clipped": Case(lambda x: x.mean(axis=0), options=(("clip", (-1.0, 4.9)),)),
     "thirds": Case(lambda x: x.mean(axis=0), options=(("rate", 1 / 3), ("worlds", 18))),
+    "matched": Case(lambda x: x.mean(axis=0), options=(("design", "matched"),)),
+    "central": Case(lambda x: x.mean(axis=0), options=(("design", "central"),)),
     "turned": Case(lambda x: x.mean(axis=0), options=(("cap", lc.membership(0.75)),)),
     "seeded": Case(lambda x: x.mean(axis=0), options=(("seed", 5),)),
     "ridge": Case(lambda x, y: Ridge().fit(x, y), (X, Y), LINEAR_MODELS),

@@ -24,7 +24,7 @@ def test_a_file_at_the_root_is_a_name_that_users_type():
     files = {path.stem for path in house.PACKAGE.glob("*.py")} - {"__init__", "__main__"}
     assert len(files) <= MAX_ROOT_FILES
     assert all(hasattr(leakcap, name) for name in files - {"version"})
-    assert files == {"caps", "datasets", "errors", "stats", "synthetic", "version"}
+    assert files == {"datasets", "errors", "synthetic", "version"}
 
 
 def test_no_circle_of_imports():

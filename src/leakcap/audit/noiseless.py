@@ -14,8 +14,7 @@ def exact_success(outputs: Floats, masks: Bools) -> float:
 
     The attacker knows every world's answer: what is left to guess is which of the worlds with this very answer.
     """
-    _, group = np.unique(outputs, axis=0, return_inverse=True)
-    inside = np.zeros((group.max() + 1, masks.shape[1]))
-    np.add.at(inside, group.ravel(), masks)
-    sizes = np.bincount(group.ravel())[:, None]
-    return float((np.maximum(inside, sizes - inside).sum(axis=0) / len(masks)).max())
+    _, group, sizes = np.unique(outputs, axis=0, return_inverse=True, return_counts=True)
+    together = masks[np.argsort(group.ravel())]  # worlds with one answer follow each other
+    inside = np.add.reduceat(together, np.cumsum(sizes) - sizes, axis=0, dtype=np.int64)
+    return float((np.maximum(inside, sizes[:, None] - inside).sum(axis=0) / len(masks)).max())

@@ -98,6 +98,11 @@ def run(
         True
     """
     plan, model = _plan_of(target)
+    if plan.certificate.mode == "pool":
+        raise InputError(
+            "under a pool cap everybody takes part, so there is no secret among the pool to attack: "
+            "leakcap.audit.universe(fn, data, person, cap=...) asks whether it shows that a person is in the data"
+        )
     wanted = list(ATTACKS if attacks is None else attacks)
     for one in wanted:
         _attack(one)  # refused before anything is spent

@@ -23,7 +23,7 @@ from leakcap.planning.plans import Plan, spend_on_trials
 from leakcap.simulate import rebuild
 from leakcap.worlds import Worlds
 
-__all__ = ["Known", "Trials", "Watched", "knowledge", "numbers_in", "releases"]
+__all__ = ["Known", "Trials", "Watched", "knowledge", "numbers_in", "releases", "seen_of"]
 
 MAX_NUMBERS = 2**28  # of all releases together
 
@@ -156,7 +156,7 @@ def releases(plan: Plan, k: int, *, model: bool = False, score: Callable[[Any], 
     seen, secrets, masks = [], [], []
     scores = None if score is None else np.empty((k, plan.run.worlds.n), dtype=np.float32)
     for place in range(k):
-        value = build(rebuild(plan.run.simulation.node, mechanism.vector(watched)))
+        value = build(seen_of(plan, mechanism.vector(watched)))
         seen.append(numbers_in(value))
         if scores is not None and score is not None:
             scores[place] = score(value)
@@ -165,17 +165,24 @@ def releases(plan: Plan, k: int, *, model: bool = False, score: Callable[[Any], 
     made = partial(Trials, seen=_table(seen), units=plan.run.worlds.n, scores=scores, drawn=watched.drawn())
     if masks[0] is not None:
         return made(secret=None, packed=np.packbits(np.array(masks), axis=1))
+    if plan.certificate.mode == "pool":  # everybody takes part
+        return made(secret=None, packed=np.packbits(np.ones((k, plan.run.worlds.n), dtype=bool), axis=1))
     if plan.certificate.mode != "exact":
         raise InputError("this plan's releaser has no `draw` to be watched: who took part in its releases is not known")
     worlds = np.array(secrets, dtype=np.intp)
     return made(secret=worlds, packed=plan.run.worlds.packed[worlds])
 
 
+def seen_of(plan: Plan, vector: Floats) -> Any:
+    """What attackers see of a released vector: the answer, or the sums it is made of, which tell no less."""
+    return rebuild(plan.run.simulation.node, vector) if plan.run.finishing is None else vector
+
+
 def knowledge(plan: Plan, *, model: bool = False) -> Known:
     """What attackers of this plan's release know; of a model's noise, only what they can see of it."""
-    build, node = _building(plan, model), plan.run.simulation.node
+    build, table = _building(plan, model), plan.run.simulation.table
     finite = plan.certificate.mode == "exact"
-    answers = _table([numbers_in(build(rebuild(node, row))) for row in plan.run.simulation.table]) if finite else None
+    answers = _table([numbers_in(build(seen_of(plan, row))) for row in table]) if finite else None
     return Known(
         certificate=plan.certificate,
         units=plan.run.worlds.n,
@@ -196,20 +203,20 @@ def _sums(plan: Plan) -> bool:
 
 def _added(plan: Plan) -> Floats | None:
     """What each unit adds to the numbers that are seen; None where these are not the numbers that were noised."""
-    space, node = plan.noise.space, plan.run.simulation.node
+    space = plan.noise.space
     marks = space.centre + np.pi * (1 + np.arange(len(space.centre)))
-    seen = numbers_in(rebuild(node, marks))
+    seen = numbers_in(seen_of(plan, marks))
     return np.asarray(space.lift(space.coordinates)) if np.array_equal(seen, marks) else None
 
 
 def _claimed(plan: Plan) -> Floats | None:
     """The claimed noise of every number that is seen; None where the numbers are not those that were noised."""
-    factor, node = plan.noise.factor, plan.run.simulation.node
+    factor = plan.noise.factor
     marks = plan.run.simulation.table.mean(axis=0) + np.pi * (1 + np.arange(len(factor)))
-    place = {mark: i for i, mark in enumerate(numbers_in(rebuild(node, marks)).tolist())}
+    place = {mark: i for i, mark in enumerate(numbers_in(seen_of(plan, marks)).tolist())}
     if any(mark not in place for mark in marks.tolist()):
         return None
-    found = np.zeros((len(numbers_in(rebuild(node, plan.run.simulation.table[0]))), factor.shape[1]))
+    found = np.zeros((len(numbers_in(seen_of(plan, plan.run.simulation.table[0]))), factor.shape[1]))
     found[[place[mark] for mark in marks.tolist()]] = factor
     return found
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr, ndtri
 
 from leakcap import convert
 from leakcap.errors import InputError
@@ -77,6 +78,7 @@ class ReleaseFacts:
     theorems: tuple[str, ...]
     leakcap_version: str
     gamma_again: float | None = None  # of `gamma_used`, for those who were looked at again; None: not stated
+    noise: str | None = None  # which noise it is and why, in words; None: Gaussian, no other was asked for
 
     @property
     def is_guarantee(self) -> bool:
@@ -85,7 +87,9 @@ class ReleaseFacts:
 
     @property
     def sampling_rate(self) -> float:
-        """Share of the pool in a world, as a number."""
+        """Share of the pool in a world, as a number; under a pool cap, the chance that the person asked about is in."""
+        if self.mode == "pool":
+            return 0.5
         numerator, denominator = self.rate.split("/")
         return int(numerator) / int(denominator)
 
@@ -97,6 +101,8 @@ class ReleaseFacts:
     @property
     def whoever_is_known(self) -> bool:
         """Whether it holds against attackers who know about everybody else."""
+        if self.mode == "pool":
+            return True
         return self.mode in ("individual", "confidence") and any(
             known >= self.units - 1 for known, _ in self.known_memberships
         )
@@ -109,7 +115,20 @@ class ReleaseFacts:
     @property
     def only_one_person(self) -> bool:
         """Whether nothing but the guess about one person is bounded."""
-        return self.mode == "individual" and not self.whoever_is_known
+        return self.mode == "pool" or (self.mode == "individual" and not self.whoever_is_known)
+
+    @property
+    def gaussian_distance(self) -> float:
+        """How far apart two answers are, in noise deviations, with and without a person: mu of Gaussian privacy.
+
+        Rounded up. The same success would follow from two normal laws at this distance.
+        """
+        return float(2 * ndtri(min(self.membership_success, 1 - 1e-16)) * (1 + 1e-12))
+
+    @property
+    def has_partners(self) -> bool:
+        """Whether people come in pairs of whom one takes part: known of one, it is known of the other."""
+        return self.design.startswith("matched pairs")
 
     @property
     def colluders(self) -> int:
@@ -158,6 +177,9 @@ class ReleaseFacts:
         rate = self.sampling_rate
         best = np.minimum(1.0, f + 2 * self.membership_success - 1)
         best = np.minimum(best, convert.true_positive_rate(self.mutual_information, f, rate))
+        if self.mode in ("individual", "pool") and self.whoever_is_known and self.noise is None:  # it is Gaussian
+            apart = self.gaussian_distance
+            best = np.minimum(best, ndtr(ndtri(f) + apart) * (1 + 1e-9) + self.sampler_distance)
         for cut, stick in self.hockey_sticks:
             best = np.minimum(best, (cut * (1 - rate) * f + stick) / (rate * (1 - cut)))
         return _like(fpr, np.maximum(f, best))
@@ -173,7 +195,7 @@ class ReleaseFacts:
             The certified bound; 1 where nothing is certified for so many.
         """
         k = checks.count(at_least=0, known=known)
-        if k == 0:
+        if k == 0 or self.mode == "pool":
             return self.membership_success
         if self.mode == "confidence" and self.rate == "1/2" and not self.whoever_is_known:
             # I(X; Y | known) <= I(X; Y); the prior of one more bit grows with the bits that are known.

@@ -61,6 +61,7 @@ class Certificate(ReleaseFacts, Displayed):
         not_promised: what it does not bound.
         theorems: names of the proof pages it rests on.
         leakcap_version: version that made it.
+        noise: in words, which noise was taken and why; None where no other than Gaussian noise was asked for.
     """
 
     def to_json(self) -> str:
@@ -113,11 +114,13 @@ def _is_plausible(cert: Certificate) -> bool:
     return (
         is_number(0, 1, *figures, cert.sampler_distance, cert.grid_step)
         and (cert.gamma_again is None or is_number(0, cert.gamma_used, cert.gamma_again))
+        and (cert.noise is None or words(cert.noise))
         and is_number(0, math.inf, cert.mutual_information, cert.price_of_confidence)
         and all(is_number(0, 1, *pair) for pair in (*cert.leakage_curve, *cert.hockey_sticks))
         and all(whole(k) and is_number(0, 1, success) for k, success in cert.known_memberships)
         and all(words(name) and whole(count) for name, count in cert.draws)
-        and whole(cert.worlds, cert.units, cert.outputs, cert.noised_directions, cert.attempt, cert.bounds)
+        and whole(cert.worlds, cert.units, cert.outputs)
+        and whole(cert.noised_directions, cert.attempt, cert.bounds)
         and isinstance(cert.integrated, bool)
         and words(cert.mode, cert.design, cert.leakcap_version, *(text for one in lists for text in one))
         and isinstance(cert.rate, str)

@@ -6,9 +6,13 @@ import math
 import textwrap
 from collections.abc import Iterator
 
+from scipy.special import ndtr
+
 from leakcap.certificates.facts import ReleaseFacts
+from leakcap.convert import gaussian_epsilon
 
 __all__ = [
+    "PARTNER_KNOWN",
     "WIDTH",
     "collusion",
     "heading",
@@ -26,6 +30,8 @@ __all__ = [
 ]
 
 WIDTH = 96
+DELTA = 1e-5  # at which epsilon is told
+PARTNER_KNOWN = "Whoever is told somebody's partner needs no release: of two partners exactly one took part."
 
 
 def percent(success: float, digits: int = 2) -> str:
@@ -45,7 +51,7 @@ def page(cert: ReleaseFacts) -> str:
 
 def _lines(cert: ReleaseFacts) -> Iterator[str]:
     yield title(cert)
-    if cert.whoever_is_known:
+    if cert.is_guarantee:
         yield from textwrap.wrap(promise(cert), WIDTH)
     yield ""
     yield from section("The game", _game(cert))
@@ -55,11 +61,18 @@ def _lines(cert: ReleaseFacts) -> Iterator[str]:
     yield ""
     yield from section("Attackers who already know some participants", collusion(cert))
     yield from section("What leaves without noise", unnoised(cert))
-    yield from listed("Known about the whole pool (says nothing about who took part)", cert.pool_public)
+    known = (
+        "Known without the data"
+        if cert.mode == "pool"
+        else "Known about the whole pool (says nothing about who took part)"
+    )
+    yield from listed(known, cert.pool_public)
     if cert.declared_public:
         yield from listed("Declared by the custodian, not checked", cert.declared_public)
     yield from listed("Not promised", cert.not_promised)
     yield from listed("Assumed", cert.assumptions)
+    if cert.noise is not None:
+        yield from section("The noise", cert.noise)
     yield from section("How it was certified", method(cert))
     proofs = f"Proofs: {', '.join(cert.theorems)} (docs/proofs). leakcap {cert.leakcap_version}."
     yield from textwrap.wrap(proofs, WIDTH)
@@ -76,14 +89,30 @@ def title(cert: ReleaseFacts) -> str:
 
 def promise(cert: ReleaseFacts) -> str:
     """Whom it protects from whom, in one sentence to the people whose data are in the pool."""
-    average = ", on average over what is known" if cert.on_average_over_the_known else ""
+    if cert.mode == "pool":
+        return (
+            "Nobody, even knowing about everybody else, can tell whether you are in this data set at all, beyond "
+            f"{percent(cert.membership_success)} (a coin: 50 %)."
+        )
+    if cert.whoever_is_known:
+        average = ", on average over what is known" if cert.on_average_over_the_known else ""
+        return (
+            "Nobody, even knowing about everybody else, can tell whether your data were used, beyond "
+            f"{percent(cert.membership_success)} (a coin: 50 %){average}."
+        )
+    used = "half" if cert.rate == "1/2" else "part"
     return (
-        "Nobody, even knowing about everybody else, can tell whether your data were used, beyond "
-        f"{percent(cert.membership_success)} (a coin: 50 %){average}."
+        f"Nobody who knows no other participant can tell whether your data were in the {used} that was used, beyond "
+        f"{percent(cert.membership_success)} (a coin: 50 %)."
     )
 
 
 def _game(cert: ReleaseFacts) -> str:
+    if cert.mode == "pool":
+        return (
+            "What everybody brings, within bounds that were declared without looking at the data, was added up and "
+            "noised. The attacker is asked about one person: in the data, or not? How many there are is not said."
+        )
     pool = f"The data are a pool of {cert.units:,} units (people or records)."
     if cert.on_average_over_the_known:
         return (
@@ -110,6 +139,12 @@ def _game(cert: ReleaseFacts) -> str:
 
 
 def _attacker(cert: ReleaseFacts) -> str:
+    if cert.mode == "pool":
+        return (
+            "May know all data of everybody else, the code, the bounds and the law of the noise, and what the person "
+            "would bring. Does not know whether the person is in the data, nor the noise. Has unlimited computing "
+            "power and uses the best possible method."
+        )
     if cert.whoever_is_known:
         return (
             "May know everyone's data, the code, and of everybody else whether they took part. Does not know the coin "
@@ -151,10 +186,14 @@ def in_short(cert: ReleaseFacts) -> list[tuple[str, str, str]]:
 
 
 def _one_person(cert: ReleaseFacts) -> Row:
+    if cert.mode == "pool":
+        return "guess whether a given person is in the data", 0.5, cert.membership_success
     return "guess whether a given person took part", 0.5, cert.membership_success
 
 
 def _recognition(cert: ReleaseFacts, fpr: float) -> Row:
+    if cert.mode == "pool":
+        return f"recognise people in it, accusing {100 * fpr:g} % of others", fpr, cert.true_positive_rate(fpr)
     return f"recognise participants, accusing {100 * fpr:g} % of others", fpr, cert.true_positive_rate(fpr)
 
 
@@ -188,6 +227,11 @@ def collusion(cert: ReleaseFacts) -> str:
     """What is certified against attackers who know some participants."""
     if cert.mode == "empirical":
         return "Nothing is said about them."
+    if cert.mode == "pool":
+        return (
+            f"They tell of another with at most {percent(cert.membership_success)} success, even if they know about "
+            "everybody else."
+        )
     if cert.whoever_is_known:
         average = ", on average over what they know" if cert.on_average_over_the_known else ""
         return (
@@ -204,8 +248,9 @@ def collusion(cert: ReleaseFacts) -> str:
             return "No figure is certified against them."
         return f"Told 10 memberships at random, they guess another with at most {percent(success)} success."
     told = "; ".join(f"{k} known: {percent(cert.given(k))}" for k, _ in cert.known_memberships)
+    partner = f" {PARTNER_KNOWN}" if cert.has_partners else ""
     return (
-        f"{told}. The certificate ends at about {cert.colluders} known memberships (log2 of {cert.worlds:,} "
+        f"{told}.{partner} The certificate ends at about {cert.colluders} known memberships (log2 of {cert.worlds:,} "
         "worlds): tell nobody, participants included, who took part."
     )
 
@@ -227,6 +272,16 @@ def unnoised(cert: ReleaseFacts) -> str:
 
 def method(cert: ReleaseFacts) -> str:
     """How the figures were found, and how sure they are."""
+    if cert.mode == "pool":
+        mu = rounded_up(cert.gaussian_distance, 4)
+        epsilon = rounded_up(gaussian_epsilon(cert.gaussian_distance, 0.9 * DELTA), 3)  # the rest for the sampler
+        replaced = percent(float(ndtr(cert.gaussian_distance)) * (1 + 1e-12))
+        return (
+            "In closed form, from the declared bounds alone. Nothing was sampled, and nothing here depends on the "
+            f"data. It is {mu:.4f}-Gaussian differential privacy for adding or removing a person: "
+            f"({epsilon:.3f}, {DELTA:g})-differential privacy, among others. For replacing a person's data by others "
+            f"the distance is twice that: {replaced}."
+        )
     if cert.mode == "empirical":
         return "Worlds were added until no variance moved by more than 1e-6; nothing bounds what was not seen."
     if cert.whoever_is_known and not cert.on_average_over_the_known:

@@ -11,6 +11,7 @@ __all__ = ["HELP", "limits"]
 
 KINDS: dict[str, tuple[Callable[..., caps.Cap], tuple[str, ...]]] = {
     "membership": (caps.membership, ("success",)),
+    "pool": (caps.pool_membership, ("success",)),
     "mip": (caps.mip, ("eta",)),
     "name": (caps.name_a_member, ("success",)),
     "precision": (caps.precision, ("claims", "at_most")),

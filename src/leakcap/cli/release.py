@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.markup import escape
 
+from leakcap.caps import Cap, PoolMembership
 from leakcap.certificates.release import Certificate
 from leakcap.certificates.text import in_short
 from leakcap.cli.limits import limits
-from leakcap.cli.terminal import Terminal, seconds_in_words
+from leakcap.cli.promises import print_promises
+from leakcap.cli.terminal import Terminal, plain, seconds_in_words
 from leakcap.custody.folders import Folders
 from leakcap.errors import AlreadyReleased, InputError
 from leakcap.ground.cores import threads as cores
@@ -27,6 +31,7 @@ from leakcap.tables.questions import Question, ask
 __all__ = ["ReleaseOrder", "run"]
 
 MAX_ROWS = 20  # outputs on the terminal
+BOUNDED = ("mean", "sum", "covariance")  # need bounds under a pool cap; what is counted needs none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +43,9 @@ class ReleaseOrder:
     cap: tuple[str, ...]
     out: Path
     columns: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    bounds: tuple[str, ...] = ()
+    rows_per_unit: int | None = None
     unit: str | None = None
     strata: tuple[str, ...] = ()
     q: tuple[float, ...] = ()
@@ -55,8 +63,10 @@ class ReleaseOrder:
     public: tuple[str, ...] = ()
     workers: int | None = None
     title: str = ""
+    data_set: str = ""
     issuer: str = ""
     preview: bool = False
+    compare: bool = False
     forget: bool = False
 
     @classmethod
@@ -69,7 +79,7 @@ class ReleaseOrder:
         }
         return cls(**known)
 
-    def question(self) -> Question:
+    def question(self, caps: Sequence[Cap]) -> Question:
         """What is asked of the file, which is read for it."""
         quantiles = {"q": self.q} if self.q else {}
         return ask(
@@ -81,6 +91,8 @@ class ReleaseOrder:
             missing=self.missing,
             bins=self.bins,
             levels=self.levels,
+            by=self.by,
+            declared=any(isinstance(cap, PoolMembership) for cap in caps),
             **quantiles,
         )
 
@@ -91,13 +103,16 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
     terminal = Terminal(quiet, json)
     caps = limits(order.cap)
     rate, clip = _share(order.rate), _bounds(order.clip)
+    _refuse_undeclared(order, caps)
     refuse_second(order.out)
-    question = order.question()
+    question = order.question(caps)
     terminal.heading(question.title)
     for note in question.notes:
         terminal.note(note)
     folders = Folders.under(order.out)
     folders.sweep()
+    bounds = _declared(order.bounds, question.columns if order.fn in BOUNDED else ())
+    for_table = order.compare and not _of_pool(caps)
     with terminal.watching() as watch:
         planned = plan(
             question.fn,
@@ -105,6 +120,8 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
             cap=caps,
             worlds=_worlds(order.worlds),
             design=order.design,
+            bounds=None if for_table else bounds,
+            rows_per_unit=None if for_table else order.rows_per_unit,
             rate=rate,
             unit=question.unit,
             strata=question.strata,
@@ -118,12 +135,22 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
             progress=watch,
             checkpoint=folders.plan,
         )
+    if order.compare:
+        print_promises(planned.compare(bounds, order.rows_per_unit), terminal)
+        return
     if order.preview:
         _print_costs(planned, question, terminal)
         return
     seconds = time.monotonic() - started  # before the release: how long that takes is nobody's business
     released = planned.release()
-    answer = table_of(released, order.title or question.title, question.names, order.issuer)
+    answer = table_of(
+        released,
+        order.title or question.title,
+        question.names,
+        issuer=order.issuer,
+        data_set=order.data_set,
+        date=date.today().isoformat(),
+    )
     people = None if question.unit is None else np.unique(question.unit)
     for name, text in custodian_files(planned, answer, caps, people).items():
         folders.keep(name, text)
@@ -135,6 +162,10 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
     terminal.heading(f"Planned in {seconds_in_words(seconds)}, released and written")
     _print_folders(folders, order.forget, terminal)
     terminal.result(_facts(planned.certificate, answer, folders))
+
+
+def _of_pool(caps: Iterable[Cap]) -> bool:
+    return any(isinstance(cap, PoolMembership) for cap in caps)
 
 
 def _split(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -156,6 +187,46 @@ def _share(rate: str) -> float:
         return float(top) / float(bottom or 1)
     except (ValueError, ZeroDivisionError):
         raise InputError("--rate must be a share such as 1/2, 1/3, 2/3 or 0.25") from None
+
+
+def _refuse_undeclared(order: ReleaseOrder, caps: Sequence[Cap]) -> None:
+    """What a pool cap needs beside the data, in the words of the command."""
+    if not any(isinstance(cap, PoolMembership) for cap in caps):
+        return
+    if order.fn in BOUNDED and not order.bounds:
+        raise InputError(
+            f"a pool cap on a {order.fn} needs the least and the largest value of every column, known without looking "
+            "at the data: --bounds 0,100 for all columns, or --bounds age=0,120 for one"
+        )
+    if order.unit is not None and order.rows_per_unit is None:
+        raise InputError(
+            "a pool cap with --unit needs --rows-per-unit, the most rows that one unit may bring: further ones are "
+            "left out"
+        )
+
+
+def _declared(words: tuple[str, ...], columns: tuple[str, ...]) -> tuple[list[float], list[float]] | None:
+    """Bounds of the columns in their order, from `0,100` for all of them or `age=0,120` for one."""
+    if not words:
+        return None
+    if not columns:
+        raise InputError(f"--bounds are for {', '.join(BOUNDED)} under a pool cap: leave them out")
+    ends: dict[str, tuple[float, float]] = {}
+    for word in words:
+        name, told, pair = word.rpartition("=")
+        try:
+            low, high = (float(end) for end in pair.split(","))
+        except ValueError:
+            raise InputError("--bounds must be two numbers, such as --bounds 0,100 or --bounds age=0,120") from None
+        if told and name.strip() not in columns:
+            raise InputError(f"--bounds names column {name.strip()!r}, which is not among those asked about")
+        ends |= {column: (low, high) for column in ([name.strip()] if told else columns) if told or column not in ends}
+    absent = [column for column in columns if column not in ends]
+    if absent:
+        raise InputError(
+            f"no bounds for column {absent[0]!r}: every column needs some, such as --bounds {absent[0]}=0,100"
+        )
+    return [ends[column][0] for column in columns], [ends[column][1] for column in columns]
 
 
 def _bounds(clip: str | None) -> tuple[float, float] | None:
@@ -187,7 +258,7 @@ def _print_answer(answer: Answer, terminal: Terminal) -> None:
 def _print_certificate(certificate: Certificate, terminal: Terminal) -> None:
     terminal.heading("What the best attacker can do with it")
     terminal.table(("", "before", "after, at most"), in_short(certificate))
-    if certificate.posterior(0.01) > 0.2:
+    if not certificate.only_one_person and certificate.posterior(0.01) > 0.2:
         terminal.say("Caps on one person say little about questions that concern many at once: see the last line.")
     for figure in certificate.capped:
         kept = "kept" if figure.certified <= figure.limit else "NOT KEPT"
@@ -211,7 +282,7 @@ def _facts(certificate: Certificate, answer: Answer, folders: Folders) -> dict[s
             {"cap": figure.cap, "limit": figure.limit, "certified": figure.certified} for figure in certificate.capped
         ],
         "outputs": len(answer.names),
-        "units": certificate.units,
+        **({} if certificate.mode == "pool" else {"units": certificate.units}),
     }
 
 
@@ -241,6 +312,8 @@ def _print_costs(planned: Plan, question: Question, terminal: Terminal) -> None:
     terminal.table(("expected errors (for you alone)", "whole pool", "error", "halving", "noise"), rows)
     if len(summary.answer) > MAX_ROWS:
         terminal.say(f"... and {len(summary.answer) - MAX_ROWS:,} more")
+    for hint in summary.hints:
+        terminal.say(plain(hint.replace("plan.compare()", "--compare")))
     terminal.say("Nothing was released. The same command without --preview releases, and runs no world again.")
     errors = {name: float(error) for name, error in zip(names, summary.error, strict=False)}
-    terminal.result({"preview": True, "expected_errors": errors})
+    terminal.result({"preview": True, "expected_errors": errors, "hints": list(summary.hints)})

@@ -19,7 +19,7 @@ def release_command(
     fn: Annotated[
         str,
         typer.Option(
-            help="mean, median, quantile, covariance, histogram, or module:function (whose prints are not shown).",
+            help="mean, sum, count, share, median, quantile, covariance, histogram, or module:function (not heard).",
             show_default=False,
             metavar="NAME",
         ),
@@ -36,6 +36,17 @@ def release_command(
     out: Out,
     columns: Annotated[
         list[str] | None, typer.Option(help="Columns to use: age,height.", show_default=False, metavar="NAMES")
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(help="Groups, for mean, sum, count and share: ward=A,B,C.", show_default=False, metavar="GROUPS"),
+    ] = None,
+    bounds: Annotated[
+        list[str] | None,
+        typer.Option(help="For a pool cap, known without the data: 0,100 or age=0,120.", metavar="LOW,HIGH"),
+    ] = None,
+    rows_per_unit: Annotated[
+        int | None, typer.Option(help="The most rows of one unit that count.", metavar="NUMBER")
     ] = None,
     unit: Annotated[
         str | None, typer.Option(help="Column that says whose row it is, such as a patient number.", metavar="NAME")
@@ -63,7 +74,8 @@ def release_command(
     design: Annotated[
         str,
         typer.Option(
-            help="How the secret is drawn: worlds; bits (a coin for everybody, for mean and histogram); auto: worlds.",
+            help="How the secret is drawn: worlds; bits (a coin for everybody, for sums, means, counts); matched (one "
+            "of every two like people); central (halves near the pool's mean); auto: worlds.",
             metavar="NAME",
         ),
     ] = "auto",
@@ -87,8 +99,14 @@ def release_command(
         int | None, typer.Option(help="Processes; all cores where it pays, if left out.", metavar="NUMBER")
     ] = None,
     title: Title = "",
+    data_set: Annotated[
+        str, typer.Option(help="What you call the data, for the public page.", metavar="WORDS", show_default=False)
+    ] = "",
     issuer: Issuer = "",
     preview: Annotated[bool, typer.Option("--preview", help="Show expected errors and release nothing.")] = False,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Show what each promise would cost and release nothing.")
+    ] = False,
     forget: Annotated[bool, typer.Option("--forget", help="Remove the plan after the release.")] = False,
     quiet: Quiet = False,
     json: Json = False,
@@ -97,7 +115,7 @@ def release_command(
 
     Run the same command again to resume a run that was stopped or killed.
 
-    Caps: membership=SUCCESS, mip=ETA, name=SUCCESS, precision=CLAIMS:AT_MOST, identification=SUCCESS,
+    Caps: membership=SUCCESS, pool=SUCCESS, mip=ETA, name=SUCCESS, precision=CLAIMS:AT_MOST, identification=SUCCESS,
     any=PRIOR:SUCCESS, mi=NATS, tpr=FPR:AT_MOST.
     """
     with ending("The same command goes on from here."):

@@ -10,9 +10,12 @@ from leakcap.convert.differential_privacy import (
     dp_identification_failure,
     dp_mutual_information,
     from_dp,
+    from_zcdp,
+    gaussian_epsilon,
     rdp_reconstruction,
     zcdp_mutual_information,
 )
+from leakcap.convert.first_moment import from_first_moment, scale_for_mip
 from leakcap.convert.information import (
     agreement_prior,
     bits_right,
@@ -33,6 +36,9 @@ __all__ = [
     "dp_identification_failure",
     "dp_mutual_information",
     "from_dp",
+    "from_first_moment",
+    "from_zcdp",
+    "gaussian_epsilon",
     "generalisation",
     "membership",
     "mutual_information",
@@ -42,6 +48,7 @@ __all__ = [
     "posterior_f",
     "precision",
     "rdp_reconstruction",
+    "scale_for_mip",
     "true_positive_rate",
     "zcdp_mutual_information",
 ]

@@ -16,6 +16,8 @@ __all__ = [
     "dp_identification_failure",
     "dp_mutual_information",
     "from_dp",
+    "from_zcdp",
+    "gaussian_epsilon",
     "rdp_reconstruction",
     "zcdp_mutual_information",
 ]
@@ -66,6 +68,73 @@ def from_dp(
     blind = np.maximum(rate + (1 - rate) * delta, (1 - rate) + rate * delta)
     nothing = (epsilon == 0) & (delta == 0) & (rate == 0.5)
     return _arithmetic.plain(np.where(nothing, 0.5, _arithmetic.up(np.maximum(test, blind), 1.0)))
+
+
+@proves("currency")
+def from_zcdp(rho: npt.ArrayLike, relation: str = "replace_one", sampling: str = "fixed_size") -> Numbers:
+    """Highest success at guessing one person's participation, either way as likely, when the release is rho-zCDP.
+
+    Neighbourhoods as in `from_dp`. Under add/remove zCDP a swap costs 4 rho.
+
+    Guarantee: the success `p` with `(2p - 1) log(p/(1-p)) = rho`, rounded up, against the attacker of `from_dp`. It is
+    below `1/2 + sqrt(rho/8)`, which Pinsker's inequality gives.
+
+    Args:
+        rho: parameter of zero-concentrated DP, at least 0.
+        relation: neighbourhood of the claim, "replace_one" or "add_remove".
+        sampling: how participants are drawn from the pool, "fixed_size" or "poisson".
+
+    Returns:
+        The bound on the probability of a right guess.
+
+    Raises:
+        InputError: replace-one zCDP with Poisson sampling.
+
+    Examples:
+        >>> round(from_zcdp(0.02), 4), round(from_zcdp(0.02, relation="add_remove"), 4)
+        (0.5499, 0.5993)
+    """
+    each = np.asarray(_arithmetic.nonnegative(rho=rho), dtype=np.float64) * _swaps(relation, sampling) ** 2
+    low, high = np.zeros_like(each), np.minimum(np.sqrt(each / 2) * (1 + 2.0**-40), 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for _ in range(64):
+            middle = (low + high) / 2
+            enough = 2 * middle * np.arctanh(middle) * (1 - 2.0**-45) >= each
+            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return _arithmetic.plain(np.where(each == 0, 0.5, _arithmetic.up(0.5 + high / 2, 1.0)))
+
+
+@proves("pool")
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """Least epsilon at which mu-Gaussian differential privacy is (epsilon, delta)-differential privacy; rounded up.
+
+    Guarantee: whatever is told apart no better than two normal laws at distance `mu` is (epsilon, delta)-private.
+
+    Args:
+        mu: distance of the two normal laws, in deviations, at least 0.
+        delta: probability with which epsilon may fail, above 0 and below 1.
+
+    Returns:
+        Epsilon, for the same neighbours as those of `mu`.
+
+    Examples:
+        >>> gaussian_epsilon(1, 1e-5) < 4.38
+        True
+    """
+    checks.nonnegative(mu=mu)
+    checks.fraction(delta=delta)
+    if mu == 0:
+        return 0.0
+
+    def excess(epsilon: float) -> float:
+        tail = special.log_ndtr(-epsilon / mu - mu / 2) + epsilon
+        return float(special.ndtr(-epsilon / mu + mu / 2) - np.exp(tail))
+
+    low, high = 0.0, mu * mu / 2 + mu * float(-special.ndtri(delta)) + 1.0
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if excess(middle) > delta * (1 - 1e-9) else (low, middle)
+    return high * (1 + 1e-9)
 
 
 @proves("currency")

@@ -5,6 +5,7 @@ from leakcap.estimators.forest import RandomForestClassifier
 from leakcap.estimators.kmeans import KMeans
 from leakcap.estimators.moments import Covariance, Mean, StandardScaler
 from leakcap.estimators.naive_bayes import GaussianNB
+from leakcap.estimators.nearest_mean import NearestClassMean
 from leakcap.estimators.pca import PCA
 from leakcap.estimators.private import Private
 from leakcap.estimators.regression import LinearRegression, Ridge
@@ -20,6 +21,7 @@ __all__ = [
     "LinearSVC",
     "LogisticRegression",
     "Mean",
+    "NearestClassMean",
     "Private",
     "RandomForestClassifier",
     "Ridge",

@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from leakcap.caps import Task, as_caps
+from leakcap.caps import PoolMembership, Task, as_caps
 from leakcap.custody.fingerprint import row_prints
 from leakcap.errors import InputError, OutputError, UselessReleaseWarning
 from leakcap.estimators.company import MARK, family_of, fitted_by, join_family, refuse_company
@@ -41,6 +41,7 @@ MIN_USABLE_SHARE = 0.5  # share of what the plain answer is worth, below which a
 SCORED = 2000  # rows of the pool on which utility is judged
 OPTIONS = {
     "backend",
+    "bounds",
     "checkpoint",
     "clip",
     "confidence",
@@ -53,9 +54,14 @@ OPTIONS = {
     "public",
 } | {
     "rate",
+    "rows_per_unit",
     "shape",
     "workers",
 }
+MADE_OF_SUMS = (
+    "Mean, Covariance, StandardScaler, PCA, Ridge, LinearRegression, GaussianNB, NearestClassMean, synthetic.Gaussian "
+    "and synthetic.Tables"
+)
 OURS = {"certificate_", "estimator_", "plan_", "release_"}  # a wrapped estimator's own attributes do not take these
 _plans: weakref.WeakKeyDictionary[PrivateEstimator, Plan] = weakref.WeakKeyDictionary()
 
@@ -186,9 +192,10 @@ class PrivateEstimator(BaseEstimator):
         self._refuse_data_in_settings()
         X, unit = _without_column(X, unit)
         groups = self._strata(X, y) if strata is None else strata
-        rows = self._rows(X, y, sample_weight)
+        design = self._design(cap)
+        rows = (self._rows_of_all if design == "pool" else self._rows)(X, y, sample_weight)
         settings = copy.copy(self)  # a plan that held its own estimator would keep both in memory for good
-        computation = settings._computation(rows)
+        computation = settings._computed(rows, design)
         made = plan(
             computation.answer,
             *computation.data,
@@ -202,16 +209,38 @@ class PrivateEstimator(BaseEstimator):
             pool_public=(*tuple(self.pool_public), *computation.pool_public),
             **(self.options or {}),
         )
-        made.offered = settings._offered(rows, computation)
-        if rows.classes is not None and rows.target is not None:
+        made.offered = settings._offered(rows, computation, design)
+        if rows.classes is not None and rows.target is not None and design != "pool":
             warn_where_few_carry(rows.target, unit)
         return made, computation
 
-    def _offered(self, rows: Rows, computation: Computation) -> Offered:
+    def _design(self, cap: Any) -> str:
+        """Which promise is asked for: "worlds", "bits" or "pool"."""
+        if cap is not None and any(isinstance(one, PoolMembership) for one in as_caps(cap)):
+            return "pool"
+        return "bits" if (self.options or {}).get("design") == "bits" else "worlds"
+
+    def _computed(self, rows: Rows, design: str) -> Computation:
+        if design == "worlds":
+            return self._computation(rows)
+        return self._sums_of_half(rows) if design == "bits" else self._sums_of_all(rows)
+
+    def _sums_of_half(self, rows: Rows) -> Computation:
+        """The computation where a coin decides about everybody: by how much each row moves the pool's own fit."""
+        return self._computation(rows)
+
+    def _sums_of_all(self, rows: Rows) -> Computation:
+        """The computation under a pool cap: sums over everybody, within declared bounds."""
+        raise InputError(
+            f"a pool cap is for estimators made of sums over people: {MADE_OF_SUMS}. {type(self).__name__} takes caps "
+            "on who of the pool was used, such as lc.membership(0.55)"
+        )
+
+    def _offered(self, rows: Rows, computation: Computation, design: str = "worlds") -> Offered:
         """What `plan_.suggest()` needs to know: how a release is judged, and other settings that keep the task."""
 
         def variant(name: str, value: float) -> Variant:
-            other = self._with(name, value)._computation(rows)
+            other = self._with(name, value)._computed(rows, design)
             return Variant(fn=other.answer, data=other.data, build=other.build, weights=other.weights, drop=other.drop)
 
         settings = [
@@ -258,6 +287,16 @@ class PrivateEstimator(BaseEstimator):
         """The data in the form that `_computation` takes."""
         features = validated(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
         return Rows(features, weight=checked_weight(weight, features))
+
+    def _column_names(self) -> tuple[str, ...]:
+        """Of the table that was given; none where it has none."""
+        return tuple(map(str, getattr(self, "feature_names_in_", ())))
+
+    def _rows_of_all(self, X: Any, y: Any, weight: Any) -> Rows:
+        """The same under a pool cap, where nothing of their form may come from the data."""
+        if weight is not None:
+            raise InputError("under a pool cap every row counts alike: leave out sample_weight")
+        return self._rows(X, y, None)
 
     def _publish(self, estimator: Any) -> None:
         """Take over the fitted attributes of a plain estimator; all of them come from the release."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,15 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from leakcap import kernels
 from leakcap.estimators.base import Computation, PrivateEstimator, Rows, Utility
+from leakcap.estimators.moment_sums import (
+    covariance_within,
+    mean_within,
+    moved_covariance,
+    moved_mean,
+    moved_scales,
+    scales_within,
+)
+from leakcap.estimators.sums import ClassSums, Moved, ProductSums
 from leakcap.ground.arrays import Floats
 from leakcap.kernels.contributions import adds_up, averages
 from leakcap.kernels.moments import masked_sums, means, moments, variances
@@ -20,6 +30,7 @@ from leakcap.worlds import Units, Worlds
 __all__ = ["Covariance", "Mean", "StandardScaler", "psd", "spreads"]
 
 UNITS = "The unit of the noise in each column: its standard deviation in the whole pool."
+MOVED = "What the coins move: means, variances and covariances of the whole pool."
 MIN_VARIANCE_SHARE = 1e-6  # share of the pool's variance, or of the largest, that a noised variance keeps at least
 
 
@@ -71,6 +82,21 @@ class Mean(PrivateEstimator):
         return Computation(
             answer=answer, data=data, build=build, utility=_nearness("mean_", wanted, scale), pool_public=(UNITS,)
         )
+
+    def _sums_of_half(self, rows: Rows) -> Computation:
+        made = self._computation(rows)
+        return made if rows.weight is None else _moved(moved_mean, made, rows)
+
+    def _sums_of_all(self, rows: Rows) -> Computation:
+        answer = ClassSums(mean_within, self._column_names(), squares=False)
+
+        def build(value: dict[str, Floats]) -> Any:
+            made = _MeanOf()
+            made.mean_ = value["mean"]
+            return made
+
+        wanted, scale = rows.features.mean(axis=0), spreads(rows.features)
+        return Computation(answer, _one_class(rows), build, utility=_nearness("mean_", wanted, scale), weights=None)
 
 
 @dataclass(eq=False, repr=False)
@@ -144,10 +170,24 @@ class Covariance(PrivateEstimator):
             made._set_covariance(psd(_full(value["products"])) * np.outer(scale, scale))
             return made
 
-        wanted = rows.features.mean(axis=0)
-        return Computation(
-            answer=answer, data=data, build=build, utility=_nearness("location_", wanted, scale), pool_public=(UNITS,)
-        )
+        return Computation(answer=answer, data=data, build=build, utility=self._worth(rows), pool_public=(UNITS,))
+
+    def _sums_of_half(self, rows: Rows) -> Computation:
+        return _moved(moved_covariance, self._computation(rows), rows)
+
+    def _sums_of_all(self, rows: Rows) -> Computation:
+        answer = ProductSums(covariance_within, self._column_names())
+
+        def build(value: dict[str, Floats]) -> Any:
+            made = covariance.EmpiricalCovariance()
+            made.location_ = value["mean"]
+            made._set_covariance(value["covariance"])
+            return made
+
+        return Computation(answer, (rows.features,), build, utility=self._worth(rows), weights=None)
+
+    def _worth(self, rows: Rows) -> Utility:
+        return _nearness("location_", rows.features.mean(axis=0), spreads(rows.features))
 
 
 @dataclass(eq=False, repr=False)
@@ -224,6 +264,21 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
             answer=answer, data=data, build=build, utility=_nearness("mean_", wanted, scale), pool_public=known
         )
 
+    def _sums_of_half(self, rows: Rows) -> Computation:
+        return _moved(moved_scales, self._computation(rows), rows)
+
+    def _sums_of_all(self, rows: Rows) -> Computation:
+        answer = ClassSums(scales_within, self._column_names())
+
+        def build(value: dict[str, Floats]) -> Any:
+            made = preprocessing.StandardScaler(with_mean=self.with_mean, with_std=self.with_std)
+            made.mean_, made.var_ = value["mean"], np.maximum(value["variance"], 0.0)
+            made.scale_ = np.where(made.var_ > 0, np.sqrt(made.var_), 1.0) if self.with_std else None
+            return made
+
+        wanted, scale = rows.features.mean(axis=0), spreads(rows.features)
+        return Computation(answer, _one_class(rows), build, utility=_nearness("mean_", wanted, scale), weights=None)
+
 
 def spreads(table: Floats) -> Floats:
     """Standard deviations of the columns; 1 for constant ones."""
@@ -246,6 +301,18 @@ def _nearness(name: str, wanted: Floats, scale: Floats) -> Utility:
         return float(1 - np.mean(((getattr(made, name) - wanted) / scale) ** 2))
 
     return Utility("closeness of the mean (1 less the squared error in standard deviations)", score)
+
+
+def _moved(moved: Callable[[Floats, Floats, Floats], Moved], made: Computation, rows: Rows) -> Computation:
+    """The same computation, by how much every row moves the pool's own answer."""
+    weight = np.ones(len(rows.features)) if rows.weight is None else rows.weight
+    answer = moved(rows.features, weight, spreads(rows.features))
+    known = (*made.pool_public, MOVED)
+    return replace(made, answer=answer, data=(rows.features, weight), pool_public=known)
+
+
+def _one_class(rows: Rows) -> tuple[Any, ...]:
+    return rows.features, np.zeros(len(rows.features), dtype=np.intp)
 
 
 def _answer(plain: Any, weighted: Any, rows: Rows, scale: Floats) -> tuple[Any, tuple[Any, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,8 @@ from sklearn import naive_bayes
 
 from leakcap import kernels
 from leakcap.estimators.base import Computation, Rows
-from leakcap.estimators.classification import PrivateClassifier
+from leakcap.estimators.class_sums import OfDeclaredClasses, class_weights
+from leakcap.estimators.sums import ByClass, ClassSums, Moved
 from leakcap.ground.arrays import Floats
 from leakcap.kernels.moments import sums_of
 from leakcap.worlds import Units, Worlds
@@ -23,12 +24,13 @@ MIN_CLASS_VARIANCE_SHARE = 1e-3  # share of the pool's variance of a class that 
 
 
 @dataclass(eq=False, repr=False)
-class GaussianNB(PrivateClassifier):
+class GaussianNB(OfDeclaredClasses):
     """scikit-learn's `GaussianNB` with private class shares, means and variances.
 
     Args:
         priors: shares of the classes, where they are public; None releases them too.
         var_smoothing: share of the largest variance of a column that is added to all variances.
+        classes: under a pool cap, the classes there may be, known without the data. Rows of others count nowhere.
         cap: what may be learnt about who took part, such as `lc.membership(0.55)`; one cap or a list. `fit` needs it.
         worlds: number of possible worlds in which the fit is simulated; "auto": 1,024, up to 4,096 with a kernel.
         strata: "y" for worlds that hold every class in proportion, or the name of a column; `fit` also takes an array.
@@ -40,8 +42,9 @@ class GaussianNB(PrivateClassifier):
         theta_: released means, `(classes, columns)`.
         var_: released variances, `(classes, columns)`, with `epsilon_` added.
         class_prior_: released shares of the classes, or `priors`.
-        epsilon_: what `var_smoothing` adds to all variances; from the whole pool.
-        classes_: the classes that occur in the pool.
+        epsilon_: what `var_smoothing` adds to all variances; from the whole pool, under a pool cap from what is
+            released.
+        classes_: the classes that occur in the pool, or those declared.
         estimator_: the plain scikit-learn estimator that holds the released numbers and nothing else.
         certificate_: what the release guarantees; may be published.
         plan_: the plan of the last fit. Custodian side: it is never saved or copied with the estimator.
@@ -58,6 +61,7 @@ class GaussianNB(PrivateClassifier):
     _: KW_ONLY
     priors: Any = None
     var_smoothing: float = 1e-9
+    classes: Any = None
 
     def predict_proba(self, X: Any) -> Any:
         """Probabilities of the classes, by the released model.
@@ -98,6 +102,29 @@ class GaussianNB(PrivateClassifier):
                 "The unit of the noise in each class: means and variances of the whole pool.",
                 "The classes that occur.",
             ),
+        )
+
+    def _sums_of_half(self, rows: Rows) -> Computation:
+        made, codes, classes = self._computation(rows), rows.target, rows.classes
+        assert codes is not None and classes is not None
+        pool = _Classes.of(rows.features, codes, made.data[2], len(classes))
+        known = (
+            *made.pool_public,
+            "What the coins move: shares, means and variances of the pool's classes.",
+        )
+        return replace(made, answer=_moved_classes(made.data, pool), pool_public=known)
+
+    def _sums_of_all(self, rows: Rows) -> Computation:
+        assert rows.classes is not None
+        count = len(rows.classes)
+        make = functools.partial(_within, smoothing=self.var_smoothing)
+        build = functools.partial(_from_bounds, classes=rows.classes, priors=self.priors, smoothing=self.var_smoothing)
+        return Computation(
+            ClassSums(make, self._column_names(), count),
+            (rows.features, rows.target),
+            build,
+            utility=self._accuracy(rows),
+            weights=None,
         )
 
 
@@ -165,5 +192,58 @@ def _build(
     made.var_ = np.maximum(numbers[:, 1 + d :], MIN_CLASS_VARIANCE_SHARE) * pool.variance + made.epsilon_
     share = np.maximum(numbers[:, 0], 0.1 / max(len(classes), 10))
     made.class_prior_ = share / share.sum() if priors is None else np.asarray(priors, dtype=np.float64)
+    made.classes_ = classes
+    return made
+
+
+@dataclass(frozen=True, eq=False)
+class _ClassMoves:
+    """By how much a row moves the shares of the classes, and mean and variance of its own."""
+
+    pool: _Classes
+    share: Floats  # (classes,)
+    weight: Floats  # (classes,): of all rows of each
+    spread: Floats  # (classes, d): variances in the pool's units
+
+    def __call__(self, features: Floats, codes: npt.NDArray[np.intp], weight: Floats) -> Floats:
+        count, d = self.spread.shape
+        own = np.arange(count) == codes[:, None]
+        apart = (features - self.pool.mean[codes]) / np.sqrt(self.pool.variance[codes])
+        moves = np.zeros((len(features), count, 1 + 2 * d))
+        moves[:, :, 0] = (own - self.share) / self.weight.sum()
+        moves[np.arange(len(features)), codes, 1:] = (
+            np.hstack([apart, apart**2 - self.spread[codes]]) / self.weight[codes, None]
+        )
+        return np.asarray((moves * weight[:, None, None]).reshape(len(features), -1))
+
+
+def _moved_classes(data: tuple[Any, ...], pool: _Classes) -> Moved:
+    features, codes, weight = data
+    answer = _classes(features, codes, weight, pool=pool)["classes"]
+    total = class_weights(codes, weight, len(answer))
+    d = pool.mean.shape[1]
+    return Moved({"classes": answer}, _ClassMoves(pool, answer[:, 0], total, answer[:, 1 + d :]))
+
+
+def _within(released: ByClass, *, smoothing: float) -> dict[str, Floats]:
+    """Shares, means and variances, which are at least what noise hides."""
+    count, mean = released.count, released.mean
+    share = count / count.sum()
+    variance = np.maximum(released.variance, released.noise)
+    centre = share @ mean
+    together = share @ (variance + (mean - centre) ** 2)
+    return {
+        "share": share,
+        "mean": released.middle + released.half * mean,
+        "variance": np.minimum(variance, 1.0) * released.half**2,
+        "smoothing": np.array([smoothing * float((together * released.half**2).max())]),
+    }
+
+
+def _from_bounds(value: dict[str, Floats], *, classes: npt.NDArray[Any], priors: Any, smoothing: float) -> Any:
+    made = naive_bayes.GaussianNB(priors=priors, var_smoothing=smoothing)
+    made.theta_, made.epsilon_ = value["mean"], float(value["smoothing"][0])
+    made.var_ = np.maximum(value["variance"], np.finfo(float).tiny) + made.epsilon_
+    made.class_prior_ = value["share"] if priors is None else np.asarray(priors, dtype=np.float64)
     made.classes_ = classes
     return made

@@ -18,6 +18,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from leakcap import kernels
 from leakcap.errors import InputError
 from leakcap.estimators.base import Computation, PrivateEstimator, Rows, Utility
+from leakcap.estimators.component_sums import components_within, fitted, moved_components
+from leakcap.estimators.sums import ProductSums
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
 from leakcap.ground.cores import Machine, in_parts
@@ -30,6 +32,7 @@ __all__ = ["PCA"]
 WIDE = 256  # columns above which a single world is fitted without its covariance, and leans are given by columns
 # Nanoseconds of one core of a single world's fit, for the forecast: for each number, for a product of two, and its own.
 SWEEP, PRODUCT, FIT = 80.0, 0.05, 3e5
+REFERENCE = "Reference of the components and unit of the noise: mean and components of the whole pool."
 TOLD = 0.1  # how much an error of a variance counts beside an equal error in what is restored
 
 
@@ -58,7 +61,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
         singular_values_: the same as singular values of as many rows as the pool has.
         noise_variance_: released mean variance of the directions left out.
         n_components_: number of components.
-        n_samples_: number of rows of the pool.
+        n_samples_: number of rows of the pool; under a pool cap as released.
         estimator_: the plain scikit-learn estimator that holds the released numbers and nothing else.
         certificate_: what the release guarantees; may be published.
         plan_: the plan of the last fit. Custodian side: it is never saved or copied with the estimator.
@@ -124,25 +127,57 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
     def _computation(self, rows: Rows) -> Computation:
         features = rows.features
         n, d = features.shape
-        k = d if self.n_components is None else checks.count(n_components=self.n_components)
-        if k > d or k > n // 2 - 1:
+        k = self._number(d)
+        if k > n // 2 - 1:
             raise InputError(f"n_components={k} must be at most the {d} columns, and less than half of {n} n_samples")
         frame = Frame.of(features, k)
         data: tuple[Any, ...] = (features,) if rows.weight is None else (features, rows.weight)
         served = _described if rows.weight is None else _described_alone
-        some = features[rows.some]
-        total = max(float(((some - some.mean(axis=0)) ** 2).sum()), np.finfo(float).tiny)
-
-        def restored(made: Any) -> float:
-            return 1 - float(((made.inverse_transform(made.transform(some)) - some) ** 2).sum()) / total
-
         return Computation(
             answer=functools.partial(served, frame=frame),
             data=data,
             build=functools.partial(_build, frame=frame, rows=n, whiten=self.whiten),
-            utility=Utility("share of the variance restored", restored),
-            pool_public=("Reference of the components and unit of the noise: mean and components of the whole pool.",),
+            utility=_worth(rows),
+            pool_public=(REFERENCE,),
         )
+
+    def _sums_of_half(self, rows: Rows) -> Computation:
+        features, k = rows.features, self._number(rows.features.shape[1])
+        weight = np.ones(len(features)) if rows.weight is None else rows.weight
+        answer, frame = moved_components(features, weight, k)
+        return Computation(
+            answer=answer,
+            data=(features, weight),
+            build=lambda value: fitted(*frame.decode(value), rows=len(features), whiten=self.whiten),
+            utility=_worth(rows),
+            pool_public=(REFERENCE, "What the coins move: mean and covariances of the whole pool."),
+        )
+
+    def _sums_of_all(self, rows: Rows) -> Computation:
+        k = self._number(rows.features.shape[1])
+
+        def build(value: dict[str, Floats]) -> Any:
+            found = value["mean"], value["components"], value["variance"], float(value["total"][0])
+            return fitted(*found, rows=max(2, round(float(value["rows"][0]))), whiten=self.whiten)
+
+        answer = ProductSums(functools.partial(components_within, k=k), self._column_names())
+        return Computation(answer, (rows.features,), build, utility=_worth(rows), weights=None)
+
+    def _number(self, d: int) -> int:
+        k = d if self.n_components is None else checks.count(n_components=self.n_components)
+        if k > d:
+            raise InputError(f"n_components={k} must be at most the {d} columns")
+        return k
+
+
+def _worth(rows: Rows) -> Utility:
+    some = rows.features[rows.some]
+    total = max(float(((some - some.mean(axis=0)) ** 2).sum()), np.finfo(float).tiny)
+
+    def restored(made: Any) -> float:
+        return 1 - float(((made.inverse_transform(made.transform(some)) - some) ** 2).sum()) / total
+
+    return Utility("share of the variance restored", restored)
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,11 +363,4 @@ def _signed(vectors: Floats) -> Floats:
 
 
 def _build(value: dict[str, Floats], *, frame: Frame, rows: int, whiten: bool) -> decomposition.PCA:
-    k, d = frame.inside.shape
-    made = decomposition.PCA(k, whiten=whiten)
-    made.mean_, made.components_, made.explained_variance_, total = frame.decode(value)
-    made.n_components_, made.n_samples_, made.n_features_in_ = k, rows, d
-    made.explained_variance_ratio_ = made.explained_variance_ / max(total, np.finfo(float).tiny)
-    made.singular_values_ = np.sqrt(made.explained_variance_ * (rows - 1))
-    made.noise_variance_ = (total - made.explained_variance_.sum()) / (d - k) if d > k else 0.0
-    return made
+    return fitted(*frame.decode(value), rows=rows, whiten=whiten)

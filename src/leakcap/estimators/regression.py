@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,11 @@ from sklearn import linear_model
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from leakcap import kernels
+from leakcap.errors import InputError
 from leakcap.estimators.base import Computation, PrivateEstimator, Rows, Utility, checked_weight, validated
 from leakcap.estimators.coordinates import Coordinates
+from leakcap.estimators.regression_sums import moved_coefficients, solved
+from leakcap.estimators.sums import ProductSums
 from leakcap.ground import checks
 from leakcap.ground.arrays import Bools, Floats, Ints
 from leakcap.ground.cores import Machine
@@ -31,6 +34,7 @@ class _LeastSquares(MultiOutputMixin, RegressorMixin, PrivateEstimator):
 
     _: KW_ONLY
     fit_intercept: bool = True
+    target_bounds: Any = None
 
     def predict(self, X: Any) -> Any:
         """What the released model predicts for each row.
@@ -55,15 +59,56 @@ class _LeastSquares(MultiOutputMixin, RegressorMixin, PrivateEstimator):
         )
         return Rows(features, np.asarray(target, dtype=np.float64), weight=checked_weight(weight, features))
 
+    def _rows_of_all(self, X: Any, y: Any, weight: Any) -> Rows:
+        if self.target_bounds is None:
+            raise InputError(
+                f"a pool cap needs bounds of y that do not come from the data: {type(self).__name__}(..., "
+                "target_bounds=(0, 100)), for example"
+            )
+        return super()._rows_of_all(X, y, weight)
+
+    def _sums_of_half(self, rows: Rows) -> Computation:
+        made, plain = self._computation(rows), self._plain()
+        assert rows.target is not None
+        coordinates = Coordinates.of(rows.features)
+        target = rows.target.reshape(len(rows.target), -1)
+        weight = np.ones(len(target)) if rows.weight is None else rows.weight
+        plain.fit(rows.features, target, sample_weight=weight)
+        answer = moved_coefficients(
+            plain, (rows.features, target, weight), alpha=self._alpha(), coordinates=coordinates, scale=_spread(target)
+        )
+        known = (
+            *made.pool_public,
+            "What the coins move: the fit to the whole pool, by first order effects.",
+        )
+        return replace(made, answer=answer, data=(rows.features, target, weight), pool_public=known)
+
+    def _sums_of_all(self, rows: Rows) -> Computation:
+        target, plain = rows.target, self._plain()
+        assert target is not None
+        make = functools.partial(solved, alpha=checks.nonnegative(alpha=self._alpha()), intercept=self.fit_intercept)
+        answer = ProductSums(make, self._column_names(), self.target_bounds)
+        flat = target.ndim == 1
+
+        def build(value: dict[str, Floats]) -> Any:
+            made = type(plain)(**plain.get_params())
+            found = value["coefficients"], value["intercept"]
+            made.coef_, made.intercept_ = (found[0][0], float(found[1][0])) if flat else found
+            return made
+
+        data = rows.features, target.reshape(len(target), -1)
+        return Computation(answer, data, build, utility=self._worth(rows), weights=None)
+
+    def _worth(self, rows: Rows) -> Utility | None:
+        features, target, some = rows.features, rows.target, rows.some
+        assert target is not None
+        return Utility("R2", lambda made: made.score(features[some], target[some])) if len(features) > 1 else None
+
     def _computation(self, rows: Rows) -> Computation:
         features, target = rows.features, rows.target
         assert target is not None
         checks.nonnegative(alpha=self._alpha())
-        spread = np.atleast_1d(target.std(axis=0))
-        settings: dict[str, Any] = {
-            "coordinates": Coordinates.of(features),
-            "scale": np.where(spread > 0, spread, 1.0)[:, None],
-        }
+        settings: dict[str, Any] = {"coordinates": Coordinates.of(features), "scale": _spread(target)}
         data: tuple[Any, ...] = (features, target)
         answer: Callable[..., Any]
         if rows.weight is None and self.fit_intercept:
@@ -72,12 +117,11 @@ class _LeastSquares(MultiOutputMixin, RegressorMixin, PrivateEstimator):
             ones = np.ones(len(features)) if rows.weight is None else rows.weight
             answer, data = functools.partial(_plain_fit, plain=self._plain(), **settings), (*data, ones)
         build = functools.partial(_build, plain=self._plain(), flat=target.ndim == 1, **settings)
-        some = rows.some
         return Computation(
             answer=answer,
             data=data,
             build=build,
-            utility=Utility("R2", lambda made: made.score(features[some], target[some])) if len(features) > 1 else None,
+            utility=self._worth(rows),
             pool_public=(
                 "The coordinates of the noise: means and covariances of the columns, and the spread of the target.",
             ),
@@ -91,6 +135,7 @@ class Ridge(_LeastSquares):
     Args:
         alpha: strength of the penalty, at least 0. A larger one needs less noise.
         fit_intercept: whether the model has an intercept.
+        target_bounds: under a pool cap, `(low, high)` of y, numbers or one for each target, known without the data.
         cap: what may be learnt about who took part, such as `lc.membership(0.55)`; one cap or a list. `fit` needs it.
         worlds: number of possible worlds in which the fit is simulated; "auto": 1,024, up to 4,096 with a kernel.
         strata: "y" for worlds that hold every class in proportion, or the name of a column; `fit` also takes an array.
@@ -128,6 +173,7 @@ class LinearRegression(_LeastSquares):
 
     Args:
         fit_intercept: whether the model has an intercept.
+        target_bounds: under a pool cap, `(low, high)` of y, numbers or one for each target, known without the data.
         cap: what may be learnt about who took part, such as `lc.membership(0.55)`; one cap or a list. `fit` needs it.
         worlds: number of possible worlds in which the fit is simulated; "auto": 1,024, up to 4,096 with a kernel.
         strata: "y" for worlds that hold every class in proportion, or the name of a column; `fit` also takes an array.
@@ -155,6 +201,12 @@ class LinearRegression(_LeastSquares):
 
     def _plain(self) -> Any:
         return linear_model.LinearRegression(fit_intercept=self.fit_intercept)
+
+
+def _spread(target: Floats) -> Floats:
+    """The unit of each target, `(targets, 1)`."""
+    found = np.atleast_1d(target.std(axis=0))
+    return np.where(found > 0, found, 1.0)[:, None]
 
 
 def _all_ridge(

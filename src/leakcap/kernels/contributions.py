@@ -8,20 +8,58 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from leakcap.errors import InputError, OutputError
 from leakcap.ground.arrays import Floats
+from leakcap.kernels.bounded import Bounded, Declared, unit_sums
 from leakcap.kernels.moments.sums import masked_sums
 from leakcap.worlds import Units, Worlds
 
-__all__ = ["Brings", "Contributions", "adds_up", "averages", "contributions", "sums"]
+__all__ = [
+    "Brings",
+    "Contributions",
+    "Finish",
+    "Informed",
+    "adds_anything_up",
+    "adds_up",
+    "averages",
+    "bounded_contributions",
+    "contributions",
+    "is_total",
+    "sums",
+]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 AGREE = 1e-9  # relative to the largest contribution: rounding of sums
+
+
+@dataclass(frozen=True, eq=False)
+class Finish:
+    """What is made of noised sums in two steps: numbers, and the table in which people get them."""
+
+    numbers: Callable[[Floats], Floats]
+    form: Callable[[Floats], Any]
+
+    def __call__(self, total: Floats) -> Any:
+        return self.form(self.numbers(total))
+
+
+@dataclass(frozen=True, eq=False)
+class Informed:
+    """What is made of noised sums by whoever knows how large the noise is, which is no secret: floors at its level."""
+
+    make: Callable[[Floats, Floats], Any]  # of sums, and of the deviation of the noise in each of them
+    deviations: Floats | None = None
+
+    def __call__(self, total: Floats) -> Any:
+        return self.make(total, np.zeros(len(total)) if self.deviations is None else self.deviations)
+
+    def knowing(self, deviations: Floats) -> Informed:
+        return replace(self, deviations=deviations)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +68,9 @@ class Contributions:
 
     values: Floats  # (n, d)
     averaged: bool
+    # The answer, from noised sums on the scale of the whole pool: it is this by definition, also where the function on
+    # a part of the pool is no sum.
+    finish: Callable[[Floats], Any] | None = None
 
     def in_worlds(self, worlds: Worlds) -> Floats:
         """The answers that follow, in all worlds."""
@@ -52,11 +93,17 @@ class Contributions:
 Brings: TypeAlias = Callable[..., Contributions]
 
 
-def adds_up(brings: Brings) -> Callable[[Function], Function]:
-    """Mark a function: in every world its answer is the sum, or the mean, of what `brings` gives for each unit."""
+def adds_up(
+    brings: Brings, bounded: Callable[..., Bounded] | None = None, *, total: bool = False
+) -> Callable[[Function], Function]:
+    """Mark a function: in every world its answer is the sum, or the mean, of what `brings` gives for each unit.
+
+    `bounded`, of `(data, units, declared)`, gives the sums that make the same answer under a pool cap. A `total` grows
+    with the rows: what is found on a part of the pool is released on the scale of all of it.
+    """
 
     def mark(function: Function) -> Function:
-        function.adjacent = brings  # type: ignore[attr-defined]
+        function.adjacent, function.bounded, function.total = brings, bounded, total  # type: ignore[attr-defined]
         return function
 
     return mark
@@ -64,15 +111,12 @@ def adds_up(brings: Brings) -> Callable[[Function], Function]:
 
 def contributions(function: Any, data: tuple[Any, ...], units: Units) -> Contributions:
     """What every unit brings to the function's answer; also of `functools.partial`, with what it binds by name."""
-    known: dict[str, Any] = {}
-    while isinstance(function, functools.partial) and not function.args:
-        known = {**function.keywords, **known}
-        function = function.func
-    brings = getattr(function, "adjacent", None)
+    brings, known = _marked(function, "adjacent")
     if not callable(brings):
         raise InputError(
-            "mode='individual' and design='bits' are for functions that add up what every unit brings, such as "
-            "leakcap.stats.mean, sum, histogram and categories. For any other, leave the design out: mode='exact'"
+            "design='bits' is for functions that add up what every unit brings, such as leakcap.stats.mean, sum, "
+            "count, share, covariance, histogram, categories and group_by, or leakcap.additive(...). For any other, "
+            "leave the design out"
         )
     found = brings(data, units, **known)
     assert isinstance(found, Contributions)
@@ -81,23 +125,52 @@ def contributions(function: Any, data: tuple[Any, ...], units: Units) -> Contrib
     return found
 
 
+def adds_anything_up(function: Any) -> bool:
+    """Whether the function says what every unit brings."""
+    return callable(_marked(function, "adjacent")[0])
+
+
+def is_total(function: Any) -> bool:
+    """Whether the function's answer grows with the rows it is given."""
+    return bool(_marked(function, "total")[0])
+
+
+def bounded_contributions(function: Any, data: tuple[Any, ...], units: Units, declared: Declared) -> Bounded:
+    """What every unit brings under a pool cap, within declared bounds."""
+    brings, known = _marked(function, "bounded")
+    if not callable(brings):
+        raise InputError(
+            "a pool cap is for functions that add up what every person brings, within bounds: leakcap.stats.mean, sum, "
+            "count, share, covariance, histogram, categories and group_by, or leakcap.additive(...). For any other "
+            "function, leakcap.audit.universe measures how well somebody's presence shows"
+        )
+    found = brings(data, units, declared, **known)
+    assert isinstance(found, Bounded)
+    return found
+
+
+def _marked(function: Any, name: str) -> tuple[Any, dict[str, Any]]:
+    """What a function says of itself, and what `functools.partial` binds by name."""
+    known: dict[str, Any] = {}
+    while isinstance(function, functools.partial) and not function.args:
+        known = {**function.keywords, **known}
+        function = function.func
+    return getattr(function, name, None), known
+
+
 def sums(table: Floats, units: Units) -> Contributions:
     """Every unit brings the sum of its rows."""
     if units.of_row is None:
         return Contributions(table, False)
-    values = np.zeros((units.count, table.shape[1]))
-    np.add.at(values, units.of_row, table)
-    return Contributions(values, False)
+    return Contributions(unit_sums(table, units.of_row, units.count), False)
 
 
 def averages(table: Floats, units: Units) -> Contributions:
-    """Every unit brings the mean of its rows; all need equally many, otherwise the mean of rows is another one."""
+    """Every unit brings the mean of its rows; where some have more rows than others, its part of the pool's mean."""
     total = sums(table, units).values
     rows = 1 if units.of_row is None else np.bincount(units.of_row)
-    if np.min(rows) != np.max(rows):
-        raise InputError(
-            "mode='individual' and design='bits' take means where every unit has equally many rows: otherwise the size "
-            "of a world depends on who is in it. Average each unit's rows first, release leakcap.stats.sum, or use "
-            "mode='exact' without a design"
-        )
-    return Contributions(total / np.max(rows), True)
+    if np.min(rows) == np.max(rows):
+        return Contributions(total / np.max(rows), True)
+    centre = table.mean(axis=0)
+    apart = sums((table - centre) / len(table), units).values
+    return Contributions(apart, averaged=False, finish=functools.partial(np.add, centre))

@@ -23,6 +23,7 @@ from leakcap.caps import (
     Membership,
     MutualInformation,
     NameAMember,
+    PoolMembership,
     Precision,
     Task,
     TruePositiveRate,
@@ -167,6 +168,11 @@ def observed_for(cap: Cap, m: int) -> Needs:
 @observed_for.register
 def _(cap: Membership | NameAMember | Precision | TruePositiveRate, m: int) -> Needs:
     return Needs(units=True, sticks=isinstance(cap, Precision | TruePositiveRate))
+
+
+@prior.register
+def _(cap: PoolMembership, rate: float, m: int) -> float:
+    return 0.5
 
 
 @prior.register

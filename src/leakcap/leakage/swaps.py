@@ -8,7 +8,7 @@ in which swaps do not exist (docs/proofs/adjacent.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -20,7 +20,19 @@ from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
 
-__all__ = ["EVERY_PAIR", "Swaps", "possible_swaps", "quick_success", "swap_success", "worst_success"]
+__all__ = [
+    "EVERY_PAIR",
+    "Swaps",
+    "Told",
+    "possible_swaps",
+    "quick_success",
+    "swap_success",
+    "told_by_normal",
+    "worst_success",
+]
+
+# Success at telling two answers apart, from their distance in noise deviations: concave in the distance.
+Told = Callable[[Floats], Floats]
 
 EVERY_PAIR = 20_000  # units up to which every pair of them is looked at
 PANEL = 2**18  # pairs at a time
@@ -58,8 +70,20 @@ def possible_swaps(n: int, share: Fraction, strata: npt.NDArray[np.intp] | None 
     return Swaps(members, unmatched, smallest)
 
 
+def told_by_normal(distances: Floats) -> Floats:
+    """Under normal noise."""
+    return np.asarray(ndtr(distances / 2))
+
+
 @proves("adjacent")
-def swap_success(steps: Floats, swaps: Swaps, beside: Floats, units: npt.NDArray[np.intp] | None = None) -> Floats:
+def swap_success(
+    steps: Floats,
+    swaps: Swaps,
+    beside: Floats,
+    units: npt.NDArray[np.intp] | None = None,
+    *,
+    told: Told = told_by_normal,
+) -> Floats:
     """Balanced membership success of the best attacker against each unit (or some `units`), at most.
 
     Args:
@@ -67,9 +91,11 @@ def swap_success(steps: Floats, swaps: Swaps, beside: Floats, units: npt.NDArray
         swaps: who may take whose place.
         beside: how far the answer moves, at most, where no swap is possible.
         units: positions; None for all.
+        told: how well two answers are told apart; by default under Gaussian noise.
 
-    Guarantee: for a world drawn by the law of `swaps` and Gaussian noise of covariance 1, no attacker who knows the
-    pool has a larger balanced success against the unit than this, for any rate. Rounded up.
+    Guarantee: for a world drawn by the law of `swaps` and noise of covariance 1 under which answers are told apart no
+    better than `told` says, no attacker who knows the pool has a larger balanced success against the unit than this,
+    for any rate. Rounded up.
     """
     asked = np.arange(len(steps), dtype=np.intp) if units is None else units
     found = np.full(len(steps), np.nan)
@@ -78,41 +104,44 @@ def swap_success(steps: Floats, swaps: Swaps, beside: Floats, units: npt.NDArray
         others = steps[members]
         middle = others.mean(axis=0)  # distances do not change, and lose fewer digits
         for some, distances in _distances(steps[chosen] - middle, others - middle):
-            # The pair of a unit with itself is among them, at a distance that rounding makes 0 or more: Phi >= 1/2.
-            total = ndtr(distances / 2).sum(axis=1) - 0.5
+            # The pair of a unit with itself is among them, at a distance that rounding makes 0 or more: told >= 1/2.
+            total = told(distances).sum(axis=1) - 0.5
             found[chosen[some]] = total / (len(members) - 1)
-    return np.asarray(_with_unmatched(found[asked], swaps.unmatched[asked], beside[asked]))
+    return np.asarray(_with_unmatched(found[asked], swaps.unmatched[asked], told(beside[asked])))
 
 
 @proves("adjacent")
-def quick_success(steps: Floats, swaps: Swaps, beside: Floats) -> Floats:
-    """A larger bound for all units that looks at no pair: `E Phi(D/2) <= Phi(sqrt(E D^2)/2)`."""
+def quick_success(steps: Floats, swaps: Swaps, beside: Floats, *, told: Told = told_by_normal) -> Floats:
+    """A larger bound for all units that looks at no pair: `E Phi(D/2) <= Phi(sqrt(E D^2)/2)`, or as `told` says."""
     found = np.empty(len(steps))
     for members in swaps.members:
         others = steps[members] - steps[members].mean(axis=0)
         squares = np.einsum("ur,ur->u", others, others)
         n = len(members)
         mean_square = (squares + squares.mean()) * (n / (n - 1)) * (1 + ROUNDING)
-        found[members] = ndtr(np.sqrt(mean_square) / 2)
-    return _with_unmatched(found, swaps.unmatched, beside)
+        found[members] = told(np.sqrt(mean_square))
+    return _with_unmatched(found, swaps.unmatched, told(beside))
 
 
-def worst_success(steps: Floats, swaps: Swaps, beside: Floats, enough: float = 1.0) -> float:
+def worst_success(
+    steps: Floats, swaps: Swaps, beside: Floats, enough: float = 1.0, *, told: Told = told_by_normal
+) -> float:
     """The largest success over all units, or some value above `enough` as soon as one is found.
 
     Units are looked at in the order of their quick bound, until it falls below what was found.
     """
-    quick = quick_success(steps, swaps, beside)
+    quick = quick_success(steps, swaps, beside, told=told)
     order = np.argsort(-quick, kind="stable").astype(np.intp)
     worst, size, start = 0.0, 16, 0
     while start < len(order) and quick[order[start]] > worst and worst <= enough:
-        worst = max(worst, float(swap_success(steps, swaps, beside, order[start : start + size]).max()))
+        some = order[start : start + size]
+        worst = max(worst, float(swap_success(steps, swaps, beside, some, told=told).max()))
         start, size = start + size, min(2 * size, 1024)
     return worst
 
 
 def _with_unmatched(swapped: Floats, unmatched: Floats, beside: Floats) -> Floats:
-    return np.minimum(1.0, ((1 - unmatched) * swapped + unmatched * ndtr(beside / 2)) * (1 + ROUNDING))
+    return np.minimum(1.0, ((1 - unmatched) * swapped + unmatched * beside) * (1 + ROUNDING))
 
 
 def _distances(some: Floats, others: Floats) -> Iterator[tuple[slice, Floats]]:

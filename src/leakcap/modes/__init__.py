@@ -1,12 +1,24 @@
 """The modes, each in the file of its name: `exact` (finite worlds), `confidence` and `individual` (a fresh world), and
 `empirical` (for comparison). A mode says how figures are proved, a design how the secret is drawn: `bits` tosses a coin
-for everybody.
+for everybody, `matched` and `central` choose the list of worlds by looking at the pool (`designed` has their words).
+`pool` has no secret: under a pool cap everybody takes part.
 
 Each has a function `certified`, which turns answers and caps into a `Releaser` (able to make one released vector) and
 its certificate.
 """
 
-from leakcap.modes import any_bits, bits, confidence, drawn_alike, empirical, exact, individual, swapped
+from leakcap.modes import (
+    any_bits,
+    bits,
+    confidence,
+    designed,
+    drawn_alike,
+    empirical,
+    exact,
+    individual,
+    pool,
+    swapped,
+)
 from leakcap.modes.bits import CoinForEverybody
 from leakcap.modes.by_information import budget_for
 from leakcap.modes.confidence import FreshWorld
@@ -14,6 +26,7 @@ from leakcap.modes.empirical import StoppingRule
 from leakcap.modes.exact import OneOfTheWorlds
 from leakcap.modes.individual import FreshHalf, membership_caps
 from leakcap.modes.interface import Releaser, Settings
+from leakcap.modes.pool import SumsOfAll, pool_caps
 from leakcap.modes.swapped import Swapped
 
 __all__ = [
@@ -26,18 +39,22 @@ __all__ = [
     "Releaser",
     "Settings",
     "StoppingRule",
+    "SumsOfAll",
     "Swapped",
     "any_bits",
     "bits",
     "budget_for",
     "confidence",
+    "designed",
     "drawn_alike",
     "empirical",
     "exact",
     "individual",
     "membership_caps",
+    "pool",
+    "pool_caps",
     "swapped",
 ]
 
 MODES = ("exact", "confidence", "individual", "empirical")
-DESIGNS = ("auto", "worlds", "bits")
+DESIGNS = ("auto", "worlds", "bits", "matched", "central")

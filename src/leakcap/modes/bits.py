@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 from leakcap.caps import Cap
 from leakcap.certificates.release import Certificate
@@ -24,12 +24,12 @@ from leakcap.leakage.certify import entropy_slack
 from leakcap.leakage.measures import thresholds
 from leakcap.modes.individual import closed_form, membership_caps
 from leakcap.modes.interface import Draw, Settings
-from leakcap.noise import GRID, Noise, Randomness, Subspace, released_vector, shape_variances, subspace
-from leakcap.noise.entropy import sampler_distance
+from leakcap.noise import GRID, LawOf, Noise, Randomness, Subspace, released_vector, shape_variances, subspace
+from leakcap.noise.laws import NORMAL, Law, normal
 from leakcap.noise.leverage import leverage_shape
 from leakcap.worlds import Units, Worlds
 
-__all__ = ["CoinForEverybody", "answers", "certified"]
+__all__ = ["CoinForEverybody", "answers", "certified", "sticks"]
 
 ROUNDING = 1e-12  # relative: what a sum of squares and the normal integral lose, with room to spare
 CENTRED = (
@@ -68,32 +68,40 @@ def answers(brings: Contributions, worlds: Worlds) -> Floats:
 
 @proves("bits")
 def certified(
-    brings: Contributions, worlds: Worlds, caps: tuple[Cap, ...], settings: Settings, *, draw: Draw
+    brings: Contributions,
+    worlds: Worlds,
+    caps: tuple[Cap, ...],
+    settings: Settings,
+    *,
+    draw: Draw,
+    law_of: LawOf = normal,
 ) -> tuple[CoinForEverybody, Certificate]:
     """The least noise that keeps a membership cap against every single person, whoever else is known.
 
     Guarantee: certain, nothing is sampled. No attacker who knows the pool, the noise's law and who else took part
     tells with a larger success than certified whether a given person took part; nor recognises participants at a
-    larger rate, at any rate of false alarms, than two Gaussians at the stated distance allow.
+    larger rate, at any rate of false alarms, than two laws of the noise at the stated distance allow.
     """
     cap = membership_caps(caps, worlds.rate)
     pool = subspace(brings.values, settings.weights, settings.machine.memory)
+    law = law_of(pool.rank)
     if pool.rank:
         steps = pool.coordinates * _weight(brings)
         shape, turn = np.linalg.eigh(_shape(steps, settings))
         turned = pool.turned(turn)
         space = replace(turned, coordinates=turned.coordinates * _weight(brings))
-        deviations, distance = _least(space.coordinates, np.sqrt(np.maximum(shape, 1e-14 * shape[-1])), cap, settings)
+        size = np.sqrt(np.maximum(shape, 1e-14 * shape[-1]))
+        deviations, distance = _least(space.coordinates, size, cap, floor=settings.floor, law=law)
         charges = _charges(space.coordinates, deviations)
     else:
         space, deviations, distance, charges = pool, np.empty(0), 0.0, np.zeros(worlds.n)
     if not brings.averaged:
         space = replace(space, centre=pool.centre * worlds.n)
-    noise = Noise(space, deviations, settings.floor)
-    success = np.where(charges > 0, ndtr(np.sqrt(charges) / 2) * (1 + ROUNDING), 0.5)
+    noise = Noise(space, deviations, settings.floor, law)
+    success = np.where(charges > 0, law.success(np.sqrt(charges)) * (1 + ROUNDING), 0.5)
     exposure = np.minimum(1.0, success + distance)
     worst = float(exposure.max())
-    information = _information(space, deviations, distance)
+    information = _information(space, deviations, distance, law)
     made = closed_form(
         worlds,
         space,
@@ -101,7 +109,7 @@ def certified(
         caps,
         worst=worst,
         mutual_information=information,
-        hockey_sticks=_sticks(float(charges.max()), worlds.rate, distance),
+        hockey_sticks=sticks(float(charges.max()), worlds.rate, distance, law),
         known_memberships=((worlds.n - 1, worst),),
         name_a_member_success=min(1.0, float(posterior(information, worlds.rate))),
         sampler_distance=distance,
@@ -128,37 +136,39 @@ def _shape(steps: Floats, settings: Settings) -> Floats:
 
 def _charges(steps: Floats, deviations: Floats) -> Floats:
     """Squared distance, in noise deviations, of the two answers between which a unit's coin decides; rounded up."""
-    return np.asarray(np.einsum("ur,ur->u", steps / deviations, steps / deviations) * (1 + ROUNDING))
+    whitened = steps / deviations
+    return np.asarray(np.einsum("ur,ur->u", whitened, whitened) * (1 + ROUNDING))
 
 
-def _least(steps: Floats, shape: Floats, cap: float, settings: Settings) -> tuple[Floats, float]:
+def _least(steps: Floats, shape: Floats, cap: float, *, floor: float, law: Law) -> tuple[Floats, float]:
     """The least multiple of `shape` that keeps every charge within the cap, and the sampler's distance."""
     reach = np.abs(steps).sum(axis=0)  # the longest answer there may be
     apart = math.sqrt(_charges(steps, shape).max())
 
     def at(room: float) -> Floats:
-        allowed = 2 * float(ndtri(room * (1 - 4 * ROUNDING))) * (1 - 4 * ROUNDING)
+        allowed = law.furthest(room * (1 - 4 * ROUNDING)) * (1 - 4 * ROUNDING)
         if not allowed > 0:
             raise CapError("this cap is too close to a coin flip: choose a larger one")
-        return np.maximum(shape * apart / allowed, settings.floor)
+        return np.maximum(shape * apart / allowed, floor)
 
     def distance(deviations: Floats) -> float:
         # An answer is rounded when it is added up and scaled, which the distance allows for once.
-        return sampler_distance(len(shape), 4 * float((reach / deviations).max()))
+        return law.sampler_distance(len(shape), 4 * float((reach / deviations).max()))
 
     first = distance(at(cap))
     deviations = at(cap - first)  # more noise: the distance falls
     return deviations, distance(deviations)
 
 
-def _information(space: Subspace, deviations: Floats, distance: float) -> float:
+def _information(space: Subspace, deviations: Floats, distance: float, law: Law) -> float:
     """About all coins together: at most half the log-determinant, and a coin for everybody."""
     n = len(space.coordinates)
     if not space.rank:
         return 0.0
     whitened = space.coordinates / deviations
-    size = np.linalg.eigvalsh(whitened.T @ whitened) / 4
-    found = 0.5 * float(np.log1p(np.maximum(size, 0.0)).sum()) * (1 + 1e-9) + _room(distance, n)
+    size = np.maximum(np.linalg.eigvalsh(whitened.T @ whitened) / 4, 0.0)
+    half_log_det = law.average(lambda scale: 0.5 * float(np.log1p(size / scale**2).sum()))
+    found = half_log_det * (1 + 1e-9) + _room(distance, n)
     return min(found, n * math.log(2)) * (1 + 1e-12)
 
 
@@ -167,12 +177,18 @@ def _room(distance: float, n: int) -> float:
     return entropy_slack(distance, 1) + distance * n * math.log(2)
 
 
-def _sticks(charge: float, rate: float, distance: float) -> tuple[tuple[float, float], ...]:
-    """Bounds on `E(q - t)_+` for the most exposed unit: of two Gaussians whose means are `sqrt(charge)` apart."""
+def sticks(charge: float, rate: float, distance: float, law: Law = NORMAL) -> tuple[tuple[float, float], ...]:
+    """Bounds on `E(q - t)_+` for the most exposed unit: of two laws of noise whose means are `sqrt(charge)` apart."""
     cuts, apart = thresholds(rate), math.sqrt(charge)
     if not apart:
         return tuple((float(cut), max(0.0, rate - float(cut)) + 2 * distance) for cut in cuts)
-    turn = np.log(cuts / (1 - cuts)) / apart
-    found = ((1 - cuts) * ndtr(apart / 2 - turn) - cuts * ndtr(-apart / 2 - turn)) / 2
+    found = law.average(lambda scale: _stick(cuts, apart / scale))
+    found = np.where(cuts < law.surest(apart), found, 0.0)
     bounds = np.minimum(1.0, found * (1 + 1e-9) + 1e-15 + 2 * distance)
     return tuple(zip(cuts.tolist(), bounds.tolist(), strict=True))
+
+
+def _stick(cuts: Floats, apart: float) -> Floats:
+    """`E(q - t)_+` for two Gaussians, at every cut."""
+    turn = np.log(cuts / (1 - cuts)) / apart
+    return np.asarray(((1 - cuts) * ndtr(apart / 2 - turn) - cuts * ndtr(-apart / 2 - turn)) / 2)

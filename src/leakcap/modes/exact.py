@@ -38,7 +38,6 @@ THEOREMS = (
     "rank-one",
     "rebuild",
     "sampler",
-    "uniform-halves",
 )
 
 
@@ -121,7 +120,7 @@ def certified(
         integrated=findings.integrated,
         sampler_distance=distance,
         grid_step=step,
-        theorems=THEOREMS,
+        theorems=(*THEOREMS, worlds.proof),
     )
     return OneOfTheWorlds(noise, step, findings.exposure), made
 

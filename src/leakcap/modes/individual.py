@@ -31,7 +31,8 @@ from leakcap.modes.interface import (
     capped_figures,
     certificate,
 )
-from leakcap.noise import GRID, Noise, Randomness, Subspace, released_vector, shape_variances, subspace
+from leakcap.noise import GRID, LawOf, Noise, Randomness, Subspace, released_vector, shape_variances, subspace
+from leakcap.noise.laws import normal
 from leakcap.noise.swaps import LeastNoise, least_noise, swap_shape
 from leakcap.worlds import Worlds
 
@@ -88,6 +89,7 @@ def certified(
     *,
     strata: Ints | None,
     draw: Draw,
+    law_of: LawOf = normal,
 ) -> tuple[FreshHalf, Certificate]:
     """The least noise that keeps a membership cap against every single person, over all subsets.
 
@@ -113,13 +115,14 @@ def certified(
             cap=cap,
             shape=np.sqrt(np.maximum(shape, 1e-14 * shape[-1])),
             floor=settings.floor,
+            law=law_of(pool.rank),
         )
     else:
         space, mean = pool, np.empty(0)
         least = LeastNoise(np.empty(0), np.full(worlds.n, 0.5), 0.0)
     if not brings.averaged:
         space = replace(space, centre=pool.centre * expected)
-    noise = Noise(space, least.deviations, settings.floor)
+    noise = Noise(space, least.deviations, settings.floor, law_of(pool.rank))
     worst = float(least.exposure.max())
     made = closed_form(
         worlds,

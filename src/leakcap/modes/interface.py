@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,6 +25,7 @@ __all__ = [
     "NOT_PROMISED",
     "POOL_PUBLIC",
     "Draw",
+    "Everybody",
     "Releaser",
     "Rerun",
     "Settings",
@@ -47,6 +49,18 @@ class Settings:
     seeded: bool
     public: tuple[str, ...]
     pool_public: tuple[str, ...]  # what is known of the whole pool in this plan and not in every other, in words
+    not_promised: tuple[str, ...] = ()  # by this plan, and by others
+    mechanism: str = "gaussian"  # which noise, one of `mechanism.MECHANISMS`
+
+
+@dataclass(frozen=True)
+class Everybody:
+    """In place of worlds under a pool cap: nothing is drawn, and how many people there are is not for the public."""
+
+    n: int = 0
+    m: int = 1
+    share: Fraction = Fraction(1)
+    design: str = "everybody"
 
 
 class Releaser(Protocol):
@@ -88,7 +102,9 @@ ASSUMPTIONS = (
 )
 
 
-def certificate(mode: str, worlds: Worlds, space: Subspace, settings: Settings, /, **figures: Any) -> Certificate:
+def certificate(
+    mode: str, worlds: Worlds | Everybody, space: Subspace, settings: Settings, /, **figures: Any
+) -> Certificate:
     """The certificate of a mode: `figures` are what it found; what it leaves out is the same in all modes."""
     unseeded_kind = figures.pop("kind", mode)
     common: dict[str, Any] = {
@@ -102,7 +118,7 @@ def certificate(mode: str, worlds: Worlds, space: Subspace, settings: Settings, 
         "grid_step": GRID,
         "pool_public": POOL_PUBLIC + settings.pool_public,
         "assumptions": ASSUMPTIONS,
-        "not_promised": NOT_PROMISED,
+        "not_promised": NOT_PROMISED + settings.not_promised,
     }
     return Certificate(
         kind="simulation" if settings.seeded and mode != "empirical" else unseeded_kind,

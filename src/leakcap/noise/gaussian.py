@@ -1,4 +1,4 @@
-"""Gaussian noise in the outputs' own subspace, and the one place where a released vector is made."""
+"""Noise in the outputs' own subspace, and the one place where a released vector is made."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from leakcap.errors import InputError
-from leakcap.ground.arrays import Floats
+from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.proofs import proves
 from leakcap.noise.entropy import Randomness
+from leakcap.noise.laws import NORMAL, Law
 from leakcap.noise.subspace import Subspace
 
 __all__ = ["Noise", "released_vector"]
@@ -19,7 +20,7 @@ DENSE = 4096  # outputs up to which d x d matrices are made on request
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Noise:
-    """Independent normal noise along the directions of a subspace; custodian side.
+    """Noise along the directions of a subspace, normal unless another law is given; custodian side.
 
     `floor` is the deviation in directions that carry nothing (and the least in those that do), in outputs
     scaled by the square roots of their utility weights.
@@ -28,6 +29,7 @@ class Noise:
     space: Subspace
     deviations: Floats
     floor: float = 0.0
+    law: Law = NORMAL
 
     @property
     def factor(self) -> Floats:
@@ -74,15 +76,17 @@ class Noise:
 
 
 @proves("rebuild", "sampler")
-def released_vector(noise: Noise, coordinates: Floats, step: float, randomness: Randomness) -> Floats:
-    """One released vector for a world with these coordinates.
+def released_vector(
+    noise: Noise, coordinates: Floats, step: float, randomness: Randomness, *, whole: Floats | Ints | float = 0.0
+) -> Floats:
+    """One released vector for a world with these coordinates, and `whole` steps of the grid beside them.
 
     The noisy coordinates are rounded to a grid first; everything after that depends on the grid point alone,
     so neither low-order bits nor directions outside the subspace can tell the world.
     """
     space = noise.space
     whitened = coordinates / noise.deviations
-    point = np.rint((whitened + randomness.normals(space.rank)) / step)
+    point = np.rint((whitened + noise.law.draw(space.rank, randomness)) / step) + whole
     value = space.centre + space.lift(point * step * noise.deviations)
     if noise.floor:
         free = noise.floor * randomness.normals(len(space.centre))

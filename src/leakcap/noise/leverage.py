@@ -19,36 +19,72 @@ from leakcap.worlds import Worlds
 __all__ = ["leverage", "leverage_shape", "moves_of"]
 
 WORK = 3e10  # flops worth spending on a shape
-CARRIERS = 3000  # units that may carry weight after two rounds over all
+CARRIERS = 3000  # units that may carry weight, the most exposed ones after two rounds over all
+AGAIN, SLACK = 5, 1.01  # how often others are looked at who turn out to be more exposed than these, and by how much
 
 
 def leverage_shape(moves: Floats) -> Floats | None:
     """An `(r, r)` covariance of trace 1 for `moves` of units, or None where finding it would cost too much."""
+    moves = _distinct(moves)
     n, r = moves.shape
     rounds = int(min(300, WORK / (4.0 * n * r**2 + 20.0 * r**3)))
     if rounds < 10:
         return None
-    weight = np.full(n, 1 / n)
+    most = max(CARRIERS, 8 * r)
     with one_blas_thread():  # products are small: threads of the linear algebra would wait for each other
-        for number in range(rounds):
-            size, turn = np.linalg.eigh((moves * weight[:, None]).T @ moves)
-            size = np.sqrt(np.maximum(size, size[-1] * 1e-12))
-            weight *= ((moves @ turn) ** 2 / size).sum(axis=1)
-            weight /= weight.sum()
-            # Most units carry no weight soon, and never again.
-            if number == 1 and n > (most := max(CARRIERS, 8 * r)):
-                kept = weight >= np.partition(weight, n - most)[n - most]
-                moves, weight = moves[kept], weight[kept]
-            if number % 10 == 9 and len(moves) > 4 * r:
-                kept = weight > 1e-6 * weight.max()
-                moves, weight = moves[kept], weight[kept]
+        if n <= most:
+            return _balanced(moves, rounds)
+        first = _balanced(moves, 2)
+        exposed = _exposed(moves, first)
+        carriers = np.argpartition(exposed, n - most)[n - most :]
+        for _ in range(AGAIN):
+            shape = _balanced(moves[carriers], rounds)
+            exposed = _exposed(moves, shape)
+            worse = np.flatnonzero(exposed > SLACK * exposed[carriers].max())
+            if not len(worse):
+                break
+            # Somebody was left out who is more exposed than all that were looked at.
+            carriers = np.union1d(carriers, worse[np.argsort(-exposed[worse], kind="stable")[:most]])
+    return shape
+
+
+def _balanced(moves: Floats, rounds: int) -> Floats:
+    """The shape after so many updates of the weights of these units."""
+    r = moves.shape[1]
+    weight = np.full(len(moves), 1 / len(moves))
+    for number in range(rounds):
+        size, turn = np.linalg.eigh((moves * weight[:, None]).T @ moves)
+        size = np.sqrt(np.maximum(size, size[-1] * 1e-12))
+        weight *= _squares(moves @ (turn / np.sqrt(size)))
+        weight /= weight.sum()
+        if number % 10 == 9 and len(moves) > 4 * r:  # most units carry no weight soon, and never again
+            kept = weight > 1e-6 * weight.max()
+            moves, weight = moves[kept], weight[kept]
     shape = (turn * size) @ turn.T
     return np.asarray(shape / np.trace(shape))
 
 
+def _exposed(moves: Floats, shape: Floats) -> Floats:
+    size, turn = np.linalg.eigh(shape)
+    return leverage(moves, turn, np.maximum(size, size[-1] * 1e-12))
+
+
+def _distinct(moves: Floats) -> Floats:
+    """Units that move the answer alike count once: weight would be spread over them, however exposed they are."""
+    some = moves[:: max(1, len(moves) // 1024)]
+    if len(np.unique(some, axis=0)) > len(some) / 2:
+        return moves
+    return np.unique(moves, axis=0)
+
+
 def leverage(moves: Floats, turn: Floats | None, shape: Floats) -> Floats:
     """To first order, how exposed each unit is under noise of this shape."""
-    return np.asarray(((moves if turn is None else moves @ turn) ** 2 / shape).sum(axis=1))
+    root = np.sqrt(shape)
+    return _squares(moves / root if turn is None else moves @ (turn / root))
+
+
+def _squares(whitened: Floats) -> Floats:
+    return np.asarray(np.einsum("ur,ur->u", whitened, whitened))
 
 
 def moves_of(coordinates: Floats, worlds: Worlds) -> Floats:

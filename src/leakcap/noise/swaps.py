@@ -18,8 +18,8 @@ import numpy.typing as npt
 from leakcap.errors import CapError
 from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
-from leakcap.leakage.swaps import EVERY_PAIR, Swaps, quick_success, swap_success, worst_success
-from leakcap.noise.entropy import sampler_distance
+from leakcap.leakage.swaps import EVERY_PAIR, Swaps, Told, quick_success, swap_success, worst_success
+from leakcap.noise.laws import NORMAL, Law
 
 __all__ = ["LeastNoise", "least_noise", "swap_shape"]
 
@@ -41,7 +41,14 @@ class LeastNoise:
 
 @proves("adjacent")
 def least_noise(
-    steps: Floats, apart: Floats, swaps: Swaps, reach: Floats, cap: float, shape: Floats, floor: float = 0.0
+    steps: Floats,
+    apart: Floats,
+    swaps: Swaps,
+    reach: Floats,
+    cap: float,
+    shape: Floats,
+    floor: float = 0.0,
+    law: Law = NORMAL,
 ) -> LeastNoise:
     """The least multiple of `shape` that keeps the membership success of every unit at or below `cap`.
 
@@ -53,6 +60,7 @@ def least_noise(
         cap: the largest success allowed.
         shape: `(r,)` deviations, up to a factor.
         floor: least deviation in every direction.
+        law: of the noise.
     """
     alone = steps + apart
 
@@ -66,12 +74,12 @@ def least_noise(
 
     def distance(deviation: Floats) -> float:
         # An answer is rounded when it is added up, divided and scaled, which the distance allows for once.
-        return sampler_distance(len(shape), 4 * float((reach / deviation).max()))
+        return law.sampler_distance(len(shape), 4 * float((reach / deviation).max()))
 
     def kept(log_scale: float) -> bool:
         deviation = deviations(log_scale)
         room = cap - distance(deviation)
-        return worst_success(steps / deviation, swaps, beside(deviation), room) <= room
+        return worst_success(steps / deviation, swaps, beside(deviation), room, told=law.success) <= room
 
     # The grid on which answers leave is fine enough for answers of this length; less noise would need a finer one.
     low = math.log((reach / shape).max() / REACH)
@@ -79,7 +87,7 @@ def least_noise(
     chosen = deviations(found)
     points, far = steps / chosen, beside(chosen)
     every = swap_success if len(steps) <= EVERY_PAIR else _sharp_where_needed
-    exposure = np.minimum(1.0, every(points, swaps, far) + distance(chosen))
+    exposure = np.minimum(1.0, every(points, swaps, far, told=law.success) + distance(chosen))
     return LeastNoise(chosen, exposure, distance(chosen))
 
 
@@ -134,10 +142,10 @@ def _first(kept: Callable[[float], bool], low: float) -> float:
     return high
 
 
-def _sharp_where_needed(points: Floats, swaps: Swaps, far: Floats) -> Floats:
+def _sharp_where_needed(points: Floats, swaps: Swaps, far: Floats, *, told: Told) -> Floats:
     """The quick bound for all units of a large pool, and the sharp one for those that might be the most exposed."""
-    found = quick_success(points, swaps, far)
-    worst = worst_success(points, swaps, far)
+    found = quick_success(points, swaps, far, told=told)
+    worst = worst_success(points, swaps, far, told=told)
     sharp = np.flatnonzero(found > worst).astype(np.intp)
-    found[sharp] = swap_success(points, swaps, far, sharp)
+    found[sharp] = swap_success(points, swaps, far, sharp, told=told)
     return np.asarray(np.minimum(found, worst))

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from leakcap.certificates.display import Displayed
 from leakcap.certificates.release import Certificate
 from leakcap.ground.arrays import Floats, Ints
+from leakcap.noise.laws import NORMAL, Law
 
-__all__ = ["LEVELS", "Expected", "Summary", "half_width"]
+__all__ = ["LEVELS", "Expected", "Summary", "half_width", "round_up"]
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
+WIDTH = 100
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Summary(Displayed):
     certificate: Certificate
     forecast: str
     seconds: float = 0.0  # that the whole plan took, compiling included
+    hints: tuple[str, ...] = ()  # where another promise would be better, or outputs drown in noise
     _custodian_only: ClassVar[bool] = True
 
     @property
@@ -65,34 +68,41 @@ class Summary(Displayed):
             )
         if len(self.answer) > 20:
             lines.append(f"... and {len(self.answer) - 20:,} more outputs")
+        if self.certificate.noise is not None:
+            lines.append(f"noise: {self.certificate.noise}")
         lines.append(f"simulation: {self.forecast}")
         lines.append(f"whole plan, noise and certificate included: {self.seconds:.2g} s")
+        for hint in self.hints:
+            lines += textwrap.wrap(hint, WIDTH)
         return "\n".join(lines)
 
 
-def half_width(offsets: Floats, noise: Floats, level: float) -> Floats:
-    """Half-width that covers the whole-pool answer with probability `level`, rounded up to two digits."""
+def half_width(offsets: Floats, noise: Floats, level: float, law: Law = NORMAL) -> Floats:
+    """Half-width that covers the whole-pool answer with probability `level`, rounded up to two digits.
+
+    `noise` are deviations of the noise in each output, `law` its law along any direction.
+    """
     m, d = offsets.shape
     if m * d <= 2**22:
-        return _least_that_covers(offsets, noise, level)
+        return _least_that_covers(offsets, noise, level, law)
     # Many outputs: each error gets half of what may go wrong.
     apart = np.quantile(np.abs(offsets), 0.5 + level / 2, axis=0, method="higher")
-    return _round_up(apart + noise * ndtri(1 - (1 - level) / 4))
+    return round_up(apart + noise * law.quantile(1 - (1 - level) / 4))
 
 
-def _least_that_covers(offsets: Floats, noise: Floats, level: float) -> Floats:
+def _least_that_covers(offsets: Floats, noise: Floats, level: float, law: Law) -> Floats:
     """The least number of two digits that does: they are few, and each that is tried costs a look at all worlds."""
-    alone = noise * ndtri(0.5 + level / 2)  # what noise needs where nothing else is off
+    alone = noise * law.quantile(0.5 + level / 2)  # what noise needs where nothing else is off
     most = np.abs(offsets).max(axis=0) + alone
     spread = np.where(noise > 0, noise, 1e-300)
     low, high = _place(np.maximum(alone, most * 2.0**-40)), _place(most) + 1
     # If halving were normal too: mostly right to a digit, so that steps from there find it sooner than halves of all.
-    likely = _place(np.sqrt((offsets**2).mean(axis=0) + noise**2) * ndtri(0.5 + level / 2))
+    likely = _place(np.sqrt((offsets**2).mean(axis=0) + noise**2) * NORMAL.quantile(0.5 + level / 2))
     asked, step = np.clip(likely, low + 1, np.maximum(high - 1, low + 1)), 1
     unsettled = np.flatnonzero(high - low > 1)
     while len(unsettled):
         width, off, wide = _two_digits(asked[unsettled]), offsets[:, unsettled], spread[unsettled]
-        short = (ndtr((width - off) / wide) - ndtr((-width - off) / wide)).mean(axis=0) < level
+        short = (law.below((width - off) / wide) - law.below((-width - off) / wide)).mean(axis=0) < level
         low[unsettled[short]], high[unsettled[~short]] = asked[unsettled[short]], asked[unsettled[~short]]
         unsettled, step = unsettled[(high - low > 1)[unsettled]], 2 * step
         asked = _next(asked, low, high, step)
@@ -118,7 +128,7 @@ def _two_digits(place: Ints) -> Floats:
     return np.asarray((digits + 10) * 10.0 ** (power - 1))
 
 
-def _round_up(width: Floats) -> Floats:
+def round_up(width: Floats) -> Floats:
     positive = np.maximum(width, 1e-290)
     unit = 10.0 ** (np.floor(np.log10(positive)) - 1)
     return np.where(width > 1e-290, np.ceil(positive / unit) * unit, 0.0)

@@ -17,11 +17,14 @@ from leakcap.certificates.release import Certificate
 from leakcap.custody.checkpoint import Checkpoint
 from leakcap.custody.fingerprint import fingerprint
 from leakcap.errors import InputError
+from leakcap.kernels.bounded import Bounded
 from leakcap.kernels.contributions import Contributions
 from leakcap.leakage.confidence import Attempts
 from leakcap.modes.interface import Draw, Rerun
+from leakcap.modes.mechanism import by_mechanism
 from leakcap.noise import subspace
 from leakcap.noise.calibrate import MAX_ATTEMPTS, Calibrated
+from leakcap.planning.finishing import Finishing
 from leakcap.planning.released import Token
 from leakcap.planning.request import Request, stream
 from leakcap.simulate import Outputs, Progress
@@ -49,17 +52,27 @@ class Run:
     rerun: Rerun
     draw: Draw
     watch: Watcher
-    brings: Contributions | None = None  # what each unit adds to a mean or a sum
+    brings: Contributions | Bounded | None = None  # what each unit adds to a mean or a sum
     recompute: bool = False
     seconds: float = 0.0  # that all of it took, compiling included
     design: str = "worlds"
+    finishing: Finishing | None = None  # what is made of released sums
     swapped: modes.Swapped | None = None  # answers after swaps, of functions that are no sum
     alike: bool = False  # any function, for one person: by the worlds that were simulated
 
 
 def certifier(request: Request, run: Run) -> Certifier:
     """From caps to noise and certificate, in the mode that was asked for."""
-    settings = replace(request.settings, pool_public=request.pool_public(run.simulation))
+    settings = replace(
+        request.settings,
+        pool_public=request.pool_public(run.simulation),
+        not_promised=request.not_promised,
+    )
+    if request.mode == "pool":
+        bounded = run.brings
+        if not isinstance(bounded, Bounded):
+            raise InputError("a pool cap needs the data again: call plan() with them and this checkpoint")
+        return lambda caps: modes.pool.certified(bounded, caps, settings)
     if request.mode == "individual":
         return _individual(request, run, settings)
     if request.mode == "exact":
@@ -76,14 +89,20 @@ def _individual(request: Request, run: Run, settings: modes.Settings) -> Certifi
     brings = run.brings
     if run.swapped is not None or run.alike:
         return _sampled(request, run, settings)
-    if brings is None:
+    if not isinstance(brings, Contributions):
         raise InputError("mode='individual' needs the data again: call plan() with them and this checkpoint")
+    way: Callable[..., tuple[modes.Releaser, Certificate]]
     if request.design == "bits":
-        return lambda caps: modes.bits.certified(brings, run.worlds, caps, settings, draw=run.draw)
-    brings.check(run.simulation.table, run.worlds)
-    return lambda caps: modes.individual.certified(
-        brings, run.worlds, caps, settings, strata=request.strata, draw=run.draw
-    )
+        way = partial(modes.bits.certified, draw=run.draw)
+    else:
+        brings.check(run.simulation.table, run.worlds)
+        way = partial(modes.individual.certified, strata=request.strata, draw=run.draw)
+
+    def certified(caps: tuple[Cap, ...]) -> tuple[modes.Releaser, Certificate]:
+        by_law = partial(way, brings, run.worlds, caps, settings)
+        return by_mechanism(settings.mechanism, lambda law_of: by_law(law_of=law_of))
+
+    return certified
 
 
 def _sampled(request: Request, run: Run, settings: modes.Settings) -> Certifier:

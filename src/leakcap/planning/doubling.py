@@ -162,4 +162,7 @@ def _block(request: Request, entropy: int, number: int) -> Worlds:
         return request.possible(entropy)
     parts = as_share(request.rate).denominator
     size = -(-FIRST_WORLDS // parts) * parts * 2 ** max(number - 1, 0)
-    return draw_worlds(request.units, size, stream(entropy, 0, number), request.rate, strata=request.strata)
+    own = stream(entropy, 0, number)
+    if request.drawing is not None:
+        return request.drawing.draw(size, own)
+    return draw_worlds(request.units, size, own, request.rate, strata=request.strata)

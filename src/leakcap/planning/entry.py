@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -16,34 +16,41 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap import modes
-from leakcap.caps import CapLike, as_caps
+from leakcap.caps import CapLike, PoolMembership, as_caps
 from leakcap.custody.checkpoint import Checkpoint
 from leakcap.custody.fingerprint import DataPrint, fingerprint
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Bools
 from leakcap.ground.cores import Machine
-from leakcap.kernels.contributions import Contributions, contributions
+from leakcap.kernels.bounded import Bounded, Declared
+from leakcap.kernels.contributions import Contributions, bounded_contributions, is_total
 from leakcap.modes import DESIGNS, MODES
+from leakcap.modes.mechanism import refuse_mechanism
 from leakcap.noise import SHAPES, OperatingSystem, Randomness, Seeded
 from leakcap.planning.certifier import Run, certifier
+from leakcap.planning.designing import designed, refuse_beside_design
 from leakcap.planning.doubling import simulated, stored_simulation
+from leakcap.planning.finishing import Finishing, finished
 from leakcap.planning.how_many import number_of_worlds
 from leakcap.planning.job import Job
 from leakcap.planning.plans import Plan
+from leakcap.planning.promises import Promises
 from leakcap.planning.released import Release, Token
 from leakcap.planning.request import Request, stream
 from leakcap.planning.small_groups import warn_of_small_groups
 from leakcap.planning.suggest import suggest
-from leakcap.planning.swapping import swapped_by, way_of_one_person
-from leakcap.simulate import Pool
+from leakcap.planning.swapping import OnePerson, swapped_by
+from leakcap.simulate import Outputs
+from leakcap.simulate.pool import Pool, first_rows
 from leakcap.simulate.progress import Watcher, ignore, watching
 from leakcap.worlds import Units, Worlds, fair_bits, independent_worlds
 
 __all__ = ["plan", "release", "stored_plan"]
 
 AUTO, DOUBLING = "auto", "doubling"  # worlds=: fixed by sizes before anything runs; by looking at the answers
-SIMULATED_HALVES = 64  # in which a function is run to see that it adds up what it says
+SIMULATED_HALVES = 64  # in which a function is run to see that it adds up what it says, at most
+MIN_HALVES = 8
 MAX_COINS = 2**28  # tossed for error bars
 
 
@@ -53,6 +60,8 @@ def plan(
     cap: CapLike,
     worlds: int | str | npt.ArrayLike = "auto",
     design: str = "auto",
+    bounds: Any = None,
+    rows_per_unit: int | None = None,
     rate: float = 0.5,
     unit: npt.ArrayLike | str | None = None,
     strata: npt.ArrayLike | str | None = None,
@@ -72,6 +81,7 @@ def plan(
     shape: str = "best",
     floor: float = 0.0,
     memory: int = 2 * 2**30,
+    mechanism: str = "gaussian",
 ) -> Plan:
     """Simulate `fn` in many possible worlds, find the least noise that keeps `cap`, and certify it.
 
@@ -91,8 +101,13 @@ def plan(
             hour of one core, or a quarter of `memory`.
         design: how the secret is drawn. "worlds": one of a list of worlds, in other modes a fresh one. "bits": a coin
             for everybody, for functions that add up what every unit brings (`stats.mean`, `sum`, `histogram`,
-            `categories`): the cap then holds whoever else is known; with `mode="confidence"` for any function, on
-            average over what is known, and with far more noise. "auto": worlds.
+            `count`, `covariance`, `categories`, `group_by`, `additive`): the cap then holds whoever else is known; with
+            `mode="confidence"` for any function, on average over what is known, and with far more noise. "matched":
+            worlds that hold one of every two units that are alike; "central": halves whose column means are near the
+            pool's. Both have smaller errors, and say in the certificate what is lost. "auto": worlds.
+        bounds: for a pool cap, `(low, high)` of every column, numbers or arrays, or `{column: (low, high)}`; of what
+            one unit brings, for `additive` functions. What lies outside is cut. They must not come from the data.
+        rows_per_unit: the most rows of one unit that count, the first ones; a pool cap with `unit` needs it.
         rate: share of the pool in a world: 1/2, 1/k or (k-1)/k.
         unit: whose row it is, an array or the name of a column (which `fn` then does not see); worlds are drawn over
             units.
@@ -125,6 +140,10 @@ def plan(
         floor: least noise deviation, also in directions that carry nothing, in weighted outputs.
         memory: bytes that the leakage computation may use, and kernels that run all worlds at once, 2 GiB by default;
             the data and the outputs of all worlds come on top.
+        mechanism: which noise, for mode "individual" and design "bits": "gaussian"; "exponential", of a density that
+            falls like `exp(-|x|/s)`, which needs less of it for high caps (from about .95 on) and
+            bounds how sure anybody can ever become; "auto", the one of smaller total noise: the certificate says
+            which, and why.
 
     Returns:
         The plan: worlds, outputs, noise and certificate. Custodian side.
@@ -151,21 +170,26 @@ def plan(
     caps = as_caps(cap)
     checks.choice(MODES, mode=mode)
     checks.choice(DESIGNS, design=design)
+    if any(isinstance(one, PoolMembership) for one in caps):
+        modes.pool_caps(caps)
+        _refuse_beside_pool(mode, design, worlds=worlds, rate=rate, strata=strata, weights=weights, clip=clip)
+        mode = design = "pool"
+    elif bounds is not None:
+        raise InputError("bounds are for a pool cap, leakcap.pool_membership(...): otherwise clip the columns yourself")
     if design == "bits":
         _refuse_beside_bits(mode, worlds, rate=rate, strata=strata)
         mode = "confidence" if mode == "confidence" else "individual"
+    refuse_beside_design(design, mode, worlds, rate=rate)
     checks.choice(SHAPES, shape=shape)
-    checks.nonnegative(floor=floor)
-    checks.count(at_least=2**26, memory=memory)
-    if draws is not None:
-        checks.count(at_least=256, draws=draws)
+    _check_numbers(floor=floor, memory=memory, draws=draws, seed=seed)
+    refuse_mechanism(mechanism, mode, floor)
     if any(isinstance(names, str) for names in (drop, public, pool_public)):
         raise InputError("drop, public and pool_public must be lists of text, such as drop=['labels_']")
     gamma = float(1 - Fraction(repr(checks.fraction(confidence=confidence))))  # 1 - 0.999999 is more than 1e-6
-    if seed is not None:
-        checks.count(at_least=0, seed=seed)
     pool = Pool(data)
     whose = pool.pop_column(unit) if isinstance(unit, str) else unit
+    if rows_per_unit is not None:
+        pool, whose = first_rows(pool, whose, rows_per_unit)
     units = Units.of(pool.rows, whose)
     groups = pool.column(strata) if isinstance(strata, str) else strata
     device = _device(backend)
@@ -180,12 +204,12 @@ def plan(
         device=device,
         memory=memory,
     )
-    way = way_of_one_person(job, mode, design, draws)
+    alone = OnePerson.of(job, mode, design, draws=draws, clipped=clip is not None, mechanism=mechanism)
     number = _as_worlds(worlds)
-    if design == "bits" and mode == "individual":
-        number = SIMULATED_HALVES
+    if mode in ("individual", "pool") and design in ("bits", "pool"):
+        number = max(MIN_HALVES, min(SIMULATED_HALVES, MAX_COINS // max(units.count, 1)))
     elif isinstance(number, str) and number == AUTO:
-        number = number_of_worlds(job, caps, rate=rate, mode=way or mode, machine=machine)
+        number = number_of_worlds(job, caps, rate=rate, mode=alone.way or mode, machine=machine)
     request = Request(
         caps=caps,
         units=units.count,
@@ -204,11 +228,13 @@ def plan(
             seeded=seed is not None,
             public=tuple(public),
             pool_public=tuple(pool_public),
+            mechanism=mechanism,
         ),
         seed=seed,
-        design="bits" if design == "bits" else "worlds",
+        design="worlds" if design == "auto" else design,
+        scale=1 / rate if mode in ("exact", "confidence", "empirical") and is_total(fn) else 1.0,
     )
-    brings = _contributions(job, request) if way == "sum" else None
+    brings = _brought(job, request, alone.brings, declared=(bounds, rows_per_unit))
     prints = DataPrint(data, whose)
     stored = None if checkpoint is None else Checkpoint.open(Path(checkpoint))
     with watching(progress) as watch:
@@ -216,32 +242,107 @@ def plan(
             if stored:
                 stored.begin(_identity(job, prints.of_run, request), seed)
             entropy = stored.entropy if stored else secrets.randbits(128) if seed is None else seed
-            with job.simulation(watch, stored) as running:
-                possible, simulation = simulated(
-                    request, entropy, running, stored=stored, watch=watch, forecast=watch is not ignore
-                )
-        simulation = request.usable(simulation)
-        if brings is not None and design == "bits":
-            brings.check(simulation.table, possible)
-            possible = _coins_for_error_bars(units.count, stream(entropy, 0, 1))
-            simulation = replace(simulation, table=modes.bits.answers(brings, possible))
-        warn_of_small_groups(simulation.node, pool, units)
+            request = designed(request, job, entropy, stored)
+            answered = _answered(job, request, brings, entropy=entropy, watch=watch, stored=stored)
         run = Run(
-            simulation=simulation,
-            worlds=possible,
+            simulation=answered.outputs,
+            worlds=answered.worlds,
             entropy=entropy,
             token=Token(lambda: prints.of_release),
             checkpoint=stored,
-            rerun=job.rerun(request, simulation),
+            rerun=job.rerun(request, answered.outputs),
             draw=partial(_fresh_world, request),
             watch=watch,
             brings=brings,
+            finishing=answered.finishing,
             seconds=time.perf_counter() - began,
             design=request.design,
-            swapped=swapped_by(job, request, simulation, possible) if way == "swaps" else None,
-            alike=way == "alike",
+            swapped=swapped_by(job, request, answered.outputs, answered.worlds) if alone.way == "swaps" else None,
+            alike=alone.way == "alike",
         )
         return _planned(request, run, job)
+
+
+def _check_numbers(*, floor: float, memory: int, draws: int | None, seed: int | None) -> None:
+    checks.nonnegative(floor=floor)
+    checks.count(at_least=2**26, memory=memory)
+    if draws is not None:
+        checks.count(at_least=256, draws=draws)
+    if seed is not None:
+        checks.count(at_least=0, seed=seed)
+
+
+@dataclass(frozen=True, eq=False)
+class _Answered:
+    """The answers that may be the secret's."""
+
+    worlds: Worlds
+    outputs: Outputs
+    finishing: Finishing | None = None
+
+
+def _brought(
+    job: Job, request: Request, brings: Contributions | None, *, declared: tuple[Any, int | None]
+) -> Contributions | Bounded | None:
+    """What every unit brings, where the answer is a sum over them."""
+    if request.mode != "pool":
+        return brings
+    bounds, most = declared
+    if job.units.of_row is not None and most is None:
+        raise InputError(
+            "a pool cap with unit= needs rows_per_unit=, the most rows that one person may bring: further ones are "
+            "left out"
+        )
+    if job.units.count == 0:
+        raise InputError("there are no rows")
+    return bounded_contributions(job.fn, job.pool.data, job.units, Declared(bounds, most or 1))
+
+
+def _answered(
+    job: Job,
+    request: Request,
+    brings: Contributions | Bounded | None,
+    *,
+    entropy: int,
+    watch: Watcher,
+    stored: Checkpoint | None,
+) -> _Answered:
+    """The function's answers in possible worlds, or what is made of sums over those who may take part."""
+    n, rows = job.units.count, job.units.rows
+    if isinstance(brings, Bounded):
+        finishing, outputs = finished(brings.finish, brings.values.sum(axis=0)[None], rows)
+        return _Answered(Worlds.everybody(n), request.usable(outputs), finishing)
+    coins = None
+    if brings is not None and request.design == "bits" and n:
+        most = 1024 if brings.finish is None else 256  # answers are made one by one
+        coins = _coins_for_error_bars(n, stream(entropy, 0, 1), most)
+    if brings is not None and coins is not None and brings.finish is not None:
+        finishing, outputs = finished(
+            brings.finish, modes.bits.answers(brings, coins), rows, whole=brings.values.sum(axis=0)
+        )
+        warn_of_small_groups(outputs.node, job.pool, job.units)
+        return _Answered(coins, request.usable(outputs), finishing)
+    with job.simulation(watch, stored) as running:
+        possible, outputs = simulated(
+            request, entropy, running, stored=stored, watch=watch, forecast=watch is not ignore
+        )
+    outputs = request.usable(outputs)
+    warn_of_small_groups(outputs.node, job.pool, job.units)
+    if brings is None or coins is None:
+        return _Answered(possible, outputs)
+    brings.check(outputs.table, possible)
+    return _Answered(coins, replace(outputs, table=modes.bits.answers(brings, coins)))
+
+
+def _refuse_beside_pool(mode: str, design: str, **given: Any) -> None:
+    usual = {"worlds": AUTO, "rate": 0.5, "strata": None, "weights": None, "clip": None}
+    odd = [name for name, value in given.items() if not (isinstance(value, type(usual[name])) and value == usual[name])]
+    if mode != "exact" or design != "auto":
+        odd.append("mode" if mode != "exact" else "design")
+    if odd:
+        raise InputError(
+            f"under a pool cap everybody takes part, and declared bounds alone set the noise: leave out {odd[0]}"
+        )
 
 
 def _refuse_beside_bits(mode: str, worlds: Any, *, rate: float, strata: Any) -> None:
@@ -253,15 +354,16 @@ def _refuse_beside_bits(mode: str, worlds: Any, *, rate: float, strata: Any) -> 
         raise InputError("design='bits' tosses a fair coin for everybody, whatever the others': no rate, no strata")
 
 
-def _coins_for_error_bars(n: int, rng: np.random.Generator) -> Worlds:
+def _coins_for_error_bars(n: int, rng: np.random.Generator, most: int = 1024) -> Worlds:
     """Coins as a release tosses them, as often as error bars need."""
-    return fair_bits(n, max(64, min(1024, MAX_COINS // n)), rng)
+    return fair_bits(n, max(32, min(most, MAX_COINS // n)), rng)
 
 
 def _planned(request: Request, run: Run, job: Job | None) -> Plan:
     randomness: Randomness = OperatingSystem() if request.seed is None else Seeded(request.seed)
     advise = partial(suggest, request=request, job=job)
-    return Plan(request.caps, run, certifier(request, run), randomness=randomness, advise=advise)
+    others = Promises(request, job)
+    return Plan(request.caps, run, certifier(request, run), randomness=randomness, advise=advise, others=others)
 
 
 def _fresh_world(request: Request, source: Randomness) -> Bools:
@@ -329,12 +431,6 @@ def _identity(job: Job, data: str, request: Request) -> dict[str, str]:
         "the function": fingerprint(job.fn),
         "the settings": fingerprint(replace(request, caps=()), sorted(job.drop)),
     }
-
-
-def _contributions(job: Job, request: Request) -> Contributions:
-    if request.clip is not None or request.settings.draws is not None:
-        raise InputError("sums over units take neither clip nor draws: bound the rows instead; nothing is sampled")
-    return contributions(job.fn, job.pool.data, job.units)
 
 
 def _device(backend: str | None) -> str | None:

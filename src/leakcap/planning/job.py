@@ -82,6 +82,7 @@ class Job:
                 node, numbers = one_answer(asked, self.pool, self.units.rows_in(mask), self.drop)
             if any(simulation.node.differences(node)) or not np.isfinite(numbers).all():
                 return None
+            numbers = numbers * request.scale
             return np.clip(numbers, *limits) if limits else numbers
 
         # A word, a warning or an error that is heard only now would tell about the secret world.

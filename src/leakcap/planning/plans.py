@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -17,17 +19,20 @@ from leakcap.certificates.release import Certificate
 from leakcap.errors import AlreadyReleased, InputError, LeakcapError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
+from leakcap.kernels.bounded import Bounded
 from leakcap.noise import Noise, Randomness, Seeded
 from leakcap.planning.accuracy import LEVELS, Expected, Summary, half_width
 from leakcap.planning.certifier import Certifier, Run
+from leakcap.planning.comparison import Alternatives, Comparison
+from leakcap.planning.finishing import widths_of
 from leakcap.planning.offers import Offered
-from leakcap.planning.rebuilding import rebuilt, refuse_fragile
+from leakcap.planning.rebuilding import attempted, rebuilt, refuse_fragile
 from leakcap.planning.released import Release
 from leakcap.planning.suggestions import Suggestions
 from leakcap.simulate import rebuild
 from leakcap.worlds import Worlds
 
-__all__ = ["LEVELS", "Plan", "spend_on_trials"]
+__all__ = ["LEVELS", "Plan", "release_of_trial", "spend_on_trials"]
 
 MAX_NAMED = 10_000  # outputs that are given names
 
@@ -45,6 +50,7 @@ class Plan(Displayed):
         *,
         randomness: Randomness,
         advise: Callable[..., Suggestions] | None = None,
+        others: Alternatives | None = None,
     ) -> None:
         self.caps, self.run = caps, run
         began = time.perf_counter()
@@ -52,8 +58,9 @@ class Plan(Displayed):
         self._seconds = time.perf_counter() - began
         self.randomness = randomness
         self.offered: Offered | None = None  # what only its maker knows about it, for `suggest`
-        self._certifier, self._advise = certifier, advise
+        self._certifier, self._advise, self._others = certifier, advise, others
         self._token, self._checkpoint = run.token, run.checkpoint
+        self._finishing = None if run.finishing is None else run.finishing.knowing(self.releaser.noise)
 
     @property
     def worlds(self) -> Worlds:
@@ -68,6 +75,8 @@ class Plan(Displayed):
         return self.run.simulation.table
 
     def _refuse_coins(self, what: str) -> None:
+        if self.run.design == "pool":
+            raise InputError(f"under a pool cap there are no {what}: everybody takes part, and all rows are used")
         if self.run.design == "bits":
             raise InputError(
                 f"design='bits' has no {what}: everybody takes part by a coin of their own, so that every subset is "
@@ -93,7 +102,14 @@ class Plan(Displayed):
         Returns:
             A new plan that shares worlds, outputs and the right to release with this one.
         """
-        other = Plan(as_caps(cap), self.run, self._certifier, randomness=self.randomness, advise=self._advise)
+        other = Plan(
+            as_caps(cap),
+            self.run,
+            self._certifier,
+            randomness=self.randomness,
+            advise=self._advise,
+            others=self._others,
+        )
         other.offered = self.offered
         return other
 
@@ -119,7 +135,7 @@ class Plan(Displayed):
             self._token.refuse_spent()
             if not quiet:
                 self._token.refuse_child()
-            refuse_fragile(self.run.simulation.node, self.noise, self.offered.build if self.offered else None)
+            refuse_fragile(self.answer_of, self.noise, self.offered.build if self.offered else None)
         self._token.spend(quiet)
         if stored is None:
             vector = self.releaser.vector(self.randomness)
@@ -149,8 +165,29 @@ class Plan(Displayed):
         widths: tuple[tuple[float, Floats], ...],
         certificate: Certificate | None = None,
     ) -> Release:
-        value, reason = rebuilt(self.run.simulation.node, vector)
+        value, reason = rebuilt(self.answer_of, vector)
+        finishing = self._finishing
+        if finishing is not None and reason is None:
+            # Form and error bars, too: under a pool cap nothing but the released sums may have a part in them.
+            value, node, numbers = finishing.released(vector)
+            if self.run.design == "pool":
+                own = replace(finishing, node=node)
+                near, failed = attempted(partial(own.noised, self.noise), vector)
+                widths = () if failed else widths_of(near - numbers)
+            names, vector = (tuple(node.labels()) if node.size() <= MAX_NAMED else ()), numbers
         return Release(value, certificate or self.certificate, names, vector, _widths=widths, not_rebuilt=reason)
+
+    def answer_of(self, vector: Floats) -> Any:
+        """What is made of a released vector: the answer in the function's own form.
+
+        Args:
+            vector: the noised numbers, as the plan's releaser gives them.
+
+        Returns:
+            The answer. Nothing is spent: it is a function of the vector alone.
+        """
+        finishing = self._finishing
+        return rebuild(self.run.simulation.node, vector) if finishing is None else finishing.released(vector)[0]
 
     @property
     def released_certificate(self) -> Certificate | None:
@@ -168,15 +205,39 @@ class Plan(Displayed):
         pool = self.run.simulation.whole_pool
         outputs = self.run.simulation.table
         centre = outputs.mean(axis=0) if pool is None else pool
+        halving = np.sqrt(((outputs - centre) ** 2).mean(axis=0))
+        noise = self._noise_in_answers()
         return Summary(
             names=tuple(islice(self.run.simulation.node.labels(), MAX_NAMED)),
             answer=centre,
-            halving=np.sqrt(((outputs - centre) ** 2).mean(axis=0)),
-            noise=self.noise.output_deviations,
+            halving=halving,
+            noise=noise,
             certificate=self.certificate,
-            forecast=str(self.run.simulation.forecast),
-            seconds=self.run.seconds + self._seconds,
+            forecast=self._cost(),
+            seconds=self.seconds,
+            hints=self._others.hints(self, centre, (halving, noise)) if self._others else (),
         )
+
+    @property
+    def seconds(self) -> float:
+        """That the whole plan took, compiling included."""
+        return self.run.seconds + self._seconds
+
+    def _cost(self) -> str:
+        """What the simulation costs; of sums, what was cut from them."""
+        if self.run.finishing is None:
+            return str(self.run.simulation.forecast)
+        cut = self.run.brings.cut if isinstance(self.run.brings, Bounded) else 0
+        return "none, sums are added up" + (f"; {cut:,} entries lay outside the bounds and were cut" if cut else "")
+
+    def _noise_in_answers(self) -> Floats:
+        """Deviation of each output that is due to noise."""
+        finishing = self._finishing
+        if finishing is None:
+            return self.noise.output_deviations
+        noised = finishing.noised(self.noise)
+        moved = noised - np.resize(self.run.simulation.table, noised.shape)  # of the same sums, with and without
+        return np.asarray(np.sqrt((moved**2).mean(axis=0)))
 
     def expected(self, score: Callable[[Any], float], releases: int = 20, seed: int = 0) -> Expected:
         """What `score(value)` would be for a released value: its mean and spread over simulated releases.
@@ -193,7 +254,7 @@ class Plan(Displayed):
         """
         checks.count(releases=releases)
         node, source = self.run.simulation.node, Seeded(seed)
-        noised = [float(score(rebuild(node, self.releaser.vector(source)))) for _ in range(releases)]
+        noised = [float(score(self.answer_of(self.releaser.vector(source)))) for _ in range(releases)]
         outputs = self.run.simulation.table
         worlds = np.random.default_rng(seed).integers(len(outputs), size=releases)
         plain = [float(score(rebuild(node, outputs[world]))) for world in worlds]
@@ -236,17 +297,55 @@ class Plan(Displayed):
             self, score, strata=strata or {}, worlds=worlds, releases=releases, seconds=seconds, seed=seed
         )
 
+    def compare(
+        self,
+        bounds: Any = None,
+        rows_per_unit: int | None = None,
+        *,
+        worlds: int = 1024,
+        answers: int = 2048,
+        seed: int = 0,
+    ) -> Comparison:
+        """What each promise would cost for this function and these data, at the same success of the attacker.
+
+        Compared are worlds, a coin for everybody (`design="bits"`), pool caps, and plain differential privacy for the
+        statement of a pool cap: Laplace noise, (epsilon, delta)-DP and zCDP by normal noise. The success is the
+        smallest that the plan's membership or pool caps allow. Nothing is spent, nothing leaves, nothing is certified.
+        The figures are the custodian's: they tell about the data.
+
+        Args:
+            bounds: for pool caps and differential privacy, as for `plan`; counts and shares need none. None: those of
+                the plan, if it has some. They must not come from the data.
+            rows_per_unit: the most rows of one unit that count, for the same promises; needed where a unit has several.
+            worlds: to simulate, where the plan has none.
+            answers: to simulate, where errors have no closed form.
+            seed: of the simulated answers: the same gives the same figures.
+
+        Returns:
+            The promises, the least total error first; within 10 %, the stronger one.
+
+        Raises:
+            InputError: an argument cannot be used, or no cap is about one person.
+        """
+        if self._others is None:
+            raise InputError("this plan was made by hand: compare() is for plans of leakcap.plan")
+        return self._others.compare(
+            self, bounds=bounds, rows_per_unit=rows_per_unit, worlds=worlds, answers=answers, seed=seed
+        )
+
     def _widths(self) -> tuple[tuple[float, Floats], ...]:
-        pool = self.run.simulation.whole_pool
-        if pool is None:
-            return ()
+        pool, finishing = self.run.simulation.whole_pool, self._finishing
+        if pool is None or self.run.design == "pool":
+            return ()  # under a pool cap they follow from what was released
+        if finishing is not None:
+            return widths_of(finishing.noised(self.noise) - pool)
         noise = self.noise.output_deviations
         widths = np.empty((len(LEVELS), len(pool)))
         for start in range(0, len(pool), 2**16):  # outputs may be many: no second copy of them all
             part = slice(start, start + 2**16)
             offsets = self.run.simulation.table[:, part] - pool[part]
             for level, width in zip(LEVELS, widths, strict=True):
-                width[part] = half_width(offsets, noise[part], level)
+                width[part] = half_width(offsets, noise[part], level, self.noise.law)
         return tuple(zip(LEVELS, widths, strict=True))
 
     def __reduce__(self) -> Any:
@@ -254,7 +353,8 @@ class Plan(Displayed):
 
     def __repr__(self) -> str:
         kind, d = self.certificate.kind, self.certificate.outputs
-        drawn = "design='bits'" if self.run.design == "bits" else f"worlds={self.run.worlds.m}"
+        design = self.run.design
+        drawn = f"design={design!r}" if design in ("bits", "pool") else f"worlds={self.run.worlds.m}"
         return f"Plan(kind={kind!r}, {drawn}, outputs={d}, noise std={self.noise.std:.4g})"
 
 
@@ -262,3 +362,8 @@ def spend_on_trials(plan: Plan) -> None:
     """Releases whose secrets are told are none for the public, but no other may follow as if they had not been."""
     with suppress(AlreadyReleased):
         plan._token.spend(quiet=True)
+
+
+def release_of_trial(plan: Plan, vector: Floats) -> Release:
+    """What `release()` makes of a released vector, error bars included: for audits, of a plan that is spent."""
+    return plan._released(vector, plan._names(), plan._widths())

@@ -9,13 +9,11 @@ are.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from leakcap.errors import OutputError
 from leakcap.ground.arrays import Floats
 from leakcap.noise import GRID, Noise, Seeded, released_vector
-from leakcap.simulate import Node, rebuild
 
 __all__ = ["REHEARSALS", "attempted", "rebuilt", "refuse_fragile"]
 
@@ -25,8 +23,8 @@ REHEARSALS, MIN_REHEARSALS = 20, 2
 MAX_PRODUCTS = 2**28
 
 
-def refuse_fragile(node: Node, noise: Noise, build: Callable[[Any], Any] | None) -> None:
-    """An OutputError if a simulated release cannot be rebuilt; `build` is what the plan's maker makes of it then.
+def refuse_fragile(make: Callable[[Floats], Any], noise: Noise, build: Callable[[Any], Any] | None) -> None:
+    """An OutputError if a simulated release cannot be made into an answer, and `build` make of it what it does.
 
     Nothing is drawn from the operating system, nothing is spent, and nothing of the secret is known here.
     """
@@ -35,7 +33,7 @@ def refuse_fragile(node: Node, noise: Noise, build: Callable[[Any], Any] | None)
     for seed in range(min(REHEARSALS, max(MIN_REHEARSALS, MAX_PRODUCTS // products))):
         source = Seeded(seed)
         vector = released_vector(noise, coordinates[source.below(len(coordinates))], GRID, source)
-        value, kind = attempted(partial(rebuild, node), vector)
+        value, kind = attempted(make, vector)
         if not kind and build is not None:
             _, kind = attempted(build, value)
         if kind:
@@ -46,9 +44,9 @@ def refuse_fragile(node: Node, noise: Noise, build: Callable[[Any], Any] | None)
             )
 
 
-def rebuilt(node: Node, vector: Floats) -> tuple[Any, str | None]:
+def rebuilt(make: Callable[[Floats], Any], vector: Floats) -> tuple[Any, str | None]:
     """The answer, or its plain numbers and the reason; a function of released numbers alone."""
-    value, kind = attempted(partial(rebuild, node), vector)
+    value, kind = attempted(make, vector)
     if not kind:
         return value, None
     return vector.copy(), (

@@ -19,6 +19,8 @@ from leakcap.leakage.measures import needs
 from leakcap.leakage.swaps import possible_swaps
 from leakcap.simulate import Node, Outputs
 from leakcap.worlds import Worlds, crowded_bits, draw_worlds, given_worlds, independent_worlds
+from leakcap.worlds.central import Central
+from leakcap.worlds.matched import Matched
 
 __all__ = ["Request", "digest", "stream"]
 
@@ -48,6 +50,8 @@ class Request:
     settings: modes.Settings
     seed: int | None
     design: str = "worlds"
+    scale: float = 1.0  # from the answer on a part of the pool to the scale of all of it (sums and counts)
+    drawing: Matched | Central | None = None  # what draws the worlds of a design that looks at the pool
 
     @property
     def grows(self) -> bool:
@@ -57,7 +61,11 @@ class Request:
     def possible(self, entropy: int) -> Worlds:
         """The worlds; the same for the same entropy."""
         if isinstance(self.worlds, int):
-            checks.count(at_least=2 if self.mode == "exact" else 64, worlds=self.worlds)
+            # Sums over people do not make their figures of worlds.
+            few = self.mode == "exact" or (self.mode == "individual" and self.design == "bits")
+            checks.count(at_least=2 if few else 64, worlds=self.worlds)
+            if self.drawing is not None:
+                return self.drawing.draw(self.worlds, stream(entropy, 0))
             if self.design == "bits" and self.mode == "confidence":
                 return crowded_bits(self.units, self.worlds, stream(entropy, 0))
             make = draw_worlds if self.mode == "exact" else independent_worlds
@@ -97,7 +105,9 @@ class Request:
         return low, high
 
     def usable(self, simulation: Outputs) -> Outputs:
-        """The outputs, clipped and finite."""
+        """The outputs, on the scale of the whole pool, clipped and finite."""
+        if self.scale != 1:
+            simulation = replace(simulation, table=simulation.table * self.scale)
         simulation = _clipped(simulation, self.limits(simulation.table.shape[1]))
         if not np.isfinite(simulation.table).all():
             raise OutputError(
@@ -109,12 +119,19 @@ class Request:
 
     def pool_public(self, simulation: Outputs) -> tuple[str, ...]:
         """What is pool-public in this plan and not in every other."""
-        lines = [*self.settings.pool_public, *_constants(simulation.node)]
+        lines = [*self.settings.pool_public, *modes.designed.POOL_PUBLIC.get(self.design, ())]
+        lines += _constants(simulation.node)
         if simulation.start is not None:
             lines.append("Given to the function in every world, to start from: its own answer on the whole pool.")
         if self.grows:
             lines.append("The number of worlds: it was chosen by looking at the answers in all of them.")
         return tuple(lines)
+
+    @property
+    def not_promised(self) -> tuple[str, ...]:
+        """What is lost in this plan beside one whose worlds are drawn at random."""
+        given = isinstance(self.worlds, np.ndarray)
+        return modes.designed.NOT_PROMISED.get("given" if given else self.design, ())
 
 
 def digest(worlds: Worlds) -> str:

@@ -175,7 +175,7 @@ class _Bench:
     def _reruns(self) -> list[tuple[str, str, Callable[[], Found]]]:
         """Knobs for which the function has to be run again."""
         found: list[tuple[str, str, Callable[[], Found]]] = []
-        if not isinstance(self.request.worlds, np.ndarray):
+        if self._at_random:
             for up, parts in RATES:
                 if abs(up / parts - self.request.rate) > 1e-9 and up / parts > self.request.rate:
                     how = f"rate={up}/{parts}; that share of the pool then takes part, and attackers know the share"
@@ -236,7 +236,12 @@ class _Bench:
     def _twice_is_cheap(self) -> bool:
         m, n = self.plan.worlds.m, self.plan.worlds.n
         short = m * self.seconds <= self.max_seconds / 4 and 2 * m * n <= MAX_UNIT_WORLDS
-        return self.job is not None and short and not isinstance(self.request.worlds, np.ndarray)
+        return self.job is not None and short and self._at_random
+
+    @property
+    def _at_random(self) -> bool:
+        """Whether more worlds, and worlds of another kind, are drawn like those of the plan."""
+        return not isinstance(self.request.worlds, np.ndarray) and self.request.drawing is None
 
     @property
     def _parts(self) -> int:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from leakcap.errors import InputError, OutputError
 from leakcap.ground.arrays import Bools, Floats, Ints
+from leakcap.kernels.contributions import Contributions, adds_anything_up, contributions
 from leakcap.kernels.swapping import Swapper, swapped_masks, swapper_of
 from leakcap.modes.swapped import Swapped
 from leakcap.planning.job import Job
@@ -19,7 +18,7 @@ from leakcap.simulate.warm_start import Started
 from leakcap.simulate.worker import one_answer
 from leakcap.worlds import Worlds
 
-__all__ = ["swapped_by", "way_of_one_person"]
+__all__ = ["OnePerson", "swapped_by"]
 
 COMPARED_WORLDS, COMPARED_SWAPS = 4, 8
 SAME = 1e-9  # how far a swapper's answers may be from the function's, relative to the largest in any world
@@ -27,32 +26,45 @@ MAX_RUNS = 2**22  # of a function that is run for every swap
 CAREFUL = 1000  # times the largest difference seen
 
 
-def way_of_one_person(job: Job, mode: str, design: str, draws: int | None) -> str:
-    """How one person is protected: as part of a "sum", by "swaps", or by worlds drawn "alike"; empty in other modes.
+@dataclass(frozen=True, eq=False)
+class OnePerson:
+    """How one person is protected in mode "individual": as part of a "sum", by "swaps", or by worlds drawn "alike".
 
     The last serves any function. One that says nothing about swaps is run for each of them only if `draws` says so.
     """
-    if mode != "individual":
-        return ""
-    if design == "bits" or _adds_up(job.fn):
-        return "sum"
-    if swapper_of(job.fn, job.pool.data, job.units) is not None:
-        return "swaps"
-    if draws is None:
-        return "alike"
-    runs = job.units.count * draws // 8
-    if runs > MAX_RUNS:
-        raise InputError(
-            f"swaps of {job.units.count:,} people would take about {runs:,} runs of the function: leave draws out, "
-            "then some thousand runs bound everybody"
-        )
-    return "swaps"
 
+    way: str = ""  # empty in other modes
+    brings: Contributions | None = None  # what everybody adds to a sum
 
-def _adds_up(function: Any) -> bool:
-    while isinstance(function, functools.partial) and not function.args:
-        function = function.func
-    return callable(getattr(function, "adjacent", None))
+    @classmethod
+    def of(cls, job: Job, mode: str, design: str, *, draws: int | None, clipped: bool, mechanism: str) -> OnePerson:
+        """The way for a function: the surest that it allows."""
+        if mode != "individual":
+            return cls()
+        if design == "bits" or adds_anything_up(job.fn):
+            brings = contributions(job.fn, job.pool.data, job.units)
+            if design == "bits" or brings.finish is None:
+                if clipped or draws is not None:
+                    raise InputError(
+                        "sums over units take neither clip nor draws: bound the rows instead; nothing is sampled"
+                    )
+                return cls("sum", brings)
+        if mechanism != "gaussian":
+            raise InputError(
+                f"mechanism={mechanism!r} is for sums over people: for other functions, mode='individual' is proved "
+                "for Gaussian noise alone. Leave mechanism out"
+            )
+        if swapper_of(job.fn, job.pool.data, job.units) is not None:
+            return cls("swaps")
+        if draws is None:
+            return cls("alike")
+        runs = job.units.count * draws // 8
+        if runs > MAX_RUNS:
+            raise InputError(
+                f"swaps of {job.units.count:,} people would take about {runs:,} runs of the function: leave draws out, "
+                "then some thousand runs bound everybody"
+            )
+        return cls("swaps")
 
 
 def swapped_by(job: Job, request: Request, simulation: Outputs, worlds: Worlds) -> Swapped:

@@ -12,10 +12,12 @@ from leakcap.errors import InputError
 from leakcap.estimators.tradeoff import Curve
 from leakcap.ground.arrays import Floats
 from leakcap.planning.accuracy import Summary
+from leakcap.planning.comparison import Comparison
 from leakcap.planning.plans import Plan
 from leakcap.planning.released import Release
 from leakcap.report.audit.page import audit_fragment, audit_page
 from leakcap.report.labels.page import label_fragment, label_page
+from leakcap.report.promises import comparison_fragment, comparison_page
 from leakcap.report.release.page import fragment as release_fragment
 from leakcap.report.release.page import plan_fragment, plan_page, public_page
 from leakcap.report.release.records import Answer
@@ -42,10 +44,12 @@ def _unknown(record: Any) -> TypeError:
 
 page.register(AuditReport, audit_page)
 page.register(Certificate, public_page)
+page.register(Comparison, comparison_page)
 page.register(LabelCertificate, label_page)
 page.register(Summary, plan_page)
 fragment.register(AuditReport, audit_fragment)
 fragment.register(Certificate, release_fragment)
+fragment.register(Comparison, comparison_fragment)
 fragment.register(LabelCertificate, label_fragment)
 fragment.register(Summary, plan_fragment)
 

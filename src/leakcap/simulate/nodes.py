@@ -302,4 +302,5 @@ def _named(node: Node) -> tuple[str | None, Node]:
 
 
 def _below(path: str, name: Any) -> str:
-    return f"{path}, {name}" if path else str(name)
+    text = ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)  # one for each level of an index
+    return f"{path}, {text}" if path else text

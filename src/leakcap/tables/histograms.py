@@ -17,11 +17,12 @@ from leakcap import stats
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
 from leakcap.kernels import kernel_of, offers
-from leakcap.kernels.contributions import Contributions, adds_up, contributions
+from leakcap.kernels.bounded import Bounded, Declared, Extent
+from leakcap.kernels.contributions import Contributions, adds_up, bounded_contributions, contributions
 from leakcap.tables.columns import numbers
 from leakcap.worlds import Units, Worlds
 
-__all__ = ["Part", "Shape", "Wishes", "side_by_side"]
+__all__ = ["Part", "Shape", "Wishes", "codes", "levels_in", "printable", "rare", "side_by_side"]
 
 MAX_BINS = 10_000
 MAX_LEVELS = 100  # found in the pool; as many as you like may be named
@@ -68,7 +69,22 @@ def _brought(data: tuple[Any, ...], units: Units, parts: Sequence[Shape]) -> Con
     return Contributions(np.hstack([one.values for one in each]), averaged=True)
 
 
-@adds_up(_brought)
+def _within(data: tuple[Any, ...], units: Units, declared: Declared, parts: Sequence[Shape]) -> Bounded:
+    """Counts of every column; a row is at one place of each."""
+    each = [
+        bounded_contributions(part.statistic, (data[0][:, place],), units, declared) for place, part in enumerate(parts)
+    ]
+    sizes = [one.values.shape[1] for one in each]
+    finish = partial(_finished, sizes=sizes, finishes=[one.finish for one in each])
+    return Bounded(np.hstack([one.values for one in each]), Extent.one_of(sizes, declared.rows), finish)
+
+
+def _finished(total: Floats, sizes: Sequence[int], finishes: Sequence[Callable[[Floats], Any]]) -> Floats:
+    counts = np.split(total, np.cumsum(sizes)[:-1])
+    return np.concatenate([finish(some) for finish, some in zip(finishes, counts, strict=True)])
+
+
+@adds_up(_brought, _within)
 @offers(_in_all_worlds)
 def side_by_side(rows: npt.ArrayLike, parts: Sequence[Shape]) -> Floats:
     """The shares of all columns in one vector."""
@@ -111,6 +127,16 @@ class Wishes:
         texts = by_name | dict(zip(rest, nameless * len(rest) if len(nameless) == 1 else nameless, strict=False))
         return cls({name: _edges(text) for name, text in texts.items()}, named)
 
+    def refuse_undeclared(self, kinds: dict[str, str]) -> None:
+        """Under a pool cap: a category that shows because somebody has it tells that they are in the data."""
+        for name, kind in kinds.items():
+            if name not in self.edges and name not in self.levels:
+                some = "no,yes" if kind == "yes/no" else "this,that"
+                raise InputError(
+                    f"under a pool cap the categories of {name!r} cannot be read from the file, because a category "
+                    f"that shows tells that somebody has it: declare them, such as --levels {name}={some}"
+                )
+
     def part(self, column: Any, name: str, kind: str) -> Part:
         """A column's part of the answer."""
         if name in self.edges:
@@ -119,7 +145,7 @@ class Wishes:
             return self._text(column, name)
         cells = numbers(column, name)
         given = self.levels.get(name, ("no", "yes"))
-        shape = Shape(tuple(f"{name} = {level}" for level in given), levels=_codes(given, name, kind))
+        shape = Shape(tuple(f"{name} = {level}" for level in given), levels=codes(given, name, kind))
         return Part(shape, cells, notes=_unmatched(name, given, shape.statistic(cells), len(cells)))
 
     def _text(self, column: Any, name: str) -> Part:
@@ -127,17 +153,17 @@ class Wishes:
 
         text = column.astype(object).astype(str).str.strip()
         given = self.levels.get(name)
-        levels = given or _levels_in(text, name)
+        levels = given or levels_in(text, name)
         cells = pandas.Index(levels).get_indexer(text).astype(np.float64)  # -1: at none of them
         shape = Shape(
-            tuple(f"{name} = {_printable(level)}" for level in levels), levels=tuple(map(float, range(len(levels))))
+            tuple(f"{name} = {printable(level)}" for level in levels), levels=tuple(map(float, range(len(levels))))
         )
         if given:
             return Part(shape, cells, notes=_unmatched(name, given, shape.statistic(cells), len(cells)))
-        return Part(shape, cells, (f"The categories of {name} were read from the whole pool.",), _rare(text, name))
+        return Part(shape, cells, (f"The categories of {name} were read from the whole pool.",), rare(text, name))
 
 
-def _rare(text: Any, name: str) -> tuple[str, ...]:
+def rare(text: Any, name: str) -> tuple[str, ...]:
     rare = int((text.value_counts() < RARE_ROWS).sum())
     if not rare:
         return ()
@@ -147,7 +173,7 @@ def _rare(text: Any, name: str) -> tuple[str, ...]:
     )
 
 
-def _levels_in(cells: Any, name: str) -> tuple[str, ...]:
+def levels_in(cells: Any, name: str) -> tuple[str, ...]:
     """The categories in the pool, unless they look like people's own."""
     counts = cells.value_counts()
     if len(counts) > MAX_LEVELS or (counts == 1).sum() > len(counts) / 2:
@@ -188,7 +214,7 @@ def _levels(text: str, columns: dict[str, str]) -> tuple[str, tuple[str, ...]]:
     return name, levels
 
 
-def _codes(levels: Sequence[str], name: str, kind: str) -> tuple[float, ...]:
+def codes(levels: Sequence[str], name: str, kind: str) -> tuple[float, ...]:
     words = {"no": 0.0, "false": 0.0, "yes": 1.0, "true": 1.0} if kind == "yes/no" else {}
     try:
         return tuple(words[level.lower()] if level.lower() in words else float(level) for level in levels)
@@ -229,5 +255,5 @@ def _bin_names(name: str, edges: Sequence[float]) -> tuple[str, ...]:
     return (f"{name}, under {ends[0]}", *middle, f"{name}, {ends[-1]} or more")
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     return text if text.isprintable() else ascii(text)

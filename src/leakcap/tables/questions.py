@@ -16,17 +16,21 @@ from leakcap import stats
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.kernels import offers
+from leakcap.kernels.bounded import Bounded, Declared
+from leakcap.kernels.contributions import Contributions, adds_up, bounded_contributions, contributions
 from leakcap.kernels.moments import covariances
 from leakcap.tables.columns import numbers, refuse_unusable
 from leakcap.tables.files import TableFile, listed, open_table
 from leakcap.tables.functions import Silent, load
+from leakcap.tables.groups import By, grouped
 from leakcap.tables.histograms import Wishes, side_by_side
 from leakcap.tables.units import strata_of, units_of
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["STATISTICS", "Question", "ask"]
 
-STATISTICS = ("mean", "median", "quantile", "covariance", "histogram")
+STATISTICS = ("mean", "sum", "count", "share", "median", "quantile", "covariance", "histogram")
+BY_GROUP = ("mean", "sum", "count", "share")
 MEDIAN = (0.5,)
 
 
@@ -40,6 +44,7 @@ class Question:
     strata: npt.NDArray[Any] | None = field(default=None, repr=False)
     names: tuple[str, ...] | None
     title: str
+    columns: tuple[str, ...] = ()  # of numbers, in the order in which bounds are for them
     public: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -55,12 +60,14 @@ def ask(
     q: Sequence[float] = MEDIAN,
     bins: Sequence[str] = (),
     levels: Sequence[str] = (),
+    by: Sequence[str] = (),
+    declared: bool = False,
 ) -> Question:
     """A question to the rows of a CSV or Parquet file.
 
     Args:
-        fn: mean, median, quantile, covariance, histogram, or `module:function` for a function of your own, which
-            gets a DataFrame (without the unit column).
+        fn: mean, sum, count, share, median, quantile, covariance, histogram, or `module:function` for a function of
+            your own, which gets a DataFrame (without the unit column).
         columns: names, also several in one word with commas between. Statistics need them; a function of your own
             gets all columns otherwise.
         unit: the column that says whose row it is.
@@ -71,20 +78,34 @@ def ask(
         bins: ends of a histogram's bins, "0,18,65" or "0:100:10", one for all columns of numbers, one for each in
             their order, or "age=0,18,65".
         levels: categories of a column, "sex=0,1"; those of text are otherwise read from the whole pool.
+        by: columns that make groups, with the values that they may have: "ward=A,B,C".
+        declared: whether nothing of the answer's form may be read from the data, as under a pool cap: groups and
+            categories without declared values are refused.
     """
     checks.choice(("refuse", "drop"), missing=missing)
     _refuse_idle(fn, q, bins, levels)
+    if by and fn not in BY_GROUP:
+        raise InputError(f"--by is for {', '.join(BY_GROUP)}")
+    if fn == "count" and columns:
+        raise InputError("a count is of rows, whatever is in them: leave out --columns; --by counts them by group")
     own = load(fn) if ":" in fn else None
     file = open_table(Path(path))
     chosen, groups = file.find(columns), file.find(strata)
     whose = _unit_column(file, unit, chosen, groups)
-    if own is None and not chosen:
+    if own is None and not chosen and fn != "count":
         raise InputError(_name_columns(file, fn, whose))
-    seen = chosen or [name for name in file.columns if name != whose]
-    labels = [*([whose] if whose else []), *groups]
-    table = file.read(list(dict.fromkeys([*labels, *seen])))
+    parts = [By.of(text) for text in by]
+    parts = [replace(one, column=file.column(one.column)) for one in parts]
+    if declared:
+        for one in parts:
+            one.refuse_undeclared()
+    seen = chosen or ([] if fn == "count" else [name for name in file.columns if name != whose])
+    labels = [*([whose] if whose else []), *groups, *(one.column for one in parts)]
+    table = file.read(list(dict.fromkeys([*labels, *seen])) or [file.columns[0]])
     kinds = {} if own else {name: refuse_unusable(table[name], name, fn) for name in seen}
     wishes = Wishes.of(kinds, bins, levels) if fn == "histogram" else None
+    if declared and wishes:
+        wishes.refuse_undeclared(kinds)
     keep = _complete(table, labels, [] if own and missing == "refuse" else seen, missing)
     left = table[keep].reset_index(drop=True)
     people, notes = units_of(file, left, whose, keep) if whose else (None, [])
@@ -95,6 +116,8 @@ def ask(
         notes.append(f"{(~keep).sum():,} of {len(keep):,} rows with missing values were left out")
     if own:
         answer = Question(fn=Silent(own), data=left[seen], names=None, title=fn)
+    elif parts:
+        answer = _by_group(fn, left, seen, parts)
     else:
         answer = _built_in(fn, left, kinds, wishes=wishes, q=tuple(map(float, q)))
     return replace(answer, unit=people, strata=group, public=(*public, *answer.public), notes=(*notes, *answer.notes))
@@ -185,6 +208,8 @@ def _built_in(fn: str, left: Any, kinds: dict[str, str], *, wishes: Wishes | Non
             public=tuple(line for part in parts for line in part.public),
             notes=tuple(line for part in parts for line in part.notes),
         )
+    if fn == "count":
+        return Question(fn=stats.count, data=np.ones(len(left)), names=("rows",), title="count of rows")
     data = _side_by_side([numbers(left[name], name) for name in seen])
     if fn == "quantile":
         names = tuple(f"{name}, {_percent(share)}" for share in q for name in seen)
@@ -193,9 +218,24 @@ def _built_in(fn: str, left: Any, kinds: dict[str, str], *, wishes: Wishes | Non
     if fn == "covariance":
         pairs = [(a, b) for i, a in enumerate(seen) for b in seen[i:]]
         names = tuple(f"{a}, variance" if a == b else f"{a} × {b}" for a, b in pairs)  # noqa: RUF001
-        return Question(fn=_covariances, data=data, names=names, title=f"covariance of {listed(seen)}")
-    plain = {"mean": stats.mean, "median": stats.median}[fn]
-    return Question(fn=plain, data=data, names=tuple(seen), title=f"{fn} of {listed(seen)}")
+        title = f"covariance of {listed(seen)}"
+        return Question(fn=_covariances, data=data, names=names, title=title, columns=tuple(seen))
+    plain = {"mean": stats.mean, "median": stats.median, "sum": stats.sum, "share": stats.share}[fn]
+    return Question(fn=plain, data=data, names=tuple(seen), title=f"{fn} of {listed(seen)}", columns=tuple(seen))
+
+
+def _by_group(fn: str, left: Any, seen: Sequence[str], by: Sequence[By]) -> Question:
+    found = grouped(fn, left, seen, [(one, refuse_unusable(left[one.column], one.column, "histogram")) for one in by])
+    of = "rows" if fn == "count" else listed(list(seen))
+    return Question(
+        fn=found.fn,
+        data=found.data,
+        names=found.names,
+        title=f"{fn} of {of} by {listed([one.column for one in by])}",
+        columns=tuple(seen),
+        public=found.public,
+        notes=found.notes,
+    )
 
 
 def _each_pair_once(data: tuple[Any, ...], units: Units, worlds: Worlds) -> npt.NDArray[np.float64]:
@@ -203,6 +243,21 @@ def _each_pair_once(data: tuple[Any, ...], units: Units, worlds: Worlds) -> npt.
     return covariances(data[0], worlds, units)[:, above[0], above[1]]
 
 
+def _pairs_brought(data: tuple[Any, ...], units: Units) -> Contributions:
+    return replace(contributions(stats.covariance, data, units), finish=np.asarray)  # they are each pair once already
+
+
+def _pairs_bounded(data: tuple[Any, ...], units: Units, declared: Declared) -> Bounded:
+    found = bounded_contributions(stats.covariance, data, units, declared)
+    return replace(found, finish=partial(_above, finish=found.finish))
+
+
+def _above(total: npt.NDArray[np.float64], finish: Callable[..., Any]) -> npt.NDArray[np.float64]:
+    square = np.atleast_2d(finish(total))
+    return np.asarray(square[np.triu_indices(len(square))])
+
+
+@adds_up(_pairs_brought, _pairs_bounded)
 @offers(_each_pair_once)
 def _covariances(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Each pair of columns once."""

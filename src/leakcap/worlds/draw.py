@@ -20,8 +20,16 @@ from leakcap.ground.arrays import Bits
 from leakcap.ground.proofs import proves
 from leakcap.worlds.worldset import Worlds
 
-__all__ = ["FAIR_BITS", "RandomBits", "as_share", "draw_worlds", "fair_bits", "given_worlds", "independent_worlds"]
-
+__all__ = [
+    "FAIR_BITS",
+    "RandomBits",
+    "as_share",
+    "complement",
+    "draw_worlds",
+    "fair_bits",
+    "given_worlds",
+    "independent_worlds",
+]
 
 FAIR_BITS = "independent fair bits"
 
@@ -63,11 +71,11 @@ def draw_worlds(
         raise InputError(f"worlds must be a multiple of {parts} at rate {share}: use {m + parts - m % parts}")
     if parts == 2:
         first = _halves(n, m // 2, rng) if strata is None else _stratified_halves(strata, m // 2, rng)
-        packed = np.concatenate([first, _complement(first, n)])
+        packed = np.concatenate([first, complement(first, n)])
     else:
         one = np.zeros(n, dtype=np.intp) if strata is None else strata
         chosen = _stratified(one, m // parts, parts, rng).reshape(m, -1)
-        packed = chosen if share.numerator == 1 else _complement(chosen, n)
+        packed = chosen if share.numerator == 1 else complement(chosen, n)
     design = "random halves" if parts == 2 else f"random partitions into {parts} parts"
     return Worlds(packed, n, share, paired=parts == 2, design=design + (", stratified" if strata is not None else ""))
 
@@ -117,7 +125,8 @@ def given_worlds(masks: npt.ArrayLike, n: int) -> Worlds:
     return Worlds(packed, n, Fraction(int(counts[0]), len(table)), paired=paired, design="given by the custodian")
 
 
-def _complement(packed: Bits, n: int) -> Bits:
+def complement(packed: Bits, n: int) -> Bits:
+    """Of each world everybody else."""
     other = ~packed
     if n % 8:
         other[:, -1] &= np.uint8(0xFF << (8 - n % 8) & 0xFF)  # bits past the last unit stay 0

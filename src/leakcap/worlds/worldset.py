@@ -48,6 +48,12 @@ class Worlds:
         """Probability that a given unit takes part, the same for every unit."""
         return float(self.share)
 
+    @property
+    def proof(self) -> str:
+        """The page that says why they are balanced: parts of the pool drawn uniformly, or any other balanced list."""
+        uniform = self.design.startswith(("random halves", "random partitions"))
+        return "uniform-halves" if uniform else "designed-worlds"
+
     def mask(self, world: int) -> npt.NDArray[np.bool_]:
         """Who takes part in one world."""
         return np.unpackbits(self.packed[world], count=self.n).view(np.bool_)

@@ -71,6 +71,7 @@ CASES: dict[str, Case] = {
     "LinearSVC": Case(estimators.LinearSVC),
     "PCA": Case(lambda **settings: estimators.PCA(2, **settings), labelled=False),
     "GaussianNB": Case(estimators.GaussianNB),
+    "NearestClassMean": Case(estimators.NearestClassMean),
     "RandomForestClassifier": Case(
         lambda **settings: estimators.RandomForestClassifier(3, max_depth=2, ranges=(-3, 3), **settings)
     ),
@@ -91,6 +92,7 @@ LARGE = {
     "KMeans": Case(lambda **settings: estimators.KMeans(2, **settings), load_breast_cancer, labelled=False),
     "PCA": Case(lambda **settings: estimators.PCA(4, **settings), load_breast_cancer, labelled=False),
     "GaussianNB": Case(estimators.GaussianNB, load_breast_cancer),
+    "NearestClassMean": Case(estimators.NearestClassMean, load_breast_cancer),
     "StandardScaler": Case(estimators.StandardScaler, load_breast_cancer, labelled=False),
     "Ridge": Case(estimators.Ridge, load_diabetes),
     "LinearRegression": Case(estimators.LinearRegression, load_diabetes),

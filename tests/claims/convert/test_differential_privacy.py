@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
+from scipy.stats import norm
 
 from leakcap import convert
 from leakcap.errors import InputError
@@ -151,3 +152,48 @@ def test_renyi_reconstruction_holds_for_gaussian_noise_and_pure_dp() -> None:
     assert convert.rdp_reconstruction(0.5, 1.0, math.inf) == 1.0
     assert convert.rdp_reconstruction(1e-300, 0.0, math.inf) >= 1e-300
     assert convert.rdp_reconstruction(0.04, 0.0, 2.0) == pytest.approx(0.2, rel=1e-13)
+
+
+def told_apart(first: np.ndarray, second: np.ndarray) -> float:
+    """Success of the best guess between two laws that are as likely."""
+    return float(np.maximum(first, second).sum() / 2)
+
+
+def larger_divergence(first: np.ndarray, second: np.ndarray) -> float:
+    return float(max((first * np.log(first / second)).sum(), (second * np.log(second / first)).sum()))
+
+
+def test_no_two_laws_within_rho_are_told_apart_beyond_the_zcdp_bound() -> None:
+    """zCDP bounds both divergences of order 1 by rho: here they are rho, whatever the higher orders."""
+    rng = np.random.default_rng(0)
+    seen = []
+    for _ in range(2000):
+        first, second = rng.dirichlet(np.full(rng.integers(2, 6), rng.choice([0.3, 1, 5])), size=2) + 1e-9
+        first, second = first / first.sum(), second / second.sum()
+        seen.append((told_apart(first, second), larger_divergence(first, second)))
+    success, rho = np.array(seen).T
+    assert (success <= convert.from_zcdp(rho)).all()
+
+
+def test_zcdp_bound_is_attained_by_a_symmetric_bit_and_half_of_rho_is_caught() -> None:
+    for success in (0.5001, 0.55, 0.8, 0.999):
+        laws = np.array([[success, 1 - success], [1 - success, success]])
+        rho = (2 * success - 1) * math.log(success / (1 - success))
+        assert larger_divergence(*laws) == pytest.approx(rho, rel=1e-6)
+        assert success <= convert.from_zcdp(rho) <= success * (1 + 1e-9)
+        assert convert.from_zcdp(rho / 2) < told_apart(*laws)
+
+
+def test_zcdp_bound_holds_for_normal_noise_and_is_below_pinskers() -> None:
+    for mu in (1e-6, 0.01, 0.3, 1.0, 5.0, 20.0):
+        rho = mu**2 / 2
+        assert norm.cdf(mu / 2) <= convert.from_zcdp(rho) <= 0.5 + np.sqrt(rho / 8) + 1e-12
+        # Two steps of add/remove: the distance doubles.
+        assert norm.cdf(mu) <= convert.from_zcdp(rho, relation="add_remove")
+    assert convert.from_zcdp(0) == 0.5
+    assert convert.from_zcdp(0.02, "add_remove", "poisson") == convert.from_zcdp(0.02)
+
+
+def test_replace_one_zcdp_with_poisson_sampling_is_refused() -> None:
+    with pytest.raises(InputError, match="Poisson"):
+        convert.from_zcdp(0.1, "replace_one", "poisson")

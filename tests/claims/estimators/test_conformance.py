@@ -36,6 +36,7 @@ CASES: dict[str, tuple[Any, dict[str, str]]] = {
     "LogisticRegression": (le.LogisticRegression(**COMMON), WEIGHTED | ITERATES),
     "LinearSVC": (le.LinearSVC(**COMMON), WEIGHTED | ITERATES),
     "GaussianNB": (le.GaussianNB(**COMMON), WEIGHTED),
+    "NearestClassMean": (le.NearestClassMean(**COMMON), WEIGHTED),
     "KMeans": (le.KMeans(3, **COMMON), WEIGHTED | {"check_transformer_n_iter": STEPS, "check_clustering": LABELS}),
     "PCA": (le.PCA(1, **COMMON), WEIGHTED),
     "Private regressor": (

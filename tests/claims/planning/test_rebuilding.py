@@ -72,7 +72,7 @@ def test_twenty_are_tried_the_same_each_time_and_none_is_the_release() -> None:
     assert len(BUILT) == rebuilding.REHEARSALS + 1 == 21
     assert BUILT[-1] == value
     first, BUILT[:] = BUILT[:20], []
-    rebuilding.refuse_fragile(plan.run.simulation.node, plan.noise, None)
+    rebuilding.refuse_fragile(plan.answer_of, plan.noise, None)
     assert first == BUILT
     assert len(set(first)) > 10, "worlds and noise differ"
     assert value not in first or plan.noise.std == 0
@@ -83,7 +83,7 @@ def test_of_large_answers_fewer_are_tried_by_size_alone(monkeypatch: Any) -> Non
     for products, tries in ((5, 5), (1, 2), (10**6, 20)):
         monkeypatch.setattr(rebuilding, "MAX_PRODUCTS", products)
         BUILT.clear()
-        rebuilding.refuse_fragile(plan.run.simulation.node, plan.noise, None)
+        rebuilding.refuse_fragile(plan.answer_of, plan.noise, None)
         assert len(BUILT) == tries
 
 
@@ -119,7 +119,7 @@ def test_the_check_sees_a_release_that_is_lost(monkeypatch: Any) -> None:
     """The planted twin: rebuilding that raises."""
     plan = lc.plan(spread, X, **SMALL)
     monkeypatch.setattr("leakcap.planning.plans.refuse_fragile", lambda *_: None)
-    monkeypatch.setattr("leakcap.planning.plans.rebuilt", lambda node, vector: (node.build(vector), None))
+    monkeypatch.setattr("leakcap.planning.plans.rebuilt", lambda make, vector: (make(vector), None))
     REFUSED[0] = lambda variance: True
     with pytest.raises(ArithmeticError):
         plan.release()

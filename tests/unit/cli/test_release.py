@@ -186,6 +186,14 @@ def test_a_coin_for_everybody_is_a_design_of_its_own(kind: str, capsys: Any) -> 
     assert len(json.loads(public()["answer.json"])["answer"]) == len(names)
 
 
+@pytest.mark.parametrize(("name", "words"), [("matched", "matched pairs"), ("central", "central halves")])
+def test_worlds_chosen_by_the_pool_are_designs_of_their_own(name: str, words: str, capsys: Any) -> None:
+    assert released(*MEAN, "--design", name) == 0, capsys.readouterr().err
+    certificate = lc.Certificate.from_json(public()["certificate.json"].decode())
+    assert certificate.design == words
+    assert words in public()["certificate.html"].decode()
+
+
 def test_a_design_that_does_not_fit_is_refused_and_writes_nothing(capsys: Any) -> None:
     for options in (["--fn", "median", "--columns", "age"], ["--fn", "mean", "--columns", "age", "--worlds", "64"]):
         order = ["release", "people.csv", *options, "--cap", "membership=0.7", "--design", "bits", "--out", "out"]
@@ -250,6 +258,42 @@ def test_a_preview_releases_nothing_and_the_release_after_it_runs_no_world_again
     assert released("--fn", f"{HERE}:own") == 0
     assert len(CALLS) == 17
     assert set(public()) >= FILES
+
+
+def compared(*options: str, cap: str = "membership=0.8") -> int:
+    question = ["people.csv", "--fn", "mean", "--columns", "age,hours", "--worlds", "16", "--draws", "256"]
+    return leakcap("release", *question, "--cap", cap, "--out", "out", "--workers", "1", *options)
+
+
+def test_a_comparison_prints_all_promises_and_releases_nothing(capsys: Any) -> None:
+    assert compared("--compare", "--bounds", "0,100") == 0
+    said = capsys.readouterr().out
+    assert "Nothing was released" in said
+    assert all(name in said for name in ("worlds *", "bits", "pool", "Laplace", "Gaussian", "zCDP"))
+    assert not Path("out/public").exists()
+    assert Vault.existing(Path("out/custodian/plan")).read("release") is None
+    assert compared("--compare", "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert {one["name"] for one in facts["promises"]} == {"worlds", "bits"}
+    assert set(facts["not_compared"]) == {"pool", "Laplace", "Gaussian", "zCDP"}
+    assert compared("-q") == 0
+    assert set(public()) >= FILES
+
+
+def test_a_comparison_of_a_pool_cap_uses_its_bounds(capsys: Any) -> None:
+    question = ["people.csv", "--fn", "mean", "--columns", "age", "--cap", "pool=0.8", "--bounds", "0,100"]
+    assert leakcap("release", *question, "--out", "out", "--compare", "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["own"] == "pool"
+    assert {one["name"] for one in facts["promises"]} == {"worlds", "bits", "pool", "Laplace", "Gaussian", "zCDP"}
+
+
+def test_a_preview_points_to_a_better_promise(capsys: Any) -> None:
+    assert compared("--preview", "--json") == 0
+    (hint,) = json.loads(capsys.readouterr().out)["hints"]
+    assert hint.startswith('design="bits" would do better')
+    assert compared("--preview") == 0
+    assert "--compare shows all promises" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_preview_of_other_caps_does_not_spoil_the_release_or_its_check() -> None:

@@ -30,6 +30,7 @@ def every(**settings: Any) -> dict[str, tuple[Any, tuple[Any, ...]]]:
         "LogisticRegression": (le.LogisticRegression(0.1, **common), (IRIS, KINDS)),
         "two classes": (le.LogisticRegression(0.1, **common), (IRIS[50:], KINDS[50:])),
         "GaussianNB": (le.GaussianNB(**common), (IRIS, KINDS)),
+        "NearestClassMean": (le.NearestClassMean(**common), (IRIS, KINDS)),
         "RandomForestClassifier": (le.RandomForestClassifier(2, max_depth=2, **common), (IRIS, KINDS)),
         "Ridge": (le.Ridge(1.0, **common), (IRIS[:, :3], IRIS[:, 3])),
         "LinearRegression": (le.LinearRegression(**common), (IRIS[:, :2], IRIS[:, 2:])),

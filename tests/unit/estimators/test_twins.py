@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn import cluster, covariance, decomposition, linear_model, naive_bayes, preprocessing, svm
+from sklearn import cluster, covariance, decomposition, linear_model, naive_bayes, neighbors, preprocessing, svm
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 
@@ -58,6 +58,12 @@ TWINS: dict[str, tuple[Any, Any, tuple[Any, ...], tuple[str, ...]]] = {
         (WINE, SORTS),
         ("theta_", "var_", "class_prior_", "classes_"),
     ),
+    "nearest mean": (
+        le.NearestClassMean(),
+        neighbors.NearestCentroid(),
+        (WINE, SORTS),
+        ("centroids_", "classes_"),
+    ),
     "ridge": (le.Ridge(3.0), linear_model.Ridge(3.0), (DIABETES, PROGRESS), ("coef_", "intercept_")),
     "two targets": (
         le.Ridge(3.0),
@@ -98,7 +104,7 @@ def test_without_halving_and_noise_it_is_scikit_learns_own_fit(name: str) -> Non
     assert_alike(without_noise(private, data), plain.fit(*data), names)
 
 
-@pytest.mark.parametrize("name", [name for name in TWINS if name not in ("components", "covariance")])
+@pytest.mark.parametrize("name", [name for name in TWINS if name not in ("components", "covariance", "nearest mean")])
 def test_weights_of_rows_count_as_in_scikit_learn(name: str) -> None:
     private, plain, data, names = TWINS[name]
     weight = WEIGHT[: len(data[0])]

@@ -63,7 +63,6 @@ def test_there_are_no_worlds_and_no_outputs() -> None:
         ({"strata": np.arange(60) % 3}, "no strata"),
         ({"clip": (0, 1)}, "neither clip nor draws"),
         ({"draws": 1000}, "neither clip nor draws"),
-        ({"unit": np.arange(60) // 7}, "equally many rows"),
         ({"rows": np.where(X > 55, np.nan, X)}, "missing or infinite"),
         ({"design": "coins"}, "design"),
         ({"rows": X[:0]}, "too few units"),

@@ -21,6 +21,7 @@ from leakcap.certificates.release import Certificate
 from leakcap.errors import InputError
 from leakcap.estimators.tradeoff import Curve, CurvePoint
 from leakcap.planning.accuracy import Summary
+from leakcap.planning.comparison import Comparison
 from leakcap.planning.plans import Plan, Release
 from leakcap.report import pages
 from leakcap.report.labels.page import Labelled, label_page
@@ -30,8 +31,8 @@ from tests.unit.report.test_figures import CERTIFICATE
 from tests.unit.report.test_page import a_custody, an_answer, read
 
 EVIL = '"\'><b onclick="x">hostile</b><script>alert("1")</script>'
-KINDS = (AuditReport, Certificate, Curve, LabelCertificate, Plan, Release, Summary)
-CUSTODIANS = {AuditReport, Curve, Plan, Summary}
+KINDS = (AuditReport, Certificate, Comparison, Curve, LabelCertificate, Plan, Release, Summary)
+CUSTODIANS = {AuditReport, Comparison, Curve, Plan, Summary}
 
 
 @cache
@@ -75,6 +76,8 @@ def record(kind: type) -> Any:
         return replace(plan().summary(), forecast=EVIL, certificate=hostile_certificate())
     if kind is Release:
         return release()
+    if kind is Comparison:
+        return plan().recap(lc.membership(0.8)).compare(answers=64)
     return hostile_certificate() if kind is Certificate else hostile_labels()
 
 

@@ -32,6 +32,8 @@ from leakcap.errors import InputError, LeakcapError, LeakcapWarning
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.planning.entry import plan
+from leakcap.planning.plans import release_of_trial
+from leakcap.planning.released import Release
 
 __all__ = [
     "VIEWS",
@@ -169,15 +171,22 @@ def _told(
             return {"value": ((type(error).__name__, str(error)), np.empty(0)), "error bars": NOTHING}
         published = made.release()
     values = releases(made, k).seen
+    if made.certificate.mode == "pool":  # bars follow from the noised sums: each release has its own
+        bars = np.array([_bars(release_of_trial(made, sums)) for sums in values])
+    else:
+        bars = _bars(published)
+    record = json.loads(published.certificate.to_json())
+    entries = {f"certificate: {name}": (_words(part), numbers_in(part)) for name, part in record.items()}
+    return {"value": (published.names, values), "error bars": (bars.shape[-1], bars), **entries}
+
+
+def _bars(published: Release) -> Floats:
     try:
         low, high = published.interval(LEVEL)
     except InputError:  # the function has no answer on the whole pool
-        low = high = np.empty(0)
+        return np.empty(0)
     # Logarithms: what differs between pools is the factor. 0 is kept apart from all that is not.
-    bars = np.log(np.maximum((high - low) / 2, np.finfo(np.float64).tiny))
-    record = json.loads(published.certificate.to_json())
-    entries = {f"certificate: {name}": (_words(part), numbers_in(part)) for name, part in record.items()}
-    return {"value": (published.names, values), "error bars": (len(bars), bars), **entries}
+    return np.asarray(np.log(np.maximum((high - low) / 2, np.finfo(np.float64).tiny)))
 
 
 def _words(record: Any) -> Hashable:

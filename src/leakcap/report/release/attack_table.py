@@ -24,6 +24,8 @@ AFTER = Column(
     cell=lambda attempt: strong(attempt.after_words if attempt.after is None else bound(attempt.after)),
 )
 COLUMNS = (BEFORE, AFTER)
+FAR_ABOVE = 0.05
+ABOUT_MANY = "(a ceiling over every question anybody could invent, also about many people together)"
 
 
 def strong(words: str) -> Markup:
@@ -36,7 +38,16 @@ def attack_heads(cert: Certificate) -> tuple[str, ...]:
 
 def attack_rows(cert: Certificate) -> list[tuple[str | Markup, ...]]:
     """A row for each attempt: what it is, then the cell of every column."""
-    return [(unbroken(attempt.what), *(column.cell(attempt) for column in COLUMNS)) for attempt in _attempts(cert)]
+    return [(_what(attempt, cert), *(column.cell(attempt) for column in COLUMNS)) for attempt in _attempts(cert)]
+
+
+def _what(attempt: Attempt, cert: Certificate) -> str | Markup:
+    """The attempt, and beside a figure far above the headline its reason."""
+    words = unbroken(attempt.what)
+    about_all = attempt.what.startswith(("Any question", "Name one", "Tell of everybody"))
+    if not about_all or attempt.after is None or attempt.after < cert.membership_success + FAR_ABOVE:
+        return words
+    return markup("{} <small>{}</small>", words, ABOUT_MANY)
 
 
 def _attempts(cert: Certificate) -> list[Attempt]:

@@ -44,7 +44,7 @@ def plan_facts(summary: Summary) -> dict[str, Any]:
         rows.append((shortened(name), *(data(float(x), shown(float(x), places)) for x in numbers)))
     outputs = len(summary.answer)
     note = f"The first {len(rows)} of {outputs:,} outputs." if outputs > len(rows) else ""
-    return {"errors": rows, "left_out": note, "forecast": summary.forecast}
+    return {"errors": rows, "left_out": note, "forecast": summary.forecast, "hints": summary.hints}
 
 
 def _rows(answer: Answer, custody: Custody) -> Iterator[tuple[str, ...]]:

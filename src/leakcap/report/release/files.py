@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.caps import Cap, Membership
+from leakcap.caps import Cap, Membership, PoolMembership
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
 from leakcap.planning.plans import Plan
@@ -38,23 +38,27 @@ PUBLIC_README = (
 MAX_DENSE_OUTPUTS = 512  # up to which the noise between pairs of outputs is drawn
 
 
-def table_of(release: Release, title: str, names: tuple[str, ...] | None, issuer: str = "") -> Answer:
-    """The released numbers with names and error bars, rounded to digits that mean something."""
+def table_of(release: Release, title: str, names: tuple[str, ...] | None, **about: str) -> Answer:
+    """The released numbers with names and error bars, rounded to digits that mean something.
+
+    `about` it: the issuer, the name of the data set, the date.
+    """
     values = release.outputs
     labels = names or release.names or tuple(f"output {i + 1}" for i in range(len(values)))
     try:
         low, high = release.interval(LEVEL)
     except InputError:
-        return Answer(title=title, names=labels, values=values, low=None, high=None, level=LEVEL, issuer=issuer)
+        return Answer(title=title, names=labels, values=values, low=None, high=None, level=LEVEL, **about)
     width = (high - low) / 2
     value = _rounded(values, width)
     low, high = _rounded(value - width, width), _rounded(value + width, width)
-    return Answer(title=title, names=labels, values=value, low=low, high=high, level=LEVEL, issuer=issuer)
+    return Answer(title=title, names=labels, values=value, low=low, high=high, level=LEVEL, **about)
 
 
 def public_files(release: Release, answer: Answer) -> dict[str, str | bytes]:
     """What may be published; made from the release alone."""
     rows = _rows(answer)
+    pooled = release.certificate.mode == "pool"
     certificate = release.certificate.to_json()
     files: dict[str, str | bytes] = {
         "README.txt": PUBLIC_README,
@@ -62,9 +66,12 @@ def public_files(release: Release, answer: Answer) -> dict[str, str | bytes]:
             {
                 "question": answer.title,
                 "answer": rows,
-                "note": "Computed on a secret random part of the data, and noised: certificate.html explains it.",
+                "note": f"{'Added up' if pooled else 'Computed on a secret random part of the data'}, and noised: "
+                "certificate.html explains it.",
                 "interval": f"holds the answer on the whole pool with probability {answer.level:g} or more, each",
                 "issuer": answer.issuer,
+                "data_set": answer.data_set,
+                "date": answer.date,
                 "certificate": "certificate.json",
                 "certificate_sha256": hashlib.sha256(certificate.encode()).hexdigest(),
             },
@@ -87,13 +94,13 @@ def custodian_files(plan: Plan, answer: Answer, caps: list[Cap], people: npt.NDA
     custody = Custody(
         exposure=plan.exposure,
         outputs=plan.run.simulation.table,
-        noise_deviations=plan.noise.output_deviations,
-        noise_covariance=plan.noise.covariance() if outputs <= MAX_DENSE_OUTPUTS else None,
+        noise_deviations=summary.noise,
+        noise_covariance=_noise_covariance(plan, outputs),
         whole_pool=summary.answer,
         halving=summary.halving,
         noise=summary.noise,
         forecast=summary.forecast,
-        cap=min((cap.success for cap in caps if isinstance(cap, Membership)), default=None),
+        cap=min((cap.success for cap in caps if isinstance(cap, (Membership, PoolMembership))), default=None),
     )
     order = np.argsort(-plan.exposure, kind="stable")
     labels = np.arange(1, len(order) + 1) if people is None else people
@@ -103,6 +110,13 @@ def custodian_files(plan: Plan, answer: Answer, caps: list[Cap], people: npt.NDA
         "report.html": custodian_page(plan.certificate, answer, custody),
         "exposure.csv": _csv(["row" if people is None else "unit", "success_at_most"], exposure),
     }
+
+
+def _noise_covariance(plan: Plan, outputs: int) -> Floats | None:
+    """Between pairs of outputs, where it is drawn; of answers made of sums only the sums' own is known."""
+    if plan.run.finishing is not None or outputs > MAX_DENSE_OUTPUTS:
+        return None
+    return plan.noise.covariance()
 
 
 def _rows(answer: Answer) -> list[dict[str, Any]]:

@@ -26,6 +26,8 @@ class Answer:
     high: Floats | None
     level: float = 0.95
     issuer: str = ""
+    data_set: str = ""  # as the custodian calls it
+    date: str = ""
 
     def __post_init__(self) -> None:
         if (self.low is None) != (self.high is None):

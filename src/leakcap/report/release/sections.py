@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 from leakcap.certificates import text as wording
@@ -21,7 +22,9 @@ __all__ = ["attack_facts", "first_facts", "public_facts"]
 SHORT_LINES = 6
 TITLE = "Certificate of a private release"
 # Kinds of caps whose figures are shares; others have units of their own.
-SHARES = {"AnyInference", "Identification", "Membership", "NameAMember", "Precision", "Task", "TruePositiveRate"}
+SHARES = {"AnyInference", "Identification", "Membership", "NameAMember", "PoolMembership", "Precision", "Task"} | {
+    "TruePositiveRate"
+}
 
 
 def public_facts(cert: Certificate, answer: Answer | None, tag: str = "h1") -> dict[str, Any]:
@@ -37,13 +40,21 @@ def public_facts(cert: Certificate, answer: Answer | None, tag: str = "h1") -> d
 
 def _heading(cert: Certificate, answer: Answer | None, tag: str) -> dict[str, Any]:
     """The title, and the whole promise in one sentence."""
-    issued = f" · issued by {answer.issuer}" if answer and answer.issuer else ""
+    named = [f"data set: {answer.data_set}"] if answer and answer.data_set else []
+    issued = [f"issued by {answer.issuer}"] if answer and answer.issuer else []
+    dated = [answer.date] if answer and answer.date else []
     return {
         "tag": tag,
         "title": TITLE if answer is None else answer.title,
-        "kicker": f"leakcap certificate{issued}",
+        "kicker": " · ".join(["leakcap certificate", *named, *issued, *dated]),
+        "fingerprint": fingerprint(cert),
         "lead": headline(cert),
     }
+
+
+def fingerprint(cert: Certificate) -> str:
+    """Of the certificate's own record; of the data there is none, because whoever knows the others would try both."""
+    return hashlib.sha256(cert.to_json().encode()).hexdigest()[:16]
 
 
 def first_facts(cert: Certificate) -> dict[str, Any]:
@@ -60,9 +71,9 @@ def first_facts(cert: Certificate) -> dict[str, Any]:
 
 
 def _compared(cert: Certificate) -> Compared:
-    fair = "" if cert.rate == "1/2" else ", participants and others counting alike"
+    fair = "" if cert.sampling_rate == 0.5 else ", participants and others counting alike"
     return Compared(
-        question="“Did this person take part?”",
+        question="“Is this person in the data?”" if cert.mode == "pool" else "“Did this person take part?”",
         asked=f"How many of 100 guesses are right{fair}",
         before_word="coin flip",
         before="50 %",
@@ -97,6 +108,7 @@ def _details(cert: Certificate) -> dict[str, Any]:
         "known_rows": known_rows,
         "known_words": known_words,
         "unnoised": wording.unnoised(cert),
+        "known_of_all": "Known without the data" if cert.mode == "pool" else "Known about the whole pool",
         "method": _method(cert),
         "method_facts": _method_facts(cert),
     }
@@ -113,7 +125,7 @@ def _cap(one: CappedFigure) -> dict[str, Any]:
 
 def _pictures(cert: Certificate) -> Markup:
     """Success at any question, where it is bounded, and at recognising participants."""
-    if cert.mode == "individual":  # there is no curve of any question
+    if cert.mode in ("individual", "pool"):  # there is no curve of any question
         return roc_picture(cert)
     return joined((leakage_picture(cert), roc_picture(cert)))
 
@@ -128,9 +140,10 @@ def _collusion(cert: Certificate) -> tuple[list[tuple[str, Markup]], list[str]]:
         f"{'half' if cert.rate == '1/2' else 'some'} of the {cert.worlds:,} {part(cert, plural=True)}. Tell nobody, "
         "participants included, who took part."
     )
+    words = [wording.PARTNER_KNOWN, ends] if cert.has_partners else [ends]
     if all(cert.given(k) >= 1 for k, _ in known):
-        return [], ["No figure is certified against them.", ends]
-    return [(f"{k:,}", strong(bound(cert.given(k)))) for k, _ in known], [ends]
+        return [], ["No figure is certified against them.", *words]
+    return [(f"{k:,}", strong(bound(cert.given(k)))) for k, _ in known], words
 
 
 def _method(cert: Certificate) -> str:
@@ -156,9 +169,15 @@ def _method_facts(cert: Certificate) -> list[tuple[str, str]]:
         ("Confidence", sure),
         ("Risk, gamma", f"{cert.gamma:.3g}, of which attempt {cert.attempt} used {cert.gamma_used:.3g}{again}"),
         ("Statements that share it", f"{cert.bounds:,}"),
-        ("Worlds", f"{cert.worlds:,}, {cert.design}, each person in a share {cert.rate}"),
+        (
+            "Worlds",
+            "none, everybody takes part"
+            if cert.mode == "pool"
+            else f"{cert.worlds:,}, {cert.design}, each person in a share {cert.rate}",
+        ),
         ("Draws", ", ".join(f"{name}: {count:,}" for name, count in cert.draws) or "none"),
         ("Outputs", f"{cert.outputs:,}, noise in {cert.noised_directions:,} directions"),
+        *([] if cert.noise is None else [("Noise", cert.noise)]),
         ("Grid of the noise", f"{cert.grid_step:.3g} deviations"),
         ("Distance of the sampler", f"{cert.sampler_distance:.3g} (counted in every figure)"),
         ("Proofs", ", ".join(cert.theorems)),

@@ -17,6 +17,12 @@ def part(cert: Certificate, plural: bool = False) -> str:
 
 
 def what_was_done(cert: Certificate) -> str:
+    if cert.mode == "pool":
+        return (
+            "What every person in the data set brings, within bounds that were fixed without looking at the data, was "
+            "added up. Random noise, made for these bounds, was then added, and only the noisy answer leaves. Neither "
+            "the noise nor this page depends on the data; how many people there are is not said."
+        )
     pool = f"There are data on {cert.units:,} people (or records): the pool. "
     noise = "Random noise was then added, and only the noisy answer leaves."
     if cert.noised_directions == 0:
@@ -39,6 +45,12 @@ def what_was_done(cert: Certificate) -> str:
 
 
 def attacker(cert: Certificate) -> str:
+    if cert.mode == "pool":
+        return (
+            "Anybody, and the worst is assumed: they know the data of everybody else, the program, the bounds and how "
+            "noise is drawn, have unlimited computing power and use the best possible method. Only two things are "
+            "hidden from them: whether the person they ask about is in the data, and the noise."
+        )
     if cert.whoever_is_known:
         return (
             "Anybody, and the worst is assumed: they know everybody's data, the program, and of everybody else whether "
@@ -62,16 +74,12 @@ def headline(cert: Certificate) -> str:
             f"Measured without any guarantee: participation is guessed with about {success} success. A coin has 50 %."
         )
     elif cert.kind == "simulation":
-        words = f"A trial run. A real release made like this would keep guesses at participation to {success}."
+        about = "presence" if cert.mode == "pool" else "participation"
+        words = f"A trial run. A real release made like this would keep guesses at {about} to {success}."
     elif cert.membership_success <= 0.5:
         words = "This release tells nobody who took part: every guess stays as good as a coin flip."
-    elif cert.whoever_is_known:
-        words = f"{text.promise(cert)} {verdict(cert)}"
     else:
-        words = (
-            f"Asked whether one person named in advance took part, whoever reads this release is right at most "
-            f"{success} of the time, a coin 50 %. {verdict(cert)}"
-        )
+        words = f"{text.promise(cert)} {verdict(cert)}"
     return unbroken(words)
 
 
@@ -79,7 +87,7 @@ def verdict(cert: Certificate) -> str:
     """The limits that were set, and whether they are kept."""
     if not all(one.certified <= one.limit for one in cert.capped):
         return "A limit that was set is NOT kept."
-    limits = [one.limit for one in cert.capped if one.cap == "Membership"]
+    limits = [one.limit for one in cert.capped if one.cap in ("Membership", "PoolMembership")]
     if len(cert.capped) == len(limits) == 1:
         return f"The limit set for it, {100 * limits[0]:g} %, is kept."
     return "All limits that were set are kept."

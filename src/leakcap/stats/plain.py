@@ -18,17 +18,37 @@ import numpy.typing as npt
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
 from leakcap.kernels import gpu, offers
-from leakcap.kernels.contributions import Contributions, adds_up, averages, sums
+from leakcap.kernels.contributions import adds_up
 from leakcap.kernels.moments import covariances, masked_sums, means, quantiles, shares, variances
-from leakcap.kernels.moments.swapped import SwappedCovariances, SwappedQuantiles, SwappedVariances
-from leakcap.kernels.swapping import Swapper, answers_swaps
+from leakcap.kernels.swapping import answers_swaps
+from leakcap.stats.brought import about_the_pool, at_levels, averaged, counted, in_bins, products, row_products, totals
+from leakcap.stats.cells import (
+    bin_edges,
+    bin_of,
+    checked_levels,
+    equal,
+    finite_table,
+    level_of,
+    numbers,
+    quantile_levels,
+)
+from leakcap.stats.declared import (
+    bounded_counts,
+    bounded_covariances,
+    bounded_histograms,
+    bounded_levels,
+    bounded_means,
+    bounded_shares,
+    bounded_sums,
+)
+from leakcap.stats.swapped import swapped_covariances, swapped_quantiles, swapped_variances
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["categories", "covariance", "histogram", "mean", "median", "quantile", "second_moments", "sum", "variance"]
 
 
 def _means(data: tuple[Any, ...], units: Units, worlds: Worlds, device: str | None = None) -> Floats | None:
-    table = _pool(data)
+    table = finite_table(data)
     if table is None:
         return None
     if device:
@@ -37,17 +57,17 @@ def _means(data: tuple[Any, ...], units: Units, worlds: Worlds, device: str | No
 
 
 def _sums(data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats | None:
-    table = _pool(data)
+    table = finite_table(data)
     return None if table is None else masked_sums(table, worlds, units)
 
 
 def _variances(data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats | None:
-    table = _pool(data)
+    table = finite_table(data)
     return None if table is None else variances(table, worlds, units)
 
 
 def _covariances(data: tuple[Any, ...], units: Units, worlds: Worlds, device: str | None = None) -> Floats | None:
-    table = _pool(data)
+    table = finite_table(data)
     if table is None:
         return None
     if device:
@@ -56,100 +76,35 @@ def _covariances(data: tuple[Any, ...], units: Units, worlds: Worlds, device: st
 
 
 def _quantiles(data: tuple[Any, ...], units: Units, worlds: Worlds, q: float | Sequence[float] = 0.5) -> Floats | None:
-    table, levels = _pool(data), _levels(q)
+    table, levels = finite_table(data), quantile_levels(q)
     if table is None:
         return None
     return quantiles(table, worlds.over_rows(units), levels.ravel()).reshape(worlds.m, -1)
 
 
 def _histograms(data: tuple[Any, ...], units: Units, worlds: Worlds, edges: Sequence[float] | Floats) -> Floats | None:
-    table, ends = _pool(data), _edges(edges)
+    table, ends = finite_table(data), bin_edges(edges)
     if table is None:
         return None
-    return shares(_bin(table, ends), len(ends) - 1, worlds, units).reshape(worlds.m, -1)
+    return shares(bin_of(table, ends), len(ends) - 1, worlds, units).reshape(worlds.m, -1)
 
 
 def _categories(data: tuple[Any, ...], units: Units, worlds: Worlds, levels: Sequence[Any]) -> Floats | None:
     if np.asarray(data[0]).dtype.kind not in "biuf" or any(isinstance(level, str) for level in levels):
         return None
-    table = _pool(data)
+    table = finite_table(data)
     if table is None:
         return None
-    place, counted = _level(table, np.asarray(levels, dtype=np.float64))
+    place, counted = level_of(table, np.asarray(levels, dtype=np.float64))
     return shares(np.where(counted, place, -1), len(levels), worlds, units).reshape(worlds.m, -1)
 
 
-def _averages(data: tuple[Any, ...], units: Units) -> Contributions:
-    return averages(_one_table(data), units)
+def _products(data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats | None:
+    table = finite_table(data)
+    return None if table is None else means(row_products(table), worlds, units)
 
 
-def _totals(data: tuple[Any, ...], units: Units) -> Contributions:
-    return sums(_one_table(data), units)
-
-
-def _in_bins(data: tuple[Any, ...], units: Units, edges: Sequence[float] | Floats) -> Contributions:
-    table, ends = _one_table(data), _edges(edges)
-    inside = _bin(table, ends)[:, :, None] == np.arange(len(ends) - 1)
-    return averages(inside.reshape(len(table), -1).astype(np.float64), units)
-
-
-def _at_levels(data: tuple[Any, ...], units: Units, levels: Sequence[Any]) -> Contributions:
-    table = np.asarray(data[0])
-    wanted = _wanted(levels, table)
-    if table.dtype.kind in "biuf":
-        table = _one_table(data)
-    inside = np.stack([_equal(table.reshape(len(table), -1), level) for level in wanted], axis=-1)
-    return averages(inside.reshape(len(table), -1).astype(np.float64), units)
-
-
-def _products(data: tuple[Any, ...], units: Units) -> Contributions:
-    table = _one_table(data)
-    return averages(np.einsum("ni,nj->nij", table, table).reshape(len(table), -1), units)
-
-
-def _all_products(data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats | None:
-    table = _pool(data)
-    if table is None:
-        return None
-    return means(np.einsum("ni,nj->nij", table, table).reshape(len(table), -1), worlds, units)
-
-
-def _swapped_covariances(data: tuple[Any, ...], units: Units) -> Swapper | None:
-    table = _own_rows(data, units)
-    return None if table is None else SwappedCovariances.of(table)
-
-
-def _swapped_variances(data: tuple[Any, ...], units: Units) -> Swapper | None:
-    table = _own_rows(data, units)
-    return None if table is None else SwappedVariances.of(table)
-
-
-def _swapped_quantiles(data: tuple[Any, ...], units: Units, q: float | Sequence[float] = 0.5) -> Swapper | None:
-    table = _own_rows(data, units)
-    return None if table is None else SwappedQuantiles.of(table, _levels(q).ravel())
-
-
-def _own_rows(data: tuple[Any, ...], units: Units) -> Floats | None:
-    """The one table of a pool in which everybody has one row; otherwise None."""
-    return None if units.of_row is not None else _pool(data)
-
-
-def _one_table(data: tuple[Any, ...]) -> Floats:
-    table = _pool(data)
-    if table is None:
-        raise InputError(
-            "mode='individual' and design='bits' need one table of numbers without missing or infinite values"
-        )
-    return table
-
-
-def _pool(data: tuple[Any, ...]) -> Floats | None:
-    """The one table of a pool, if all worlds can be computed from sums over it; otherwise None."""
-    table = _numbers(data[0]) if len(data) == 1 else np.full(1, np.nan)
-    return (table[:, None] if table.ndim == 1 else table) if np.isfinite(table).all() else None
-
-
-@adds_up(_averages)
+@adds_up(averaged, bounded_means)
 @offers(_means)
 def mean(rows: npt.ArrayLike) -> Floats:
     """The mean of every column.
@@ -167,11 +122,11 @@ def mean(rows: npt.ArrayLike) -> Floats:
         >>> mean([[1, 10], [3, 30]])
         array([ 2., 20.])
     """
-    table = _numbers(rows)
+    table = numbers(rows)
     return np.asarray(table.mean(axis=0)) if len(table) else np.zeros(table.shape[1:])
 
 
-@answers_swaps(_swapped_quantiles)
+@answers_swaps(swapped_quantiles)
 @offers(_quantiles)
 def median(rows: npt.ArrayLike) -> Floats:
     """The median of every column; between two middle values, their mean.
@@ -189,11 +144,11 @@ def median(rows: npt.ArrayLike) -> Floats:
         >>> median([[1, 10], [2, 50], [30, 30]])
         array([ 2., 30.])
     """
-    table = _numbers(rows)
+    table = numbers(rows)
     return np.asarray(np.median(table, axis=0)) if len(table) else np.zeros(table.shape[1:])
 
 
-@answers_swaps(_swapped_quantiles)
+@answers_swaps(swapped_quantiles)
 @offers(_quantiles)
 def quantile(rows: npt.ArrayLike, q: float | Sequence[float] = 0.5) -> Floats:
     """Quantiles of every column, linear between neighbouring values.
@@ -212,18 +167,18 @@ def quantile(rows: npt.ArrayLike, q: float | Sequence[float] = 0.5) -> Floats:
         >>> quantile([0, 1, 2, 3, 4], [0.25, 0.5])
         array([1., 2.])
     """
-    table, levels = _numbers(rows), _levels(q)
+    table, levels = numbers(rows), quantile_levels(q)
     if not len(table):
         return np.zeros(levels.shape + table.shape[1:])
     return np.asarray(np.quantile(table, levels, axis=0))
 
 
-@adds_up(_totals)
+@adds_up(totals, bounded_sums, total=True)
 @offers(_sums)
 def sum(rows: npt.ArrayLike) -> Floats:
-    """The sum of every column over the rows of the world.
+    """The sum of every column.
 
-    A world holds a part of the pool, so the sum is about `rate` times the sum over the pool.
+    A release is on the scale of the whole pool, also where a part of it takes part: `plan` divides by the rate.
 
     Args:
         rows: numbers, `(rows,)` or `(rows, columns)`.
@@ -238,10 +193,51 @@ def sum(rows: npt.ArrayLike) -> Floats:
         >>> sum([[1, 10], [3, 30]])
         array([ 4., 40.])
     """
-    return np.asarray(_numbers(rows).sum(axis=0))
+    return np.asarray(numbers(rows).sum(axis=0))
 
 
-@answers_swaps(_swapped_variances)
+@adds_up(counted, bounded_counts, total=True)
+def count(rows: npt.ArrayLike) -> float:
+    """How many rows there are.
+
+    Args:
+        rows: anything with rows; what is in them does not matter.
+
+    Returns:
+        The number of rows. A release is on the scale of the whole pool, also where half of it takes part.
+
+    Examples:
+        >>> count([[1, 10], [3, 30]])
+        2.0
+    """
+    return float(len(rows))  # type: ignore[arg-type]
+
+
+@adds_up(averaged, bounded_shares)
+@offers(_means)
+def share(rows: npt.ArrayLike) -> Floats:
+    """Share of the rows that are true, for every column of yes and no.
+
+    Args:
+        rows: true or false, 1 or 0, `(rows,)` or `(rows, columns)`.
+
+    Returns:
+        The shares, `(columns,)`; a single number for one dimension.
+
+    Raises:
+        InputError: a row is neither.
+
+    Examples:
+        >>> share([True, False, True, True])
+        array(0.75)
+    """
+    table = numbers(rows)
+    if not ((table == 0) | (table == 1)).all():
+        raise InputError("share is for yes and no: true and false, or 1 and 0. For other numbers take the mean")
+    return mean(table)
+
+
+@answers_swaps(swapped_variances)
 @offers(_variances)
 def variance(rows: npt.ArrayLike) -> Floats:
     """The variance of every column, divided by the number of rows less one.
@@ -259,13 +255,14 @@ def variance(rows: npt.ArrayLike) -> Floats:
         >>> variance([[1, 10], [3, 30]])
         array([  2., 200.])
     """
-    table = _numbers(rows)
+    table = numbers(rows)
     if len(table) < 2:
         return np.zeros(table.shape[1:])
     return np.asarray(table.var(axis=0, ddof=1))
 
 
-@answers_swaps(_swapped_covariances)
+@answers_swaps(swapped_covariances)
+@adds_up(about_the_pool, bounded_covariances)
 @offers(_covariances)
 def covariance(rows: npt.ArrayLike) -> Floats:
     """Variances and covariances of the columns.
@@ -286,15 +283,15 @@ def covariance(rows: npt.ArrayLike) -> Floats:
         array([[2., 4.],
                [4., 8.]])
     """
-    table = _numbers(rows)
+    table = numbers(rows)
     if len(table) < 2:
         return np.zeros(table.shape[1:] * 2)
     apart = table - table.mean(axis=0)
     return np.asarray(apart.T @ apart / (len(table) - 1))
 
 
-@adds_up(_products)
-@offers(_all_products)
+@adds_up(products)
+@offers(_products)
 def second_moments(rows: npt.ArrayLike) -> Floats:
     """Means of the products of every two columns: `X'X` over the number of rows.
 
@@ -314,13 +311,13 @@ def second_moments(rows: npt.ArrayLike) -> Floats:
         array([[ 5., 10.],
                [10., 20.]])
     """
-    table = _numbers(rows)
+    table = numbers(rows)
     if not len(table):
         return np.zeros(table.shape[1:] * 2)
     return np.asarray(table.T @ table / len(table))
 
 
-@adds_up(_in_bins)
+@adds_up(in_bins, bounded_histograms)
 @offers(_histograms)
 def histogram(rows: npt.ArrayLike, edges: Sequence[float] | Floats) -> Floats:
     """Share of the rows in each bin, for every column.
@@ -343,13 +340,13 @@ def histogram(rows: npt.ArrayLike, edges: Sequence[float] | Floats) -> Floats:
         >>> histogram([17, 18, 40, 64, 90], edges=[0, 18, 65, 80])
         array([0.2, 0.6, 0.2])
     """
-    table, ends = _numbers(rows), _edges(edges)
-    shares = _shares(_bin(table, ends), np.ones(table.shape, dtype=bool), len(ends) - 1)
+    table, ends = numbers(rows), bin_edges(edges)
+    shares = _shares(bin_of(table, ends), np.ones(table.shape, dtype=bool), len(ends) - 1)
     shares[np.isnan(table).any(axis=0)] = np.nan  # a missing value is in no bin
     return shares
 
 
-@adds_up(_at_levels)
+@adds_up(at_levels, bounded_levels)
 @offers(_categories)
 def categories(rows: npt.ArrayLike, levels: Sequence[Any]) -> Floats:
     """Share of the rows at each level, for every column.
@@ -369,50 +366,21 @@ def categories(rows: npt.ArrayLike, levels: Sequence[Any]) -> Floats:
         array([0.25, 0.5 ])
     """
     table = np.asarray(rows)
-    wanted = _wanted(levels, table)
+    wanted = checked_levels(levels, table)
     if table.ndim not in (1, 2):
         raise InputError("rows must have one dimension or two: rows, or rows and columns")
     if table.dtype.kind in "biuf":
         return _number_levels(table.astype(np.float64, copy=False), wanted)
     if not len(table):
         return np.zeros((*table.shape[1:], len(wanted)))
-    return np.stack([_equal(table, level).mean(axis=0) for level in wanted], axis=-1)
-
-
-def _wanted(levels: Sequence[Any], table: npt.NDArray[Any]) -> list[Any]:
-    """The levels, which must be different and of the kind of the table's cells."""
-    wanted = list(levels)
-    if not wanted or len(set(wanted)) < len(wanted):
-        raise InputError("levels must be a list of different values, at least one")
-    if table.dtype.kind in "biuf" and any(isinstance(level, str) for level in wanted):
-        raise InputError("the rows hold numbers, so the levels must be numbers too")
-    return wanted
+    return np.stack([equal(table, level).mean(axis=0) for level in wanted], axis=-1)
 
 
 def _number_levels(table: Floats, levels: list[Any]) -> Floats:
     values = np.asarray(levels, dtype=np.float64)
-    shares = _shares(*_level(table, values), len(values))
+    shares = _shares(*level_of(table, values), len(values))
     shares[np.isnan(table).any(axis=0)] = np.nan
     return shares
-
-
-def _bin(table: Floats, ends: Floats) -> npt.NDArray[np.intp]:
-    """The bin of every cell."""
-    return np.clip(np.searchsorted(ends, table, side="right") - 1, 0, len(ends) - 2)
-
-
-def _level(table: Floats, values: Floats) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """The nearest level of every cell from above, and whether the cell is at it."""
-    order = np.argsort(values)
-    place = order[np.minimum(np.searchsorted(values, table, sorter=order), len(values) - 1)]
-    return place, values[place] == table
-
-
-def _equal(table: npt.NDArray[Any], level: Any) -> npt.NDArray[np.bool_]:
-    if table.dtype != object:
-        return np.asarray(table == level)
-    same = np.frompyfunc(lambda cell: cell is level or (cell == level) is True, 1, 1)  # pandas.NA has no truth
-    return np.asarray(same(table), dtype=bool)
 
 
 def _shares(place: npt.NDArray[np.intp], counted: npt.NDArray[np.bool_], bins: int) -> Floats:
@@ -423,48 +391,3 @@ def _shares(place: npt.NDArray[np.intp], counted: npt.NDArray[np.bool_], bins: i
     columns = place.shape[1]
     flat = (place + bins * np.arange(columns))[counted]
     return np.bincount(flat, minlength=bins * columns).reshape(columns, bins) / rows
-
-
-def _levels(q: float | Sequence[float]) -> Floats:
-    levels = np.asarray(q, dtype=np.float64)
-    if levels.ndim > 1 or levels.size == 0 or not ((levels >= 0) & (levels <= 1)).all():
-        raise InputError("q must be a number from 0 to 1, or a list of them")
-    return levels
-
-
-def _edges(edges: npt.ArrayLike) -> Floats:
-    try:
-        ends = np.asarray(edges, dtype=np.float64)
-    except (TypeError, ValueError):
-        ends = np.empty(0)
-    if ends.ndim != 1 or len(ends) < 2 or not (np.diff(ends) > 0).all():
-        raise InputError("edges must be at least two numbers, each above the one before")
-    return ends
-
-
-def _numbers(rows: Any) -> Floats:
-    """Rows as float64, with one dimension or two."""
-    if isinstance(rows, np.ndarray) and rows.dtype == np.float64 and rows.ndim in (1, 2):
-        return rows
-    table = _as_floats(rows)
-    if table is None:
-        raise InputError("rows must be numbers: an array or table with one dimension or two, without text or dates")
-    return table
-
-
-def _as_floats(rows: Any) -> Floats | None:
-    # A failed conversion quotes the cell that it failed on, so its error must not even be the context of ours.
-    try:
-        if hasattr(rows, "iloc"):  # pandas: its missing values are NaN here
-            kinds = [kind.kind for kind in np.atleast_1d(np.asarray(rows.dtypes, dtype=object))]
-            table = rows.to_numpy(dtype=np.float64, na_value=np.nan) if _real(kinds) else None
-        else:
-            given = np.asarray(rows)
-            table = given.astype(np.float64) if _real([given.dtype.kind]) else None
-    except (TypeError, ValueError):
-        return None
-    return table if table is not None and table.ndim in (1, 2) else None
-
-
-def _real(kinds: Sequence[str]) -> bool:
-    return all(kind in "biufO" for kind in kinds)

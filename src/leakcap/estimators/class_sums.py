@@ -1,0 +1,69 @@
+"""Classifiers made of sums by class. Under a pool cap the classes are declared: a name that shows tells of people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+
+from leakcap.errors import InputError
+from leakcap.estimators.base import Rows, Utility, validated
+from leakcap.estimators.classification import PrivateClassifier
+from leakcap.ground.arrays import Floats, Ints
+from leakcap.stats.cells import places
+
+__all__ = ["OfDeclaredClasses", "class_weights"]
+
+
+@dataclass(eq=False, repr=False)
+class OfDeclaredClasses(PrivateClassifier):
+    """What these classifiers share: `classes`, which a pool cap needs and which nothing else takes."""
+
+    def _rows(self, X: Any, y: Any, weight: Any) -> Rows:
+        if self._declared() is not None:
+            raise InputError("classes are for a pool cap, leakcap.pool_membership(...): otherwise y has them")
+        return super()._rows(X, y, weight)
+
+    def _rows_of_all(self, X: Any, y: Any, weight: Any) -> Rows:
+        declared = self._declared()
+        if declared is None:
+            raise InputError(
+                f"a pool cap needs the classes there may be: {type(self).__name__}(..., classes=['no', 'yes']), for "
+                "example. They must not come from the data, because a class that shows tells that somebody is in it"
+            )
+        if weight is not None:
+            raise InputError("under a pool cap every row counts alike: leave out sample_weight")
+        classes = _different(declared)
+        features, target = validated(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+        check_classification_targets(target)
+        place = places(target, classes.tolist())
+        return Rows(features, np.where(place < len(classes), place, -1), classes)
+
+    def _declared(self) -> Any:
+        return getattr(self, "classes", None)
+
+    def _accuracy(self, rows: Rows) -> Utility:
+        assert rows.target is not None
+        known = np.flatnonzero(rows.target >= 0)
+        if len(known) == len(rows.target):
+            return super()._accuracy(rows)
+        if not len(known):
+            return Utility("accuracy", lambda made: 0.0)
+        return super()._accuracy(Rows(rows.features[known], rows.target[known], rows.classes))
+
+
+def class_weights(codes: Ints, weight: Floats, count: int) -> Floats:
+    """The weight of all rows of each class; never 0."""
+    return np.maximum(np.bincount(codes, weight, minlength=count), np.finfo(float).tiny)
+
+
+def _different(declared: Any) -> Any:
+    classes = None if isinstance(declared, (str, bytes)) else np.asarray(list(declared))
+    if classes is None or classes.ndim != 1 or classes.dtype.kind not in "biufU" or len(classes) < 2:
+        raise InputError("classes must be a list of at least two names or numbers, such as ['no', 'yes']")
+    found = np.unique(classes)
+    if len(found) < len(classes):
+        raise InputError("classes must be different from each other")
+    return found

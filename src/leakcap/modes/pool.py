@@ -1,0 +1,126 @@
+"""Being in the data at all (`lc.pool_membership`): sums over everybody, with noise made for declared bounds alone.
+
+Nothing here looks at the pool but the sums themselves: neither noise, rank and grid nor the certificate. So an attacker
+who knows everybody else is left with two Gaussians whose means are no further apart than the bounds allow: it is
+Gaussian differential privacy, stated as the success of that attacker.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from leakcap.caps import Cap, PoolMembership
+from leakcap.certificates.release import Certificate
+from leakcap.errors import CapError
+from leakcap.ground.arrays import Floats, Ints
+from leakcap.ground.proofs import proves
+from leakcap.kernels.bounded import Bounded
+from leakcap.leakage.certify import entropy_slack
+from leakcap.modes.bits import sticks
+from leakcap.modes.interface import Everybody, Settings, capped_figures, certificate
+from leakcap.noise import GRID, Noise, Randomness, Subspace, released_vector
+from leakcap.noise.bounded import charge, least_deviations
+from leakcap.noise.entropy import sampler_distance
+
+__all__ = ["SumsOfAll", "certified", "pool_caps"]
+
+FINE = 2.0**-32  # of a noise deviation: what a person brings is cut to multiples of it, so that sums are exact
+ROUNDING = 1e-12
+PUBLISHED = (
+    "Published: the figures on this page, the error bars, the form of the answer (shape, keys, labels), the bounds and "
+    "the noise. None of them depends on the data.",
+)
+ASSUMED = (
+    "Nobody but the custodian learns the noise; it comes from the operating system.",
+    "Bounds, keys and the most rows of a person were chosen without looking at the data; which columns and people the "
+    "question is about, too.",
+    "What is made of the sums looks at the noised sums alone.",
+)
+NOT_PROMISED = (
+    "What the answer says about people in general may be applied to anybody: that is what it is published for.",
+    "A second answer about the same people adds to this one: squares of the Gaussian distance add up.",
+    "Whoever would learn of a person from another's data (a relative's genome) is not stopped: only what the person's "
+    "own rows bring is hidden.",
+    "Nothing else that the custodian lets out is covered: timing, memory use, remarks.",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class SumsOfAll:
+    """Everybody takes part. What each brings is cut to a fine grid, so that the sums are exact whole numbers of it."""
+
+    noise: Noise
+    total: Ints  # (d,), in multiples of FINE of the noise deviations
+    exposure: Floats
+
+    def vector(self, randomness: Randomness) -> Floats:
+        whole, rest = np.divmod(self.total, round(GRID / FINE))
+        return released_vector(self.noise, rest * FINE * self.noise.deviations, GRID, randomness, whole=whole)
+
+
+def pool_caps(caps: tuple[Cap, ...]) -> float:
+    """The smallest pool cap; any other kind beside it is refused."""
+    for cap in caps:
+        if not isinstance(cap, PoolMembership):
+            raise CapError(
+                f"a pool cap stands alone: {type(cap).__name__} is about who of the pool was used, and here everybody "
+                "is. Leave one of them out"
+            )
+    return min(cap.limit for cap in caps)
+
+
+@proves("pool")
+def certified(brings: Bounded, caps: tuple[Cap, ...], settings: Settings) -> tuple[SumsOfAll, Certificate]:
+    """The least noise that hides whether any one person is in the data, whoever else is known.
+
+    Guarantee: certain, nothing is sampled, and nothing of it depends on the data. No attacker who knows everybody else
+    tells with a larger success than certified whether a given person is in the data; nor recognises people who are, at
+    a larger rate, at any rate of false alarms, than two Gaussians at the stated distance allow.
+    """
+    d = len(brings.extent.limits)
+    distance = sampler_distance(d, 1.0)
+    allowed = 2 * float(ndtri((pool_caps(caps) - distance) * (1 - 4 * ROUNDING))) * (1 - 4 * ROUNDING)
+    if not allowed > 0:
+        raise CapError("this cap is too close to a coin flip: choose a larger one")
+    deviations = least_deviations(brings.extent, allowed**2)
+    moved = charge(brings.extent, deviations)
+    worst = min(1.0, float(ndtr(math.sqrt(moved) / 2)) * (1 + ROUNDING) + distance)
+    fine = np.trunc(brings.values / deviations / FINE).astype(np.int64)  # towards 0: never more than was declared
+    space = Subspace(
+        centre=np.zeros(d),
+        scale=np.ones(d),
+        coordinates=np.zeros((1, d)),
+        directions=np.eye(d),
+        dual=None,
+        outputs=np.zeros((1, d)),
+        flat=np.zeros(d, dtype=bool),
+    )
+    made = certificate(
+        "pool",
+        Everybody(),
+        space,
+        settings,
+        kind="pool",
+        capped=capped_figures(caps, caps, (worst,) * len(caps), (0.5, 2)),
+        membership_success=worst,
+        mutual_information=min(math.log(2), 0.5 * math.log1p(moved / 4) * (1 + 1e-9) + entropy_slack(distance, 2)),
+        leakage_curve=(),
+        hockey_sticks=sticks(moved, 0.5, distance),
+        name_a_member_success=1.0,
+        confidence=1.0,
+        gamma=0.0,
+        gamma_used=0.0,
+        bounds=1,
+        draws=(),
+        integrated=True,
+        sampler_distance=distance,
+        pool_public=(*PUBLISHED, *settings.pool_public),
+        assumptions=ASSUMED,
+        not_promised=NOT_PROMISED,
+        theorems=("pool", "sampler"),
+    )
+    return SumsOfAll(Noise(space, deviations), fine.sum(axis=0), np.full(len(brings.values), worst)), made

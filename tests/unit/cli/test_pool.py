@@ -1,0 +1,148 @@
+"""Groups, counts, bounds and pool caps on the command line: answers, names, and refusals that say what to do."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.unit.cli.running import leakcap
+
+RNG = np.random.default_rng(5)
+VISITS = pd.DataFrame(
+    {
+        "who": np.arange(600) // 3,
+        "ward": np.resize(list("AAB"), 600),
+        "floor": np.resize([1, 2], 600),
+        "sick": np.resize([True, False, False], 600),
+        "cost": RNG.uniform(0, 100, 600).round(1),
+        "days": RNG.integers(0, 10, 600),
+    }
+)
+POOL, COINS = ["--cap", "pool=0.9"], ["--cap", "membership=0.9", "--design", "bits"]
+WIDE = ["--bounds", "0,100"]
+
+
+@pytest.fixture(autouse=True)
+def visits(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    VISITS.to_csv("visits.csv", index=False)
+
+
+def released(*options: str) -> int:
+    return leakcap("release", "visits.csv", *options, "--out", "out")
+
+
+def answers() -> dict[str, tuple[float, float, float]]:
+    rows = json.loads(Path("out/public/answer.json").read_text())["answer"]
+    return {row["output"]: (row["low_95"], row["released"], row["high_95"]) for row in rows}
+
+
+ASKED: dict[str, tuple[list[str], dict[str, float]]] = {
+    "count": (["--fn", "count"], {"rows": 600}),
+    "count by group": (
+        ["--fn", "count", "--by", "ward=A,B,C", "--by", "floor=1"],
+        {"ward = A, floor = 1": 200, "ward = B, floor = 1": 100, "ward = C, floor = 1": 0},
+    ),
+    "sum": (["--fn", "sum", "--columns", "days", "--bounds", "days=0,14"], {"days": VISITS.days.sum()}),
+    "share": (["--fn", "share", "--columns", "sick"], {"sick": 1 / 3}),
+    "share by group": (
+        ["--fn", "share", "--columns", "sick", "--by", "ward=A,B"],
+        {"sick, ward = A": 0.5, "sick, ward = B": 0.0},
+    ),
+    "mean by group": (
+        ["--fn", "mean", "--columns", "cost,days", "--by", "ward=B", "--bounds", "0,100", "--bounds", "days=0,14"],
+        {"cost, ward = B": VISITS.cost[VISITS.ward == "B"].mean(), "days, ward = B": VISITS.days[2::3].mean()},
+    ),
+    "people": (
+        ["--fn", "count", "--unit", "who", "--rows-per-unit", "2", "--by", "ward=A,B"],
+        {"ward = A": 400, "ward = B": 0},  # of each person's rows the first two
+    ),
+    "histogram": (
+        ["--fn", "histogram", "--columns", "ward,days", "--levels", "ward=A,B", "--bins", "0,5,10,20"],
+        {"ward = A": 2 / 3, "ward = B": 1 / 3, "days, 10 or more": 0.0},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ASKED)
+def test_a_pool_cap_answers_about_everybody_with_error_bars(kind: str, capsys: Any) -> None:
+    options, wanted = ASKED[kind]
+    assert released(*options, *POOL) == 0, capsys.readouterr().err
+    found = answers()
+    assert set(wanted) <= set(found)
+    for name, whole in wanted.items():
+        low, value, high = found[name]
+        # Noise is a fraction of a person at this cap: five times the distance of the 95 % ends is never reached.
+        assert abs(value - whole) <= 2.5 * (high - low) + 0.01
+    record = json.loads(Path("out/public/certificate.json").read_text())
+    assert record["kind"] == record["mode"] == "pool"
+    assert record["units"] == 0
+    told = capsys.readouterr().out
+    assert "guess whether a given person is in the data" in told
+    assert "Cap kept" in told
+
+
+@pytest.mark.parametrize("kind", ["count", "sum", "share by group"])
+def test_without_a_pool_cap_they_are_released_on_the_scale_of_the_whole_pool(kind: str, capsys: Any) -> None:
+    options, wanted = ASKED[kind]
+    plain = [word for word in options if word not in ("--bounds", "days=0,14")]
+    assert released(*plain, *COINS) == 0, capsys.readouterr().err
+    for name, (low, value, high) in answers().items():
+        assert abs(value - wanted[name]) <= 2.5 * (high - low)
+    assert json.loads(Path("out/public/certificate.json").read_text())["units"] == 600
+
+
+REFUSED: dict[str, tuple[list[str], str]] = {
+    "no bounds": (["--fn", "mean", "--columns", "cost"], "--bounds 0,100 for all columns"),
+    "no bounds of a group's sum": (["--fn", "sum", "--columns", "cost", "--by", "ward=A"], "--bounds 0,100"),
+    "bounds of one column only": (
+        ["--fn", "mean", "--columns", "cost,days", "--bounds", "cost=0,100"],
+        "no bounds for column 'days'",
+    ),
+    "bounds of another column": (["--fn", "mean", "--columns", "cost", "--bounds", "price=0,1"], "'price'"),
+    "bounds that are no numbers": (["--fn", "mean", "--columns", "cost", "--bounds", "0-9"], "must be two numbers"),
+    "bounds the wrong way round": (["--fn", "mean", "--columns", "cost", "--bounds", "9,0"], "low below high"),
+    "bounds of a count": (["--fn", "count", *WIDE], "leave them out"),
+    "bounds of a share": (["--fn", "share", "--columns", "sick", *WIDE], "leave them out"),
+    "a median": (["--fn", "median", "--columns", "cost"], "add up what every person brings"),
+    "a median by group": (["--fn", "median", "--columns", "cost", "--by", "ward=A,B"], "--by is for mean, sum"),
+    "a count of columns": (["--fn", "count", "--columns", "cost"], "leave out --columns"),
+    "groups of the pool": (["--fn", "count", "--by", "ward"], "--by ward=this,that"),
+    "groups of numbers": (["--fn", "count", "--by", "floor"], "--by floor=this,that"),
+    "categories of the pool": (["--fn", "histogram", "--columns", "ward"], "--levels ward=this,that"),
+    "people with any number of rows": (["--fn", "count", "--unit", "who"], "needs --rows-per-unit"),
+    "no row of a person": (["--fn", "count", "--unit", "who", "--rows-per-unit", "0"], "at least 1"),
+    "strata": (["--fn", "count", "--strata", "ward"], "leave out strata"),
+    "worlds": (["--fn", "count", "--worlds", "64"], "leave out worlds"),
+    "another cap": (["--fn", "count", "--cap", "membership=0.6"], "stands alone"),
+    "a cap that says nothing": (["--fn", "count", "--cap", "pool=0.5"], "coin|0\\.5"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_a_pool_cap_cannot_do_is_refused_in_our_words_and_writes_nothing(name: str, capsys: Any) -> None:
+    options, words = REFUSED[name]
+    assert released(*options, *POOL) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert re.search(words, said), said
+    assert "Traceback" not in said
+    assert not Path("out/public").exists()
+
+
+def test_bounds_are_for_a_pool_cap(capsys: Any) -> None:
+    assert released("--fn", "mean", "--columns", "cost", *WIDE, *COINS) == 2
+    assert "bounds are for a pool cap" in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_page_says_the_promise_first_and_names_the_data_set(capsys: Any) -> None:
+    assert released("--fn", "count", *POOL, "--data-set", "Visits of 2025") == 0
+    page = " ".join(Path("out/public/certificate.html").read_text().split())
+    assert "can tell whether you are in this data set at all, beyond 90.00 %" in page
+    assert "Visits of 2025" in page
+    assert '"units"' not in capsys.readouterr().out
