@@ -36,7 +36,9 @@ __all__ = ["certified", "worlds_wanted"]
 
 PILOTS = 8  # one of so many worlds fixes directions and the shape of the noise, and is not measured
 FINE = 0.2  # step between noises that may be chosen, in the logarithm of their variance
-SCALES = 65  # noises of one shape that may be chosen, around the one that the pilot needs
+BELOW, ABOVE = 100, 60  # steps that may be taken from the noise that the pilot needs for the cap below
+SCALES = BELOW + 1 + ABOVE  # noises that may be chosen, whatever the cap
+REFERENCE = 0.6  # cap that the pilot's noise keeps; the plan's own is chosen by people who may have seen figures
 NO_CEILING = 1e3  # nats: more than any success needs
 LEAST_ROOM = 0.25  # share of the room above a coin flip that the margin must leave
 
@@ -60,12 +62,11 @@ class _Measured:
     worlds: Worlds
     search: Search
     middle: float  # log of the variance scale that the pilot needs
-    margin: float
 
     def scale(self, wanted: float) -> float:
         """The least of the noises fixed beforehand that is no less than wanted."""
-        number = max(math.ceil((wanted - self.middle) / FINE - 1e-9), -(SCALES // 2))
-        if number > SCALES // 2:
+        number = max(math.ceil((wanted - self.middle) / FINE - 1e-9), -BELOW)
+        if number > ABOVE:
             raise CapError("this cap asks for far more noise than a few worlds showed: give more worlds=")
         return self.middle + number * FINE
 
@@ -89,7 +90,8 @@ def certified(
     a person named in advance is in a secret world drawn by the law of `worlds`.
     """
     cap = membership_caps(caps, worlds.rate)
-    pilots = max(64, len(outputs) // PILOTS)
+    margin = _margin(cap, worlds, attempts.gamma / 2)
+    pilots = _pilots(worlds.m)
     space = subspace(outputs[:pilots], settings.weights, settings.machine.memory)
     made = partial(FreshWorld, rerun=rerun, draw=draw)
     words = partial(one_person, caps, worlds, settings=settings, attempts=attempts, proof="drawn-alike")
@@ -98,16 +100,15 @@ def certified(
         noise = Noise(space, nothing, settings.floor)
         released = made(noise, nothing, nothing, exposure=np.full(worlds.n, 0.5))
         return released, words(space, worst=0.5, bounds=0, draws=(), sampler_distance=0.0)
-    share = attempts.share(attempts.made + 1)
-    rng = np.random.default_rng(seeds(1, attempts.made))
-    measured = _measured(outputs, worlds, space, cap, settings=settings, gamma=share / 2, rng=rng)
+    measured = _measured(outputs, worlds, space, Membership(cap - margin), settings=settings, seed=seeds(1))
     search, goal = measured.search, measured.search.goal
-    term = log_term(share / 2, count_bounds(goal.worlds.m, worlds.n, len(RATIOS), goal.wanted, stages=3))
+    bounds = count_bounds(goal.worlds.m, worlds.n, len(RATIOS), goal.wanted, stages=3)
+    term = log_term(attempts.share(attempts.made + 1) / 2, bounds)
     log_t, draws = refined(search, measured.middle, term, settings.draws)
     for _ in range(MAX_ATTEMPTS):
         share, log_t = attempts.next(), measured.scale(log_t)
         findings, step, distance = _finite_game(measured, log_t, draws, gamma=share / 2, seed=seeds(2, attempts.made))
-        exposure = np.minimum(1.0, findings.exposure + measured.margin)
+        exposure = np.minimum(1.0, findings.exposure + margin)
         worst = float(exposure.max())
         if worst <= cap:
             low, high = wide_ends(measured.space)
@@ -118,6 +119,7 @@ def certified(
                 worlds=goal.worlds.m,
                 bounds=findings.bounds + SCALES * worlds.n,
                 draws=_named(pilots, goal.worlds.m, findings),
+                gamma_used=(attempts.gamma + share) / 2,
                 sampler_distance=distance,
                 grid_step=step,
             )
@@ -127,42 +129,42 @@ def certified(
 
 def worlds_wanted(cap: float, units: int, gamma: float, rate: float) -> int:
     """So many that the margin takes half of the room above a coin flip, in thousands."""
-    measured = worlds_for((cap - 0.5) / 2, SCALES * units, gamma, rate)
+    measured = worlds_for((cap - 0.5) / 2, SCALES * units, gamma / 2, rate)
     return 1024 * math.ceil(measured * PILOTS / (PILOTS - 1) / 1024)
 
 
-def _measured(
-    outputs: Floats,
-    worlds: Worlds,
-    space: Subspace,
-    cap: float,
-    *,
-    settings: Settings,
-    gamma: float,
-    rng: np.random.Generator,
-) -> _Measured:
-    """Directions, range and a family of noises from pilot worlds; then the coordinates of all others in them."""
-    pilots, n, rate = len(space.coordinates), worlds.n, worlds.rate
-    rest = worlds.some(np.arange(pilots, worlds.m))
-    margin = sampling_margin(rest.m, SCALES * n, gamma, rate)
-    room = (1 - LEAST_ROOM) * (cap - 0.5)
-    if margin > room:
-        needed = worlds_wanted(cap, n, gamma, rate)
+def _pilots(worlds: int) -> int:
+    return max(min(64, worlds // 2), worlds // PILOTS)
+
+
+def _margin(cap: float, worlds: Worlds, gamma: float) -> float:
+    """For all units and all noises that may be chosen; or a refusal, where it takes most of the room."""
+    margin = sampling_margin(worlds.m - _pilots(worlds.m), SCALES * worlds.n, gamma, worlds.rate)
+    if margin > (1 - LEAST_ROOM) * (cap - 0.5):
+        needed = worlds_wanted(cap, worlds.n, 2 * gamma, worlds.rate)
         raise CapError(
             f"for any function, this cap needs more worlds: worlds={needed} would do, each a run of the function. Or "
             "choose a looser cap, or mode='confidence', which needs more noise"
         )
+    return margin
+
+
+def _measured(
+    outputs: Floats, worlds: Worlds, space: Subspace, cap: Cap, *, settings: Settings, seed: np.random.SeedSequence
+) -> _Measured:
+    """Directions, range and a family of noises from pilot worlds, whatever the cap; the others' coordinates in them."""
+    pilots = len(space.coordinates)
+    rest = worlds.some(np.arange(pilots, worlds.m))
     goal_of = partial(Goal.of, shape=settings.shape, floor=settings.floor, machine=settings.machine)
-    seed = np.random.SeedSequence(int(rng.integers(2**63)))
-    pilot = goal_of((Membership(cap - margin),), worlds.some(np.arange(pilots)))
+    pilot = goal_of((Membership(REFERENCE),), worlds.some(np.arange(pilots)))
     best = min(rough_scales(pilot, space.coordinates, space.variances, seed), key=lambda scaled: scaled.total)
     turned = space.turned(best.search.turn)
     coordinates = np.clip(coordinates_of(turned, outputs[pilots:]), *wide_ends(turned))
-    goal, shape = goal_of((Membership(cap - margin),), rest), best.search.shape
+    goal, shape = goal_of((cap,), rest), best.search.shape
     ranked = np.argsort(-leverage(moves_of(coordinates, rest), None, shape))
     budget = goal.budget(turned.rank)
     search = _Unbalanced(goal, coordinates, best.search.turn, shape, budget=budget, seed=seed, ranked=ranked)
-    return _Measured(turned, rest, search, middle=best.log_t, margin=margin)
+    return _Measured(turned, rest, search, middle=best.log_t)
 
 
 def _finite_game(

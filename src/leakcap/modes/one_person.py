@@ -9,11 +9,16 @@ from leakcap.caps import Cap
 from leakcap.certificates.release import Certificate
 from leakcap.leakage.confidence import Attempts
 from leakcap.modes.individual import ONE_PERSON
-from leakcap.modes.interface import COLLUSION, NOT_PROMISED, Settings, capped_figures, certificate
+from leakcap.modes.interface import COLLUSION, NOT_PROMISED, POOL_PUBLIC, Settings, capped_figures, certificate
 from leakcap.noise import Subspace
 from leakcap.worlds import Worlds
 
 __all__ = ["one_person"]
+
+PILOT_PUBLIC = (
+    "Found by looking at random parts of the whole pool, and no secret: in which directions the answer is noised, and "
+    "how far out it is cut."
+)
 
 
 def one_person(
@@ -44,9 +49,9 @@ def one_person(
         leakage_curve=(),
         confidence=1 - attempts.gamma,
         gamma=attempts.gamma,
-        gamma_used=attempts.share(attempts.made) if sampled else 0.0,
         attempt=attempts.made if sampled else 1,
+        pool_public=(*POOL_PUBLIC, PILOT_PUBLIC, *settings.pool_public),
         not_promised=(ONE_PERSON, *(line for line in NOT_PROMISED if line != COLLUSION)),
         theorems=(*pages, "rebuild", "sampler", "uniform-halves"),
-        **figures,
+        **{"gamma_used": attempts.share(attempts.made) if sampled else 0.0} | figures,
     )

@@ -232,7 +232,7 @@ def plan(
         ),
         seed=seed,
         design="worlds" if design == "auto" else design,
-        scale=1 / rate if mode in ("exact", "confidence", "empirical") and is_total(fn) else 1.0,
+        scale=1 / rate if is_total(fn) and mode != "pool" and alone.way != "sum" else 1.0,
     )
     brings = _brought(job, request, alone.brings, declared=(bounds, rows_per_unit))
     prints = DataPrint(data, whose)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -69,14 +70,13 @@ class OnePerson:
 
 def swapped_by(job: Job, request: Request, simulation: Outputs, worlds: Worlds) -> Swapped:
     """Answers after swaps: by what the function offers, which must agree with the function, or by its runs."""
-    running = _Rerunning(job, simulation)
-    offered = swapper_of(job.fn, job.pool.data, job.units)
-    off = np.zeros(simulation.table.shape[1])
-    if offered is not None:
-        off = _rounding(offered, running, worlds, np.abs(simulation.table).max(axis=0))
-    limits = request.limits(len(off))
-    swapper: Swapper = offered or running
-    return Swapped(_Limited(swapper, limits) if limits else swapper, offered is None, request.strata, off)
+    requested = partial(_AsRequested, scale=request.scale, limits=request.limits(simulation.table.shape[1]))
+    running, made = requested(_Rerunning(job, simulation)), swapper_of(job.fn, job.pool.data, job.units)
+    if made is None:
+        return Swapped(running, True, request.strata, np.zeros(simulation.table.shape[1]))
+    offered = requested(made)
+    off = _rounding(offered, running, worlds, np.abs(simulation.table).max(axis=0))
+    return Swapped(offered, False, request.strata, off)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,14 +101,16 @@ class _Rerunning:
 
 
 @dataclass(frozen=True, eq=False)
-class _Limited:
-    """Answers clipped as requested."""
+class _AsRequested:
+    """Answers on the scale of the whole pool, clipped."""
 
     swapper: Swapper
-    limits: tuple[Floats, Floats]
+    scale: float
+    limits: tuple[Floats, Floats] | None
 
     def answers(self, mask: Bools, out: Ints, into: Ints) -> Floats:
-        return np.clip(self.swapper.answers(mask, out, into), *self.limits)
+        found = self.swapper.answers(mask, out, into) * self.scale
+        return np.clip(found, *self.limits) if self.limits else found
 
 
 def _rounding(offered: Swapper, running: Swapper, worlds: Worlds, largest: Floats) -> Floats:

@@ -89,7 +89,7 @@ def test_every_figure_is_that_of_the_finite_game_and_the_margin() -> None:
     masks = plan.run.worlds.masks()[pilots:]
     assert plan.certificate.worlds == len(masks), "pilot worlds have chosen the noise: they are not measured"
     line_of = Line(answers_of(plan, masks, rows, middle)[:, 0], 1.0, points=2**12)
-    margin = math.sqrt(math.log(10 * 65 / (1e-6 / 2 / 2)) / (2 * len(masks)))
+    margin = math.sqrt(math.log(10 * 161 / (1e-6 / 2)) / (2 * len(masks)))
     for unit in (0, 9):
         finite = line_of.membership(masks[:, unit])
         assert plan.exposure[unit] == pytest.approx(finite + margin, abs=2e-4)
@@ -97,14 +97,24 @@ def test_every_figure_is_that_of_the_finite_game_and_the_margin() -> None:
 
 
 def test_the_noise_is_one_of_those_fixed_beforehand() -> None:
-    """Multiples of what the pilot needs, 65 of them: the union is over these."""
-    wanted = np.linspace(-20, 20, 4001)
-    measured = drawn_alike._Measured(space=None, worlds=None, search=None, middle=0.37, margin=0.0)  # type: ignore[arg-type]
-    chosen = {round(measured.scale(float(one)), 9) for one in wanted if one < 0.37 + 32 * 0.2}
-    assert len(chosen) <= 65
-    assert all(measured.scale(float(one)) >= one - 1e-9 for one in wanted if one < 0.37 + 32 * 0.2)
+    """Multiples of what the pilot needs, 161 of them: the union is over these."""
+    wanted = np.linspace(-40, 12, 4001)
+    measured = drawn_alike._Measured(space=None, worlds=None, search=None, middle=0.37)  # type: ignore[arg-type]
+    chosen = {round(measured.scale(float(one)), 9) for one in wanted}
+    assert len(chosen) <= 161
+    assert all(measured.scale(float(one)) >= one - 1e-9 for one in wanted)
     with pytest.raises(lc.CapError, match="more worlds"):
-        measured.scale(0.37 + 33 * 0.2)
+        measured.scale(0.37 + 61 * 0.2)
+
+
+def test_the_list_of_noises_does_not_depend_on_the_cap() -> None:
+    """Whoever recaps has seen figures of the measured worlds: every noise must be one of a single list."""
+    loose = planned("line")
+    tight = loose.recap(0.7)
+    steps = 2 * np.log(tight.noise.deviations / loose.noise.deviations) / 0.2
+    assert np.ptp(steps) < 1e-9
+    assert steps[0] == pytest.approx(round(steps[0]), abs=1e-9)
+    assert steps[0] > 0.5
 
 
 # ---- in how many lists of worlds it fails -------------------------------------------------------------------------
