@@ -8,9 +8,10 @@ everybody, many for those who decide; each stage on worlds of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Bools, Floats, Ints
@@ -20,12 +21,29 @@ from leakcap.leakage.confidence import MeanEstimate, Wagers, log_term, upper
 from leakcap.leakage.swaps import Swaps, possible_swaps
 from leakcap.worlds import Worlds, independent_worlds
 
-__all__ = ["MOST", "Certified", "RandomSwaps", "certify_swaps", "swap_means"]
+__all__ = ["MOST", "Certified", "Moved", "RandomSwaps", "certify_swaps", "lengths_of", "swap_means"]
 
 MOST = 0.5  # what a swap tells, at most: success less that of a coin
+Places = npt.NDArray[np.signedinteger]  # of units or pairs; narrow ones where there are many
+
 BLOCK = 64  # worlds drawn at a time
+SEVERAL = 2  # swaps of a unit in one world: their mean differs less between worlds
 LOGGED = 64  # draws after which capitals are put into logarithms
 SLIP = 1e-12  # what rounding may take from the logarithm of a wager in one draw
+
+
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """What swaps do in one world."""
+
+    answers: Floats  # (1 + p, r): coordinates without a swap, and after each
+    whose: Places  # (turns, units): which swap is a unit's own
+    inside: Bools  # (units,): who of them is in this world, and leaves it
+
+    @property
+    def steps(self) -> Floats:
+        """`(p, r)`: how far each swap moves the answer."""
+        return self.answers[1:] - self.answers[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +55,17 @@ class RandomSwaps:
     worlds: Worlds  # any of the law
     strata: Ints | None
     swaps: Swaps
+    several: bool  # swaps of a unit in a world: where they cost less than another world
 
     @classmethod
     def of(
-        cls, swapper: Swapper, coordinates: Callable[[Floats], Floats], worlds: Worlds, strata: Ints | None
+        cls,
+        swapper: Swapper,
+        coordinates: Callable[[Floats], Floats],
+        worlds: Worlds,
+        strata: Ints | None,
+        *,
+        several: bool = False,
     ) -> RandomSwaps:
         swaps = possible_swaps(worlds.n, worlds.share, strata)
         if worlds.rate != 0.5 and swaps.unmatched.any():
@@ -48,65 +73,72 @@ class RandomSwaps:
                 f"at rate {worlds.share} this needs a pool whose size is a multiple of {worlds.share.denominator}: use "
                 "rate=1/2, or leave units out"
             )
-        return cls(swapper, coordinates, worlds, strata, swaps)
+        return cls(swapper, coordinates, worlds, strata, swaps, several)
 
     @proves("sampled-swaps")
-    def steps(self, draws: int, rng: np.random.Generator, units: Ints | None = None) -> Iterator[tuple[Floats, Ints]]:
-        """For each of `draws` independent worlds: how far some swaps move the answer, and which of them is whose.
+    def steps(self, draws: int, rng: np.random.Generator, units: Ints | None = None) -> Iterator[Moved]:
+        """What swaps do in each of `draws` independent worlds.
 
-        A unit's own, of all units or of `units`, is uniform among those that the law of its world allows.
+        Every swap of a unit, of all units or of `units`, is uniform among those that the law of its world allows.
         """
-        places = None if units is None else self._places(units)
         for done in range(0, draws, BLOCK):
-            some = independent_worlds(
-                self.worlds.n, min(BLOCK, draws - done), rng, rate=self.worlds.rate, strata=self.strata
-            )
-            for number in range(some.m):
-                mask = some.mask(number)
-                if units is None or places is None:
-                    out, into, whose = self._everybody(mask, rng)
-                else:
-                    out, into, whose = _some(mask, units, places, rng)
-                found = self.coordinates(self.swapper.answers(mask, out, into))
-                yield found[1:] - found[0], whose
+            count = min(BLOCK, draws - done)
+            some = independent_worlds(self.worlds.n, count, rng, rate=self.worlds.rate, strata=self.strata)
+            yield from (self._moved(some.mask(number), units, rng) for number in range(count))
 
-    def _everybody(self, mask: Bools, rng: np.random.Generator) -> tuple[Ints, Ints, Ints]:
+    def _moved(self, mask: Bools, units: Ints | None, rng: np.random.Generator) -> Moved:
+        turns = SEVERAL if self.several else 1
+        out, into, whose = self._everybody(mask, turns, rng) if units is None else self._some(mask, turns, units, rng)
+        inside = mask if units is None else mask[units]
+        return Moved(self.coordinates(self.swapper.answers(mask, out, into)), whose, inside)
+
+    def ordered(self, influence: Floats) -> RandomSwaps:
+        """The same with units in the order of a number: the partners of a unit in one world then lie far apart in it.
+
+        It must be fixed before the worlds are drawn. Swaps of a unit differ less between worlds then, and each is
+        drawn as before.
+        """
+        members = tuple(units[np.argsort(influence[units], kind="stable")] for units in self.swaps.members)
+        return replace(self, swaps=replace(self.swaps, members=members))
+
+    def _everybody(self, mask: Bools, turns: int, rng: np.random.Generator) -> tuple[Places, Places, Places]:
         """Pairs of an insider and an outsider, so that everybody is in one: two lists, each turned by a random step.
 
         Everybody's partner is uniform on the other side, which is all that is asked of it.
         """
         from leakcap.leakage._swap_loops import pair_up
 
-        whose, pairs = np.empty(self.worlds.n, dtype=np.intp), np.empty((2, self.worlds.n), dtype=np.intp)
-        end = 0
+        n, end = self.worlds.n, 0
+        whose, pairs = np.empty((turns, n), dtype=np.int32), np.empty((2, turns * n), dtype=np.int32)
         for members in self.swaps.members:
             inside = int(np.count_nonzero(mask[members] if len(self.swaps.members) > 1 else mask))
-            outside = len(members) - inside
-            turns = rng.integers(max(inside, outside)), rng.integers(min(inside, outside))
-            end = pair_up(mask, members, turns, end, pairs, whose)
+            long, short = max(inside, len(members) - inside), min(inside, len(members) - inside)
+            steps = spread_out(rng.integers(short, size=1), short, turns)[:, 0]
+            end = pair_up(mask, members, int(rng.integers(long)), steps, end, pairs, whose)
         return pairs[0, :end], pairs[1, :end], whose
 
-    def _places(self, units: Ints) -> tuple[Ints, Ints, Ints]:
-        """Where the strata of units begin in a list of all units, how large they are, and that list."""
-        order = np.concatenate(self.swaps.members)
-        sizes = np.array([len(members) for members in self.swaps.members])
-        stratum = np.empty(len(order), dtype=np.intp)
-        stratum[order] = np.repeat(np.arange(len(sizes)), sizes)
-        own = stratum[units]
-        return (np.cumsum(sizes) - sizes)[own], sizes[own], order
+    def _some(self, mask: Bools, turns: int, units: Ints, rng: np.random.Generator) -> tuple[Places, Places, Places]:
+        """A pair for each of some units and each turn, with anybody of the unit's stratum on the other side."""
+        from leakcap.leakage._swap_loops import two_lists
+
+        partner, inside = np.empty((turns, len(units)), dtype=np.intp), mask[units]
+        for members in self.swaps.members:
+            asked = np.isin(units, members) if len(self.swaps.members) > 1 else np.ones(len(units), dtype=bool)
+            lists, ends = two_lists(mask, members)  # outsiders, insiders
+            other = 1 - inside[asked].astype(np.intp)
+            partner[:, asked] = lists[other, spread_out(rng.integers(ends[other]), ends[other], turns)]
+        out, into = np.where(inside, units, partner), np.where(inside, partner, units)
+        return out.ravel(), into.ravel(), np.arange(partner.size, dtype=np.intp).reshape(partner.shape)
 
 
-def _some(
-    mask: Bools, units: Ints, places: tuple[Ints, Ints, Ints], rng: np.random.Generator
-) -> tuple[Ints, Ints, Ints]:
-    """A pair for each of some units: partners are tried until one of the unit's stratum is on the other side."""
-    inside, partner, left = mask[units], units.copy(), np.arange(len(units))
-    start, size, order = places
-    while len(left):
-        tried = order[start[left] + rng.integers(size[left])]
-        partner[left] = tried
-        left = left[mask[tried] == inside[left]]
-    return np.where(inside, units, partner), np.where(inside, partner, units), np.arange(len(units))
+def spread_out(first: Ints, sizes: int | Ints, turns: int) -> Ints:
+    """`(turns, k)`: places in circles of some `sizes`, evenly apart; each is uniform if the `first` ones are."""
+    return np.asarray((first + np.arange(turns)[:, None] * sizes // turns) % sizes)
+
+
+def lengths_of(moved: Moved, deviations: Floats) -> Floats:
+    """`(p,)`: of steps, in noise deviations."""
+    return np.asarray(np.linalg.norm(moved.steps / deviations, axis=1))
 
 
 @proves("sampled-swaps")
@@ -120,21 +152,24 @@ def swap_means(
     wagers: Wagers | None = None,
     rounding: float = 0.0,
 ) -> MeanEstimate:
-    """Means of `Phi(D / 2) - 1/2` for every unit (or for `units`), `D` the length of a step in noise deviations."""
+    """Means of `Phi(D / 2) - 1/2` for every unit (or for `units`), `D` the length of a step in noise deviations.
+
+    Several swaps of a unit in one world count once, by their mean.
+    """
     from leakcap.leakage._swap_loops import add_told
 
     count = source.worlds.n if units is None else len(units)
     asked, picked = units, None
-    if units is not None and 2 * len(units) > source.worlds.n:  # pairs of everybody are fewer
+    if units is not None and 2 * count > source.worlds.n:  # pairs of everybody are fewer
         asked, picked = None, units
     total, squares = np.zeros(count), np.zeros(count)
     capital, product = np.zeros(count), np.ones(count)
     nothing = np.empty(0)
     base = nothing if wagers is None else wagers.base.astype(np.float64)
     stake = nothing if wagers is None else wagers.stake.astype(np.float64)
-    for number, (steps, whose) in enumerate(source.steps(draws, rng, asked), 1):
-        lengths = np.sqrt(np.einsum("pr,pr->p", moved := steps / deviations, moved))
-        add_told(lengths, whose if picked is None else whose[picked], rounding, base, stake, total, squares, product)
+    for number, moved in enumerate(source.steps(draws, rng, asked), 1):
+        own = moved.whose if picked is None else moved.whose[:, picked]
+        add_told(moved.answers, 1 / deviations, own, rounding, base, stake, total, squares, product)
         if number % LOGGED == 0:  # one draw leaves a fifth of the capital at least: far from underflow
             capital += np.log(product)
             product[:] = 1.0

@@ -102,7 +102,7 @@ def certified(
         return made, words(space, worst=0.5, bounds=0, draws=(), sampler_distance=0.0)
     rng = np.random.default_rng(seeds(1, attempts.made))
     family, source = _family(space, worlds, swapped, caps, settings=settings, effort=effort, rng=rng)
-    scale, guess = aimed_scale(
+    aim = aimed_scale(
         source,
         family.deviations,
         room=lambda scale: cap - family.distance(scale),
@@ -110,15 +110,16 @@ def certified(
         effort=effort,
         rng=rng,
     )
+    scale, guess, drawn = aim.scale, aim.seen, aim.draws
     off = float(np.linalg.norm(np.where(space.flat, 0.0, swapped.off * space.scale)))
     for _ in range(MAX_ATTEMPTS):
         noise, distance, share = family.noise(scale), family.distance(scale), attempts.next()
         found = certify_swaps(
-            source,
+            aim.source,
             noise,
             enough=cap - distance,
             gamma=share,
-            draws=(drawn := effort.draws(guess, cap - distance)),
+            draws=drawn,
             guess=guess,
             seeds=seeds(2, attempts.made),
             rounding=off / float(noise.min()),
@@ -146,7 +147,10 @@ def _family(
     rng: np.random.Generator,
 ) -> tuple[_Family, RandomSwaps]:
     """Noise of the wanted shape, in the directions along which it is independent, and swaps in these."""
-    source = RandomSwaps.of(swapped.swapper, partial(coordinates_of, space), worlds, swapped.strata)
+    source_of = partial(
+        RandomSwaps.of, swapped.swapper, worlds=worlds, strata=swapped.strata, several=not swapped.costly
+    )
+    source = source_of(partial(coordinates_of, space))
     if settings.shape == "best":
         shape = coupling_shape(source, effort, rng)
     else:
@@ -156,7 +160,7 @@ def _family(
     turned = space.turned(turn)
     deviations = np.sqrt(np.maximum(size, max(1e-14 * size[-1], np.finfo(float).tiny)))
     family = _Family(turned, deviations, settings.floor)
-    return family, RandomSwaps.of(swapped.swapper, partial(coordinates_of, turned), worlds, swapped.strata)
+    return family, source_of(partial(coordinates_of, turned))
 
 
 def wide_ends(space: Subspace) -> tuple[Floats, Floats]:
@@ -170,7 +174,8 @@ def coordinates_of(space: Subspace, answers: Floats) -> Floats:
     with np.errstate(all="ignore"):
         if space.directions is not None:
             basis = (space.directions * space.scale).T
-            found = answers @ basis - space.centre @ basis
+            found = answers * basis[0] if len(basis) == 1 else answers @ basis
+            found -= space.centre @ basis
         else:
             found = np.stack([space.project(answer) for answer in answers])
         if np.isfinite(found.sum()):

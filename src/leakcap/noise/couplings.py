@@ -6,8 +6,9 @@ What is chosen here promises nothing: it is certified afterwards, on worlds of i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.special import ndtr
@@ -15,9 +16,9 @@ from scipy.special import ndtr
 from leakcap.errors import CapError
 from leakcap.ground.arrays import Floats
 from leakcap.leakage.confidence import MeanEstimate, forecast, log_term
-from leakcap.leakage.couplings import MOST, RandomSwaps
+from leakcap.leakage.couplings import MOST, Moved, RandomSwaps, lengths_of
 
-__all__ = ["SwapEffort", "aimed_scale", "coupling_shape"]
+__all__ = ["Aim", "SwapEffort", "aimed_scale", "coupling_shape"]
 
 SHAPED_BY = 512  # units that a shape looks at: the most exposed
 SHAPING = 32  # worlds for each of them
@@ -25,49 +26,61 @@ ROUNDS = 60
 WORK = 2e10  # flops worth spending on a shape
 MAX_NUMBERS = 2**24  # that are kept of the steps of these units
 HALVINGS = 60
-SIGMAS = 2.0  # by which the few who decide may turn out more exposed than they seemed
+CROWDED = 0.25  # share of units near the cap above which all of them get as many draws
+COSTLY = 4096  # worlds for those who decide, where every swap is a run of the function
+SIGMAS = 1.0  # by which the few who decide may turn out more exposed than they seemed
 
 
 @dataclass(frozen=True)
 class SwapEffort:
     """Worlds for each step, and how many units are followed closely before the noise is certified."""
 
-    spread: int = 16  # for everybody, to see where answers move
-    look: int = 48  # for everybody, to find who is exposed
-    few: int = 128  # units that decide about the scale, as far as was seen
-    aim: int = 512  # for these
+    spread: int = 8  # for everybody, to see where answers move
+    look: int = 64  # for everybody, to find who is exposed
+    few: int = 64  # units that decide about the scale, as far as was seen
+    aim: int = 768  # for these
     everybody: int = 512  # to certify
-    again: int = 4096  # to certify those who decide
+    again: int = 2688  # to certify those who decide
 
-    def draws(self, guess: MeanEstimate, room: float) -> tuple[int, int]:
-        """Worlds for everybody and for those who are left: where most are near the cap, few draws tell nothing."""
-        few = forecast(guess, self.everybody, log_term(1e-6, len(guess.estimate)), sigmas=0.0)
-        return (self.again, self.again) if (MOST + few > room).mean() > 0.5 else (self.everybody, self.again)
+    @property
+    def alike(self) -> int:
+        """Worlds for everybody where most are near the cap: few of them tell nothing then."""
+        return max(self.everybody, self.again // 2)
 
     @classmethod
     def of(cls, draws: int | None, *, costly: bool) -> SwapEffort:
         """For a number of certifying worlds; `costly` where every swap is a run of the function."""
-        again = cls.again if draws is None else draws
+        again = draws or (COSTLY if costly else cls.again)
         if not costly:
             return cls(everybody=min(cls.everybody, again), again=again, aim=min(cls.aim, again))
         everybody = min(160, again)
         return cls(spread=2, look=8, few=12, aim=min(256, again), everybody=everybody, again=again)
 
 
+@dataclass(frozen=True, eq=False)
+class Aim:
+    """Noise that will likely be certified."""
+
+    source: RandomSwaps
+    scale: float
+    seen: MeanEstimate  # what it leaves of everybody's success
+    draws: tuple[int, int]  # worlds to certify with, for everybody and for those who are left
+
+
 def coupling_shape(source: RandomSwaps, effort: SwapEffort, rng: np.random.Generator) -> Floats:
     """An `(r, r)` covariance that spends noise where single units move the answer most, by their swaps."""
-    total = _second_moments(steps for steps, _ in source.steps(effort.spread, rng))
+    total = _second_moments(moved.steps for moved in source.steps(effort.spread, rng))
     if len(total) == 1:
         return total
     size, turn = np.linalg.eigh(total)
     scale = np.sqrt(np.maximum(size, 1e-12 * size[-1])) ** 0.5
     exposed = np.zeros(source.worlds.n)
-    for steps, whose in source.steps(effort.look, rng):
-        exposed += (((steps @ turn) / scale) ** 2).sum(axis=1)[whose]
+    for moved in source.steps(effort.look, rng):
+        exposed += (((moved.steps @ turn) / scale) ** 2).sum(axis=1)[moved.whose].sum(axis=0)
     number = min(SHAPED_BY, max(1, MAX_NUMBERS // (SHAPING * len(total))), source.worlds.n)
     chosen = np.sort(np.argsort(-exposed, kind="stable")[: min(number, 4 * effort.few)]).astype(np.intp)
-    kept = np.stack([steps[whose] for steps, whose in source.steps(min(SHAPING, effort.aim), rng, chosen)], axis=1)
-    return _shape_of(kept, total)
+    kept = [moved.steps[moved.whose[0]] for moved in source.steps(min(SHAPING, effort.aim), rng, chosen)]
+    return _shape_of(np.stack(kept, axis=1), total)
 
 
 def _second_moments(steps: Iterator[Floats]) -> Floats:
@@ -99,33 +112,48 @@ def aimed_scale(
     gamma: float,
     effort: SwapEffort,
     rng: np.random.Generator,
-) -> tuple[float, MeanEstimate]:
-    """A multiple of the deviations `shape` that will likely be certified, and what it leaves of everybody's success.
+) -> Aim:
+    """A multiple of the deviations `shape` that will likely be certified, and with how many worlds.
 
     `room` says what success a multiple allows. Units are chosen on some worlds, the multiple on others.
     """
-    kept = [_lengths(steps, shape)[whose] for steps, whose in source.steps(effort.look, rng)]
-    everybody = np.stack(kept, axis=1)
-    rough = _scale(everybody, lambda told: float(told.mean(axis=1).max()), room)
-    worst = np.argsort(-(ndtr(everybody / (2 * rough)) - 0.5).mean(axis=1), kind="stable")[: effort.few].astype(np.intp)
-    close = np.stack([_lengths(s, shape)[w] for s, w in source.steps(effort.aim, rng, worst)], axis=1)
+    look = max(8, min(effort.look, MAX_NUMBERS // (2 * source.worlds.n)))
+    looked = list(source.steps(look, rng))
+    everybody = _lengths(looked, shape)
+    if source.several:
+        source = source.ordered(_influence(looked, shape))
+    rough = _scale(everybody[:, :8], lambda told: float(told.mean(axis=1).max()), room, within=0.05)
+    exposed = _told(everybody, rough).mean(axis=1)
+    worst = np.argsort(-exposed, kind="stable")[: effort.few].astype(np.intp)
+    close = _lengths(source.steps(effort.aim, rng, worst), shape)
     # About as many units will be looked at again as come near: all of them, on the careful side.
-    term = log_term(gamma / 2, source.worlds.n)
-    unmatched = source.swaps.unmatched[worst]
+    term, unmatched = log_term(gamma / 2, source.worlds.n), source.swaps.unmatched[worst]
 
-    def expected(told: Floats) -> float:
-        found = np.minimum(forecast(_shrunk(told), effort.again, term, sigmas=SIGMAS), MOST)
+    def expected(told: Floats, draws: int) -> float:
+        found = np.minimum(forecast(_shrunk(told), draws, term, sigmas=SIGMAS), MOST)
         return float(((1 - unmatched) * found + unmatched * MOST).max())
 
-    scale = _scale(close, expected, room)
-    told = ndtr(everybody / (2 * scale)) - 0.5
-    return scale, _mean_of(told)
+    draws = effort.everybody, effort.again
+    scale = _scale(close, partial(expected, draws=draws[1]), room)
+    seen = _guessed(_told(everybody, scale))
+    if (MOST + forecast(seen, draws[0], term, sigmas=0.0) > room(scale)).mean() > CROWDED:
+        draws = effort.alike, effort.alike
+        scale = _scale(close, partial(expected, draws=draws[0]), room)
+        seen = _guessed(_told(everybody, scale))
+    return Aim(source, scale, seen, draws)
 
 
 def _mean_of(told: Floats) -> MeanEstimate:
     """Of some units, in some worlds each."""
     total, squares = told.sum(axis=1), (told**2).sum(axis=1)
     return MeanEstimate.from_sums(total, squares, draws=told.shape[1], span=MOST, rounding=0.0)
+
+
+def _guessed(told: Floats) -> MeanEstimate:
+    """The same with variances drawn towards what units of that mean usually have: some draws tell little about them."""
+    seen = _mean_of(told)
+    usual = float(seen.variance.mean() / max(float((seen.estimate**2).mean()), np.finfo(float).tiny))
+    return replace(seen, variance=(seen.variance + usual * seen.estimate**2) / 2)
 
 
 def _shrunk(told: Floats) -> MeanEstimate:
@@ -142,16 +170,33 @@ def _shrunk(told: Floats) -> MeanEstimate:
     return replace(seen, estimate=middle + share * (seen.estimate - middle), draws=np.maximum(draws, seen.draws))
 
 
-def _lengths(steps: Floats, shape: Floats) -> Floats:
-    return np.asarray(np.linalg.norm(steps / shape, axis=1))
+def _influence(looked: list[Moved], shape: Floats) -> Floats:
+    """`(units,)`: where everybody pulls the answer, along the coordinate that moves most."""
+    most = int(np.argmax(sum(((moved.steps / shape) ** 2).mean(axis=0) for moved in looked)))
+    found = np.zeros(len(looked[0].inside))
+    for moved in looked:
+        found += np.where(moved.inside, -1.0, 1.0) * moved.steps[:, most][moved.whose].sum(axis=0)
+    return found
 
 
-def _scale(lengths: Floats, told_by: Callable[[Floats], float], room: Callable[[float], float]) -> float:
+def _lengths(looked: Iterable[Moved], shape: Floats) -> Floats:
+    """`(units, draws, swaps)`."""
+    return np.stack([lengths_of(moved, shape)[moved.whose] for moved in looked], axis=-1).transpose(1, 2, 0)
+
+
+def _told(lengths: Floats, scale: float) -> Floats:
+    """`(units, draws)`: the mean of what the swaps of one draw tell."""
+    return np.asarray((ndtr(lengths / (2 * scale)) - 0.5).mean(axis=2))
+
+
+def _scale(
+    lengths: Floats, told_by: Callable[[Floats], float], room: Callable[[float], float], *, within: float = 1e-3
+) -> float:
     """The least multiple at which what swaps tell is within the room, by bisection in its logarithm."""
 
     def kept(log_scale: float) -> bool:
         scale = math.exp(log_scale)
-        return 0.5 + told_by(ndtr(lengths / (2 * scale)) - 0.5) <= room(scale)
+        return 0.5 + told_by(_told(lengths, scale)) <= room(scale)
 
     low = high = math.log(max(float(lengths.max()), 1e-300))
     step = 1.0
@@ -164,6 +209,6 @@ def _scale(lengths: Floats, told_by: Callable[[Floats], float], room: Callable[[
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         low, high = (low, middle) if kept(middle) else (middle, high)
-        if high - low < 1e-6:
+        if high - low < within:
             break
     return math.exp(high)

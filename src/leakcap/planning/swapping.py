@@ -109,7 +109,9 @@ class _AsRequested:
     limits: tuple[Floats, Floats] | None
 
     def answers(self, mask: Bools, out: Ints, into: Ints) -> Floats:
-        found = self.swapper.answers(mask, out, into) * self.scale
+        found = self.swapper.answers(mask, out, into)
+        if self.scale != 1:
+            found = found * self.scale
         return np.clip(found, *self.limits) if self.limits else found
 
 

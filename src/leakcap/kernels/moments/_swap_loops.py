@@ -19,11 +19,12 @@ def _after(before, at, after, gone, come):  # type: ignore[no-untyped-def]
 
 @compiled(set())
 def swap_quantiles(values, order, mask, below, share, pairs, found):  # type: ignore[no-untyped-def]
-    """Fill `found`, `(levels, columns, 1 + p)`, for one world and the swaps of `pairs`, `(2, p)`: who goes, who comes.
+    """Fill `found`, `(levels, columns, 1 + p)`, for one world and the swaps of `pairs`: who goes, who comes.
 
     `values` and `order`, `(columns, rows)`, hold every column and its rows by size. `below` is the place of the value
     below each level among those of the world, ascending, and `share` how far the level is beyond it.
     """
+    out, into = pairs
     inside = np.empty(len(mask) + 5)  # values of the world by size, from the third place on
     for column in range(len(values)):
         own, rows = values[column], order[column]
@@ -40,8 +41,8 @@ def swap_quantiles(values, order, mask, below, share, pairs, found):  # type: ig
             a, b, c, d = inside[j], inside[j + 1], inside[j + 2], inside[j + 3]
             part = share[level]
             found[level, column, 0] = b + part * (c - b) if part > 0 else b
-            for pair in range(pairs.shape[1]):
-                gone, come = own[pairs[0, pair]], own[pairs[1, pair]]
+            for pair in range(len(out)):
+                gone, come = own[out[pair]], own[into[pair]]
                 low = _after(a, b, c, gone, come)
                 if part > 0:
                     low += part * (_after(b, c, d, gone, come) - low)

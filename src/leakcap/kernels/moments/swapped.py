@@ -70,22 +70,26 @@ class SwappedQuantiles:
 
     values: Floats  # (d, n)
     order: Ints  # (d, n): rows by size, for each column
-    levels: Floats  # (q,)
+    levels: Floats  # (q,), rising
+    place: Ints  # (q,): where each level that was asked for is among these
 
     @classmethod
     def of(cls, table: Floats, levels: Floats) -> SwappedQuantiles:
-        values = np.ascontiguousarray(table.T)
-        return cls(values, np.argsort(values, axis=1, kind="stable"), levels)
+        values, rising = np.ascontiguousarray(table.T), np.argsort(levels, kind="stable")
+        order = np.argsort(values, axis=1, kind="stable")
+        return cls(values, order, levels[rising], np.argsort(rising, kind="stable"))
 
     def answers(self, mask: Bools, out: Ints, into: Ints) -> Floats:
         from leakcap.kernels.moments._swap_loops import swap_quantiles
 
-        k, rising = int(mask.sum()), np.argsort(self.levels, kind="stable")
-        found = np.zeros((len(self.levels), len(self.values), 1 + len(out)))
+        k = int(np.count_nonzero(mask))
+        found = np.empty((len(self.levels), len(self.values), 1 + len(out)))
         if k:
-            place = (k - 1) * self.levels[rising]
+            place = (k - 1) * self.levels
             below = np.minimum(np.floor(place), max(k - 2, 0)).astype(np.intp)
-            some = np.empty_like(found)
-            swap_quantiles(self.values, self.order, mask, below, place - below, np.stack([out, into]), some)
-            found[rising] = some
-        return np.asarray(found.reshape(-1, 1 + len(out)).T)
+            swap_quantiles(self.values, self.order, mask, below, place - below, (out, into), found)
+        else:
+            found[:] = 0.0
+        if len(self.levels) > 1:
+            found = found[self.place]
+        return found.reshape(-1, 1 + len(out)).T
