@@ -38,7 +38,7 @@ class SwapEffort:
     spread: int = 8  # for everybody, to see where answers move
     look: int = 64  # for everybody, to find who is exposed
     few: int = 64  # units that decide about the scale, as far as was seen
-    aim: int = 768  # for these
+    aim: int = 1280  # for these
     everybody: int = 512  # to certify
     again: int = 2688  # to certify those who decide
 

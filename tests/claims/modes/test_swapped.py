@@ -141,7 +141,8 @@ def halved(honest: Any, source: Any, deviations: Any, *rest: Any, **options: Any
 def test_planted_shorter_distances_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Distances half of what they are; the search for the noise believes them."""
     monkeypatch.setattr(
-        "leakcap.noise.couplings._lengths", lambda steps, shape: np.linalg.norm(steps / shape, axis=1) / 2
+        "leakcap.noise.couplings.lengths_of",
+        lambda moved, shape: np.linalg.norm(moved.steps / shape, axis=1) / 2,
     )
     plan = made_by(monkeypatch, halved)
     assert (truth(plan, "variance") > plan.exposure + 0.02).any()
