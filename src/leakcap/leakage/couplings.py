@@ -183,12 +183,13 @@ def swap_means(
 
 @dataclass(frozen=True, eq=False)
 class Certified:
-    """What a pass has certified: success for every unit, all together with probability `1 - gamma`."""
+    """What passes have certified: success for every unit, all together with probability `1 - gamma`."""
 
     exposure: Floats
+    told: Floats  # bounds on the mean of what a swap tells, for this noise and any larger multiple
     bounds: int  # statements
     again: int  # units that were looked at again
-    before: MeanEstimate  # of everybody, for what is aimed next
+    before: MeanEstimate  # of everybody, for wagers to come
 
 
 @proves("sampled-swaps")
@@ -202,6 +203,7 @@ def certify_swaps(
     guess: MeanEstimate,
     seeds: np.random.SeedSequence,
     rounding: float = 0.0,
+    held: Certified | None = None,
 ) -> Certified:
     """Bounds on the balanced membership success against every unit, on fresh worlds.
 
@@ -209,29 +211,32 @@ def certify_swaps(
         source: worlds and swaps.
         deviations: of the noise, `(r,)`.
         enough: units whose bound is above this after few draws get many.
-        gamma: probability that any bound fails.
+        gamma: probability that any bound fails that is made here.
         draws: worlds for everybody, and for those units.
         guess: what is known of everybody from other worlds; it places the wagers.
         seeds: of the worlds; none of them may have been used before.
         rounding: how far `Phi(D / 2)` may be off.
+        held: what was certified before, on other worlds, for less noise of the same shape: it holds for this noise too,
+            and only units above `enough` are looked at.
 
-    Guarantee: with probability `1 - gamma` over the worlds drawn here, no attacker who knows the pool has a larger
-    balanced success against any unit than its bound, for noise drawn by the ideal law.
+    Guarantee: with probability `1 - gamma` over the worlds drawn here, if what is held is true, no attacker who knows
+    the pool has a larger balanced success against any unit than its bound, for noise drawn by the ideal law.
     """
     first, second = (np.random.default_rng(seed) for seed in seeds.spawn(2))
-    n = source.worlds.n
-    term = log_term(gamma / 2, n)
-    wagers = Wagers.placed(guess.estimate, guess.variance, MOST, draws=draws[0], log_term=term)
-    seen = swap_means(source, deviations, draws[0], first, wagers=wagers, rounding=rounding)
-    told = np.minimum(upper(seen, term), MOST)
+    if held is None:
+        term = log_term(gamma / 2, source.worlds.n)
+        wagers = Wagers.placed(guess.estimate, guess.variance, MOST, draws=draws[0], log_term=term)
+        seen = swap_means(source, deviations, draws[0], first, wagers=wagers, rounding=rounding)
+        told, bounds, left = np.minimum(upper(seen, term), MOST), source.worlds.n, gamma / 2
+    else:
+        seen, told, bounds, left = held.before, held.told.copy(), held.bounds, gamma
     again = np.flatnonzero(_success(told, source.swaps.unmatched) > enough).astype(np.intp)
     if len(again):
-        term = log_term(gamma / 2, len(again))
+        term = log_term(left, len(again))
         wagers = Wagers.placed(seen.estimate[again], seen.variance[again], MOST, draws=draws[1], log_term=term)
         closer = swap_means(source, deviations, draws[1], second, units=again, wagers=wagers, rounding=rounding)
         told[again] = np.minimum(told[again], upper(closer, term))
-    exposure = _success(told, source.swaps.unmatched)
-    return Certified(exposure, n + len(again), len(again), seen)
+    return Certified(_success(told, source.swaps.unmatched), told, bounds + len(again), len(again), seen)
 
 
 def _success(told: Floats, unmatched: Floats) -> Floats:

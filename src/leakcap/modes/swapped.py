@@ -110,29 +110,38 @@ def certified(
         effort=effort,
         rng=rng,
     )
-    scale, guess, drawn = aim.scale, aim.seen, aim.draws
+    scale, held, used, drawn = aim.scale, None, 0.0, [("swaps of everybody", aim.draws[0])]
     off = float(np.linalg.norm(np.where(space.flat, 0.0, swapped.off * space.scale)))
     for _ in range(MAX_ATTEMPTS):
         noise, distance, share = family.noise(scale), family.distance(scale), attempts.next()
-        found = certify_swaps(
+        held = certify_swaps(
             aim.source,
             noise,
             enough=cap - distance,
             gamma=share,
-            draws=drawn,
-            guess=guess,
+            draws=aim.draws,
+            guess=aim.seen,
             seeds=seeds(2, attempts.made),
             rounding=off / float(noise.min()),
+            held=held,  # for less noise: who was within the cap then is so now
         )
-        exposure = np.minimum(1.0, found.exposure + distance)
+        used += share
+        drawn += [(f"swaps of the {held.again:,} who decide", aim.draws[1])] if held.again else []
+        exposure = np.minimum(1.0, held.exposure + distance)
         worst = float(exposure.max())
         if worst <= cap:
             low, high = wide_ends(family.space)
             released = Noise(family.space, noise, settings.floor)
             made = FreshWorld(released, low, high, rerun=rerun, draw=draw, exposure=exposure)
-            named = _named(drawn, found.again)
-            return made, words(family.space, worst=worst, bounds=found.bounds, draws=named, sampler_distance=distance)
-        scale, guess = scale * max(1.03, 0.01 + (worst - 0.5) / (cap - 0.5)), found.before
+            return made, words(
+                family.space,
+                worst=worst,
+                bounds=held.bounds,
+                draws=tuple(drawn),
+                gamma_used=used,
+                sampler_distance=distance,
+            )
+        scale *= max(1.03, 0.01 + (worst - 0.5) / (cap - 0.5))
     raise CapError("no noise was certified in several attempts: give more draws=, or a looser cap")
 
 
@@ -182,8 +191,3 @@ def coordinates_of(space: Subspace, answers: Floats) -> Floats:
             return np.asarray(found)
         usable = np.isfinite(answers).all(axis=1, keepdims=True) & np.isfinite(found).all(axis=1, keepdims=True)
     return np.where(usable, found, 0.0)
-
-
-def _named(draws: tuple[int, int], again: int) -> tuple[tuple[str, int], ...]:
-    everybody = ("swaps of everybody", draws[0])
-    return (everybody, (f"swaps of the {again:,} who decide", draws[1])) if again else (everybody,)

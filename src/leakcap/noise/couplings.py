@@ -36,9 +36,9 @@ class SwapEffort:
     """Worlds for each step, and how many units are followed closely before the noise is certified."""
 
     spread: int = 8  # for everybody, to see where answers move
-    look: int = 64  # for everybody, to find who is exposed
+    look: int = 48  # for everybody, to find who is exposed
     few: int = 64  # units that decide about the scale, as far as was seen
-    aim: int = 1280  # for these
+    aim: int = 1024  # for these
     everybody: int = 512  # to certify
     again: int = 2688  # to certify those who decide
 
@@ -167,7 +167,10 @@ def _shrunk(told: Floats) -> MeanEstimate:
     share = apart / np.maximum(apart + chance, np.finfo(float).tiny)
     # What is left open about a unit, as a number of draws.
     draws = np.minimum(seen.variance / np.maximum(share * chance, np.finfo(float).tiny), 1e9)
-    return replace(seen, estimate=middle + share * (seen.estimate - middle), draws=np.maximum(draws, seen.draws))
+    estimate = middle + share * (seen.estimate - middle)
+    # Wagers are about what is left between the mean and the most that a swap can tell.
+    span = float(MOST - estimate.max())
+    return replace(seen, estimate=estimate, draws=np.maximum(draws, seen.draws), span=span)
 
 
 def _influence(looked: list[Moved], shape: Floats) -> Floats:
