@@ -218,6 +218,69 @@ def test_the_mean_is_that_of_the_normal_integral_and_never_less(length: float) -
     assert found.variance == pytest.approx(np.zeros(N), abs=1e-5)
 
 
+def test_gamma_is_spent_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the two stages of a pass may fail with adds up to gamma; a pass that builds on another has it all."""
+    spent: list[float] = []
+    counted = couplings.log_term
+
+    def watched(gamma: float, bounds: int) -> float:
+        spent.append(gamma)
+        return counted(gamma, bounds)
+
+    monkeypatch.setattr(couplings, "log_term", watched)
+    worlds = independent_worlds(N, 1, np.random.default_rng(0))
+    source = RandomSwaps.of(RarelyDecided(0), lambda answers: answers, worlds, None)
+    options: Any = {"enough": 0.5, "gamma": 0.1, "draws": (64, 64), "guess": guessed(N)}
+    held = certify_swaps(source, np.ones(1), seeds=np.random.SeedSequence(1), **options)
+    assert sum(spent) == pytest.approx(0.1)
+    spent.clear()
+    certify_swaps(source, np.ones(1), seeds=np.random.SeedSequence(2), held=held, **options)
+    assert sum(spent) == pytest.approx(0.1)
+
+
+class Steps:
+    """Everybody's swaps move the answer by a length of the unit's own: by 1, or by 3 for the last one."""
+
+    def answers(self, mask: np.ndarray, out: np.ndarray, into: np.ndarray) -> np.ndarray:
+        far = np.maximum(out, into) == N - 1
+        return np.concatenate([np.zeros((1, 1)), np.where(far, 3.0, 1.0)[:, None]])
+
+
+def carried_over(first: float, then: float) -> np.ndarray:
+    """Bounds for noise `then` where only who was above .7 for noise `first` is looked at again."""
+    worlds = independent_worlds(N, 1, np.random.default_rng(0))
+    source = RandomSwaps.of(Steps(), lambda answers: answers, worlds, None)
+    held = None
+    for number, noise in enumerate((first, then)):
+        held = certify_swaps(
+            source,
+            np.array([noise]),
+            enough=0.7,
+            gamma=0.01,
+            draws=(600, 600),
+            guess=guessed(N),
+            seeds=np.random.SeedSequence(number),
+            held=held,
+        )
+    assert held is not None
+    return held.exposure
+
+
+def true_success(noise: float) -> np.ndarray:
+    """For everybody but the last: the last is the partner in one of N - 1 swaps."""
+    near, far = norm.cdf(1 / (2 * noise)), norm.cdf(3 / (2 * noise))
+    return np.append(np.full(N - 1, near + (far - near) / (N - 1)), far)
+
+
+def test_what_was_certified_for_less_noise_holds_for_more() -> None:
+    assert (carried_over(1.5, 3.0) >= true_success(3.0)).all()
+
+
+def test_planted_bounds_of_more_noise_are_caught() -> None:
+    """The other way round they do not hold: whoever was within the cap is believed to be so still."""
+    assert (carried_over(3.0, 1.5) < true_success(1.5)).any()
+
+
 def test_every_stage_has_worlds_of_its_own() -> None:
     """Forty people have too many halves for one to come up twice."""
     swapper = Remembering()

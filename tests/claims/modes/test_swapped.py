@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -177,6 +178,61 @@ def test_certifying_worlds_were_never_seen_before(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(swapped, "certify_swaps", reusing)
     assert again()
+
+
+def test_attempts_build_on_each_other_and_no_attacker_beats_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Aimed too low, the noise grows from attempt to attempt; who was within the cap is not looked at again."""
+    honest = swapped.aimed_scale
+    monkeypatch.setattr(
+        swapped, "aimed_scale", lambda *given, **options: replace(aim := honest(*given, **options), scale=aim.scale / 2)
+    )
+    plan = planned.__wrapped__("variance")
+    certificate = plan.certificate
+    assert certificate.attempt >= 2
+    assert certificate.gamma_used == pytest.approx(1e-6 * (1 - 1 / (certificate.attempt + 1)))
+    assert certificate.bounds < certificate.attempt * 12 + 12
+    assert (truth(plan, "variance") <= plan.exposure + 1e-5).all()
+    assert certificate.membership_success <= 0.7
+
+
+def sampled_truth(masks: np.ndarray, answers: np.ndarray, games: int, rng: np.random.Generator) -> np.ndarray:
+    """Best balanced success against every unit, less four standard errors, where there are too many directions."""
+    seen = answers[rng.integers(len(masks), size=games)] + rng.standard_normal((games, answers.shape[1]))
+    likely = np.exp(-0.5 * ((seen[:, None, :] - answers) ** 2).sum(axis=2))
+    inside = (likely @ masks) / likely.sum(axis=1, keepdims=True)
+    won = np.maximum(inside, 1 - inside)
+    return won.mean(axis=0) - 4 * won.std(axis=0) / np.sqrt(games)
+
+
+def test_no_attacker_beats_the_certificate_of_covariances_by_updates() -> None:
+    """Two columns, three different numbers, all halves of twelve people."""
+    rows = np.column_stack([TALL, TARGET])
+    plan = lc.plan(lc.stats.covariance, rows, cap=0.7, mode="individual", worlds=64, seed=1, draws=512)
+    assert plan.run.swapped is not None and not plan.run.swapped.costly
+    masks, _ = laws.table(laws.halves(12), 12)
+    answers = answers_of(plan, masks, (rows,), lambda part: np.cov(part.T))
+    assert answers.shape[1] == 3
+    found = sampled_truth(masks, answers, 3000, np.random.default_rng(1))
+    assert (found <= plan.exposure).all()
+    assert found.max() > 0.55, "the outlier shows"
+    assert plan.certificate.membership_success <= 0.7
+    halved_noise = sampled_truth(masks, 4 * answers, 3000, np.random.default_rng(1))
+    assert (halved_noise > plan.exposure).any(), "a quarter of the noise would be caught"
+
+
+def test_no_attacker_beats_the_closed_form_of_second_moments() -> None:
+    """`X'X` with a column of ones: sums and sums of squares, all halves of twelve people."""
+    rows = np.column_stack([np.ones(12), TALL])
+    plan = lc.plan(lc.stats.second_moments, rows, cap=0.7, mode="individual", worlds=64, seed=1)
+    made: Any = plan.releaser
+    masks, chances = laws.table(laws.halves(12), 12)
+    raw = np.array([(rows[mask].T @ rows[mask] / 6).ravel() for mask in masks])
+    space = made.noise.space
+    answers = ((raw - space.centre) * space.scale) @ space.directions.T / made.noise.deviations
+    assert answers.shape[1] == 2
+    assert (best_balanced(masks, chances, answers) <= plan.exposure + 1e-5).all()
+    assert plan.certificate.theorems[0] == "adjacent"
+    assert (best_balanced(masks, chances, 4 * answers) > plan.exposure).any(), "a quarter of the noise would be caught"
 
 
 def test_an_outlier_costs_most_and_units_alike_cost_alike() -> None:

@@ -26,7 +26,7 @@ def test_the_certificate_says_that_it_was_sampled_and_what_it_bounds() -> None:
     assert (certificate.kind, certificate.mode) == ("confidence", "individual")
     assert certificate.only_one_person and not certificate.whoever_is_known
     assert certificate.confidence == pytest.approx(1 - 1e-6)
-    assert certificate.gamma_used == certificate.gamma / (certificate.attempt * (certificate.attempt + 1))
+    assert certificate.gamma_used == pytest.approx(certificate.gamma * (1 - 1 / (certificate.attempt + 1)))
     assert certificate.given(1) == 1
     text = " ".join(str(certificate).split())
     assert "Sampled, for each of the 60 units" in text
