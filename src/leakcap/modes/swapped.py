@@ -25,7 +25,7 @@ from leakcap.leakage.measures import information_budget
 from leakcap.modes.by_information import secrets
 from leakcap.modes.confidence import FreshWorld
 from leakcap.modes.individual import membership_caps
-from leakcap.modes.interface import Draw, Rerun, Settings
+from leakcap.modes.interface import ASSUMPTIONS, Draw, Rerun, Settings
 from leakcap.modes.one_person import one_person
 from leakcap.noise import Noise, Subspace, sampler_distance, shape_variances, subspace
 from leakcap.noise.couplings import SwapEffort, aimed_scale, coupling_shape
@@ -36,6 +36,11 @@ __all__ = ["MAX_ATTEMPTS", "Seeds", "Swapped", "certified", "coordinates_of", "w
 WIDER = 3.0  # times the range of the pilot's answers that a release may go beyond it
 REACH = 1e6  # noise standard deviations that an answer may be long
 MAX_ATTEMPTS = 6
+
+SWAPS_AGREE = (
+    "What the function says it answers when two people change places is what it answers, but for rounding: compared in "
+    "some parts of the pool."
+)
 
 Seeds: TypeAlias = Callable[..., np.random.SeedSequence]  # by number: no two of them alike
 
@@ -93,7 +98,10 @@ def certified(
     cap = membership_caps(caps, worlds.rate)
     effort = SwapEffort.of(settings.draws, costly=swapped.costly)
     space = subspace(outputs, settings.weights, settings.machine.memory)
-    words = partial(one_person, caps, worlds, settings=settings, attempts=attempts, proof="sampled-swaps")
+    assumed = ASSUMPTIONS if swapped.costly else (*ASSUMPTIONS, SWAPS_AGREE)
+    words = partial(
+        one_person, caps, worlds, settings=settings, attempts=attempts, proof="sampled-swaps", assumptions=assumed
+    )
     if not space.rank:  # whatever happens, the centre is released
         exposure, nothing = np.full(worlds.n, 0.5), np.empty(0)
         made = FreshWorld(

@@ -28,7 +28,7 @@ MAX_NUMBERS = 2**24  # that are kept of the steps of these units
 HALVINGS = 60
 CROWDED = 0.25  # share of units near the cap above which all of them get as many draws
 COSTLY = 4096  # worlds for those who decide, where every swap is a run of the function
-SIGMAS = 1.0  # by which the few who decide may turn out more exposed than they seemed
+SIGMAS = 2.0  # by which the few who decide may turn out more exposed than they seemed
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class SwapEffort:
     few: int = 64  # units that decide about the scale, as far as was seen
     aim: int = 1024  # for these
     everybody: int = 512  # to certify
-    again: int = 2688  # to certify those who decide
+    again: int = 3072  # to certify those who decide
 
     @property
     def alike(self) -> int:
