@@ -27,7 +27,7 @@ from leakcap.worlds import independent_worlds
 
 CAP, TOPIC = 0.6, "Caps and noise"
 PLAIN_WORLDS = 1024  # in which the function is simulated without any of this
-GAMES, PAIRS, UNITS, SEEDS = 4000, 32768, 24, 5
+GAMES, PAIRS, UNITS, SEEDS = 4000, 16384, 24, 5
 ASKED = "bound within 1.3 times of an attack, cost below ten times the plain runs"
 
 
@@ -154,7 +154,7 @@ def share_of(right: int) -> str:
     return f"{right / GAMES:.3f} ({low:.3f} to {high:.3f})"
 
 
-def measure(name: str, fn: Callable[[Any], Any], table: Any, what: str) -> None:
+def measure(name: str, fn: Callable[[Any], Any], table: Any, what: str, *, count: int = PAIRS) -> None:
     """Noise, attack and cost of plans by swaps."""
     lc.plan(fn, table[:200], cap=0.7, mode="individual", seed=0)  # loads and compiles what it needs
     plans, costs = [], []
@@ -164,7 +164,7 @@ def measure(name: str, fn: Callable[[Any], Any], table: Any, what: str) -> None:
         costs.append((time.process_time() - began) / plain)
     pairs, rng = Pairs(fn, table), np.random.default_rng(5)
     unit = most_exposed(plans[0], pairs, rng)
-    swapped = pairs.pairs(unit, PAIRS, rng)
+    swapped = pairs.pairs(unit, count, rng)
     distances = [lengths(plan, swapped) for plan in plans]
     certified = [plan.certificate.membership_success for plan in plans]
     gains = [(most - 0.5) / gain(far) for most, far in zip(certified, distances, strict=True)]
@@ -209,7 +209,7 @@ def black_box(name: str, fn: Callable[[Any], Any], table: Any, what: str) -> Non
 
 PARTS: dict[str, Callable[[], None]] = {
     "dry-bean-median": lambda: measure(
-        "dry-bean-median", lc.stats.median, dry_bean()[:, :1], "Dry Bean, median of one column"
+        "dry-bean-median", lc.stats.median, dry_bean()[:, :1], "Dry Bean, median of one column", count=2**17
     ),
     "dry-bean-medians": lambda: measure(
         "dry-bean-medians", lc.stats.median, dry_bean(), "Dry Bean, medians of all columns"
