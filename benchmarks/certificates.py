@@ -77,7 +77,11 @@ def works() -> dict[str, tuple[Any, Any]]:
     start = table[np.random.default_rng(0).choice(len(table), 7, replace=False)]
 
     def statistic(name: str, **options: Any) -> Any:
-        return lambda lc, tables, settings: lc.plan(getattr(lc.stats, name), *tables, **options, **settings)
+        def plan_statistic(lc: Any, tables: Any, settings: dict[str, Any]) -> Any:
+            listed = {"design": "worlds"} if settings["worlds"] == "auto" else {}  # otherwise their number says so
+            return lc.plan(getattr(lc.stats, name), *tables, **options, **settings, **listed)
+
+        return plan_statistic
 
     def fitted(make: Any) -> Any:
         def plan(lc: Any, tables: Any, settings: dict[str, Any]) -> Any:

@@ -70,7 +70,7 @@ def means() -> None:
     half = np.array([(high - low) / 2 for low, high in BOUNDS.values()])
     whole = rows.mean().to_numpy()
     pool = off(lc.plan(lc.stats.mean, rows, cap=lc.pool_membership(SUCCESS), bounds=BOUNDS, seed=1), whole, half)
-    exact = lc.plan(lc.stats.mean, rows.to_numpy(float), cap=lc.membership(SUCCESS), seed=1).summary()
+    exact = lc.plan(lc.stats.mean, rows.to_numpy(float), cap=lc.membership(SUCCESS), design="worlds", seed=1).summary()
     worlds = float(np.sqrt(np.mean((exact.error / half) ** 2)))
     others = rivals()
     told = {
@@ -94,7 +94,7 @@ def means() -> None:
     age = rows["age"].to_numpy(float)
     shares = histogram(age)
     ours = off(lc.plan(histogram, age, cap=lc.pool_membership(SUCCESS), seed=1), shares, 1.0)
-    halves = lc.plan(histogram, age, cap=lc.membership(SUCCESS), seed=1).summary()
+    halves = lc.plan(histogram, age, cap=lc.membership(SUCCESS), design="worlds", seed=1).summary()
     theirs = others.get("diffprivlib histogram")
     other = "" if theirs is None else f"; diffprivlib {float(np.sqrt(np.mean((np.array(theirs) - shares) ** 2))):.2e}"
     few = ["age", "education_num", "hours_per_week"]
@@ -105,7 +105,9 @@ def means() -> None:
     cov = off(
         lc.plan(lc.stats.covariance, rows[few], cap=lc.pool_membership(SUCCESS), bounds=ends, seed=1), spread, square
     )
-    cov_exact = lc.plan(lc.stats.covariance, rows[few].to_numpy(float), cap=lc.membership(SUCCESS), seed=1).summary()
+    cov_exact = lc.plan(
+        lc.stats.covariance, rows[few].to_numpy(float), cap=lc.membership(SUCCESS), design="worlds", seed=1
+    ).summary()
     cov_worlds = float(np.sqrt(np.mean((cov_exact.error / square.ravel()) ** 2)))
     seen = (
         f"histogram of age {ours:.2e}, exact mode {float(np.sqrt(np.mean(halves.error**2))):.2e}{other}; covariance of "

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     )
     from leakcap.kernels import kernel
     from leakcap.kernels.additive import additive
+    from leakcap.kernels.blocks import blocks
     from leakcap.planning.entry import plan, release
     from leakcap.planning.plans import Plan
     from leakcap.planning.released import Release
@@ -50,6 +51,7 @@ __all__ = [
     "additive",
     "any_inference",
     "audit",
+    "blocks",
     "convert",
     "estimators",
     "identification",
@@ -78,6 +80,7 @@ _HOMES = {
     "errors": "AlreadyReleased CapError InputError LeakcapError NumericalError OutputError RepeatedReleaseWarning",
     "kernels": "kernel",
     "kernels.additive": "additive",
+    "kernels.blocks": "blocks",
     "planning.entry": "plan release",
     "planning.plans": "Plan",
     "planning.released": "Release",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 __all__ = [
     "AlreadyReleased",
+    "BlocksWarning",
     "BoundsWarning",
     "CapError",
     "InputError",
@@ -52,6 +53,10 @@ class MissingExtra(LeakcapError, ImportError):
 
 class LeakcapWarning(UserWarning):
     """Base class of leakcap's warnings."""
+
+
+class BlocksWarning(LeakcapWarning):
+    """Blocks are too small for the function that is run in each of them."""
 
 
 class BoundsWarning(LeakcapWarning):

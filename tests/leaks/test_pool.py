@@ -37,6 +37,7 @@ QUESTIONS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
         ROWS,
         {"bounds": (0, 1)},
     ),
+    "blocks": (lc.blocks(lambda rows: np.median(rows, axis=0), blocks=4, bounds=([0, 0], [100, 100])), ROWS, {}),
     "three rows each": (lc.stats.mean, ROWS, {"bounds": BOUNDS, "unit": np.arange(30) // 3, "rows_per_unit": 2}),
 }
 

@@ -198,7 +198,8 @@ def knowledge(plan: Plan, *, model: bool = False) -> Known:
 
 def _sums(plan: Plan) -> bool:
     """Whether the answer adds up what everybody brings whose coin shows heads."""
-    return plan.certificate.whoever_is_known and not plan.certificate.on_average_over_the_known
+    found = plan.certificate
+    return found.whoever_is_known and not found.on_average_over_the_known and not found.in_blocks
 
 
 def _added(plan: Plan) -> Floats | None:

@@ -108,6 +108,11 @@ class ReleaseFacts:
         )
 
     @property
+    def in_blocks(self) -> bool:
+        """Whether the answer is an average over blocks of people."""
+        return "blocks" in self.theorems
+
+    @property
     def on_average_over_the_known(self) -> bool:
         """Whether it holds against them only on average over what they know."""
         return self.whoever_is_known and self.mode == "confidence"
@@ -178,8 +183,8 @@ class ReleaseFacts:
         best = np.minimum(1.0, f + 2 * self.membership_success - 1)
         best = np.minimum(best, convert.true_positive_rate(self.mutual_information, f, rate))
         if self.mode in ("individual", "pool") and self.whoever_is_known and self.noise is None:  # it is Gaussian
-            apart = self.gaussian_distance
-            best = np.minimum(best, ndtr(ndtri(f) + apart) * (1 + 1e-9) + self.sampler_distance)
+            apart, lost = self.gaussian_distance, self.sampler_distance
+            best = np.minimum(best, ndtr(ndtri(np.minimum(1.0, f + lost)) + apart) * (1 + 1e-9) + lost)
         for cut, stick in self.hockey_sticks:
             best = np.minimum(best, (cut * (1 - rate) * f + stick) / (rate * (1 - cut)))
         return _like(fpr, np.maximum(f, best))

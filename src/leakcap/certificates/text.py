@@ -108,6 +108,12 @@ def promise(cert: ReleaseFacts) -> str:
 
 
 def _game(cert: ReleaseFacts) -> str:
+    if cert.mode == "pool" and cert.in_blocks:
+        return (
+            "The function was run on blocks of people; its answers, cut to bounds that were declared without looking "
+            "at the data, were averaged and noised. The attacker is asked about one person: in the data, or not? How "
+            "many there are is not said."
+        )
     if cert.mode == "pool":
         return (
             "What everybody brings, within bounds that were declared without looking at the data, was added up and "
@@ -121,8 +127,8 @@ def _game(cert: ReleaseFacts) -> str:
         )
     if cert.whoever_is_known:
         return (
-            f"{pool} Each took part or not by a fair coin of its own, tossed in secret. What those who took part bring "
-            "was added up, on the scale of the whole pool, and noised. The attacker is asked about one person."
+            f"{pool} Each took part or not by a fair coin of its own, tossed in secret. {_added_up(cert)}, and noised. "
+            "The attacker is asked about one person."
         )
     if cert.mode == "individual":
         return (
@@ -136,6 +142,12 @@ def _game(cert: ReleaseFacts) -> str:
         f"{pool} One of {cert.worlds:,} possible worlds ({cert.design}, each person in a share {cert.rate} of "
         "them) was chosen in secret; the answer was computed on the people in it and noised."
     )
+
+
+def _added_up(cert: ReleaseFacts) -> str:
+    if cert.in_blocks:
+        return "The function was run on those who took part, block by block, its answers were cut to bounds, averaged"
+    return "What those who took part bring was added up, on the scale of the whole pool"
 
 
 def _attacker(cert: ReleaseFacts) -> str:

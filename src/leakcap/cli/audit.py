@@ -56,7 +56,9 @@ def _weight(finding: Finding) -> tuple[bool, float]:
 
 def _row(finding: Finding) -> tuple[str, str, str, str]:
     certified = "" if finding.certified is None else f"{rounded_up(100 * finding.certified, 2):.2f}%"
-    return finding.question, f"{finding.measured:.2%}", certified, finding.verdict
+    share = finding.kind in ("share", "recognition")  # what a check measures is no share: deviations, a distance
+    measured = f"{finding.measured:.2%}" if share else f"{finding.measured:.4g}"
+    return finding.question, measured, certified, finding.verdict
 
 
 def _write_private(out: Path, text: str) -> None:

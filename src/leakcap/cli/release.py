@@ -14,7 +14,7 @@ from rich.markup import escape
 
 from leakcap.caps import Cap, PoolMembership
 from leakcap.certificates.release import Certificate
-from leakcap.certificates.text import in_short
+from leakcap.certificates.text import in_short, promise
 from leakcap.cli.limits import limits
 from leakcap.cli.promises import print_promises
 from leakcap.cli.terminal import Terminal, plain, seconds_in_words
@@ -257,6 +257,8 @@ def _print_answer(answer: Answer, terminal: Terminal) -> None:
 
 def _print_certificate(certificate: Certificate, terminal: Terminal) -> None:
     terminal.heading("What the best attacker can do with it")
+    if certificate.is_guarantee and 0.5 < certificate.membership_success < 1:
+        terminal.say(promise(certificate))
     terminal.table(("", "before", "after, at most"), in_short(certificate))
     if not certificate.only_one_person and certificate.posterior(0.01) > 0.2:
         terminal.say("Caps on one person say little about questions that concern many at once: see the last line.")

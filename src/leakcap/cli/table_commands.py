@@ -75,7 +75,8 @@ def release_command(
         str,
         typer.Option(
             help="How the secret is drawn: worlds; bits (a coin for everybody, for sums, means, counts); matched (one "
-            "of every two like people); central (halves near the pool's mean); auto: worlds.",
+            "of every two like people); central (halves near the pool's mean); auto: bits where it can be, worlds "
+            "otherwise.",
             metavar="NAME",
         ),
     ] = "auto",

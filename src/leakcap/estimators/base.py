@@ -207,7 +207,7 @@ class PrivateEstimator(BaseEstimator):
             weights=computation.weights,
             drop=computation.drop,
             pool_public=(*tuple(self.pool_public), *computation.pool_public),
-            **(self.options or {}),
+            **({} if design == "pool" else {"design": design}) | (self.options or {}),
         )
         made.offered = settings._offered(rows, computation, design)
         if rows.classes is not None and rows.target is not None and design != "pool":

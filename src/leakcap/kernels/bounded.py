@@ -55,6 +55,7 @@ class Bounded:
     extent: Extent
     finish: Callable[[Floats], Any]  # the answer, from noised sums
     cut: int = 0  # entries outside the bounds
+    people: int | None = None  # where `values` are those of blocks of them
 
     def __post_init__(self) -> None:
         # The limits are what the noise is made for: a unit beyond them would be a false certificate.
@@ -68,6 +69,7 @@ class Declared:
 
     bounds: Any = None
     rows: int = 1
+    key: bytes = b""  # by which people are put into blocks: nothing that is declared hangs on it
 
     def of_columns(self, table: Any, count: int) -> tuple[Floats, Floats]:
         """Lowest and highest value of each of the columns."""

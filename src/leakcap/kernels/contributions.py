@@ -24,11 +24,11 @@ __all__ = [
     "Contributions",
     "Finish",
     "Informed",
-    "adds_anything_up",
     "adds_up",
     "averages",
     "bounded_contributions",
     "contributions",
+    "is_a_sum",
     "is_total",
     "sums",
 ]
@@ -125,7 +125,7 @@ def contributions(function: Any, data: tuple[Any, ...], units: Units) -> Contrib
     return found
 
 
-def adds_anything_up(function: Any) -> bool:
+def is_a_sum(function: Any) -> bool:
     """Whether the function says what every unit brings."""
     return callable(_marked(function, "adjacent")[0])
 

@@ -10,6 +10,7 @@ its certificate.
 from leakcap.modes import (
     any_bits,
     bits,
+    blocks,
     confidence,
     designed,
     drawn_alike,
@@ -19,7 +20,9 @@ from leakcap.modes import (
     pool,
     swapped,
 )
+from leakcap.modes.about_one import refuse_other_caps
 from leakcap.modes.bits import CoinForEverybody
+from leakcap.modes.blocks import CoinsInBlocks
 from leakcap.modes.by_information import budget_for
 from leakcap.modes.confidence import FreshWorld
 from leakcap.modes.empirical import StoppingRule
@@ -33,6 +36,7 @@ __all__ = [
     "DESIGNS",
     "MODES",
     "CoinForEverybody",
+    "CoinsInBlocks",
     "FreshHalf",
     "FreshWorld",
     "OneOfTheWorlds",
@@ -43,6 +47,7 @@ __all__ = [
     "Swapped",
     "any_bits",
     "bits",
+    "blocks",
     "budget_for",
     "confidence",
     "designed",
@@ -53,6 +58,7 @@ __all__ = [
     "membership_caps",
     "pool",
     "pool_caps",
+    "refuse_other_caps",
     "swapped",
 ]
 

@@ -15,21 +15,21 @@ from scipy.special import ndtr
 from leakcap.caps import Cap
 from leakcap.certificates.release import Certificate
 from leakcap.convert import posterior
-from leakcap.errors import CapError
 from leakcap.ground.arrays import Bools, Floats
 from leakcap.ground.proofs import proves
 from leakcap.kernels.contributions import Contributions
 from leakcap.kernels.moments.sums import masked_sums
 from leakcap.leakage.certify import entropy_slack
 from leakcap.leakage.measures import thresholds
-from leakcap.modes.individual import closed_form, membership_caps
+from leakcap.modes.about_one import furthest_apart, refuse_other_caps, values_of
+from leakcap.modes.individual import EXACT_SUMS, closed_form
 from leakcap.modes.interface import Draw, Settings
 from leakcap.noise import GRID, LawOf, Noise, Randomness, Subspace, released_vector, shape_variances, subspace
 from leakcap.noise.laws import NORMAL, Law, normal
 from leakcap.noise.leverage import leverage_shape
 from leakcap.worlds import Units, Worlds
 
-__all__ = ["CoinForEverybody", "answers", "certified", "sticks"]
+__all__ = ["AFTERWARDS", "CoinForEverybody", "about_all_coins", "answers", "certified", "sticks"]
 
 ROUNDING = 1e-12  # relative: what a sum of squares and the normal integral lose, with room to spare
 CENTRED = (
@@ -82,16 +82,16 @@ def certified(
     tells with a larger success than certified whether a given person took part; nor recognises participants at a
     larger rate, at any rate of false alarms, than two laws of the noise at the stated distance allow.
     """
-    cap = membership_caps(caps, worlds.rate)
     pool = subspace(brings.values, settings.weights, settings.machine.memory)
     law = law_of(pool.rank)
+    refuse_other_caps(caps, worlds.rate, law)
     if pool.rank:
         steps = pool.coordinates * _weight(brings)
         shape, turn = np.linalg.eigh(_shape(steps, settings))
         turned = pool.turned(turn)
         space = replace(turned, coordinates=turned.coordinates * _weight(brings))
         size = np.sqrt(np.maximum(shape, 1e-14 * shape[-1]))
-        deviations, distance = _least(space.coordinates, size, cap, floor=settings.floor, law=law)
+        deviations, distance = _least(space.coordinates, size, caps, floor=settings.floor, law=law)
         charges = _charges(space.coordinates, deviations)
     else:
         space, deviations, distance, charges = pool, np.empty(0), 0.0, np.zeros(worlds.n)
@@ -108,12 +108,13 @@ def certified(
         settings,
         caps,
         worst=worst,
+        values=values_of(caps, worst, apart=math.sqrt(float(charges.max())), distance=distance),
         mutual_information=information,
         hockey_sticks=sticks(float(charges.max()), worlds.rate, distance, law),
         known_memberships=((worlds.n - 1, worst),),
         name_a_member_success=min(1.0, float(posterior(information, worlds.rate))),
         sampler_distance=distance,
-        pool_public=(CENTRED,),
+        pool_public=(CENTRED, EXACT_SUMS),
         not_promised=AFTERWARDS,
         theorems=("bits", "rebuild", "sampler", "log-det"),
     )
@@ -140,23 +141,19 @@ def _charges(steps: Floats, deviations: Floats) -> Floats:
     return np.asarray(np.einsum("ur,ur->u", whitened, whitened) * (1 + ROUNDING))
 
 
-def _least(steps: Floats, shape: Floats, cap: float, *, floor: float, law: Law) -> tuple[Floats, float]:
-    """The least multiple of `shape` that keeps every charge within the cap, and the sampler's distance."""
+def _least(steps: Floats, shape: Floats, caps: tuple[Cap, ...], *, floor: float, law: Law) -> tuple[Floats, float]:
+    """The least multiple of `shape` that keeps every charge within the caps, and the sampler's distance."""
     reach = np.abs(steps).sum(axis=0)  # the longest answer there may be
     apart = math.sqrt(_charges(steps, shape).max())
 
-    def at(room: float) -> Floats:
-        allowed = law.furthest(room * (1 - 4 * ROUNDING)) * (1 - 4 * ROUNDING)
-        if not allowed > 0:
-            raise CapError("this cap is too close to a coin flip: choose a larger one")
-        return np.maximum(shape * apart / allowed, floor)
+    def at(lost: float) -> Floats:
+        return np.maximum(shape * apart / furthest_apart(caps, law, lost), floor)
 
     def distance(deviations: Floats) -> float:
         # An answer is rounded when it is added up and scaled, which the distance allows for once.
         return law.sampler_distance(len(shape), 4 * float((reach / deviations).max()))
 
-    first = distance(at(cap))
-    deviations = at(cap - first)  # more noise: the distance falls
+    deviations = at(distance(at(0.0)))  # more noise: the distance falls
     return deviations, distance(deviations)
 
 
@@ -168,13 +165,13 @@ def _information(space: Subspace, deviations: Floats, distance: float, law: Law)
     whitened = space.coordinates / deviations
     size = np.maximum(np.linalg.eigvalsh(whitened.T @ whitened) / 4, 0.0)
     half_log_det = law.average(lambda scale: 0.5 * float(np.log1p(size / scale**2).sum()))
-    found = half_log_det * (1 + 1e-9) + _room(distance, n)
-    return min(found, n * math.log(2)) * (1 + 1e-12)
+    return about_all_coins(half_log_det, distance, n)
 
 
-def _room(distance: float, n: int) -> float:
-    """How far the information about `n` coins moves when the law moves by `distance` in total variation."""
-    return entropy_slack(distance, 1) + distance * n * math.log(2)
+def about_all_coins(half_log_det: float, distance: float, n: int) -> float:
+    """The information about `n` coins, of a law that is off by `distance` in total variation."""
+    room = entropy_slack(distance, 1) + distance * n * math.log(2)
+    return min(half_log_det * (1 + 1e-9) + room, n * math.log(2)) * (1 + 1e-12)
 
 
 def sticks(charge: float, rate: float, distance: float, law: Law = NORMAL) -> tuple[tuple[float, float], ...]:

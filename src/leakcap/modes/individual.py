@@ -36,7 +36,7 @@ from leakcap.noise.laws import normal
 from leakcap.noise.swaps import LeastNoise, least_noise, swap_shape
 from leakcap.worlds import Worlds
 
-__all__ = ["ONE_PERSON", "FreshHalf", "certified", "closed_form", "membership_caps"]
+__all__ = ["EXACT_SUMS", "ONE_PERSON", "FreshHalf", "certified", "closed_form", "membership_caps"]
 
 ONE_PERSON = (
     "Nothing but guesses at one person named in advance is bounded: neither naming a participant of the attacker's own "
@@ -73,7 +73,7 @@ def membership_caps(caps: tuple[Cap, ...], rate: float) -> float:
     for cap in caps:
         if type(cap) is not Membership:  # a kind derived from it may have its limit in another unit
             raise CapError(
-                "mode='individual' and design='bits' cap guesses at one person named in advance and nothing else: "
+                "mode='individual' caps guesses at one person named in advance and nothing else: "
                 f"{type(cap).__name__} needs mode='exact' or mode='confidence'. Here, use leakcap.membership(...)"
             )
         check_limit(cap, rate, 2)
@@ -149,8 +149,9 @@ def closed_form(
     caps: tuple[Cap, ...],
     *,
     worst: float,
+    values: tuple[float, ...] | None = None,
     not_promised: str,
-    pool_public: tuple[str, ...] = (),
+    pool_public: tuple[str, ...] = (EXACT_SUMS,),
     **figures: Any,
 ) -> Certificate:
     """The certificate of sums over people, of which nothing was sampled: `worst` is the success against anybody."""
@@ -160,7 +161,7 @@ def closed_form(
         space,
         settings,
         kind="closed_form",
-        capped=capped_figures(caps, caps, (worst,) * len(caps), (worlds.rate, 2)),
+        capped=capped_figures(caps, caps, values or (worst,) * len(caps), (worlds.rate, 2)),
         membership_success=worst,
         leakage_curve=(),
         confidence=1.0,
@@ -169,7 +170,7 @@ def closed_form(
         bounds=worlds.n,
         draws=(),
         integrated=True,
-        pool_public=(*POOL_PUBLIC, *pool_public, EXACT_SUMS, *settings.pool_public),
+        pool_public=(*POOL_PUBLIC, *pool_public, *settings.pool_public),
         assumptions=ASSUMPTIONS[:2],  # the third is about certifying draws, of which there are none
         not_promised=(not_promised, *(line for line in NOT_PROMISED if line != COLLUSION)),
         **figures,

@@ -26,7 +26,7 @@ from leakcap.noise import GRID, Noise, Randomness, Subspace, released_vector
 from leakcap.noise.bounded import charge, least_deviations
 from leakcap.noise.entropy import sampler_distance
 
-__all__ = ["SumsOfAll", "certified", "pool_caps"]
+__all__ = ["SumsOfAll", "certified", "exact_total", "plain_space", "pool_caps", "with_noise"]
 
 FINE = 2.0**-32  # of a noise deviation: what a person brings is cut to multiples of it, so that sums are exact
 ROUNDING = 1e-12
@@ -39,6 +39,10 @@ ASSUMED = (
     "Bounds, keys and the most rows of a person were chosen without looking at the data; which columns and people the "
     "question is about, too.",
     "What is made of the sums looks at the noised sums alone.",
+)
+BLOCKS = (
+    "People were put into blocks by a keyed function (SipHash) with a fresh key, which behaves like a random one; the "
+    "number of blocks was chosen without looking at the data."
 )
 NOT_PROMISED = (
     "What the answer says about people in general may be applied to anybody: that is what it is published for.",
@@ -58,8 +62,7 @@ class SumsOfAll:
     exposure: Floats
 
     def vector(self, randomness: Randomness) -> Floats:
-        whole, rest = np.divmod(self.total, round(GRID / FINE))
-        return released_vector(self.noise, rest * FINE * self.noise.deviations, GRID, randomness, whole=whole)
+        return with_noise(self.noise, self.total, randomness)
 
 
 def pool_caps(caps: tuple[Cap, ...]) -> float:
@@ -89,16 +92,7 @@ def certified(brings: Bounded, caps: tuple[Cap, ...], settings: Settings) -> tup
     deviations = least_deviations(brings.extent, allowed**2)
     moved = charge(brings.extent, deviations)
     worst = min(1.0, float(ndtr(math.sqrt(moved) / 2)) * (1 + ROUNDING) + distance)
-    fine = np.trunc(brings.values / deviations / FINE).astype(np.int64)  # towards 0: never more than was declared
-    space = Subspace(
-        centre=np.zeros(d),
-        scale=np.ones(d),
-        coordinates=np.zeros((1, d)),
-        directions=np.eye(d),
-        dual=None,
-        outputs=np.zeros((1, d)),
-        flat=np.zeros(d, dtype=bool),
-    )
+    space = plain_space(d)
     made = certificate(
         "pool",
         Everybody(),
@@ -119,8 +113,33 @@ def certified(brings: Bounded, caps: tuple[Cap, ...], settings: Settings) -> tup
         integrated=True,
         sampler_distance=distance,
         pool_public=(*PUBLISHED, *settings.pool_public),
-        assumptions=ASSUMED,
+        assumptions=ASSUMED if brings.people is None else (*ASSUMED, BLOCKS),
         not_promised=NOT_PROMISED,
-        theorems=("pool", "sampler"),
+        theorems=("pool", "sampler") if brings.people is None else ("blocks", "pool", "sampler"),
     )
-    return SumsOfAll(Noise(space, deviations), fine.sum(axis=0), np.full(len(brings.values), worst)), made
+    people = len(brings.values) if brings.people is None else brings.people
+    return SumsOfAll(Noise(space, deviations), exact_total(brings.values, deviations), np.full(people, worst)), made
+
+
+def plain_space(d: int) -> Subspace:
+    """Sums as they are, of which nothing is known beforehand."""
+    return Subspace(
+        centre=np.zeros(d),
+        scale=np.ones(d),
+        coordinates=np.zeros((1, d)),
+        directions=np.eye(d),
+        dual=None,
+        outputs=np.zeros((1, d)),
+        flat=np.zeros(d, dtype=bool),
+    )
+
+
+def exact_total(values: Floats, deviations: Floats) -> Ints:
+    """Sums in multiples of FINE of the noise deviations; each value is cut towards 0, never to more than its limit."""
+    return np.asarray(np.trunc(values / deviations / FINE).astype(np.int64).sum(axis=0))
+
+
+def with_noise(noise: Noise, total: Ints, randomness: Randomness) -> Floats:
+    """A released vector around an exact total."""
+    whole, rest = np.divmod(total, round(GRID / FINE))
+    return released_vector(noise, rest * FINE * noise.deviations, GRID, randomness, whole=whole)

@@ -17,6 +17,7 @@ from leakcap.certificates.release import Certificate
 from leakcap.custody.checkpoint import Checkpoint
 from leakcap.custody.fingerprint import fingerprint
 from leakcap.errors import InputError
+from leakcap.kernels.blocks import InBlocks
 from leakcap.kernels.bounded import Bounded
 from leakcap.kernels.contributions import Contributions
 from leakcap.leakage.confidence import Attempts
@@ -52,7 +53,7 @@ class Run:
     rerun: Rerun
     draw: Draw
     watch: Watcher
-    brings: Contributions | Bounded | None = None  # what each unit adds to a mean or a sum
+    brings: Contributions | Bounded | InBlocks | None = None  # what each unit adds to a mean or a sum
     recompute: bool = False
     seconds: float = 0.0  # that all of it took, compiling included
     design: str = "worlds"
@@ -89,6 +90,9 @@ def _individual(request: Request, run: Run, settings: modes.Settings) -> Certifi
     brings = run.brings
     if run.swapped is not None or run.alike:
         return _sampled(request, run, settings)
+    if isinstance(brings, InBlocks):
+        blocks = brings
+        return lambda caps: modes.blocks.certified(blocks, run.worlds, caps, settings, draw=run.draw)
     if not isinstance(brings, Contributions):
         raise InputError("mode='individual' needs the data again: call plan() with them and this checkpoint")
     way: Callable[..., tuple[modes.Releaser, Certificate]]

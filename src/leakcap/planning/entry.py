@@ -16,20 +16,20 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap import modes
-from leakcap.caps import CapLike, PoolMembership, as_caps
+from leakcap.caps import CapLike, as_caps
 from leakcap.custody.checkpoint import Checkpoint
 from leakcap.custody.fingerprint import DataPrint, fingerprint
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Bools
 from leakcap.ground.cores import Machine
+from leakcap.kernels.blocks import COINS_IN_BLOCKS, Blocks, InBlocks
 from leakcap.kernels.bounded import Bounded, Declared
 from leakcap.kernels.contributions import Contributions, bounded_contributions, is_total
-from leakcap.modes import DESIGNS, MODES
 from leakcap.modes.mechanism import refuse_mechanism
 from leakcap.noise import SHAPES, OperatingSystem, Randomness, Seeded
 from leakcap.planning.certifier import Run, certifier
-from leakcap.planning.designing import designed, refuse_beside_design
+from leakcap.planning.designing import designed
 from leakcap.planning.doubling import simulated, stored_simulation
 from leakcap.planning.finishing import Finishing, finished
 from leakcap.planning.how_many import number_of_worlds
@@ -39,16 +39,19 @@ from leakcap.planning.promises import Promises
 from leakcap.planning.released import Release, Token
 from leakcap.planning.request import Request, stream
 from leakcap.planning.small_groups import warn_of_small_groups
+from leakcap.planning.stored_sums import Brings, keep_sums, kept_sums
 from leakcap.planning.suggest import suggest
 from leakcap.planning.swapping import OnePerson, swapped_by
+from leakcap.planning.ways import AUTO, way_of
 from leakcap.simulate import Outputs
 from leakcap.simulate.pool import Pool, first_rows
 from leakcap.simulate.progress import Watcher, ignore, watching
 from leakcap.worlds import Units, Worlds, fair_bits, independent_worlds
+from leakcap.worlds.keyed import KEY_BYTES
 
 __all__ = ["plan", "release", "stored_plan"]
 
-AUTO, DOUBLING = "auto", "doubling"  # worlds=: fixed by sizes before anything runs; by looking at the answers
+DOUBLING = "doubling"  # worlds=: their number is fixed by looking at the answers
 SIMULATED_HALVES = 64  # in which a function is run to see that it adds up what it says, at most
 MIN_HALVES = 8
 MAX_COINS = 2**28  # tossed for error bars
@@ -104,7 +107,9 @@ def plan(
             `count`, `covariance`, `categories`, `group_by`, `additive`): the cap then holds whoever else is known; with
             `mode="confidence"` for any function, on average over what is known, and with far more noise. "matched":
             worlds that hold one of every two units that are alike; "central": halves whose column means are near the
-            pool's. Both have smaller errors, and say in the certificate what is lost. "auto": worlds.
+            pool's. Both have smaller errors, and say in the certificate what is lost. "auto": bits for functions
+            that add up, where all caps are about one person and none of `worlds`, `rate`, `strata`, `clip`, `draws` and
+            another mode are asked for; worlds otherwise. The certificate's first sentence says which it was.
         bounds: for a pool cap, `(low, high)` of every column, numbers or arrays, or `{column: (low, high)}`; of what
             one unit brings, for `additive` functions. What lies outside is cut. They must not come from the data.
         rows_per_unit: the most rows of one unit that count, the first ones; a pool cap with `unit` needs it.
@@ -168,18 +173,8 @@ def plan(
     """
     began = time.perf_counter()
     caps = as_caps(cap)
-    checks.choice(MODES, mode=mode)
-    checks.choice(DESIGNS, design=design)
-    if any(isinstance(one, PoolMembership) for one in caps):
-        modes.pool_caps(caps)
-        _refuse_beside_pool(mode, design, worlds=worlds, rate=rate, strata=strata, weights=weights, clip=clip)
-        mode = design = "pool"
-    elif bounds is not None:
-        raise InputError("bounds are for a pool cap, leakcap.pool_membership(...): otherwise clip the columns yourself")
-    if design == "bits":
-        _refuse_beside_bits(mode, worlds, rate=rate, strata=strata)
-        mode = "confidence" if mode == "confidence" else "individual"
-    refuse_beside_design(design, mode, worlds, rate=rate)
+    given = {"worlds": worlds, "rate": rate, "strata": strata, "weights": weights, "clip": clip, "draws": draws}
+    mode, design = way_of(fn, caps, mode, design, bounds=bounds, **given)
     checks.choice(SHAPES, shape=shape)
     _check_numbers(floor=floor, memory=memory, draws=draws, seed=seed)
     refuse_mechanism(mechanism, mode, floor)
@@ -231,7 +226,7 @@ def plan(
             mechanism=mechanism,
         ),
         seed=seed,
-        design="worlds" if design == "auto" else design,
+        design=design,
         scale=1 / rate if is_total(fn) and mode != "pool" and alone.way != "sum" else 1.0,
     )
     brings = _brought(job, request, alone.brings, declared=(bounds, rows_per_unit))
@@ -244,6 +239,7 @@ def plan(
             entropy = stored.entropy if stored else secrets.randbits(128) if seed is None else seed
             request = designed(request, job, entropy, stored)
             answered = _answered(job, request, brings, entropy=entropy, watch=watch, stored=stored)
+            keep_sums(stored, request, brings, answered.outputs)
         run = Run(
             simulation=answered.outputs,
             worlds=answered.worlds,
@@ -281,27 +277,32 @@ class _Answered:
     finishing: Finishing | None = None
 
 
-def _brought(
-    job: Job, request: Request, brings: Contributions | None, *, declared: tuple[Any, int | None]
-) -> Contributions | Bounded | None:
+def _brought(job: Job, request: Request, brings: Contributions | None, *, declared: tuple[Any, int | None]) -> Brings:
     """What every unit brings, where the answer is a sum over them."""
+    if request.mode == "individual" and request.design == "bits" and isinstance(job.fn, Blocks):
+        return job.fn.cut(job.pool.data, job.units, _key(request))
     if request.mode != "pool":
         return brings
     bounds, most = declared
-    if job.units.of_row is not None and most is None:
+    if job.units.of_row is not None and most is None and not isinstance(job.fn, Blocks):
         raise InputError(
             "a pool cap with unit= needs rows_per_unit=, the most rows that one person may bring: further ones are "
             "left out"
         )
     if job.units.count == 0:
         raise InputError("there are no rows")
-    return bounded_contributions(job.fn, job.pool.data, job.units, Declared(bounds, most or 1))
+    return bounded_contributions(job.fn, job.pool.data, job.units, Declared(bounds, most or 1, _key(request)))
+
+
+def _key(request: Request) -> bytes:
+    """By which people are put into blocks: nobody else's business, unless it is all a simulation."""
+    return secrets.token_bytes(KEY_BYTES) if request.seed is None else stream(request.seed, 0, 3).bytes(KEY_BYTES)
 
 
 def _answered(
     job: Job,
     request: Request,
-    brings: Contributions | Bounded | None,
+    brings: Brings,
     *,
     entropy: int,
     watch: Watcher,
@@ -313,6 +314,11 @@ def _answered(
         finishing, outputs = finished(brings.finish, brings.values.sum(axis=0)[None], rows)
         return _Answered(Worlds.everybody(n), request.usable(outputs), finishing)
     coins = None
+    if isinstance(brings, InBlocks):
+        coins = _coins_for_error_bars(n, stream(entropy, 0, 1), COINS_IN_BLOCKS)
+        sums = np.stack([brings.answers(coins.mask(i)).sum(axis=0) for i in range(coins.m)])
+        finishing, outputs = finished(brings.of.finish, sums, rows, whole=brings.answers().sum(axis=0))
+        return _Answered(coins, request.usable(outputs), finishing)
     if brings is not None and request.design == "bits" and n:
         most = 1024 if brings.finish is None else 256  # answers are made one by one
         coins = _coins_for_error_bars(n, stream(entropy, 0, 1), most)
@@ -332,26 +338,6 @@ def _answered(
         return _Answered(possible, outputs)
     brings.check(outputs.table, possible)
     return _Answered(coins, replace(outputs, table=modes.bits.answers(brings, coins)))
-
-
-def _refuse_beside_pool(mode: str, design: str, **given: Any) -> None:
-    usual = {"worlds": AUTO, "rate": 0.5, "strata": None, "weights": None, "clip": None}
-    odd = [name for name, value in given.items() if not (isinstance(value, type(usual[name])) and value == usual[name])]
-    if mode != "exact" or design != "auto":
-        odd.append("mode" if mode != "exact" else "design")
-    if odd:
-        raise InputError(
-            f"under a pool cap everybody takes part, and declared bounds alone set the noise: leave out {odd[0]}"
-        )
-
-
-def _refuse_beside_bits(mode: str, worlds: Any, *, rate: float, strata: Any) -> None:
-    if mode == "empirical":
-        raise InputError("design='bits' has proofs of its own, and mode='empirical' has none: leave mode out")
-    if mode != "confidence" and not (isinstance(worlds, str) and worlds == AUTO):
-        raise InputError("design='bits' has no list of worlds, every subset is possible: leave worlds out")
-    if rate != 0.5 or strata is not None:
-        raise InputError("design='bits' tosses a fair coin for everybody, whatever the others': no rate, no strata")
 
 
 def _coins_for_error_bars(n: int, rng: np.random.Generator, most: int = 1024) -> Worlds:
@@ -401,23 +387,31 @@ def stored_plan(checkpoint: str | Path, progress: bool | Watcher | None = None, 
     has the noise and the figures that were stored: what is attacked then is what was released.
     """
     stored = Checkpoint.stored(Path(checkpoint))
-    request, known = stored.kept("request") or (None, "")
-    if request is None:
-        raise InputError(f"{checkpoint} holds no plan")
-    possible, simulation = stored_simulation(request, stored.entropy, known, stored)
+    sums = kept_sums(stored)
     with watching(progress) as watch:
-        run = Run(
-            simulation=request.usable(simulation),
-            worlds=possible,
-            entropy=stored.entropy,
-            token=Token(lambda: [f"checkpoint {stored.entropy}"]),
-            checkpoint=stored,
-            rerun=_no_data,
-            draw=_no_data,
-            watch=watch,
-            recompute=recompute,
+        run = partial(Run, entropy=stored.entropy, checkpoint=stored, rerun=_no_data, watch=watch, recompute=recompute)
+        token = Token(lambda: [f"checkpoint {stored.entropy}"])
+        if sums is not None:
+            whole = run(
+                simulation=sums.outputs,
+                worlds=sums.worlds,
+                token=token,
+                brings=sums.brings,
+                finishing=sums.finishing,
+                draw=partial(_fresh_world, sums.request),
+                design=sums.request.design,
+            )
+            return _planned(sums.request, whole, job=None)
+        held = stored.kept("request")
+        if held is None:
+            raise InputError(f"{checkpoint} holds no plan")
+        request, known = held
+        possible, simulation = stored_simulation(request, stored.entropy, known, stored)
+        return _planned(
+            request,
+            run(simulation=request.usable(simulation), worlds=possible, token=token, draw=_no_data),
+            job=None,
         )
-        return _planned(request, run, job=None)
 
 
 def _no_data(_: Any) -> Any:

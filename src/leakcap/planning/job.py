@@ -12,6 +12,7 @@ import numpy as np
 from leakcap.custody.checkpoint import Checkpoint
 from leakcap.ground.arrays import Bools, Floats
 from leakcap.ground.cores import Machine
+from leakcap.kernels.blocks import Blocks
 from leakcap.modes.interface import Rerun
 from leakcap.planning.offers import Variant
 from leakcap.planning.request import Request
@@ -39,11 +40,19 @@ class Job:
     device: str | None
     memory: int = Machine().memory  # bytes
 
+    @property
+    def in_a_world(self) -> tuple[Callable[..., Any], Pool]:
+        """What runs on the rows of a world. Of an average over blocks everybody's block comes along: it stays."""
+        if not isinstance(self.fn, Blocks):
+            return self.fn, self.pool
+        return self.fn.each_row_told, Pool((*self.pool.data, self.fn.of_rows(self.units)))
+
     def simulation(self, watch: Watcher, checkpoint: Checkpoint | None) -> Simulation:
         """The function, ready to be run in more and more worlds."""
+        fn, pool = self.in_a_world
         return Simulation(
-            self.fn,
-            self.pool,
+            fn,
+            pool,
             self.units,
             self.drop,
             backend=self.backend,
@@ -56,7 +65,7 @@ class Job:
 
     def run(self, worlds: Worlds, variant: Variant | None = None) -> Outputs:
         """The answers in other worlds, or those of another function on the same rows."""
-        fn, pool, drop = self.fn, self.pool, self.drop
+        (fn, pool), drop = self.in_a_world, self.drop
         if variant is not None:
             fn, pool, drop = variant.fn, Pool(variant.data), frozenset(variant.drop)
         with Simulation(
@@ -75,11 +84,12 @@ class Job:
     def rerun(self, request: Request, simulation: Outputs) -> Rerun:
         """The answer in one more world, clipped as requested; None where it fails in any way, or has another form."""
         limits = request.limits(simulation.table.shape[1])
-        asked = self.fn if simulation.start is None else Started(self.fn, simulation.start)
+        fn, pool = self.in_a_world
+        asked = fn if simulation.start is None else Started(fn, simulation.start)
 
         def answer(mask: Bools) -> Floats | None:
             with threads_for(self.workers in (None, 1)):
-                node, numbers = one_answer(asked, self.pool, self.units.rows_in(mask), self.drop)
+                node, numbers = one_answer(asked, pool, self.units.rows_in(mask), self.drop)
             if any(simulation.node.differences(node)):
                 return None
             numbers = numbers * request.scale

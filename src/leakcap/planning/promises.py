@@ -19,6 +19,7 @@ from leakcap.errors import InputError, LeakcapError, OutputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Bools, Floats
 from leakcap.kernels.additive import Additive
+from leakcap.kernels.blocks import ANY_KEY, COINS_IN_BLOCKS, Blocks
 from leakcap.kernels.bounded import Bounded, Declared
 from leakcap.kernels.contributions import Contributions, bounded_contributions, contributions, is_total
 from leakcap.leakage.confidence import Attempts
@@ -257,6 +258,9 @@ class _Side:
     def _bits(self, most: int | None) -> None:
         began = time.process_time()
         self._refuse_clips()
+        if isinstance(self.job.fn, Blocks):
+            self._bits_in_blocks(self.job.fn)
+            return
         brings = contributions(self.job.fn, self.job.pool.data, self.job.units)
         n, d = brings.values.shape
         if most is not None and n * d > most:
@@ -276,6 +280,18 @@ class _Side:
         seconds = time.process_time() - began
         self._keep("bits", BITS, 'design="bits"', errors, deviations=noise.deviations, seconds=seconds)
 
+    def _bits_in_blocks(self, fn: Blocks) -> None:
+        began, units = time.process_time(), self.job.units
+        brings = fn.cut(self.job.pool.data, units, ANY_KEY)
+        coins = fair_bits(units.count, COINS_IN_BLOCKS, np.random.default_rng([self.seed, 2]))
+        cap = (Membership(self.success),)
+        releaser, _ = modes.blocks.certified(brings, coins, cap, self.settings, draw=_nothing_is_drawn)
+        deviations = releaser.noise.deviations
+        sums = np.stack([brings.answers(coins.mask(i)).sum(axis=0) for i in range(coins.m)])
+        errors = self._simulate(fn.finish, sums, self._normal(len(deviations)) * deviations)
+        seconds = time.process_time() - began
+        self._keep("bits", BITS, 'design="bits"', errors, deviations=deviations, seconds=seconds)
+
     def _bounded(self, bounds: Any, rows: int | None) -> Bounded:
         """What everybody brings within the bounds; the plan's own under a pool cap."""
         self._refuse_clips()
@@ -283,14 +299,14 @@ class _Side:
         if isinstance(own, Bounded) and bounds is None and rows is None:
             return own
         pool, units = self.job.pool, self.job.units
-        if units.of_row is not None:
+        if units.of_row is not None and not isinstance(self.job.fn, Blocks):
             if rows is None:
                 raise InputError("give rows_per_unit=, the most rows that one person may bring")
             pool, whose = first_rows(pool, units.of_row, rows)
             units = Units.of(pool.rows, whose)
         if units.count == 0:
             raise InputError("there are no rows")
-        return bounded_contributions(self.job.fn, pool.data, units, Declared(bounds, rows or 1))
+        return bounded_contributions(self.job.fn, pool.data, units, Declared(bounds, rows or 1, ANY_KEY))
 
     def _pool(self, brings: Bounded) -> None:
         began = time.process_time()

@@ -79,10 +79,11 @@ class Request:
         """Before anything long starts."""
         if self.mode == "exact":
             needs(self.caps, worlds)
+        elif self.mode == "individual" and self.design == "bits":
+            modes.refuse_other_caps(self.caps, worlds.rate)
         elif self.mode == "individual":
             modes.membership_caps(self.caps, worlds.rate)
-            if self.design == "worlds":
-                possible_swaps(worlds.n, worlds.share, self.strata)
+            possible_swaps(worlds.n, worlds.share, self.strata)
         else:
             modes.budget_for(self.caps, worlds)
 

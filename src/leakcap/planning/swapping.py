@@ -9,7 +9,8 @@ import numpy as np
 
 from leakcap.errors import InputError, OutputError
 from leakcap.ground.arrays import Bools, Floats, Ints
-from leakcap.kernels.contributions import Contributions, adds_anything_up, contributions
+from leakcap.kernels.blocks import Blocks
+from leakcap.kernels.contributions import Contributions, contributions, is_a_sum
 from leakcap.kernels.swapping import Swapper, swapped_masks, swapper_of
 from leakcap.modes.swapped import Swapped
 from leakcap.planning.job import Job
@@ -42,14 +43,15 @@ class OnePerson:
         """The way for a function: the surest that it allows."""
         if mode != "individual":
             return cls()
-        if design == "bits" or adds_anything_up(job.fn):
+        brings = None
+        if is_a_sum(job.fn) or (design == "bits" and not isinstance(job.fn, Blocks)):
             brings = contributions(job.fn, job.pool.data, job.units)
-            if design == "bits" or brings.finish is None:
-                if clipped or draws is not None:
-                    raise InputError(
-                        "sums over units take neither clip nor draws: bound the rows instead; nothing is sampled"
-                    )
-                return cls("sum", brings)
+        if design == "bits" or (brings is not None and brings.finish is None):
+            if clipped or draws is not None:
+                raise InputError(
+                    "sums over units take neither clip nor draws: bound the rows instead; nothing is sampled"
+                )
+            return cls("sum", brings)
         if mechanism != "gaussian":
             raise InputError(
                 f"mechanism={mechanism!r} is for sums over people: for other functions, mode='individual' is proved "
@@ -91,10 +93,11 @@ class _Rerunning:
 
     def _answer(self, mask: Bools) -> Floats:
         start, job = self.simulation.start, self.job
-        asked = job.fn if start is None else Started(job.fn, start)
+        fn, pool = job.in_a_world
+        asked = fn if start is None else Started(fn, start)
         size = self.simulation.table.shape[1]
         try:
-            node, numbers = one_answer(asked, job.pool, job.units.rows_in(mask), job.drop)
+            node, numbers = one_answer(asked, pool, job.units.rows_in(mask), job.drop)
         except OutputError:
             return np.full(size, np.nan)
         return np.full(size, np.nan) if any(self.simulation.node.differences(node)) else numbers

@@ -19,6 +19,12 @@ class Units:
     rows: int
     count: int
     of_row: npt.NDArray[np.intp] | None = None
+    labels: npt.NDArray[np.generic] | None = None  # whose rows they are, one for each unit
+
+    @property
+    def names(self) -> npt.NDArray[np.generic]:
+        """One for each unit: its label, which stays when others leave; otherwise its place."""
+        return np.arange(self.count) if self.labels is None else self.labels
 
     @classmethod
     def of(cls, rows: int, labels: npt.ArrayLike | None) -> Units:
@@ -27,7 +33,7 @@ class Units:
             return cls(rows, rows)
         given = one_label_per_row("unit", labels, rows)
         names, of_row = np.unique(given, return_inverse=True)
-        return cls(rows, len(names), of_row.astype(np.intp))
+        return cls(rows, len(names), of_row.astype(np.intp), names)
 
     def rows_in(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
         """Positions of the rows whose unit takes part."""

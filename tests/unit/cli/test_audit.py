@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import shutil
 import stat
 from dataclasses import replace
@@ -142,3 +143,16 @@ def test_the_page_holds_no_value_of_the_table(place: Path, tmp_path: Path) -> No
     table = pd.read_csv(place / "one.csv")
     for value in table.to_numpy().ravel():
         assert f"{value:.3f}" not in page
+
+
+def test_a_release_of_a_sum_is_audited_from_its_folder(tmp_path: Path, capsys: Any) -> None:
+    table = pd.DataFrame({"a": np.random.default_rng(0).normal(40, 9, size=30)})
+    table.to_csv(tmp_path / "one.csv", index=False)
+    options = ["--fn", "mean", "--columns", "a", "--cap", "membership=0.8", "--out", str(tmp_path / "out"), "-q"]
+    assert leakcap("release", str(tmp_path / "one.csv"), *options) == 0
+    assert audit(tmp_path / "out") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Nothing refuted" in said
+    reached = re.search(r"deviations that the noise reaches ([\d.]+%?)", said)
+    assert reached
+    assert 2 < float(reached[1]) < 7, "deviations are no share"

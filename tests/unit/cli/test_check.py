@@ -232,3 +232,33 @@ def test_a_certificate_of_another_mode_can_be_checked(tmp_path: Path, capsys: An
         (tmp_path / f"{mode}.json").write_text(plan.release().certificate.to_json())
         assert check(tmp_path / f"{mode}.json", tmp_path / mode) == 0
         assert words in capsys.readouterr().out
+
+
+SUMS = {
+    "a coin for everybody": ["--fn", "mean", "--columns", "a,b", "--cap", "membership=0.8"],
+    "covariances": ["--fn", "covariance", "--columns", "a,b", "--cap", "membership=0.8"],
+    "everybody": ["--fn", "mean", "--columns", "a,b", "--cap", "pool=0.8", "--bounds", "0,100"],
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_the_certificate_of_a_sum_is_computed_again_without_the_data(name: str, place: Path, tmp_path: Path) -> None:
+    forget_released()
+    assert leakcap("release", str(place / "one.csv"), *SUMS[name], "--out", str(tmp_path / "out"), "-q") == 0
+    public = tmp_path / "out" / "public" / "certificate.json"
+    check = ["check", str(public), "--custodian", str(tmp_path / "out" / "custodian"), "-q"]
+    assert leakcap(*check) == 0
+    changed = json.loads(public.read_text())
+    changed["membership_success"] -= 1e-6
+    public.write_text(json.dumps(changed))
+    assert leakcap(*check) == 1
+
+
+def test_the_certificate_of_an_average_over_blocks_is_computed_again(tmp_path: Path) -> None:
+    values = np.random.default_rng(0).normal(40, 9, size=200)
+    median = lc.blocks(np.median, blocks=10, bounds=(0, 100))
+    made = lc.plan(median, values, cap=0.8, design="bits", checkpoint=tmp_path / "plan").release()
+    again = stored_plan(tmp_path / "plan")
+    assert all(claim.holds for claim in findings(made.certificate, again))
+    with pytest.raises(lc.InputError, match="needs the data"):  # what is made of sums is not stored
+        again.release()

@@ -296,6 +296,22 @@ def test_a_preview_points_to_a_better_promise(capsys: Any) -> None:
     assert "--compare shows all promises" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.parametrize(
+    ("more", "promised"),
+    [
+        ([], "even knowing about everybody else, can tell whether your data were used"),
+        (["--worlds", "16"], "who knows no other participant can tell"),
+        (["--design", "worlds", "--draws", "256"], "who knows no other participant can tell"),
+    ],
+)
+def test_a_sum_gets_bits_unless_worlds_are_asked_for_and_the_promise_is_told(
+    more: list[str], promised: str, capsys: Any
+) -> None:
+    question = ["people.csv", "--fn", "mean", "--columns", "age", "--cap", "membership=0.8", "--out", "out", *more]
+    assert leakcap("release", *question) == 0
+    assert promised in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_preview_of_other_caps_does_not_spoil_the_release_or_its_check() -> None:
     looser = ["release", "people.csv", *MEAN, "--worlds", "16", "--draws", "256", "--out", "out", "-q"]
     assert leakcap(*looser, "--cap", "mi=0.4", "--preview") == 0

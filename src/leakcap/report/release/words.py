@@ -19,9 +19,8 @@ def part(cert: Certificate, plural: bool = False) -> str:
 def what_was_done(cert: Certificate) -> str:
     if cert.mode == "pool":
         return (
-            "What every person in the data set brings, within bounds that were fixed without looking at the data, was "
-            "added up. Random noise, made for these bounds, was then added, and only the noisy answer leaves. Neither "
-            "the noise nor this page depends on the data; how many people there are is not said."
+            f"{_of_all(cert)} Random noise, made for these bounds, was then added, and only the noisy answer leaves. "
+            "Neither the noise nor this page depends on the data; how many people there are is not said."
         )
     pool = f"There are data on {cert.units:,} people (or records): the pool. "
     noise = "Random noise was then added, and only the noisy answer leaves."
@@ -30,6 +29,8 @@ def what_was_done(cert: Certificate) -> str:
     share = "" if cert.rate == "1/2" else f" ({cert.rate} of the pool)"
     if cert.whoever_is_known:
         computed = "what these people bring was added up, on the scale of the whole pool"
+        if cert.in_blocks:
+            computed = "the program ran on these people block by block, and its answers, cut to bounds, were averaged"
         if cert.on_average_over_the_known:
             computed = "the answer was computed on these people alone"
         return f"{pool}A fair coin, tossed in secret for each of them, decided who took part; {computed}. {noise}"
@@ -41,6 +42,18 @@ def what_was_done(cert: Certificate) -> str:
     return (
         f"{pool}Of {cert.worlds:,} {part(cert, plural=True)}{share} drawn beforehand, one was picked in secret, and "
         f"the answer was computed on the people in it alone. Being in it is what “took part” means here. {noise}"
+    )
+
+
+def _of_all(cert: Certificate) -> str:
+    if cert.in_blocks:
+        return (
+            "The program ran on blocks of people; its answers, cut to bounds that were fixed without looking at the "
+            "data, were averaged."
+        )
+    return (
+        "What every person in the data set brings, within bounds that were fixed without looking at the data, was "
+        "added up."
     )
 
 
