@@ -21,7 +21,7 @@ from leakcap.leakage.confidence import MeanEstimate, Wagers, log_term, upper
 from leakcap.leakage.swaps import Swaps, possible_swaps
 from leakcap.worlds import Worlds, independent_worlds
 
-__all__ = ["MOST", "Certified", "Moved", "RandomSwaps", "certify_swaps", "lengths_of", "swap_means"]
+__all__ = ["MOST", "Certified", "SwapSteps", "RandomSwaps", "certify_swaps", "lengths_of", "swap_means"]
 
 MOST = 0.5  # what a swap tells, at most: success less that of a coin
 Places = npt.NDArray[np.signedinteger]  # of units or pairs; narrow ones where there are many
@@ -33,7 +33,7 @@ SLIP = 1e-12  # what rounding may take from the logarithm of a wager in one draw
 
 
 @dataclass(frozen=True, eq=False)
-class Moved:
+class SwapSteps:
     """What swaps do in one world."""
 
     answers: Floats  # (1 + p, r): coordinates without a swap, and after each
@@ -76,7 +76,7 @@ class RandomSwaps:
         return cls(swapper, coordinates, worlds, strata, swaps, several)
 
     @proves("sampled-swaps")
-    def steps(self, draws: int, rng: np.random.Generator, units: Ints | None = None) -> Iterator[Moved]:
+    def steps(self, draws: int, rng: np.random.Generator, units: Ints | None = None) -> Iterator[SwapSteps]:
         """What swaps do in each of `draws` independent worlds.
 
         Every swap of a unit, of all units or of `units`, is uniform among those that the law of its world allows.
@@ -86,11 +86,11 @@ class RandomSwaps:
             some = independent_worlds(self.worlds.n, count, rng, rate=self.worlds.rate, strata=self.strata)
             yield from (self._moved(some.mask(number), units, rng) for number in range(count))
 
-    def _moved(self, mask: Bools, units: Ints | None, rng: np.random.Generator) -> Moved:
+    def _moved(self, mask: Bools, units: Ints | None, rng: np.random.Generator) -> SwapSteps:
         turns = SEVERAL if self.several else 1
         out, into, whose = self._everybody(mask, turns, rng) if units is None else self._some(mask, turns, units, rng)
         inside = mask if units is None else mask[units]
-        return Moved(self.coordinates(self.swapper.answers(mask, out, into)), whose, inside)
+        return SwapSteps(self.coordinates(self.swapper.answers(mask, out, into)), whose, inside)
 
     def ordered(self, influence: Floats) -> RandomSwaps:
         """The same with units in the order of a number: the partners of a unit in one world then lie far apart in it.
@@ -136,7 +136,7 @@ def spread_out(first: Ints, sizes: int | Ints, turns: int) -> Ints:
     return np.asarray((first + np.arange(turns)[:, None] * sizes // turns) % sizes)
 
 
-def lengths_of(moved: Moved, deviations: Floats) -> Floats:
+def lengths_of(moved: SwapSteps, deviations: Floats) -> Floats:
     """`(p,)`: of steps, in noise deviations."""
     return np.asarray(np.linalg.norm(moved.steps / deviations, axis=1))
 
@@ -236,7 +236,8 @@ def certify_swaps(
         wagers = Wagers.placed(seen.estimate[again], seen.variance[again], MOST, draws=draws[1], log_term=term)
         closer = swap_means(source, deviations, draws[1], second, units=again, wagers=wagers, rounding=rounding)
         told[again] = np.minimum(told[again], upper(closer, term))
-    return Certified(_success(told, source.swaps.unmatched), told, bounds + len(again), len(again), seen)
+    exposure = _success(told, source.swaps.unmatched)
+    return Certified(exposure, told, bounds=bounds + len(again), again=len(again), before=seen)
 
 
 def _success(told: Floats, unmatched: Floats) -> Floats:

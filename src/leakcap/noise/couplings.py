@@ -16,7 +16,7 @@ from scipy.special import ndtr
 from leakcap.errors import CapError
 from leakcap.ground.arrays import Floats
 from leakcap.leakage.confidence import MeanEstimate, forecast, log_term
-from leakcap.leakage.couplings import MOST, Moved, RandomSwaps, lengths_of
+from leakcap.leakage.couplings import MOST, SwapSteps, RandomSwaps, lengths_of
 
 __all__ = ["Aim", "SwapEffort", "aimed_scale", "coupling_shape"]
 
@@ -28,7 +28,7 @@ MAX_NUMBERS = 2**24  # that are kept of the steps of these units
 HALVINGS = 60
 CROWDED = 0.25  # share of units near the cap above which all of them get as many draws
 COSTLY = 4096  # worlds for those who decide, where every swap is a run of the function
-SIGMAS = 2.0  # by which the few who decide may turn out more exposed than they seemed
+SIGMAS = 2.5  # by which the few who decide may turn out more exposed than they seemed
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class SwapEffort:
     """Worlds for each step, and how many units are followed closely before the noise is certified."""
 
     spread: int = 8  # for everybody, to see where answers move
-    look: int = 48  # for everybody, to find who is exposed
+    look: int = 32  # for everybody, to find who is exposed
     few: int = 64  # units that decide about the scale, as far as was seen
     aim: int = 1024  # for these
     everybody: int = 512  # to certify
@@ -173,7 +173,7 @@ def _shrunk(told: Floats) -> MeanEstimate:
     return replace(seen, estimate=estimate, draws=np.maximum(draws, seen.draws), span=span)
 
 
-def _influence(looked: list[Moved], shape: Floats) -> Floats:
+def _influence(looked: list[SwapSteps], shape: Floats) -> Floats:
     """`(units,)`: where everybody pulls the answer, along the coordinate that moves most."""
     most = int(np.argmax(sum(((moved.steps / shape) ** 2).mean(axis=0) for moved in looked)))
     found = np.zeros(len(looked[0].inside))
@@ -182,7 +182,7 @@ def _influence(looked: list[Moved], shape: Floats) -> Floats:
     return found
 
 
-def _lengths(looked: Iterable[Moved], shape: Floats) -> Floats:
+def _lengths(looked: Iterable[SwapSteps], shape: Floats) -> Floats:
     """`(units, draws, swaps)`."""
     return np.stack([lengths_of(moved, shape)[moved.whose] for moved in looked], axis=-1).transpose(1, 2, 0)
 
