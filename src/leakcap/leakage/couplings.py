@@ -21,7 +21,7 @@ from leakcap.leakage.confidence import MeanEstimate, Wagers, log_term, upper
 from leakcap.leakage.swaps import Swaps, possible_swaps
 from leakcap.worlds import Worlds, independent_worlds
 
-__all__ = ["MOST", "Certified", "SwapSteps", "RandomSwaps", "certify_swaps", "lengths_of", "swap_means"]
+__all__ = ["MOST", "Certified", "RandomSwaps", "SwapSteps", "certify_swaps", "lengths_of", "swap_means"]
 
 MOST = 0.5  # what a swap tells, at most: success less that of a coin
 Places = npt.NDArray[np.signedinteger]  # of units or pairs; narrow ones where there are many

@@ -16,7 +16,7 @@ from scipy.special import ndtr
 from leakcap.errors import CapError
 from leakcap.ground.arrays import Floats
 from leakcap.leakage.confidence import MeanEstimate, forecast, log_term
-from leakcap.leakage.couplings import MOST, SwapSteps, RandomSwaps, lengths_of
+from leakcap.leakage.couplings import MOST, RandomSwaps, SwapSteps, lengths_of
 
 __all__ = ["Aim", "SwapEffort", "aimed_scale", "coupling_shape"]
 
