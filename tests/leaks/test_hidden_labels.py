@@ -62,6 +62,13 @@ ANSWERS: dict[str, Any] = {
     "part of a text column": cut_off,
     "in a dict": lambda t: {"by": {"ward": crossed(t)}, "list": [t.groupby("ward", observed=True)["cost"].sum()]},
     "polars": lambda t: polars.DataFrame({"cost": [t["cost"].mean()]}),
+    "categories of polars": lambda t: (
+        polars.from_pandas(t)
+        .with_columns(polars.col("ward").cast(polars.Enum(["north", "south", NAME])))
+        .group_by("ward")
+        .agg(polars.col("cost").sum())
+        .sort("ward")
+    ),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,8 @@ def differing(way: str, fn: Any, halves: int = 6) -> tuple[set[str], list[dict[s
 
 @pytest.mark.parametrize("way", WAYS)
 def test_public_bytes_do_not_depend_on_the_secret_half(way: str) -> None:
-    for fn in (lc.stats.mean, lc.stats.sum):
+    quantiles = partial(lc.stats.quantile, q=[0.2, 0.5], grid=np.linspace(-4, 4, 9))
+    for fn in (lc.stats.mean, lc.stats.sum, *([quantiles, lc.stats.gram] if way == "bits" else [])):
         telling, (first, second) = differing(way, fn)
         assert not telling
         assert first["pickled release"] != second["pickled release"], "another point is another release"

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars
 import pytest
 
 import leakcap as lc
@@ -29,9 +30,12 @@ QUESTIONS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "share": (lc.stats.share, TABLE["sick"], {}),
     "covariance": (lc.stats.covariance, ROWS, {"bounds": BOUNDS}),
     "histogram": (partial(lc.stats.histogram, edges=[0, 50, 100]), ROWS, {}),
+    "gram": (lc.stats.gram, ROWS, {"bounds": (-20, 100)}),
+    "quantiles": (partial(lc.stats.quantile, q=[0.1, 0.5], grid=range(0, 101, 10)), ROWS, {}),
     "categories": (partial(lc.stats.categories, levels=["A", "B"]), TABLE["ward"], {}),
     "means by group": (lc.stats.group_by(KEYS, "mean", of=["cost", "stay"]), TABLE, {"bounds": BOUNDS}),
     "counts by group": (lc.stats.group_by(KEYS), TABLE, {}),
+    "groups of polars": (lc.stats.group_by(KEYS, "sum", of="cost"), polars.from_pandas(TABLE), {"bounds": BOUNDS}),
     "own": (
         lc.additive(lambda rows: [1.0, float(rows[0, 0] > 60)], finish=lambda s: {"share": s[1] / max(s[0], 1.0)}),
         ROWS,
@@ -72,6 +76,23 @@ def test_public_bytes_are_the_same_without_the_person(name: str, point: float) -
     with_person, without = seen(name, point, slice(None)), seen(name, point, slice(first, None))
     assert with_person == without
     assert "intervals" in with_person
+
+
+@pytest.mark.parametrize("unit", [None, "ward"])
+def test_row_numbers_of_a_table_do_not_tell_how_many_came_before(unit: str | None) -> None:
+    """Somebody who leaves moves everybody else up by a row: what the others bring must not change with that."""
+    table = TABLE.reset_index(drop=True)
+    options = {"unit": unit, "rows_per_unit": 3} if unit else {}
+    place = lc.additive(lambda rows: float(rows.index[-1]))
+    plans = [
+        lc.plan(place, some.reset_index(drop=True), cap=lc.pool_membership(0.55), bounds=(0, 40), **options)
+        for some in (table, table[table.ward != "alone"])
+    ]
+    moved = abs(plans[0].run.brings.values.sum() - plans[1].run.brings.values.sum())
+    assert moved <= 2
+    kept = lc.blocks(lambda rows: float(rows.index[-1]), blocks=2, bounds=(0, 40))
+    lengths = kept.counted((table,), np.array([0] * 20 + [1] * 10))[0] + 20
+    assert lengths.ravel().tolist() == [19.0, 9.0]
 
 
 def test_another_point_is_another_release() -> None:

@@ -51,7 +51,8 @@ RELEASE_PARTS = (0.2, 0.1, 0.7)  # the same where releases are many
 TRIALS = 60_000
 NOISE_NUMBERS = 10  # noise numbers looked at, times the number of trials
 ENOUGH_NUMBERS = 400_000  # of noise: no further releases are made for more
-MAX_FURTHER = 4  # times the number of trials: releases made for that, at most
+COINS_FOLLOWED = 256  # units, the most exposed first, whose coins the noise must not know
+MAX_FURTHER = 6  # times the number of trials: releases made for that, at most
 MAX_NUMBERS = 2**25  # in those
 TIES = 811_293_057  # seed of what breaks ties: no release draws from it, and equal releases have equal reports
 ALPHA = 1e-6  # of a false refutation in the whole audit
@@ -152,7 +153,7 @@ class Bench:
     def more(self) -> Trials | None:
         """Further releases for checks of noise and secret, which many numbers are needed for; None where none are."""
         rank = 0 if self.known.factor is None else self.known.factor.shape[1]
-        if not rank or self.trials.secret is None:
+        if not rank or (self.trials.secret is None and self.known.steps is None):
             return None
         k, d = self.trials.seen.shape
         wanted = math.ceil(min(NOISE_NUMBERS * k, ENOUGH_NUMBERS) / rank)
@@ -247,7 +248,13 @@ def _task(bench: Bench, alpha: float) -> Iterator[Finding]:
 
 
 def _law(bench: Bench, alpha: float) -> Iterator[Finding]:
-    if bench.noise is not None and bench.known.worlds is not None:
+    if bench.noise is None:
+        return
+    if bench.known.worlds is None:
+        coins = np.concatenate([some.inside(bench.known.exposed[:COINS_FOLLOWED]) for some in bench.all_trials])
+        yield from law.law(bench.known, bench.noise, alpha * 2 / 3, coins)
+        yield from learnt_noise.learnt_noise(bench.noise, None, alpha / 3)
+    else:
         yield from law.law(bench.known, bench.noise, alpha * 2 / 3)
         certified = float(bench.known.certificate.posterior(1 / bench.known.worlds.m))
         yield from learnt_noise.learnt_noise(bench.noise, certified, alpha / 3)
@@ -275,7 +282,7 @@ def _draws(bench: Bench, alpha: float) -> Iterator[Finding]:
 
 
 def _predictable(bench: Bench, alpha: float) -> Iterator[Finding]:
-    found = predictable.predictable(bench.plan, bench.trials, alpha) if bench.known.factor is not None else None
+    found = predictable.predictable(bench.plan, bench.trials, alpha) if bench.known.worlds is not None else None
     if found is not None:
         yield found
 

@@ -19,6 +19,7 @@ from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Bits, Floats, Ints
 from leakcap.noise import Randomness
+from leakcap.noise.laws import NORMAL
 from leakcap.planning.plans import Plan, spend_on_trials
 from leakcap.simulate import rebuild
 from leakcap.worlds import Worlds
@@ -65,6 +66,21 @@ class Trials:
         bit = np.uint8(128) >> (units % 8).astype(np.uint8)
         return np.asarray(self.packed[:, units // 8] & bit, dtype=np.bool_)
 
+    def added(self, steps: Floats) -> Floats:
+        """What the participants of each release add up to.
+
+        Args:
+            steps: `(units, d)`, what each unit adds.
+
+        Returns:
+            `(k, d)`.
+        """
+        found, some = np.empty((len(self), steps.shape[1])), max(1, 2**24 // max(self.units, 1))
+        for first in range(0, len(self), some):  # bits take an eighth of a byte, numbers eight
+            rows = slice(first, first + some)
+            found[rows] = self.part(rows).inside().astype(np.float64) @ steps
+        return found
+
     def part(self, rows: slice) -> Trials:
         """Some of the releases.
 
@@ -105,6 +121,7 @@ class Known:
         exposed: numbers of the units, the most exposed first, as far as the plan knows.
         step: width of the release grid, in deviations of the noise; 0 where there is none.
         steps: `(units, d)`, what each unit adds to what is seen; None where the answer is no such sum.
+        start: `(d,)`, what would be seen without noise if nobody took part; None likewise.
     """
 
     certificate: Certificate
@@ -116,6 +133,7 @@ class Known:
     exposed: Ints  # units, the most exposed first, as far as the plan knows
     step: float = 0.0  # of the release grid, in deviations of the noise
     steps: Floats | None = None  # (units, d): what each unit adds
+    start: Floats | None = None  # (d,): if nobody took part
 
 
 def releases(plan: Plan, k: int, *, model: bool = False, score: Callable[[Any], Any] | None = None) -> Trials:
@@ -183,16 +201,21 @@ def knowledge(plan: Plan, *, model: bool = False) -> Known:
     build, table = _building(plan, model), plan.run.simulation.table
     finite = plan.certificate.mode == "exact"
     answers = _table([numbers_in(build(seen_of(plan, row))) for row in table]) if finite else None
+    steps = None if model or not _sums(plan) else _added(plan)
+    factor = _claimed(plan) if finite and not model else None
+    if steps is not None and plan.noise.law is NORMAL:
+        factor = plan.noise.factor  # the very numbers that were noised are seen
     return Known(
         certificate=plan.certificate,
         units=plan.run.worlds.n,
         rate=plan.run.worlds.rate,
         worlds=plan.run.worlds if finite else None,
         answers=answers,
-        factor=None if model or not finite else _claimed(plan),
+        factor=factor,
         exposed=np.argsort(-plan.exposure, kind="stable"),
         step=float(getattr(plan.releaser, "step", 0.0)),
-        steps=None if model or not _sums(plan) else _added(plan),
+        steps=steps,
+        start=None if steps is None else plan.noise.space.centre,
     )
 
 

@@ -12,6 +12,7 @@ from leakcap.certificates.facts import ReleaseFacts
 from leakcap.convert import gaussian_epsilon
 
 __all__ = [
+    "NO_BOUND",
     "PARTNER_KNOWN",
     "WIDTH",
     "collusion",
@@ -19,6 +20,7 @@ __all__ = [
     "in_short",
     "listed",
     "method",
+    "most",
     "page",
     "percent",
     "promise",
@@ -30,6 +32,7 @@ __all__ = [
 ]
 
 WIDTH = 96
+NO_BOUND = "no bound"
 DELTA = 1e-5  # at which epsilon is told
 PARTNER_KNOWN = "Whoever is told somebody's partner needs no release: of two partners exactly one took part."
 
@@ -42,6 +45,11 @@ def percent(success: float, digits: int = 2) -> str:
 def rounded_up(bound: float, digits: int) -> float:
     """A bound at a few decimals, never below itself."""
     return math.ceil(bound * 10**digits - 1e-9) / 10**digits
+
+
+def most(success: float) -> str:
+    """A bound on success in per cent, rounded up; what may succeed always is not bounded."""
+    return NO_BOUND if success >= 1 else percent(success)
 
 
 def page(cert: ReleaseFacts) -> str:
@@ -194,7 +202,7 @@ def in_short(cert: ReleaseFacts) -> list[tuple[str, str, str]]:
     chosen = [_one_person(cert), _recognition(cert, 0.01)]
     if not cert.only_one_person:
         chosen.append(_any_question(cert, 0.01))
-    return [(what, f"{100 * before:g} %", percent(after)) for what, before, after in chosen]
+    return [(what, f"{100 * before:g} %", most(after)) for what, before, after in chosen]
 
 
 def _one_person(cert: ReleaseFacts) -> Row:
@@ -215,7 +223,7 @@ def _any_question(cert: ReleaseFacts, prior: float) -> Row:
 
 def _table(cert: ReleaseFacts) -> Iterator[str]:
     for what, before, after in rows(cert):
-        yield _indented(what, f"{math.floor(before * 1e4 + 1e-9) / 100:.2f} %", percent(after))
+        yield _indented(what, f"{math.floor(before * 1e4 + 1e-9) / 100:.2f} %", most(after))
     if cert.only_one_person:
         yield _indented("anything else", "", "not bounded")
     else:

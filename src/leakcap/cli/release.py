@@ -26,7 +26,7 @@ from leakcap.planning.plans import Plan
 from leakcap.report.numbers import decimals_for, neat, outward, shown
 from leakcap.report.release.files import custodian_files, public_files, table_of
 from leakcap.report.release.page import Answer
-from leakcap.tables.questions import Question, ask
+from leakcap.tables.questions import ON_GRID, Question, ask
 
 __all__ = ["ReleaseOrder", "run"]
 
@@ -51,6 +51,7 @@ class ReleaseOrder:
     q: tuple[float, ...] = ()
     bins: tuple[str, ...] = ()
     levels: tuple[str, ...] = ()
+    grid: tuple[str, ...] = ()
     missing: str = "refuse"
     worlds: str = "auto"
     design: str = "auto"
@@ -91,6 +92,7 @@ class ReleaseOrder:
             missing=self.missing,
             bins=self.bins,
             levels=self.levels,
+            grid=self.grid,
             by=self.by,
             declared=any(isinstance(cap, PoolMembership) for cap in caps),
             **quantiles,
@@ -111,7 +113,7 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
         terminal.note(note)
     folders = Folders.under(order.out)
     folders.sweep()
-    bounds = _declared(order.bounds, question.columns if order.fn in BOUNDED else ())
+    bounds = _declared(order, question.columns)
     for_table = order.compare and not _of_pool(caps)
     with terminal.watching() as watch:
         planned = plan(
@@ -190,8 +192,14 @@ def _share(rate: str) -> float:
 
 
 def _refuse_undeclared(order: ReleaseOrder, caps: Sequence[Cap]) -> None:
-    """What a pool cap needs beside the data, in the words of the command."""
-    if not any(isinstance(cap, PoolMembership) for cap in caps):
+    """What a pool cap and coins for everybody need beside the data, in the words of the command."""
+    sums = _of_pool(caps) or (order.design, order.mode) == ("bits", "exact")
+    if sums and order.fn in ON_GRID and not order.grid and not order.by:
+        raise InputError(
+            f"a {order.fn} under a pool cap or with --design bits is made of counts between cut points that are known "
+            "without looking at the data: --grid 0:100:5 for all columns, or --grid age=0:100:5 for one"
+        )
+    if not _of_pool(caps):
         return
     if order.fn in BOUNDED and not order.bounds:
         raise InputError(
@@ -205,28 +213,49 @@ def _refuse_undeclared(order: ReleaseOrder, caps: Sequence[Cap]) -> None:
         )
 
 
-def _declared(words: tuple[str, ...], columns: tuple[str, ...]) -> tuple[list[float], list[float]] | None:
-    """Bounds of the columns in their order, from `0,100` for all of them or `age=0,120` for one."""
-    if not words:
+def _declared(order: ReleaseOrder, columns: tuple[str, ...]) -> Any:
+    """Bounds as `plan` takes them, from `0,100` for all columns or `age=0,120` for one."""
+    pairs = [_pair(word) for word in order.bounds]
+    if not pairs:
         return None
-    if not columns:
-        raise InputError(f"--bounds are for {', '.join(BOUNDED)} under a pool cap: leave them out")
+    if ":" in order.fn:
+        return _of_own(pairs)
+    if order.fn not in BOUNDED:
+        raise InputError(
+            f"--bounds are for {', '.join(BOUNDED)}, and for additive functions of your own, under a pool cap: leave "
+            "them out"
+        )
     ends: dict[str, tuple[float, float]] = {}
-    for word in words:
-        name, told, pair = word.rpartition("=")
-        try:
-            low, high = (float(end) for end in pair.split(","))
-        except ValueError:
-            raise InputError("--bounds must be two numbers, such as --bounds 0,100 or --bounds age=0,120") from None
-        if told and name.strip() not in columns:
-            raise InputError(f"--bounds names column {name.strip()!r}, which is not among those asked about")
-        ends |= {column: (low, high) for column in ([name.strip()] if told else columns) if told or column not in ends}
+    for name, pair in pairs:
+        if name and name not in columns:
+            raise InputError(f"--bounds names column {name!r}, which is not among those asked about")
+        ends |= {column: pair for column in ([name] if name else columns) if name or column not in ends}
     absent = [column for column in columns if column not in ends]
     if absent:
         raise InputError(
             f"no bounds for column {absent[0]!r}: every column needs some, such as --bounds {absent[0]}=0,100"
         )
     return [ends[column][0] for column in columns], [ends[column][1] for column in columns]
+
+
+def _of_own(pairs: list[tuple[str, tuple[float, float]]]) -> Any:
+    """Bounds of what a function of one's own adds up: by name, one pair for all, or one for each number."""
+    names = [name for name, _ in pairs]
+    if all(names):
+        return dict(pairs)
+    if any(names):
+        raise InputError("--bounds of a function of your own go either all by name or all by their order")
+    ends = [pair for _, pair in pairs]
+    return ends[0] if len(ends) == 1 else ([low for low, _ in ends], [high for _, high in ends])
+
+
+def _pair(word: str) -> tuple[str, tuple[float, float]]:
+    name, _, ends = word.rpartition("=")
+    try:
+        low, high = (float(end) for end in ends.split(","))
+    except ValueError:
+        raise InputError("--bounds must be two numbers, such as --bounds 0,100 or --bounds age=0,120") from None
+    return name.strip(), (low, high)
 
 
 def _bounds(clip: str | None) -> tuple[float, float] | None:

@@ -63,6 +63,10 @@ def release_command(
     levels: Annotated[
         list[str] | None, typer.Option(help="Categories of a column: sex=female,male.", metavar="NAMES")
     ] = None,
+    grid: Annotated[
+        list[str] | None,
+        typer.Option(help="Cut points for a median or quantiles: 0:100:5 or age=0:100:5.", metavar="POINTS"),
+    ] = None,
     missing: Annotated[str, typer.Option(help="Rows with missing values: refuse or drop.", metavar="WHAT")] = "refuse",
     worlds: Annotated[
         str,

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from leakcap.estimators.sums import ByClass, Moved, Products, upper
+from leakcap.estimators.sums import ByClass, Moved, Products
 from leakcap.ground.arrays import Floats
+from leakcap.stats.products import upper
 
 __all__ = [
     "covariance_within",

@@ -16,12 +16,13 @@ import numpy as np
 
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
-from leakcap.kernels.bounded import Bounded, Declared, Extent, unit_sums
+from leakcap.kernels.bounded import Bounded, ColumnNames, Declared, Extent, unit_sums
 from leakcap.kernels.contributions import Contributions, Finish, Informed
 from leakcap.stats.declared import APART
+from leakcap.stats.products import product_rows, split_products
 from leakcap.worlds import Units
 
-__all__ = ["MAX_CELLS", "ByClass", "ClassSums", "Moved", "OfAll", "ProductSums", "Products", "symmetric", "upper"]
+__all__ = ["MAX_CELLS", "ByClass", "ClassSums", "Moved", "OfAll", "ProductSums", "Products"]
 
 Moves = Callable[..., Floats]  # from some rows of the data to by how much each of them moves an answer, `(rows, d)`
 Named = dict[str, Floats]
@@ -101,26 +102,25 @@ class ProductSums(OfAll):
 
     def bounded(self, data: tuple[Any, ...], units: Units, declared: Declared) -> Bounded:
         """What every unit brings, within the declared bounds."""
-        z, (low, high), cut = declared.cut(data[0], _Columns(self.names))
+        z, (low, high), cut = declared.cut(data[0], ColumnNames(self.names))
         v, d = np.empty((len(z), 0)), z.shape[1]
         if len(data) > 1:
             v, (lowest, highest), outside = Declared(self.target_bounds).cut(data[1], None)
             low, high, cut = np.append(low, lowest), np.append(high, highest), cut + outside
         middle, half = (low + high) / 2, (high - low) / 2
         z, v = (z - middle[:d]) / half[:d], (v - middle[d:]) / half[d:]
-        i, j = np.triu_indices(d)
-        _refuse_too_many(len(z), len(i) + d * (1 + v.shape[1]))
-        cross = (z[:, :, None] * v[:, None]).reshape(len(z), -1)
-        each = np.hstack([z[:, i] * z[:, j], cross, z, v, np.ones((len(z), 1))])
-        extent = Extent.together(np.full(each.shape[1], float(declared.rows)), _weights(i == j, d, v.shape[1]))
+        weights = _weights(d, v.shape[1])
+        _refuse_too_many(len(z), len(weights))
+        each = product_rows(z, v)
+        extent = Extent.together(np.full(len(weights), float(declared.rows)), weights)
         finish = Informed(partial(self._made, middle=middle, half=half, d=d))
         return Bounded(unit_sums(each, units.of_row, units.count), extent, finish, cut)
 
     def _made(self, total: Floats, deviations: Floats, *, middle: Floats, half: Floats, d: int) -> Named:
         t, pairs = len(half) - d, d * (d + 1) // 2
         count = max(float(total[-1]), 2.0)
-        shares = np.clip(total[:-1] / count, -1.0, 1.0)
-        products, cross, mean, target = np.split(shares, np.cumsum([pairs, d * t, d]))
+        shares = split_products(np.clip(total / count, -1.0, 1.0), d, t)
+        mean, target = shares.sums, shares.targets
         noise = deviations / count
         # An entry of the covariance has the noise of its product, and of two means, each times the other mean.
         size = float(np.sqrt((mean**2).mean()))
@@ -130,9 +130,9 @@ class ProductSums(OfAll):
             Products(
                 count=count,
                 mean=mean,
-                covariance=symmetric(products) - np.outer(mean, mean),
+                covariance=shares.products - np.outer(mean, mean),
                 target_mean=target,
-                cross=cross.reshape(d, t) - np.outer(mean, target),
+                cross=shares.cross - np.outer(mean, target),
                 middle=middle,
                 half=half,
                 deviation=float(np.hypot(own, beside)),
@@ -171,7 +171,7 @@ class ClassSums(OfAll):
 
     def bounded(self, data: tuple[Any, ...], units: Units, declared: Declared) -> Bounded:
         """What every unit brings, within the declared bounds: to the numbers of a row's own class."""
-        cells, (low, high), cut = declared.cut(data[0], _Columns(self.names))
+        cells, (low, high), cut = declared.cut(data[0], ColumnNames(self.names))
         middle, half = (low + high) / 2, (high - low) / 2
         z, d = (cells - middle) / half, len(half)
         # Squares lie between 0 and 1, so that about 1/2 nobody moves them by more than 1/2.
@@ -209,27 +209,10 @@ class ClassSums(OfAll):
 SQUARES = 4.0  # how much an error in a square counts beside an equal one in a mean: variances are the smaller numbers
 
 
-def upper(products: Floats) -> Floats:
-    """Upper triangles of symmetric matrices, row by row."""
-    return products[(..., *np.triu_indices(products.shape[-1]))]
-
-
-def symmetric(above: Floats) -> Floats:
-    """The symmetric matrix with this upper triangle."""
-    d = int((np.sqrt(8 * len(above) + 1) - 1) / 2)
-    matrix = np.zeros((d, d))
-    matrix[np.triu_indices(d)] = above
-    return matrix + np.triu(matrix, 1).T
-
-
-@dataclass(frozen=True)
-class _Columns:
-    columns: tuple[str, ...]
-
-
-def _weights(diagonal: Any, d: int, targets: int) -> Floats:
+def _weights(d: int, targets: int) -> Floats:
     """How much noise in each sum matters: products, products with targets, sums, sums of targets, the count."""
-    products = np.where(diagonal, 1.0, 2.0)
+    i, j = np.triu_indices(d)
+    products = np.where(i == j, 1.0, 2.0)
     if not targets:
         # An error in a mean moves a covariance by twice that mean, one in the count by their product.
         return np.concatenate([products, np.full(d, 1 + 4 * APART * d), [APART**2 * d * d]])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["take"]
+__all__ = ["take", "take_alone"]
 
 
 def take(data: Any, rows: npt.NDArray[np.intp]) -> Any:
@@ -24,3 +24,15 @@ def take(data: Any, rows: npt.NDArray[np.intp]) -> Any:
         return data[rows]
     found = [data[i] for i in rows.tolist()]
     return type(data)(found) if isinstance(data, (list, tuple)) else found
+
+
+def take_alone(data: Any, rows: npt.NDArray[np.intp]) -> Any:
+    """The same, without a trace of where in the whole they stood: row numbers of a table begin anew.
+
+    An index that somebody made is part of the rows and stays; one that merely counts tells how many others there are.
+    """
+    found = take(data, rows)
+    index: Any = getattr(data, "index", None)
+    if type(index).__name__ == "RangeIndex":
+        found.index = type(index)(len(rows))
+    return found

@@ -12,7 +12,7 @@ import numpy as np
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints
-from leakcap.ground.slices import take
+from leakcap.ground.slices import take_alone
 from leakcap.kernels.bounded import Bounded, Declared, Extent, unit_sums
 from leakcap.kernels.contributions import Contributions
 from leakcap.kernels.moments.sums import masked_sums
@@ -92,7 +92,7 @@ class Additive:
     def _one_by_one(self, data: tuple[Any, ...], units: Units, summed: bool = False) -> tuple[Floats, tuple[int, ...]]:
         found, shapes = [], set()
         for own in _rows_of_units(units):
-            one = np.asarray(self.contributions(*(take(part, own) for part in data)), dtype=np.float64)
+            one = np.asarray(self.contributions(*(take_alone(part, own) for part in data)), dtype=np.float64)
             one = one.sum(axis=0) if summed else one
             found.append(one.ravel())
             shapes.add(one.shape)
@@ -115,7 +115,7 @@ class Additive:
             mask = np.zeros(units.count, dtype=bool)
             mask[part] = True
             some = units.rows_in(mask)
-            found = np.asarray(self.contributions(*(take(one, some) for one in data)), dtype=np.float64)
+            found = np.asarray(self.contributions(*(take_alone(one, some) for one in data)), dtype=np.float64)
             own = None if units.of_row is None else units.of_row[some]
             again = unit_sums(found.reshape(len(some), -1), own, units.count)
             if (np.abs((again if own is None else again[mask]) - values[mask]) > scale).any():

@@ -14,7 +14,7 @@ from leakcap.errors import BlocksWarning, InputError, OutputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Bools, Floats, Ints
 from leakcap.ground.callers import frames_of_ours
-from leakcap.ground.slices import take
+from leakcap.ground.slices import take, take_alone
 from leakcap.kernels.bounded import Bounded, Declared, Extent
 from leakcap.worlds import Units
 from leakcap.worlds.keyed import KEY_BYTES, keyed_blocks
@@ -62,7 +62,7 @@ class Blocks:
         low, high, middle = self._ends
         found, outside, failed = np.zeros((self.blocks, len(low))), 0, 0
         for block, rows in enumerate(_rows_of(of_row, self.blocks)):
-            numbers = self.asked(tuple(take(part, rows) for part in data))
+            numbers = self.asked(tuple(take_alone(part, rows) for part in data))
             if numbers is None:
                 failed += 1
                 continue
@@ -103,7 +103,7 @@ class Blocks:
         found, outside, failed = self.counted(data, made.of_row)
         if failed == self.blocks:
             largest = max(_rows_of(made.of_row, self.blocks), key=len)
-            self.fn(*(take(part, largest) for part in data))  # its own error says more than we could
+            self.fn(*(take_alone(part, largest) for part in data))  # its own error says more than we could
             raise OutputError(
                 "the function gives no usable answer in any block: it must return finite numbers of shape "
                 f"{self.low.shape}, that of the bounds. Take fewer blocks, or give bounds of the answer's shape"

@@ -17,7 +17,7 @@ from leakcap.errors import BoundsWarning, InputError
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.callers import frames_of_ours
 
-__all__ = ["Bounded", "Declared", "Extent", "unit_sums"]
+__all__ = ["Bounded", "ColumnNames", "Declared", "Extent", "unit_sums"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +59,18 @@ class Bounded:
 
     def __post_init__(self) -> None:
         # The limits are what the noise is made for: a unit beyond them would be a false certificate.
-        if (np.abs(self.values) > self.extent.limits * (1 + 1e-9)).any():
+        if not len(self.values):
+            return
+        furthest = np.maximum(self.values.max(axis=0), -self.values.min(axis=0))
+        if (furthest > self.extent.limits * (1 + 1e-9)).any():
             raise AssertionError("a unit brings more than its limits")
+
+
+@dataclass(frozen=True)
+class ColumnNames:
+    """Stands for a table of which nothing but the names of its columns is needed: for bounds by name."""
+
+    columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from leakcap.errors import InputError, OutputError
+from leakcap.errors import InputError, NumericalError, OutputError
 from leakcap.ground.arrays import Floats
 from leakcap.kernels.bounded import Bounded, Declared, unit_sums
 from leakcap.kernels.moments.sums import masked_sums
@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+LARGEST = 1e150  # that a unit may bring: squares of it are still numbers
 AGREE = 1e-9  # relative to the largest contribution: rounding of sums
 
 
@@ -71,6 +72,7 @@ class Contributions:
     # The answer, from noised sums on the scale of the whole pool: it is this by definition, also where the function on
     # a part of the pool is no sum.
     finish: Callable[[Floats], Any] | None = None
+    cut: int = 0  # entries outside what was declared
 
     def in_worlds(self, worlds: Worlds) -> Floats:
         """The answers that follow, in all worlds."""
@@ -94,16 +96,18 @@ Brings: TypeAlias = Callable[..., Contributions]
 
 
 def adds_up(
-    brings: Brings, bounded: Callable[..., Bounded] | None = None, *, total: bool = False
+    brings: Brings, bounded: Callable[..., Bounded] | None = None, *, total: bool = False, needs: str = ""
 ) -> Callable[[Function], Function]:
     """Mark a function: in every world its answer is the sum, or the mean, of what `brings` gives for each unit.
 
     `bounded`, of `(data, units, declared)`, gives the sums that make the same answer under a pool cap. A `total` grows
-    with the rows: what is found on a part of the pool is released on the scale of all of it.
+    with the rows: what is found on a part of the pool is released on the scale of all of it. `needs` names an argument
+    without which the function is no sum.
     """
 
     def mark(function: Function) -> Function:
         function.adjacent, function.bounded, function.total = brings, bounded, total  # type: ignore[attr-defined]
+        function.needs = needs  # type: ignore[attr-defined]
         return function
 
     return mark
@@ -115,19 +119,26 @@ def contributions(function: Any, data: tuple[Any, ...], units: Units) -> Contrib
     if not callable(brings):
         raise InputError(
             "design='bits' is for functions that add up what every unit brings, such as leakcap.stats.mean, sum, "
-            "count, share, covariance, histogram, categories and group_by, or leakcap.additive(...). For any other, "
-            "leave the design out"
+            "count, share, covariance, gram, histogram, categories and group_by, quantile with a grid, or "
+            "leakcap.additive(...). For any other, leave the design out"
         )
     found = brings(data, units, **known)
     assert isinstance(found, Contributions)
     if found.values.ndim != 2 or len(found.values) != units.count or not np.isfinite(found.values).all():
         raise InputError("the contributions of units must be finite, one row for each unit")
+    if np.abs(found.values).max(initial=0.0) > LARGEST:
+        raise NumericalError(
+            "what people bring is too large to add up safely: rescale the columns, or cut them to bounds of your own "
+            "before you hand them over; sums over people take no clip"
+        )
     return found
 
 
 def is_a_sum(function: Any) -> bool:
-    """Whether the function says what every unit brings."""
-    return callable(_marked(function, "adjacent")[0])
+    """Whether the function says what every unit brings, and has what it needs for that."""
+    brings, known = _marked(function, "adjacent")
+    needs = _marked(function, "needs")[0]
+    return callable(brings) and (not needs or known.get(needs) is not None)
 
 
 def is_total(function: Any) -> bool:
@@ -141,8 +152,9 @@ def bounded_contributions(function: Any, data: tuple[Any, ...], units: Units, de
     if not callable(brings):
         raise InputError(
             "a pool cap is for functions that add up what every person brings, within bounds: leakcap.stats.mean, sum, "
-            "count, share, covariance, histogram, categories and group_by, or leakcap.additive(...). For any other "
-            "function, leakcap.audit.universe measures how well somebody's presence shows"
+            "count, share, covariance, gram, histogram, categories and group_by, quantile with a grid, or "
+            "leakcap.additive(...). For any other function, leakcap.audit.universe measures how well somebody's "
+            "presence shows"
         )
     found = brings(data, units, declared, **known)
     assert isinstance(found, Bounded)

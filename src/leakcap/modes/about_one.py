@@ -37,7 +37,7 @@ def furthest_apart(caps: tuple[Cap, ...], law: Law, distance: float) -> float:
     """
     allowed = min(_furthest(cap, law, distance) for cap in caps)
     if not allowed > 0:
-        raise CapError("this cap is too close to what a guess without the release reaches: choose a larger one")
+        raise CapError("this cap is too close to a coin flip, or to its rate of false alarms: choose a larger one")
     return allowed * (1 - 4 * ROUNDING)
 
 

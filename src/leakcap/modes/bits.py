@@ -26,15 +26,15 @@ from leakcap.modes.individual import EXACT_SUMS, closed_form
 from leakcap.modes.interface import Draw, Settings
 from leakcap.noise import GRID, LawOf, Noise, Randomness, Subspace, released_vector, shape_variances, subspace
 from leakcap.noise.laws import NORMAL, Law, normal
-from leakcap.noise.leverage import leverage_shape
+from leakcap.noise.leverage import leverage_shape, spectrum
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["AFTERWARDS", "CoinForEverybody", "about_all_coins", "answers", "certified", "sticks"]
 
 ROUNDING = 1e-12  # relative: what a sum of squares and the normal integral lose, with room to spare
 CENTRED = (
-    "The statistic of the whole pool around which the coins move the answer: the pool's own mean or sum. It is not "
-    "noised beyond that, so the promise says nothing about being in the pool."
+    "The statistic of the whole pool around which the coins move the answer: the pool's own mean, sum, fit or "
+    "quantile. It is not noised beyond that, so the promise says nothing about being in the pool."
 )
 AFTERWARDS = (
     "It is about one person, named in advance: somebody picked after seeing the release, and questions about several "
@@ -49,9 +49,10 @@ class CoinForEverybody:
     noise: Noise  # its coordinates are what each unit adds to the answer
     draw: Draw  # the coins
     exposure: Floats
+    step: float = GRID  # of the grid, in deviations of the noise
 
     def vector(self, randomness: Randomness) -> Floats:
-        return released_vector(self.noise, self.coordinates(self.draw(randomness)), GRID, randomness)
+        return released_vector(self.noise, self.coordinates(self.draw(randomness)), self.step, randomness)
 
     def coordinates(self, coins: Bools) -> Floats:
         """Of the answer for some coins. Sums are rounded once: their order must not tell who is in it."""
@@ -87,7 +88,7 @@ def certified(
     refuse_other_caps(caps, worlds.rate, law)
     if pool.rank:
         steps = pool.coordinates * _weight(brings)
-        shape, turn = np.linalg.eigh(_shape(steps, settings))
+        shape, turn = spectrum(_shape(steps, settings))
         turned = pool.turned(turn)
         space = replace(turned, coordinates=turned.coordinates * _weight(brings))
         size = np.sqrt(np.maximum(shape, 1e-14 * shape[-1]))

@@ -33,6 +33,7 @@ from leakcap.modes.interface import (
 )
 from leakcap.noise import GRID, LawOf, Noise, Randomness, Subspace, released_vector, shape_variances, subspace
 from leakcap.noise.laws import normal
+from leakcap.noise.leverage import spectrum
 from leakcap.noise.swaps import LeastNoise, least_noise, swap_shape
 from leakcap.worlds import Worlds
 
@@ -103,7 +104,7 @@ def certified(
     expected = float(worlds.n * worlds.share)
     if pool.rank:
         weight = 1 / swaps.smallest if brings.averaged else 1.0  # of a unit in the answer
-        shape, turn = np.linalg.eigh(_shape(pool, weight, swaps, worlds=worlds, settings=settings, caps=caps))
+        shape, turn = spectrum(_shape(pool, weight, swaps, worlds=worlds, settings=settings, caps=caps))
         space = pool.turned(turn)  # what is bounded here is what the release adds up, to the last digit
         mean = space.project_displacement(pool.centre * pool.scale)
         longest = np.abs(space.coordinates).max(axis=0)

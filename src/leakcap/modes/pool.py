@@ -30,9 +30,10 @@ __all__ = ["SumsOfAll", "certified", "exact_total", "plain_space", "pool_caps", 
 
 FINE = 2.0**-32  # of a noise deviation: what a person brings is cut to multiples of it, so that sums are exact
 ROUNDING = 1e-12
+BLOCK = 2**22  # numbers that are added up at a time
 PUBLISHED = (
-    "Published: the figures on this page, the error bars, the form of the answer (shape, keys, labels), the bounds and "
-    "the noise. None of them depends on the data.",
+    "Published: the figures on this page, the bounds and the noise, none of which depends on the data. The error bars "
+    "and the form of the answer (shape, keys, labels) follow from the released noisy sums and the public bounds.",
 )
 ASSUMED = (
     "Nobody but the custodian learns the noise; it comes from the operating system.",
@@ -118,7 +119,9 @@ def certified(brings: Bounded, caps: tuple[Cap, ...], settings: Settings) -> tup
         theorems=("pool", "sampler") if brings.people is None else ("blocks", "pool", "sampler"),
     )
     people = len(brings.values) if brings.people is None else brings.people
-    return SumsOfAll(Noise(space, deviations), exact_total(brings.values, deviations), np.full(people, worst)), made
+    return SumsOfAll(
+        Noise(space, deviations), exact_total(brings.values, deviations, moved), np.full(people, worst)
+    ), made
 
 
 def plain_space(d: int) -> Subspace:
@@ -134,9 +137,20 @@ def plain_space(d: int) -> Subspace:
     )
 
 
-def exact_total(values: Floats, deviations: Floats) -> Ints:
-    """Sums in multiples of FINE of the noise deviations; each value is cut towards 0, never to more than its limit."""
-    return np.asarray(np.trunc(values / deviations / FINE).astype(np.int64).sum(axis=0))
+def exact_total(values: Floats, deviations: Floats, moved: float = math.inf) -> Ints:
+    """Sums in multiples of FINE of the noise deviations; each value is cut towards 0, never to more than its limit.
+
+    `moved` is the squared distance, in deviations, by which one of those who bring may move all sums.
+    """
+    total = np.zeros(len(deviations), dtype=np.int64)
+    step = max(1, BLOCK // len(deviations))
+    for start in range(0, len(values), step):
+        whitened = values[start : start + step] / deviations
+        # Each number is within its limits; whoever moves several of which one was declared to move is caught here.
+        if (np.einsum("ud,ud->u", whitened, whitened) > moved * (1 + 1e-9)).any():
+            raise AssertionError("a unit brings more than its limits")
+        total += np.trunc(whitened / FINE).astype(np.int64).sum(axis=0)
+    return total
 
 
 def with_noise(noise: Noise, total: Ints, randomness: Randomness) -> Floats:

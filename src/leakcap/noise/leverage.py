@@ -16,7 +16,7 @@ from leakcap.ground.cores import one_blas_thread
 from leakcap.leakage.membership import TILE, unit_columns
 from leakcap.worlds import Worlds
 
-__all__ = ["leverage", "leverage_shape", "moves_of"]
+__all__ = ["leverage", "leverage_shape", "moves_of", "spectrum"]
 
 WORK = 3e10  # flops worth spending on a shape
 CARRIERS = 3000  # units that may carry weight, the most exposed ones after two rounds over all
@@ -48,12 +48,26 @@ def leverage_shape(moves: Floats) -> Floats | None:
     return shape
 
 
+def spectrum(matrix: Floats) -> tuple[Floats, Floats]:
+    """Eigenvalues, ascending, and eigenvectors of a symmetric matrix.
+
+    LAPACK's fast way now and then fails to converge on matrices that have nothing wrong with them; its plain way does.
+    """
+    try:
+        values, vectors = np.linalg.eigh(matrix)
+    except np.linalg.LinAlgError:
+        from scipy.linalg import eigh
+
+        values, vectors = eigh(matrix, driver="ev")
+    return values, vectors
+
+
 def _balanced(moves: Floats, rounds: int) -> Floats:
     """The shape after so many updates of the weights of these units."""
     r = moves.shape[1]
     weight = np.full(len(moves), 1 / len(moves))
     for number in range(rounds):
-        size, turn = np.linalg.eigh((moves * weight[:, None]).T @ moves)
+        size, turn = spectrum((moves * weight[:, None]).T @ moves)
         size = np.sqrt(np.maximum(size, size[-1] * 1e-12))
         weight *= _squares(moves @ (turn / np.sqrt(size)))
         weight /= weight.sum()
@@ -65,7 +79,7 @@ def _balanced(moves: Floats, rounds: int) -> Floats:
 
 
 def _exposed(moves: Floats, shape: Floats) -> Floats:
-    size, turn = np.linalg.eigh(shape)
+    size, turn = spectrum(shape)
     return leverage(moves, turn, np.maximum(size, size[-1] * 1e-12))
 
 

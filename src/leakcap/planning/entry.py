@@ -104,12 +104,13 @@ def plan(
             hour of one core, or a quarter of `memory`.
         design: how the secret is drawn. "worlds": one of a list of worlds, in other modes a fresh one. "bits": a coin
             for everybody, for functions that add up what every unit brings (`stats.mean`, `sum`, `histogram`,
-            `count`, `covariance`, `categories`, `group_by`, `additive`): the cap then holds whoever else is known; with
-            `mode="confidence"` for any function, on average over what is known, and with far more noise. "matched":
-            worlds that hold one of every two units that are alike; "central": halves whose column means are near the
-            pool's. Both have smaller errors, and say in the certificate what is lost. "auto": bits for functions
-            that add up, where all caps are about one person and none of `worlds`, `rate`, `strata`, `clip`, `draws` and
-            another mode are asked for; worlds otherwise. The certificate's first sentence says which it was.
+            `count`, `covariance`, `gram`, `categories`, `group_by`, `quantile` with a grid, `additive`): the cap then
+            holds whoever else is known; with `mode="confidence"` for any function, on average over what is known, and
+            with far more noise. "matched": worlds that hold one of every two units that are alike; "central": halves
+            whose column means are near the pool's. Both have smaller errors, and say in the certificate what is lost.
+            "auto": bits for functions that add up, where all caps are about one person and none of `worlds`, `rate`,
+            `strata`, `clip`, `draws` and another mode are asked for; worlds otherwise. The certificate's first sentence
+            says which it was.
         bounds: for a pool cap, `(low, high)` of every column, numbers or arrays, or `{column: (low, high)}`; of what
             one unit brings, for `additive` functions. What lies outside is cut. They must not come from the data.
         rows_per_unit: the most rows of one unit that count, the first ones; a pool cap with `unit` needs it.

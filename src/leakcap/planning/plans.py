@@ -20,6 +20,7 @@ from leakcap.errors import AlreadyReleased, InputError, LeakcapError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
 from leakcap.kernels.bounded import Bounded
+from leakcap.kernels.contributions import Contributions
 from leakcap.noise import Noise, Randomness, Seeded
 from leakcap.planning.accuracy import LEVELS, Expected, Summary, half_width
 from leakcap.planning.certifier import Certifier, Run
@@ -227,7 +228,7 @@ class Plan(Displayed):
         """What the simulation costs; of sums, what was cut from them."""
         if self.run.finishing is None:
             return str(self.run.simulation.forecast)
-        cut = self.run.brings.cut if isinstance(self.run.brings, Bounded) else 0
+        cut = self.run.brings.cut if isinstance(self.run.brings, (Bounded, Contributions)) else 0
         return "none, sums are added up" + (f"; {cut:,} entries lay outside the bounds and were cut" if cut else "")
 
     def _noise_in_answers(self) -> Floats:

@@ -16,6 +16,7 @@ from leakcap.errors import OutputError
 from leakcap.simulate.estimators import describe_estimator, is_estimator
 from leakcap.simulate.nodes import Array, Mapping, Node, Number, Record, Refused, Sequence, Table, Vector
 from leakcap.simulate.plain import is_label, own_labels, plain_copy, plain_dtype, same
+from leakcap.simulate.polars_tables import describe_polars, is_polars
 
 __all__ = ["describe", "rebuild"]
 
@@ -39,14 +40,11 @@ def _describe(value: Any, rows: int, drop: frozenset[str], leaves: list[Vector])
     if isinstance(value, type):
         return Refused("is a class, which leakcap cannot cover")
     if hasattr(value, "to_numpy") and hasattr(value, "iloc"):
-        numbers = _numbers(value.to_numpy())
-        if numbers is None:
-            return Refused("holds text or mixed columns; return numbers only")
-        labels = own_labels(value.index), own_labels(value.columns) if value.ndim == 2 else value.name
-        if any(one is None for one in labels[: value.ndim]) or (value.ndim == 1 and not is_label(value.name)):
-            return Refused("has labels that are no plain values; use text or numbers")
-        leaves.append(numbers.ravel())
-        return Table(type(value), labels, numbers.shape)
+        return _pandas_table(value, leaves)
+    if is_polars(value):
+        node, cells = describe_polars(value)
+        leaves.append(cells)
+        return node
     if isinstance(value, np.ndarray) or hasattr(value, "__array__"):
         array = np.asarray(value)
         numbers = _numbers(array)
@@ -69,6 +67,17 @@ def _describe(value: Any, rows: int, drop: frozenset[str], leaves: list[Vector])
         f"is a {type(value).__name__}, which leakcap cannot cover; return numbers, arrays, dicts, tuples, "
         "dataclasses, tables or a fitted scikit-learn estimator"
     )
+
+
+def _pandas_table(value: Any, leaves: list[Vector]) -> Node:
+    numbers = _numbers(value.to_numpy())
+    if numbers is None:
+        return Refused("holds text or mixed columns; return numbers only")
+    labels = own_labels(value.index), own_labels(value.columns) if value.ndim == 2 else value.name
+    if any(one is None for one in labels[: value.ndim]) or (value.ndim == 1 and not is_label(value.name)):
+        return Refused("has labels that are no plain values; use text or numbers")
+    leaves.append(numbers.ravel())
+    return Table(type(value), labels, numbers.shape)
 
 
 def _numbers(array: npt.NDArray[Any]) -> Vector | None:

@@ -7,31 +7,20 @@ Missing values are not skipped: they make the answer NaN, which `plan` refuses.
 Histograms give shares rather than counts: a world holds a part of the pool, and counts would shrink with it.
 """
 
+from leakcap.stats.gram import gram
 from leakcap.stats.group_by import group_by
-from leakcap.stats.plain import (
-    categories,
-    count,
-    covariance,
-    histogram,
-    mean,
-    median,
-    quantile,
-    second_moments,
-    share,
-    sum,
-    variance,
-)
+from leakcap.stats.plain import categories, count, covariance, histogram, mean, median, quantile, share, sum, variance
 
 __all__ = [
     "categories",
     "count",
     "covariance",
+    "gram",
     "group_by",
     "histogram",
     "mean",
     "median",
     "quantile",
-    "second_moments",
     "share",
     "sum",
     "variance",

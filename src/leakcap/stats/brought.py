@@ -13,7 +13,7 @@ from leakcap.kernels.contributions import Contributions, averages, sums
 from leakcap.stats.cells import bin_edges, bin_of, checked_levels, equal, one_table
 from leakcap.worlds import Units
 
-__all__ = ["about_the_pool", "at_levels", "averaged", "counted", "in_bins", "products", "row_products", "totals"]
+__all__ = ["about_the_pool", "at_levels", "averaged", "counted", "in_bins", "totals"]
 
 
 def averaged(data: tuple[Any, ...], units: Units) -> Contributions:
@@ -37,16 +37,6 @@ def at_levels(data: tuple[Any, ...], units: Units, levels: Sequence[Any]) -> Con
         table = one_table(data)
     inside = np.stack([equal(table.reshape(len(table), -1), level) for level in wanted], axis=-1)
     return averages(inside.reshape(len(table), -1).astype(np.float64), units)
-
-
-def products(data: tuple[Any, ...], units: Units) -> Contributions:
-    """Of every two columns."""
-    return averages(row_products(one_table(data)), units)
-
-
-def row_products(table: Floats) -> Floats:
-    """`(rows, columns^2)`."""
-    return np.einsum("ni,nj->nij", table, table).reshape(len(table), -1)
 
 
 def counted(data: tuple[Any, ...], units: Units) -> Contributions:

@@ -15,6 +15,7 @@ import numpy as np
 from leakcap.ground.arrays import Floats
 from leakcap.kernels.bounded import Bounded, Declared, Extent, unit_sums
 from leakcap.stats.cells import bin_edges, bin_of, one_table, places
+from leakcap.stats.products import product_rows, split_products
 from leakcap.worlds import Units
 
 __all__ = [
@@ -81,7 +82,7 @@ def bounded_covariances(data: tuple[Any, ...], units: Units, declared: Declared)
     z = (cells - middle) / half
     d = z.shape[1]
     above = np.triu_indices(d)
-    each = np.hstack([z[:, above[0]] * z[:, above[1]], z, np.ones((len(z), 1))])
+    each = product_rows(z, np.empty((len(z), 0)))
     # An error in a mean moves a covariance by twice that mean, one in the count by their product.
     weights = np.concatenate([np.where(above[0] == above[1], 1.0, 2.0), np.full(d, 4 * APART * d), [APART**2 * d * d]])
     limits = np.full(each.shape[1], float(declared.rows))
@@ -127,11 +128,8 @@ def _share(total: Floats, *, columns: int, shown: int, flat: bool) -> Any:
 def _covariance(total: Floats, *, half: Floats, flat: bool) -> Any:
     d = len(half)
     count = max(float(total[-1]), 2.0)
-    mean = np.clip(total[-1 - d : -1] / count, -1.0, 1.0)
-    square = np.zeros((d, d))
-    square[np.triu_indices(d)] = np.clip(total[: -1 - d] / count, -1.0, 1.0)
-    square = square + np.triu(square, 1).T
-    found = (square - np.outer(mean, mean)) * np.outer(half, half) * (count / (count - 1))
+    shares = split_products(np.clip(total / count, -1.0, 1.0), d, 0)
+    found = (shares.products - np.outer(shares.sums, shares.sums)) * np.outer(half, half) * (count / (count - 1))
     return found[0, 0].reshape(()) if flat else found
 
 

@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats, Ints
-from leakcap.kernels.bounded import Bounded, Declared, Extent, unit_sums
+from leakcap.kernels.bounded import Bounded, ColumnNames, Declared, Extent, unit_sums
 from leakcap.kernels.contributions import Contributions, Finish
 from leakcap.kernels.moments.sums import masked_sums
 from leakcap.stats.cells import numbers, places
@@ -53,7 +54,7 @@ class GroupBy:
     def __call__(self, rows: Any) -> Any:
         """The statistic of every declared group; 0 for a group without rows."""
         group, cells = self._group(rows), self._cells(rows)
-        return self._finish()(self._spread(group, self._moments(cells, 0.0)).sum(axis=0))
+        return self._finish(rows)(self._spread(group, self._moments(cells, 0.0)).sum(axis=0))
 
     def kernel(self, data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats | None:
         """The answers in all worlds at once.
@@ -83,7 +84,7 @@ class GroupBy:
         group, cells = self._group(data[0]), self._cells(data[0])
         if self.total or not len(cells):
             values = self._of_units(group, self._moments(cells, 0.0), units)
-            return Contributions(values, averaged=False, finish=self._finish())
+            return Contributions(values, averaged=False, finish=self._finish(data[0]))
         centre, spread = cells.mean(axis=0), cells.std(axis=0)
         spread = np.where(spread > 0, spread, 1.0)
         moments = self._moments(cells, centre) / np.append(spread, 1.0)
@@ -91,7 +92,9 @@ class GroupBy:
         apart = self._numbers(self._spread(group, moments).sum(axis=0))
         worth = max(float(np.sqrt((apart**2).sum(axis=1).mean())), LEAST_WORTH)
         values = self._of_units(group, moments * np.append(np.ones(len(spread)), worth), units)
-        return Contributions(values, averaged=False, finish=self._finish(centre=centre, half=spread, worth=worth))
+        return Contributions(
+            values, averaged=False, finish=self._finish(data[0], centre=centre, half=spread, worth=worth)
+        )
 
     def bounded(self, data: tuple[Any, ...], units: Units, declared: Declared) -> Bounded:
         """What every unit brings within declared bounds: to one group, or to several with its several rows.
@@ -109,7 +112,7 @@ class GroupBy:
         if self.statistic == "share":
             low, high = np.zeros(cells.shape[1]), np.ones(cells.shape[1])
         elif self.statistic != "count":
-            cells, (low, high), cut = declared.cut(cells, _Named(self.of))
+            cells, (low, high), cut = declared.cut(cells, ColumnNames(self.of))
         if self.statistic == "sum":
             half = np.maximum(np.abs(low), np.abs(high))
         elif self.statistic != "count":
@@ -126,7 +129,7 @@ class GroupBy:
             np.repeat(groups, width),
             weights.ravel(),
         )
-        return Bounded(values, extent, self._finish(centre=centre, half=half, within=True), cut)
+        return Bounded(values, extent, self._finish(data[0], centre=centre, half=half, within=True), cut)
 
     def _width(self) -> int:
         """Numbers that are added up in each group."""
@@ -193,8 +196,22 @@ class GroupBy:
         mean = sums[:, :-1] / np.maximum(count, 1.0)
         return np.where(count >= 0.5, centre + half * (np.clip(mean, -1.0, 1.0) if within else mean), 0.0)
 
-    def _finish(self, **known: Any) -> Finish:
-        return Finish(partial(self._numbers, **known), self._table)
+    def _finish(self, rows: Any, **known: Any) -> Finish:
+        """Numbers, and the table in which people get them: of the library that their own table is of."""
+        of_polars = type(rows).__module__.split(".")[0] == "polars"
+        return Finish(partial(self._numbers, **known), self._polars_table if of_polars else self._table)
+
+    def _polars_table(self, found: Floats) -> Any:
+        import polars
+
+        groups = zip(*product(*(values for _, values in self.keys)), strict=True)
+        keys = [
+            polars.Series(name, list(values), strict=False) for (name, _), values in zip(self.keys, groups, strict=True)
+        ]
+        cells, names = found.reshape(self.groups, -1), self.of or ("count",)
+        table = polars.DataFrame([*keys, *(polars.Series(name, cells[:, at].copy()) for at, name in enumerate(names))])
+        table.label_columns = tuple(name for name, _ in self.keys)  # type: ignore[attr-defined]
+        return table
 
     def _table(self, found: Floats) -> Any:
         import pandas
@@ -210,11 +227,6 @@ class GroupBy:
         return pandas.DataFrame(found, index=index, columns=list(self.of))
 
 
-@dataclass(frozen=True)
-class _Named:
-    columns: tuple[str, ...]
-
-
 def group_by(keys: Mapping[str, Sequence[Any]], statistic: str = "count", of: str | Sequence[str] = ()) -> GroupBy:
     """A statistic of every group, to be released with `leakcap.plan`.
 
@@ -226,8 +238,8 @@ def group_by(keys: Mapping[str, Sequence[Any]], statistic: str = "count", of: st
         of: names of the columns that are added up or averaged.
 
     Returns:
-        A function of a table. Its answer is a table with the groups as its index: counts, or the columns `of`. A group
-        without rows has the value 0.
+        A function of a table. Its answer is a table with the groups as its index: counts, or the columns `of`; of a
+        polars table, a polars table with the groups in its first columns. A group without rows has the value 0.
 
     Raises:
         InputError: no keys are declared, or columns and statistic do not go together.

@@ -7,14 +7,16 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from leakcap.errors import InputError
+from leakcap.errors import InputError, LeakcapError, OutputError
+from leakcap.kernels.additive import Additive
 from leakcap.simulate.silence import hushed
 
-__all__ = ["Silent", "load"]
+__all__ = ["Silent", "load", "silent"]
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,41 @@ class Silent:
     def __call__(self, *rows: Any) -> Any:
         with hushed():
             return self.__wrapped__(*rows)
+
+
+@dataclass(frozen=True)
+class _SilentPart(Silent):
+    """A part of an additive function, which is asked about single people: its errors lose their text, too."""
+
+    part: str
+
+    def __call__(self, *rows: Any) -> Any:
+        try:
+            return super().__call__(*rows)
+        except LeakcapError:
+            raise
+        except Exception as error:
+            kind = type(error).__name__
+        raise OutputError(
+            f"{self.part} of your function raised {kind} (its text is withheld: it may quote the data). Try it on the "
+            "rows of single people, and make it return a fixed value where it cannot answer"
+        )
+
+
+def silent(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function without its prints and warnings; one that adds up what people bring still says so."""
+    if isinstance(function, Additive):
+        finish = None if function.finish is None else _SilentPart(function.finish, "finish")
+        return replace(function, contributions=_SilentPart(function.contributions, "contributions"), finish=finish)
+    return function if _of_stats(function) else Silent(function)
+
+
+def _of_stats(function: Any) -> bool:
+    """Whether it is one of `leakcap.stats`, which print nothing, also with something bound to it."""
+    while isinstance(function, partial) and not function.args:
+        function = function.func
+    named = function if hasattr(function, "__qualname__") else type(function)
+    return str(getattr(named, "__module__", "")).startswith("leakcap.stats.")
 
 
 def load(name: str) -> Callable[..., Any]:

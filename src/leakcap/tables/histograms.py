@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -20,11 +19,11 @@ from leakcap.kernels import kernel_of, offers
 from leakcap.kernels.bounded import Bounded, Declared, Extent
 from leakcap.kernels.contributions import Contributions, adds_up, bounded_contributions, contributions
 from leakcap.tables.columns import numbers
+from leakcap.tables.cut_points import column_and_rest, edges
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["Part", "Shape", "Wishes", "codes", "levels_in", "printable", "rare", "side_by_side"]
 
-MAX_BINS = 10_000
 MAX_LEVELS = 100  # found in the pool; as many as you like may be named
 RARE_ROWS = 10  # a category of fewer is rare
 
@@ -104,7 +103,7 @@ class Wishes:
         """`kinds` of the columns asked about, in order."""
         named = dict(_levels(text, kinds) for text in levels)
         need = [name for name, kind in kinds.items() if kind == "number" and name not in named]
-        pairs = [_named(text, kinds) for text in bins]
+        pairs = [column_and_rest(text, kinds) for text in bins]
         by_name = {name: ends for name, ends in pairs if name}
         for name in by_name:
             if name not in need:
@@ -125,7 +124,7 @@ class Wishes:
                 "order, or name the column as in --bins age=0,18,65"
             )
         texts = by_name | dict(zip(rest, nameless * len(rest) if len(nameless) == 1 else nameless, strict=False))
-        return cls({name: _edges(text) for name, text in texts.items()}, named)
+        return cls({name: edges(text) for name, text in texts.items()}, named)
 
     def refuse_undeclared(self, kinds: dict[str, str]) -> None:
         """Under a pool cap: a category that shows because somebody has it tells that they are in the data."""
@@ -193,19 +192,8 @@ def _unmatched(name: str, given: Sequence[str], shares: Floats, rows: int) -> tu
     return (*([spelling] if absent else []), *([uncounted] if others else []))
 
 
-def _named(text: str, columns: Sequence[str] | dict[str, str]) -> tuple[str, str]:
-    """`column=rest` as both parts; the column is empty where none is named."""
-    names = [name for name in columns if text.startswith(f"{name}=")]
-    if names:
-        name = max(names, key=len)
-        return name, text[len(name) + 1 :]
-    if "=" in text:
-        raise InputError(f"{text.partition('=')[0]!r} is none of the columns asked about: add it to --columns")
-    return "", text
-
-
 def _levels(text: str, columns: dict[str, str]) -> tuple[str, tuple[str, ...]]:
-    name, rest = _named(text, columns)
+    name, rest = column_and_rest(text, columns)
     levels = tuple(level.strip() for level in next(csv.reader([rest], skipinitialspace=True), []) if level.strip())
     if not name or not levels:
         raise InputError("levels are given as column=level,level,..., such as --levels sex=0,1")
@@ -221,32 +209,6 @@ def codes(levels: Sequence[str], name: str, kind: str) -> tuple[float, ...]:
     except ValueError:
         pass
     raise InputError(f"column {name!r} holds numbers, so its levels must be numbers too, such as --levels {name}=0,1")
-
-
-def _edges(text: str) -> tuple[float, ...]:
-    """`0,18,65` or `start:stop:step`."""
-    try:
-        ends = [Decimal(end) for end in text.replace(":", ",").split(",")]
-    except InvalidOperation:
-        ends = []
-    if ":" in text and len(ends) == 3 and all(end.is_finite() for end in ends):
-        start, stop, step = ends
-        steps = (stop - start) / step if step > 0 else Decimal(0)
-        if steps < 2 or steps != int(steps) or steps > MAX_BINS:
-            raise InputError(
-                f"--bins {text} reads as from {start} to {stop} in steps of {step}: the step must be above 0 and fit "
-                f"in a whole number of times, from 2 to {MAX_BINS:,}"
-            )
-        ends = [start + step * place for place in range(int(steps) + 1)]
-    elif ":" in text:
-        ends = []
-    edges = tuple(map(float, ends))
-    if len(edges) < 3 or not all(low < high for low, high in pairwise(edges)):
-        raise InputError(
-            "bins are given by their ends, at least three and each above the one before, such as --bins 0,18,65,120, "
-            "or as start:stop:step, such as --bins 0:100:10"
-        )
-    return edges
 
 
 def _bin_names(name: str, edges: Sequence[float]) -> tuple[str, ...]:

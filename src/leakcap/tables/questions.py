@@ -20,17 +20,19 @@ from leakcap.kernels.bounded import Bounded, Declared
 from leakcap.kernels.contributions import Contributions, adds_up, bounded_contributions, contributions
 from leakcap.kernels.moments import covariances
 from leakcap.tables.columns import numbers, refuse_unusable
+from leakcap.tables.cut_points import grids
 from leakcap.tables.files import TableFile, listed, open_table
-from leakcap.tables.functions import Silent, load
+from leakcap.tables.functions import load, silent
 from leakcap.tables.groups import By, grouped
 from leakcap.tables.histograms import Wishes, side_by_side
 from leakcap.tables.units import strata_of, units_of
 from leakcap.worlds import Units, Worlds
 
-__all__ = ["STATISTICS", "Question", "ask"]
+__all__ = ["ON_GRID", "STATISTICS", "Question", "ask"]
 
 STATISTICS = ("mean", "sum", "count", "share", "median", "quantile", "covariance", "histogram")
 BY_GROUP = ("mean", "sum", "count", "share")
+ON_GRID = ("median", "quantile")
 MEDIAN = (0.5,)
 
 
@@ -60,6 +62,7 @@ def ask(
     q: Sequence[float] = MEDIAN,
     bins: Sequence[str] = (),
     levels: Sequence[str] = (),
+    grid: Sequence[str] = (),
     by: Sequence[str] = (),
     declared: bool = False,
 ) -> Question:
@@ -78,6 +81,7 @@ def ask(
         bins: ends of a histogram's bins, "0,18,65" or "0:100:10", one for all columns of numbers, one for each in
             their order, or "age=0,18,65".
         levels: categories of a column, "sex=0,1"; those of text are otherwise read from the whole pool.
+        grid: cut points between which rows are counted for a median or quantiles, "0:100:5" or "age=0:100:5".
         by: columns that make groups, with the values that they may have: "ward=A,B,C".
         declared: whether nothing of the answer's form may be read from the data, as under a pool cap: groups and
             categories without declared values are refused.
@@ -86,6 +90,8 @@ def ask(
     _refuse_idle(fn, q, bins, levels)
     if by and fn not in BY_GROUP:
         raise InputError(f"--by is for {', '.join(BY_GROUP)}")
+    if grid and fn not in ON_GRID:
+        raise InputError(f"--grid is for {' and '.join(ON_GRID)}")
     if fn == "count" and columns:
         raise InputError("a count is of rows, whatever is in them: leave out --columns; --by counts them by group")
     own = load(fn) if ":" in fn else None
@@ -115,11 +121,11 @@ def ask(
         public.append(f"Rows with a missing value in {listed(list(table.columns))} were left out.")
         notes.append(f"{(~keep).sum():,} of {len(keep):,} rows with missing values were left out")
     if own:
-        answer = Question(fn=Silent(own), data=left[seen], names=None, title=fn)
+        answer = Question(fn=silent(own), data=left[seen], names=None, title=fn)
     elif parts:
         answer = _by_group(fn, left, seen, parts)
     else:
-        answer = _built_in(fn, left, kinds, wishes=wishes, q=tuple(map(float, q)))
+        answer = _built_in(fn, left, kinds, wishes=wishes, q=tuple(map(float, q)), grid=grid)
     return replace(answer, unit=people, strata=group, public=(*public, *answer.public), notes=(*notes, *answer.notes))
 
 
@@ -196,7 +202,9 @@ def _complete(table: Any, labels: list[str], seen: list[str], missing: str) -> n
     )
 
 
-def _built_in(fn: str, left: Any, kinds: dict[str, str], *, wishes: Wishes | None, q: tuple[float, ...]) -> Question:
+def _built_in(
+    fn: str, left: Any, kinds: dict[str, str], *, wishes: Wishes | None, q: tuple[float, ...], grid: Sequence[str]
+) -> Question:
     seen = list(kinds)
     if wishes:
         parts = [wishes.part(left[name], name, kind) for name, kind in kinds.items()]
@@ -211,16 +219,18 @@ def _built_in(fn: str, left: Any, kinds: dict[str, str], *, wishes: Wishes | Non
     if fn == "count":
         return Question(fn=stats.count, data=np.ones(len(left)), names=("rows",), title="count of rows")
     data = _side_by_side([numbers(left[name], name) for name in seen])
+    cuts = {"grid": grids(seen, grid)} if grid else {}
     if fn == "quantile":
         names = tuple(f"{name}, {_percent(share)}" for share in q for name in seen)
         title = f"quantiles ({', '.join(map(_percent, q))}) of {listed(seen)}"
-        return Question(fn=partial(stats.quantile, q=q), data=data, names=names, title=title)
+        return Question(fn=partial(stats.quantile, q=q, **cuts), data=data, names=names, title=title)
     if fn == "covariance":
         pairs = [(a, b) for i, a in enumerate(seen) for b in seen[i:]]
         names = tuple(f"{a}, variance" if a == b else f"{a} × {b}" for a, b in pairs)  # noqa: RUF001
         title = f"covariance of {listed(seen)}"
         return Question(fn=_covariances, data=data, names=names, title=title, columns=tuple(seen))
     plain = {"mean": stats.mean, "median": stats.median, "sum": stats.sum, "share": stats.share}[fn]
+    plain = partial(plain, **cuts) if cuts else plain
     return Question(fn=plain, data=data, names=tuple(seen), title=f"{fn} of {listed(seen)}", columns=tuple(seen))
 
 

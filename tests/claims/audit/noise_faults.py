@@ -119,7 +119,7 @@ def coarse(drawn: Draws) -> tuple[Any, Any]:
     return special.ndtri((bits + 0.5) / 2**24), drawn.secret
 
 
-# Named by the issue; then others.
+# Those that were named first; then others.
 FAULTS: dict[str, tuple[Fault, str]] = {
     "the last number is a square of the first": (last(lambda others: (others[:, 0] ** 2 - 1) / np.sqrt(2)), LAW),
     "world 0 comes 1 % too often": (often(0, 0.01), SECRET),

@@ -135,6 +135,17 @@ def test_noise_for_a_weaker_cap_is_refuted_by_the_default_audit(monkeypatch: Any
 
 
 @pytest.mark.slow
+def test_a_single_number_cut_at_four_deviations_is_refuted_by_the_default_audit(monkeypatch: Any) -> None:
+    """One normal number in 15,787 is beyond four deviations: of 360,000, that none is has a chance below 2e-10."""
+    plan = lc.plan(lc.stats.mean, IRIS[:, 0], cap=lc.membership(0.6), worlds=64, draws=16_384)
+    monkeypatch.setattr(plan, "randomness", Planted(FAULTS["cut at 4 deviations"][0], plan, 7 * TRIALS))
+    report = audit.run(plan, attacks=["law"])
+    (reached,) = [one for one in report.findings if "reaches" in one.question]
+    assert reached.verdict == "refuted"
+    assert reached.p_value < 1e-6
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("place", range(4))
 def test_honest_twins_hold_in_the_default_audit(place: int) -> None:
     """None of 5 is refuted, and 4 at least hold in every figure.

@@ -67,3 +67,14 @@ def test_a_planted_look_at_the_3000_heaviest_alone_is_caught(case: Any, monkeypa
     shape = leverage.leverage_shape(moves)
     assert shape is not None
     assert total_noise(moves, shape) > 1.01 * least
+
+
+def test_a_decomposition_that_does_not_converge_is_made_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    moves = np.random.default_rng(4).standard_normal((40, 6))
+    shape = leverage.leverage_shape(moves)
+
+    def fails(_: np.ndarray) -> None:
+        raise np.linalg.LinAlgError("Eigenvalues did not converge")
+
+    monkeypatch.setattr(np.linalg, "eigh", fails)
+    assert leverage.leverage_shape(moves) == pytest.approx(shape, abs=1e-12)

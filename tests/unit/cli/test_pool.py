@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,14 @@ ASKED: dict[str, tuple[list[str], dict[str, float]]] = {
         ["--fn", "count", "--unit", "who", "--rows-per-unit", "2", "--by", "ward=A,B"],
         {"ward = A": 400, "ward = B": 0},  # of each person's rows the first two
     ),
+    "median": (
+        ["--fn", "median", "--columns", "cost,days", "--grid", "0:100:1", "--grid", "days=0:10:5"],
+        {"cost": VISITS.cost.median(), "days": 300 / (VISITS.days < 5).sum() * 5},
+    ),
+    "quantiles": (
+        ["--fn", "quantile", "--columns", "cost", "--grid", "0:100:1", "--q", "0.25", "--q", "0.75"],
+        {"cost, 25 %": VISITS.cost.quantile(0.25), "cost, 75 %": VISITS.cost.quantile(0.75)},
+    ),
     "histogram": (
         ["--fn", "histogram", "--columns", "ward,days", "--levels", "ward=A,B", "--bins", "0,5,10,20"],
         {"ward = A": 2 / 3, "ward = B": 1 / 3, "days, 10 or more": 0.0},
@@ -110,7 +119,11 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     "bounds the wrong way round": (["--fn", "mean", "--columns", "cost", "--bounds", "9,0"], "low below high"),
     "bounds of a count": (["--fn", "count", *WIDE], "leave them out"),
     "bounds of a share": (["--fn", "share", "--columns", "sick", *WIDE], "leave them out"),
-    "a median": (["--fn", "median", "--columns", "cost"], "add up what every person brings"),
+    "a median": (["--fn", "median", "--columns", "cost"], "--grid 0:100:5 for all columns"),
+    "a grid of another column": (["--fn", "median", "--columns", "cost", "--grid", "age=0:9:1"], "'age'"),
+    "a grid of one column": (["--fn", "median", "--columns", "cost,days", "--grid", "cost=0:9:1"], "for column 'days'"),
+    "a grid that falls": (["--fn", "quantile", "--columns", "cost", "--grid", "0,9,5"], "each above the one before"),
+    "a grid for a mean": (["--fn", "mean", "--columns", "cost", "--grid", "0:9:1", *WIDE], "--grid is for"),
     "a median by group": (["--fn", "median", "--columns", "cost", "--by", "ward=A,B"], "--by is for mean, sum"),
     "a count of columns": (["--fn", "count", "--columns", "cost"], "leave out --columns"),
     "groups of the pool": (["--fn", "count", "--by", "ward"], "--by ward=this,that"),
@@ -146,3 +159,74 @@ def test_the_page_says_the_promise_first_and_names_the_data_set(capsys: Any) -> 
     assert "can tell whether you are in this data set at all, beyond 90.00 %" in page
     assert "Visits of 2025" in page
     assert '"units"' not in capsys.readouterr().out
+
+
+OWN = """
+import functools, warnings
+import leakcap as lc
+
+def brings(rows):
+    print("printed", rows.cost.iloc[0])
+    warnings.warn("warned")
+    return [float((rows.cost > 50).any()), float(rows.days.sum())]
+
+def share(sums):
+    print("finished")
+    return {"dear": sums[0], "days": sums[1]}
+
+asked = lc.additive(brings, share)
+broken = lc.additive(lambda rows: int(f"of {rows.cost.iloc[0]}"))
+days = functools.partial(lc.stats.quantile, q=[0.5], grid=range(11))
+groups = lc.stats.group_by({"ward": ["A", "B"]}, "mean", of="cost")
+
+def plain(rows):
+    return rows.cost.mean()
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: Any) -> None:
+    name = "own_additive"
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    Path(f"{name}.py").write_text(OWN)
+
+
+@pytest.mark.usefixtures("own")
+@pytest.mark.parametrize("promise", [POOL, COINS], ids=["pool", "bits"])
+def test_an_additive_function_of_ones_own_is_a_sum_over_people(promise: list[str], capfd: Any) -> None:
+    unit = ["--unit", "who", *(["--rows-per-unit", "3"] if promise is POOL else [])]
+    bounds = ["--bounds", "0,1", "--bounds", "0,30"] if promise is POOL else []
+    assert released("--fn", "own_additive:asked", *unit, *bounds, *promise) == 0
+    said = capfd.readouterr()
+    assert not re.search("printed|warned|finished", said.out + said.err)
+    found = answers()
+    dear = VISITS.cost.gt(50).groupby(VISITS.who).any().sum()
+    for name, whole in (("dear", dear), ("days", VISITS.days.sum())):
+        low, value, high = found[name]
+        assert abs(value - whole) <= 2.5 * (high - low)
+        assert value != whole
+
+
+@pytest.mark.usefixtures("own")
+def test_statistics_of_ours_with_something_bound_to_them_are_sums_too() -> None:
+    assert released("--fn", "own_additive:days", "--columns", "days", *POOL) == 0
+    by_name = ["--fn", "own_additive:groups", *POOL, "--bounds", "cost=0,100", "--out", "by-name"]
+    assert leakcap("release", "visits.csv", *by_name) == 0
+
+
+@pytest.mark.usefixtures("own")
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--fn", "own_additive:asked"], "needs the bounds of what one person brings"),
+        (["--fn", "own_additive:asked", "--bounds", "0,1", "--bounds", "a=0,1"], "all by name or all by their order"),
+        (["--fn", "own_additive:plain", "--bounds", "0,1"], "add up what every person brings"),
+        (["--fn", "own_additive:broken", "--bounds", "0,1"], "contributions of your function raised ValueError"),
+    ],
+)
+def test_functions_of_ones_own_are_refused_in_our_words(options: list[str], words: str, capfd: Any) -> None:
+    assert released(*options, *POOL) in (2, 3)
+    said = " ".join(capfd.readouterr().err.split())
+    assert re.search(words, said)
+    assert "of " + str(VISITS.cost[0]) not in said

@@ -25,16 +25,15 @@ def knowing_all_others(known: Known, learn: Trials) -> dict[str, Scorer]:
     """How likely it is that a unit took part, as a log-likelihood ratio, given all other coins; by each way to know."""
     if known.steps is None:
         return {}
-    inside = learn.inside().astype(np.float64)
     ways = {BY_POOL: known.steps}
     if len(learn) >= RELEASES_A_UNIT * known.units:
-        table = np.column_stack([np.ones(len(learn)), inside])
+        table = np.column_stack([np.ones(len(learn)), learn.inside().astype(np.float64)])
         ways[LEARNT] = np.asarray(np.linalg.lstsq(table, learn.seen)[0][1:], dtype=np.float64)
-    return {way: _scorer(steps, learn.seen, inside) for way, steps in ways.items()}
+    return {way: _scorer(steps, learn) for way, steps in ways.items()}
 
 
-def _scorer(steps: Floats, seen: Floats, inside: Floats) -> Scorer:
-    left = seen - inside @ steps
+def _scorer(steps: Floats, learn: Trials) -> Scorer:
+    left = learn.seen - learn.added(steps)
     centre = left.mean(axis=0)
     noise = np.atleast_2d(np.cov(left.T))
     precision = np.linalg.pinv(noise, hermitian=True)
@@ -43,8 +42,7 @@ def _scorer(steps: Floats, seen: Floats, inside: Floats) -> Scorer:
 
     def score(trials: Trials, rows: slice, units: Units = slice(None)) -> npt.NDArray[Any]:
         part = trials.part(rows)
-        coins = part.inside().astype(np.float64)
-        rest = part.seen - centre - coins @ steps  # what is left when the unit's own coin is taken as it fell
-        return np.asarray(rest @ pull[units].T + (coins[:, units] - 0.5) * size[units])
+        rest = part.seen - centre - part.added(steps)  # what is left when the unit's own coin is taken as it fell
+        return np.asarray(rest @ pull[units].T + (part.inside(units) - 0.5) * size[units])
 
     return score

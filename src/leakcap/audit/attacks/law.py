@@ -17,7 +17,7 @@ from leakcap.audit.attacks.noise import Noises, magnitudes, row_scores
 from leakcap.audit.statistics import laws
 from leakcap.audit.trials import Known
 from leakcap.audit.verdicts import CHECK, HOLDS, INCONCLUSIVE, REFUTED, SHOWN, Finding, checked
-from leakcap.ground.arrays import Floats
+from leakcap.ground.arrays import Bools, Floats
 
 __all__ = ["NAME", "QUESTIONS", "law", "shape_and_tails", "trace", "worst"]
 
@@ -32,12 +32,15 @@ LAGS = (1, 2, 3, 4)  # releases apart
 FOLLOWED = 2048  # units, the most exposed first, whose membership the noise must not know
 
 
-def law(known: Known, noise: Noises, alpha: float) -> Iterator[Finding]:
-    """Size, shape and tails of the noise; what it knows of the world, of itself and of other releases."""
+def law(known: Known, noise: Noises, alpha: float, coins: Bools | None = None) -> Iterator[Finding]:
+    """Size, shape and tails of the noise; what it knows of the world, of itself and of other releases.
+
+    `coins`, where every release has a world of its own: of some units, who took part in each.
+    """
     share = alpha / QUESTIONS
     yield _size(noise, share)
     yield _directions(noise, share)
-    yield _trace(known, noise, share)
+    yield _trace(known, noise, share, coins)
     yield from shape_and_tails(NAME, noise.numbers, noise.mixed, share)
     yield _together(noise, share)
     yield _successive(noise, share)
@@ -159,8 +162,8 @@ def _together(noise: Noises, alpha: float) -> Finding:
     )
 
 
-def _trace(known: Known, noise: Noises, alpha: float) -> Finding:
-    scores, p = trace(known, noise)
+def _trace(known: Known, noise: Noises, alpha: float, coins: Bools | None) -> Finding:
+    scores, p = trace(known, noise, coins)
     return _link(
         "trace of the world in the noise (should be 0)",
         scores,
@@ -171,7 +174,7 @@ def _trace(known: Known, noise: Noises, alpha: float) -> Finding:
     )
 
 
-def trace(known: Known, noise: Noises) -> tuple[Floats, float]:
+def trace(known: Known, noise: Noises, coins: Bools | None = None) -> tuple[Floats, float]:
     """What noise, its sizes and its lengths know of answers, members and worlds: scores and a p-value.
 
     Given the worlds, sums over the releases of a world are normal, each with its count as the variance, and so are
@@ -190,6 +193,8 @@ def trace(known: Known, noise: Noises) -> tuple[Floats, float]:
     if known.worlds is not None:
         members = known.worlds.masks()[:, known.exposed[:FOLLOWED]].astype(np.float64)
         scores.append(_against(members, sums, count))
+    elif coins is not None:
+        scores.append(_against(coins.astype(np.float64), sums, count))
     drawn = count > 0
     energies = (sums[drawn] ** 2 / count[drawn, None]).sum(axis=0)
     families = [laws.scores_p_value(part) for part in scores if part.size]

@@ -33,10 +33,10 @@ BLOCK = 2**14  # worlds weighed at a time
 ENOUGH = 8  # releases to learn from for each feature
 
 
-def learnt_noise(noise: Noises, posterior: float, alpha: float) -> Iterator[Finding]:
+def learnt_noise(noise: Noises, posterior: float | None, alpha: float) -> Iterator[Finding]:
     """Whether a noise number is told by the others; if so, how often that names the world.
 
-    `posterior` is the certified success at naming it.
+    `posterior` is the certified success at naming it; None where worlds are not listed.
     """
     if noise.numbers.shape[1] < 2:
         return
@@ -49,7 +49,7 @@ def learnt_noise(noise: Noises, posterior: float, alpha: float) -> Iterator[Find
     told = _Told.from_noise(learn.numbers)
     yield _finding(told(judge.numbers), np.hstack([judge.numbers, magnitudes(judge.numbers)]), alpha / QUESTIONS)
     best = _Gain.from_noise(told, choose.numbers)
-    if best.left < 1 - WORTH_IT:
+    if posterior is not None and best.left < 1 - WORTH_IT:
         yield _named(best, judge, posterior, alpha / QUESTIONS)
 
 

@@ -63,7 +63,8 @@ def recovered(known: Known, parts: list[Trials], rng: np.random.Generator) -> No
     A release lies on a grid, so its noise is known to a cell. The place within the cell is drawn by the claimed law:
     what comes out is normal exactly if the noise was drawn as claimed and then rounded, however wide the grid is.
     """
-    if known.factor is None or known.answers is None or known.factor.shape[1] == 0:
+    farthest = _farthest(known)
+    if known.factor is None or farthest is None or known.factor.shape[1] == 0:
         return None
     length = np.linalg.norm(known.factor, axis=0)
     if not (length > 0).any():
@@ -76,20 +77,40 @@ def recovered(known: Known, parts: list[Trials], rng: np.random.Generator) -> No
         step, whiten = 0.0, directions[:, sure] / sizes[sure]
     else:
         whiten = (inverse / length[length > 0, None]).T
-    hidden = ROUNDING * (np.abs(whiten) * np.abs(known.answers).max(axis=0)[:, None]).sum(axis=0)
+    hidden = ROUNDING * (np.abs(whiten) * farthest[:, None]).sum(axis=0)
     whiten = whiten[:, hidden < FINE]
     if not whiten.shape[1]:
         return None
     if whiten.shape[1] > MOST:
         mix = np.linalg.qr(np.random.default_rng(0).normal(size=(whiten.shape[1], MOST)))[0]
         step, whiten = 0.0, whiten @ mix
-    return _of_parts(known.answers, whiten, step, parts=parts, rng=rng)
+    return _of_parts(known, whiten, step, parts=parts, rng=rng)
 
 
-def _of_parts(answers: Floats, whiten: Floats, step: float, *, parts: list[Trials], rng: np.random.Generator) -> Noises:
-    centre = answers.mean(axis=0)
-    points = (answers - centre) @ whiten
-    secret = np.concatenate([part.secret for part in parts if part.secret is not None])
+def _farthest(known: Known) -> Floats | None:
+    """The largest answers there are, by size; None where it is not known what would be seen without noise."""
+    if known.answers is not None:
+        return np.asarray(np.abs(known.answers).max(axis=0))
+    if known.steps is not None and known.start is not None:
+        return np.asarray(np.abs(known.start) + np.abs(known.steps).sum(axis=0))
+    return None
+
+
+def _beneath(known: Known, parts: list[Trials], whiten: Floats) -> tuple[Floats, Floats, Ints]:
+    """A centre, the answers beneath the noise about it, in deviations, and which of them is that of each release."""
+    if known.answers is not None:
+        centre = known.answers.mean(axis=0)
+        secret = np.concatenate([part.secret for part in parts if part.secret is not None])
+        return centre, (known.answers - centre) @ whiten, secret
+    assert known.steps is not None
+    assert known.start is not None
+    steps = known.steps @ whiten  # coins fall anew in every release: each has an answer of its own
+    points = np.concatenate([part.added(steps) for part in parts])
+    return known.start, points, np.arange(len(points))
+
+
+def _of_parts(known: Known, whiten: Floats, step: float, *, parts: list[Trials], rng: np.random.Generator) -> Noises:
+    centre, points, secret = _beneath(known, parts, whiten)
     seen = np.concatenate([(part.seen - centre) @ whiten for part in parts])
     if not step:
         return Noises(seen - points[secret], secret, points, seen)

@@ -18,15 +18,19 @@ __all__ = ["MOST_ROWS", "answer_facts", "left_out"]
 MOST_ROWS = 30  # rows that a page shows
 
 
-def answer_facts(answer: Answer) -> dict[str, Any]:
-    """A row for each output: the released number and, where known, its interval in figures and as a bar."""
+def answer_facts(answer: Answer, everybody: bool = False) -> dict[str, Any]:
+    """A row for each output: the released number and, where known, its interval in figures and as a bar.
+
+    `everybody`: whether all of the pool was used, so that intervals allow for noise alone.
+    """
     kept = len(answer.names[:MOST_ROWS])
     words = "What was released, and all that was."
     if answer.low is None or answer.high is None:
         return {**_plain(answer, kept), "words": words, "note": left_out(answer.names)}
     words += (
         f" Each interval holds the answer on the whole pool with {100 * answer.level:g} % probability or more: it "
-        "allows for the noise and for the part of the pool that was not used. Its ends are rounded outwards."
+        f"allows for the noise{'' if everybody else ' and for the part of the pool that was not used'}. Its ends are "
+        "rounded outwards."
     )
     if not kept:
         return {**_plain(answer, kept), "words": words, "note": ""}

@@ -21,11 +21,16 @@ BEFORE = Column(
 )
 AFTER = Column(
     head=lambda cert: f"after, {at_most(cert)}",
-    cell=lambda attempt: strong(attempt.after_words if attempt.after is None else bound(attempt.after)),
+    cell=lambda attempt: strong(attempt.after_words if attempt.after is None else _most(attempt.after)),
 )
 COLUMNS = (BEFORE, AFTER)
 FAR_ABOVE = 0.05
 ABOUT_MANY = "(a ceiling over every question anybody could invent, also about many people together)"
+
+
+def _most(success: float) -> str:
+    """A bound; in words where it bounds nothing."""
+    return wording.NO_BOUND if success >= 1 else bound(success)
 
 
 def strong(words: str) -> Markup:
@@ -45,7 +50,7 @@ def _what(attempt: Attempt, cert: Certificate) -> str | Markup:
     """The attempt, and beside a figure far above the headline its reason."""
     words = unbroken(attempt.what)
     about_all = attempt.what.startswith(("Any question", "Name one", "Tell of everybody"))
-    if not about_all or attempt.after is None or attempt.after < cert.membership_success + FAR_ABOVE:
+    if not about_all or attempt.after is None or not cert.membership_success + FAR_ABOVE <= attempt.after < 1:
         return words
     return markup("{} <small>{}</small>", words, ABOUT_MANY)
 

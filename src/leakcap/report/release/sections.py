@@ -30,7 +30,7 @@ SHARES = {"AnyInference", "Identification", "Membership", "NameAMember", "PoolMe
 def public_facts(cert: Certificate, answer: Answer | None, tag: str = "h1") -> dict[str, Any]:
     """Everything that the templates of a public page ask for."""
     return {
-        "answer": None if answer is None else answer_facts(answer),
+        "answer": None if answer is None else answer_facts(answer, everybody=cert.mode == "pool"),
         **_heading(cert, answer, tag),
         **first_facts(cert),
         **attack_facts(cert),

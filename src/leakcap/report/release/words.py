@@ -20,7 +20,8 @@ def what_was_done(cert: Certificate) -> str:
     if cert.mode == "pool":
         return (
             f"{_of_all(cert)} Random noise, made for these bounds, was then added, and only the noisy answer leaves. "
-            "Neither the noise nor this page depends on the data; how many people there are is not said."
+            "The noise does not depend on the data, and this page on nothing of them but the noisy answer; how many "
+            "people there are is not said."
         )
     pool = f"There are data on {cert.units:,} people (or records): the pool. "
     noise = "Random noise was then added, and only the noisy answer leaves."
