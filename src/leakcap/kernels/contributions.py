@@ -120,7 +120,7 @@ def contributions(function: Any, data: tuple[Any, ...], units: Units) -> Contrib
         raise InputError(
             "design='bits' is for functions that add up what every unit brings, such as leakcap.stats.mean, sum, "
             "count, share, covariance, gram, histogram, categories and group_by, quantile with a grid, or "
-            "leakcap.additive(...). For any other, leave the design out"
+            "leakcap.additive(...). For any other, leave the design out, or use leakcap.blocks"
         )
     found = brings(data, units, **known)
     assert isinstance(found, Contributions)
