@@ -9,18 +9,7 @@ Histograms give shares rather than counts: a world holds a part of the pool, and
 
 from leakcap.stats.gram import gram
 from leakcap.stats.group_by import group_by
-from leakcap.stats.plain import (
-    categories,
-    count,
-    covariance,
-    histogram,
-    mean,
-    median,
-    quantile,
-    share,
-    sum,
-    variance,
-)
+from leakcap.stats.plain import categories, count, covariance, histogram, mean, median, quantile, share, sum, variance
 
 __all__ = [
     "categories",

@@ -24,9 +24,12 @@ def swapped_variances(data: tuple[Any, ...], units: Units) -> Swapper | None:
     return None if table is None else SwappedVariances.of(table)
 
 
-def swapped_quantiles(data: tuple[Any, ...], units: Units, q: float | Sequence[float] = 0.5) -> Swapper | None:
+def swapped_quantiles(
+    data: tuple[Any, ...], units: Units, q: float | Sequence[float] = 0.5, grid: Any = None
+) -> Swapper | None:
+    """None with a grid, on which quantiles are those of counts."""
     table = _own_rows(data, units)
-    return None if table is None else SwappedQuantiles.of(table, quantile_levels(q).ravel())
+    return None if table is None or grid is not None else SwappedQuantiles.of(table, quantile_levels(q).ravel())
 
 
 def _own_rows(data: tuple[Any, ...], units: Units) -> Floats | None:

@@ -18,6 +18,7 @@ FUNCTIONS = {
     "median": lc.stats.median,
     "variance": lc.stats.variance,
     "covariance": lc.stats.covariance,
+    "products": lc.stats.gram,
     "quantiles": functools.partial(lc.stats.quantile, q=[0.77, 0, 0.13, 1, 0.5]),
 }
 
@@ -74,6 +75,22 @@ def test_equations_without_a_solution_are_solved_as_the_function_does() -> None:
             for numbers, after in zip(found, (world, *swapped_masks(world, out, into)), strict=True):
                 model = (Ridge(alpha) if alpha else LinearRegression()).fit(rows[after], target[after])
                 assert numbers[:-1] @ rows[2] + numbers[-1] == pytest.approx(model.predict(rows[2:3])[0], abs=1e-8)
+
+
+def test_products_with_targets_are_the_functions_own() -> None:
+    rng = np.random.default_rng(1)
+    rows, target = rng.standard_normal((12, 2)) + 50, rng.standard_normal((12, 3))
+    mask, out, into = worlds_of(12, rng)
+    swapper = swapper_of(lc.stats.gram, (rows, target), Units(12, 12))
+    assert swapper is not None
+    for numbers, world in zip(swapper.answers(mask, out, into), (mask, *swapped_masks(mask, out, into)), strict=True):
+        own = lc.stats.gram(rows[world], target[world])
+        assert numbers == pytest.approx(np.concatenate([own["xx"].ravel(), own["xy"].ravel()]), abs=1e-9)
+
+
+def test_quantiles_on_a_grid_are_not_served() -> None:
+    on_grid = functools.partial(lc.stats.quantile, q=0.5, grid=(0, 10, 8))
+    assert swapper_of(on_grid, (np.arange(10.0),), Units(10, 10)) is None
 
 
 def test_rows_of_one_person_and_missing_values_are_not_served() -> None:

@@ -56,7 +56,7 @@ def test_there_are_no_worlds_and_no_outputs() -> None:
     [
         ({"fn": lambda rows: rows.mean(axis=0)}, "add up what every unit brings"),
         ({"fn": lc.stats.variance}, "add up what every unit brings"),
-        ({"fn": lc.stats.median}, "grid=range"),
+        ({"fn": lc.stats.median}, "made of counts between cut points"),
         ({"mode": "empirical"}, "leave mode out"),
         ({"worlds": 64}, "leave worlds out"),
         ({"worlds": "doubling"}, "leave worlds out"),

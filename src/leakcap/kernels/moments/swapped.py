@@ -1,4 +1,4 @@
-"""What swaps of two people do to variances, covariances and quantiles, for all pairs of a world at once.
+"""What swaps of two people do to variances, covariances, products and quantiles, for all pairs of a world at once.
 
 A swap changes sums of products by a matrix of rank two, and the values near a quantile by one that leaves and one that
 comes.
@@ -13,7 +13,7 @@ import numpy as np
 
 from leakcap.ground.arrays import Bools, Floats, Ints
 
-__all__ = ["SwappedCovariances", "SwappedQuantiles", "SwappedVariances"]
+__all__ = ["SwappedCovariances", "SwappedGrams", "SwappedQuantiles", "SwappedVariances"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +62,24 @@ class SwappedVariances(_SwappedMoments):
         squares = np.einsum("nd,nd->d", inside, inside)
         moved = squares + self.apart[into] ** 2 - self.apart[out] ** 2
         return np.asarray((np.concatenate([squares[None], moved]) - sums**2 / k) / (k - 1))
+
+
+@dataclass(frozen=True, eq=False)
+class SwappedGrams:
+    """Of sums of products of columns with each other, then of columns with targets."""
+
+    columns: Floats  # (n, d)
+    targets: Floats  # (n, t)
+
+    def answers(self, mask: Bools, out: Ints, into: Ints) -> Floats:
+        parts = []
+        for other in (self.columns, self.targets):
+            moved = np.einsum("pi,pj->pij", self.columns[into], other[into])
+            moved -= self.columns[out][:, :, None] * other[out][:, None, :]
+            found = np.concatenate([np.zeros((1, *moved.shape[1:])), moved])
+            found += self.columns[mask].T @ other[mask]
+            parts.append(found.reshape(len(found), -1))
+        return np.concatenate(parts, axis=1)
 
 
 @dataclass(frozen=True, eq=False)
