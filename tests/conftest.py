@@ -68,13 +68,28 @@ def small_pools(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leakcap.planning.doubling.FIRST_WORLDS", 8)
 
 
+# Plans certify with few draws unless they ask for more, and try two shapes: more noise, a fraction of the time.
+FEW = {
+    "leakcap.noise.search.MIN_DRAWS": 2**11,
+    "leakcap.noise.search.MAX_DRAWS": 2**11,
+    "leakcap.noise.search.BETAS": (2.0,),
+    "leakcap.noise.search.MIXED": (0.1,),
+    "leakcap.noise.leverage.MAX_ROUNDS": 20,
+}
+
+
 @pytest.fixture
 def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plans certify with few draws unless they ask for more: wider margins, more noise, a fraction of the time."""
-    monkeypatch.setattr("leakcap.noise.search.MAX_DRAWS", 2**13)
+    """For tests of claims to which neither the draws nor the size of the noise matter."""
+    for name, value in FEW.items():
+        monkeypatch.setattr(name, value)
 
 
-@pytest.fixture(autouse=True)
-def _few_draws_where_no_claim_is_tested(request: pytest.FixtureRequest) -> None:
-    if tier_of(request.node.nodeid) in ("tests/unit", "tests/leaks"):
-        request.getfixturevalue("few_draws")
+@pytest.fixture(scope="module", autouse=True)
+def _few_draws_where_no_claim_is_tested(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Of a whole file, so that what its tests share is made with the same settings."""
+    with pytest.MonkeyPatch.context() as patch:
+        if tier_of(request.node.nodeid) in ("tests/unit", "tests/leaks"):
+            for name, value in FEW.items():
+                patch.setattr(name, value)
+        yield

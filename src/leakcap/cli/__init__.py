@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Sequence
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any
 
 import typer
 
@@ -47,4 +48,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # A command makes many objects that stay (thousands of modules) and few circles: looking for these every 700 objects
     # takes a twentieth of its time.
     gc.set_threshold(100_000)
-    app(args=arguments, prog_name="leakcap")
+    _command()(args=arguments, prog_name="leakcap")
+
+
+@cache
+def _command() -> Any:
+    """Typer would look at the signatures of all commands again for every call in this process."""
+    return typer.main.get_command(app)

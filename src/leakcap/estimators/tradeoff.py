@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.metrics import check_scoring
 
@@ -165,7 +166,7 @@ def privacy_utility_curve(
     checks.count(at_least=2, releases=releases)
     shell: PrivateEstimator = clone(estimator)
     made, computation = planned(shell, X, y, unit=unit, sample_weight=sample_weight, cap=wanted[0])
-    name, score = _score(shell, computation, X=X, y=y, test=test, scoring=scoring)
+    name, score = _score(shell, made, computation, X=X, y=y, test=test, scoring=scoring)
     points, plain = [], 0.0
     for place, capped in enumerate(wanted):
         at = made if place == 0 else made.recap(capped)
@@ -206,7 +207,13 @@ def _as_caps(cap: Any) -> tuple[Cap, ...]:
 
 
 def _score(
-    shell: PrivateEstimator, computation: Computation, X: Any, y: Any, test: Sequence[Any] | None, scoring: Any
+    shell: PrivateEstimator,
+    made: Plan,
+    computation: Computation,
+    X: Any,
+    y: Any,
+    test: Sequence[Any] | None,
+    scoring: Any,
 ) -> tuple[str, Callable[[Any], float]]:
     """The name of the score, and a function that gives it for a released value."""
     build, worth = computation.build, computation.utility
@@ -223,9 +230,16 @@ def _score(
     except TypeError:
         raise InputError("this estimator has no score method: give scoring=, as in scikit-learn") from None
 
+    def scored() -> float:
+        return float(scorer(fitted, features) if target is None else scorer(fitted, features, target))
+
+    publish(fitted, build(rebuild(made.run.simulation.node, made.run.simulation.table[0])))
+    scored()  # the rows are checked this once: checks take most of the time of a score
+
     def score(value: Any) -> float:
         publish(fitted, build(value))
-        return float(scorer(fitted, features) if target is None else scorer(fitted, features, target))
+        with config_context(assume_finite=True, skip_parameter_validation=True):
+            return scored()
 
     if scoring is None:
         return "accuracy" if is_classifier(shell) else "R2" if is_regressor(shell) else "score", score

@@ -19,6 +19,7 @@ from leakcap.worlds import Worlds
 __all__ = ["leverage", "leverage_shape", "moves_of", "spectrum"]
 
 WORK = 3e10  # flops worth spending on a shape
+MAX_ROUNDS = 300
 CARRIERS = 3000  # units that may carry weight, the most exposed ones after two rounds over all
 AGAIN, SLACK = 5, 1.01  # how often others are looked at who turn out to be more exposed than these, and by how much
 
@@ -27,7 +28,7 @@ def leverage_shape(moves: Floats) -> Floats | None:
     """An `(r, r)` covariance of trace 1 for `moves` of units, or None where finding it would cost too much."""
     moves = _distinct(moves)
     n, r = moves.shape
-    rounds = int(min(300, WORK / (4.0 * n * r**2 + 20.0 * r**3)))
+    rounds = int(min(MAX_ROUNDS, WORK / (4.0 * n * r**2 + 20.0 * r**3)))
     if rounds < 10:
         return None
     most = max(CARRIERS, 8 * r)

@@ -30,6 +30,7 @@ from leakcap.worlds import Worlds
 __all__ = ["MIN_DRAWS", "Goal", "ScaledShape", "Search", "estimate_of", "refined", "rough_scales"]
 
 BETAS = (0.5, 2.0, 8.0)  # shapes between the papers' rule (small) and isotropic (large)
+MIXED = (0.0, 0.1, 0.3)  # shares of isotropic noise in shapes that look at people
 MIN_DRAWS, MAX_DRAWS = 2**13, 2**18
 MIN_REFINING = 2048  # draws that bring a scale near the one needed
 NEARBY = 0.15  # a step of the logarithm of the noise variance after which all draws are looked at again
@@ -208,7 +209,7 @@ def candidates(goal: Goal, variances: Floats, moves: Floats | None) -> list[tupl
         return shapes[:1]  # all shapes are one
     people = leverage_shape(moves) if shape == "best" and moves is not None else None
     if people is not None:
-        for mixed in (0.0, 0.1, 0.3):
+        for mixed in MIXED:
             size, turn = np.linalg.eigh((1 - mixed) * people + mixed * np.eye(len(people)) / len(people))
             shapes.append((turn, np.maximum(size, size[-1] * 1e-9)))
     return shapes

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import enum
+import math
 import sys
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -30,6 +31,8 @@ def same(a: Any, b: Any) -> bool:
     """Whether two plain values are equal, arrays and nesting included. Values that are not plain never are."""
     if type(a) is not type(b):
         return _is_array(a) and _is_array(b) and _same_arrays(a, b)  # mapped into memory or not
+    if type(a) in SCALARS:  # most of what is compared
+        return bool(a == b) or (type(a) is float and math.isnan(a) and math.isnan(b))
     if _is_array(a):
         return _same_arrays(a, b)
     if isinstance(a, (list, tuple)):

@@ -201,7 +201,7 @@ def check_outsider(name, fitted, cap, releases):
 
 @pytest.mark.parametrize("name", [name for name in CASES if hasattr(estimators, name)])
 def test_fitted_attributes_tell_an_outsider_no_more_than_the_cap(name):
-    check_outsider(name, small(name), CAP, 2_400)
+    check_outsider(name, small(name), CAP, 1_500)
 
 
 @pytest.mark.slow

@@ -165,11 +165,11 @@ def test_all_figures_of_a_pass_hold_together_for_many_units(many, stages):
     assert not too_many(failed, 50, 0.05)
 
 
-@pytest.mark.parametrize(("fault", "runs"), [(third_of_the_margin, 40), (quarter_of_the_margin, 40), (no_margin, 12)])
+@pytest.mark.parametrize(("fault", "runs"), [(third_of_the_margin, 30), (quarter_of_the_margin, 20), (no_margin, 12)])
 def test_planted_margins_that_are_too_small_are_caught(many, fault, runs, monkeypatch):
     for module in (PASS, STAGES):
         monkeypatch.setattr(module, "upper", fault)
-    failed, below = pass_failures(*many, 0.05, runs, Effort((2**14,), 2**12, 256))
+    failed, below = pass_failures(*many, 0.05, runs, Effort((2**13,), 2**12, 256))
     assert too_many(failed, runs, 0.05)
     if fault is no_margin:
         assert (below > 0).mean() > 0.9  # every kind of figure is really looked at
@@ -249,10 +249,10 @@ def test_calibration_with_retries_and_recaps_fails_no_more_often_than_gamma(fami
 def test_planted_margins_are_caught_through_calibration_too(family, monkeypatch):
     for module in (PASS, STAGES):
         monkeypatch.setattr(module, "upper", quarter_of_the_margin)
-    failed, _ = calibration_failures(family, monkeypatch, 0.1, 20, 2**13)
-    assert too_many(failed, 20, 0.1)
+    failed, _ = calibration_failures(family, monkeypatch, 0.1, 12, 2**13)
+    assert too_many(failed, 12, 0.1)
 
 
 def test_planted_noise_five_per_cent_too_small_is_caught_through_calibration_too(family, monkeypatch):
-    failed, _ = calibration_failures(family, monkeypatch, 0.1, 8, 2**14, less=0.95)
+    failed, _ = calibration_failures(family, monkeypatch, 0.1, 8, 2**13, less=0.95)
     assert too_many(failed, 8, 0.1)

@@ -103,7 +103,7 @@ def test_no_attacker_beats_the_bound_over_all_coins(people: np.ndarray, q: float
     steps = steps_by_weights(people, q)
     game = Game(steps, float(plan.noise.output_deviations[0]))
     for unit, bound in enumerate(plan.exposure):
-        assert all(game.success(unit, known) <= bound + 1e-4 for known in range(game.n))
+        assert max(game.successes(unit)) <= bound + 1e-4
     assert game.worst() == pytest.approx(CAP, abs=1e-3), "no more noise than needed"
     assert plan.exposure.max() <= plan.certificate.membership_success <= CAP
 

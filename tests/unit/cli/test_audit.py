@@ -22,7 +22,7 @@ from tests.unit.cli.running import leakcap
 
 finite = importlib.import_module("leakcap.modes.exact")  # the package has a function of this name
 
-TRIALS = "1000"
+TRIALS = "300"
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_a_true_release_is_not_refuted_wherever_its_folder_is_named_from(place: 
     for custodian in (place / "one", place / "one" / "custodian", place / "one" / "custodian" / "plan"):
         assert audit(custodian) == 0
         said = " ".join(capsys.readouterr().out.split())
-        assert "Nothing refuted in 1,000 releases" in said
+        assert "Nothing refuted in 300 releases" in said
         assert "REFUTED" not in said
 
 
@@ -62,7 +62,7 @@ def test_json_parses_and_quiet_is_quiet(place: Path, capfd: Any) -> None:
     assert audit(place / "one", "--json") == 0
     facts = json.loads(capfd.readouterr().out)
     assert facts["verdict"] in ("holds", "inconclusive")
-    assert facts["trials"] == 1000
+    assert facts["trials"] == 300
     assert facts["certificate"]["units"] == 24
     named = {one["attack"].partition(",")[0] for one in facts["findings"]}
     assert {"bayes", "learned", "world", "predictable"} <= named
@@ -107,7 +107,7 @@ def test_a_page_or_figures_are_written_for_the_custodian_alone(place: Path, tmp_
         assert out.read_text(encoding="utf-8").startswith(start)
         assert name in " ".join(capsys.readouterr().err.split()).replace(" ", "")
     assert "CUSTODIAN ONLY" in (tmp_path / "audit.html").read_text(encoding="utf-8")
-    assert json.loads((tmp_path / "audit.json").read_text())["trials"] == 1000
+    assert json.loads((tmp_path / "audit.json").read_text())["trials"] == 300
 
 
 def test_a_faulty_release_has_its_page_all_the_same(

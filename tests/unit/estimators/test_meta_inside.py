@@ -21,8 +21,8 @@ X, Y = scale(IRIS)[SOME], KINDS[SOME]
 FEATURES, WIDTH, TARGETS = X[:, :3], X[:, 3], X[:, 2:]
 BOTH = np.c_[Y > 0, Y > 1].astype(int)
 UNKNOWN = np.where(np.arange(len(Y)) % 5 == 0, -1, Y)
-LOGISTIC = LogisticRegression(C=0.1)
-TWO = [("a", LOGISTIC), ("b", LogisticRegression(C=1.0))]
+LOGISTIC = LogisticRegression(C=0.1, tol=0.01)
+TWO = [("a", LOGISTIC), ("b", LogisticRegression(C=1.0, tol=0.01))]
 RIDGES = [("a", Ridge()), ("b", Ridge(10.0))]
 COLUMNS = compose.make_column_transformer((StandardScaler(), [0, 1]), (MinMaxScaler(), [2]))
 TINY: dict[str, Any] = {"cap": lc.mutual_information(1.5), "worlds": 8, "options": {"draws": 256}}

@@ -108,16 +108,7 @@ def _best_cut(words, cells, total, scale, logs, heads, counts, parts):  # type: 
 @compiled(set())
 def _times(count, scale, c):  # type: ignore[no-untyped-def]
     """What so many rows of a class count."""
-    if scale is None:  # decided when compiling: forests without weights do not pay for them
-        return count
     return np.uint32(count * scale[c])
-
-
-@compiled(set())
-def _of(scales, world):  # type: ignore[no-untyped-def]
-    if scales is None:
-        return None
-    return scales[world]
 
 
 @compiled(set())
@@ -192,7 +183,7 @@ def _cut(words, cells, group, ground, node):  # type: ignore[no-untyped-def]
             latest[k + 1, c] = latest[k, c]
         latest[k + 1, cells.kinds[k]] = k
     for w in range(worlds):
-        total, scale = group.totals[w], _of(ground.scales, group.who[w])
+        total, scale = group.totals[w], ground.scales[group.who[w]]
         if ground.near or len(penalties):
             shared = words[w], cells, total, scale, ground.logs, heads, counts, parts, ground.near
             bins[w], k = _steady_cut(*shared, ground.units[group.who[w]], penalties, costs)

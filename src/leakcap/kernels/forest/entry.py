@@ -107,7 +107,6 @@ def forest(
         cuts = np.tile(empty[of_node[tree]].astype(np.int64), (stop - start, 1))
         leaves = np.zeros((stop - start, inner + 1, classes), dtype=np.uint32)
         own = np.ascontiguousarray(scales[start:stop])
-        counts = None if class_weight is None else own
         ground = TreeInputs(
             codes=codes,
             nodes=line[tree],
@@ -115,7 +114,7 @@ def forest(
             bins=bins,
             classes=classes,
             depth=depth,
-            scales=counts,
+            scales=own,
             units=row_units[start:stop],
             near=near,
             penalties=extra[used],
@@ -216,7 +215,7 @@ def _checked(
     classes: int,
 ) -> tuple[Floats, npt.NDArray[np.intp], npt.NDArray[np.intp], Floats]:
     table, kinds, of_node = table_of(features, worlds), np.asarray(labels), np.asarray(nodes)
-    ladder = np.asarray(thresholds, dtype=np.float64)
+    ladder = np.ascontiguousarray(thresholds, dtype=np.float64)
     checks.count(classes=classes)
     if kinds.shape != (worlds.n,) or kinds.dtype.kind not in "biu" or not 0 <= kinds.min() <= kinds.max() < classes:
         raise InputError("labels must be whole numbers from 0 to classes - 1, one for each row")

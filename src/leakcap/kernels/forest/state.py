@@ -18,7 +18,7 @@ class TreeInputs(NamedTuple):
     bins: int
     classes: int
     depth: int
-    scales: Any  # (worlds, classes): what a row of each class counts in each world, as a whole number; None for 1
+    scales: Any  # (worlds, classes): what a row of each class counts in each world, as a whole number
     units: Any  # (worlds,): what a row counts on average, at least 1: penalties come in it
     near: int  # weight of the two neighbours of a cut, in multiples of 1 / SMOOTHING_PARTS
     penalties: Any  # (features, bins - 1): what each cut costs by itself; no columns where all are free
