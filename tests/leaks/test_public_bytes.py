@@ -102,8 +102,15 @@ def test_a_planted_remark_about_the_world_is_caught() -> None:
     assert len(found) == 2
 
 
-@pytest.mark.parametrize("design", ["worlds", "bits"])
-def test_a_fresh_world_leaves_no_trace_beside_the_released_point(design: str) -> None:
+FRESH = {
+    "confidence": {"mode": "confidence"},
+    "bits": {"mode": "confidence", "design": "bits"},
+    "individual": {"mode": "individual", "draws": 256},
+}
+
+
+@pytest.mark.parametrize("way", FRESH)
+def test_a_fresh_world_leaves_no_trace_beside_the_released_point(way: str) -> None:
     """Confidence mode runs the function on the secret world itself: failures, other forms and extremes included."""
 
     def moody(x: np.ndarray) -> Any:
@@ -113,7 +120,7 @@ def test_a_fresh_world_leaves_no_trace_beside_the_released_point(design: str) ->
         return {0: x.mean(axis=0), 2: x.mean(axis=0)[:2], 3: x.mean(axis=0) * 1e6}[mood]
 
     armed = False
-    options: dict[str, Any] = {"worlds": 64, "mode": "confidence", "confidence": 0.9, "design": design}
+    options: dict[str, Any] = {"worlds": 64, "confidence": 0.9, **FRESH[way]}
     plan = lc.plan(moody, X, cap=lc.membership(0.9), **options)
     armed = True
     mechanism = plan.releaser

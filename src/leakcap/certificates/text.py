@@ -309,7 +309,7 @@ def method(cert: ReleaseFacts) -> str:
             f"In closed form, for each of the {cert.units:,} units: how far its coin moves the answer, in noise "
             "deviations, whatever the other coins show. Nothing was sampled: it is certain."
         )
-    if cert.mode == "individual":
+    if cert.mode == "individual" and cert.integrated:
         return (
             f"In closed form, for each of the {cert.units:,} units: the mean, over everybody who could have been drawn "
             "in their place, of how well the two answers can be told apart. Nothing was sampled: it is certain."
@@ -327,6 +327,8 @@ def method(cert: ReleaseFacts) -> str:
             f"{cert.price_of_confidence:.2g} times as large; more worlds make it cheaper."
         )
     drawn = ", ".join(f"{name}: {count:,}" for name, count in cert.draws)
+    if cert.mode == "individual":
+        return f"Sampled, for each of the {cert.units:,} units, in random parts of the pool: {drawn}. {share} {split}."
     if cert.integrated:
         return (
             "Summed over every possible released value, without sampling; only the figures for known "

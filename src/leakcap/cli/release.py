@@ -206,7 +206,7 @@ def _refuse_undeclared(order: ReleaseOrder, caps: Sequence[Cap]) -> None:
             f"a pool cap on a {order.fn} needs the least and the largest value of every column, known without looking "
             "at the data: --bounds 0,100 for all columns, or --bounds age=0,120 for one"
         )
-    if order.unit is not None and order.rows_per_unit is None:
+    if order.unit is not None and order.rows_per_unit is None and ":" not in order.fn:  # blocks need none
         raise InputError(
             "a pool cap with --unit needs --rows-per-unit, the most rows that one unit may bring: further ones are "
             "left out"

@@ -11,7 +11,7 @@ import functools
 import hashlib
 import types
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from typing import Any
 
@@ -122,6 +122,12 @@ def _pieces(thing: Any, inside: tuple[Any, ...]) -> Iterator[str]:
     elif hasattr(thing, "__wrapped__"):
         yield f"{type(thing).__module__}.{type(thing).__qualname__}"
         yield from _pieces(thing.__wrapped__, (*inside, thing))
+    elif callable(thing) and is_dataclass(thing) and not isinstance(thing, type):  # a function made of functions
+        yield f"{type(thing).__module__}.{type(thing).__qualname__}"
+        for part in fields(thing):
+            yield part.name
+            yield from _pieces(getattr(thing, part.name), (*inside, thing))
+        yield from _methods(type(thing), (*inside, thing))
     elif callable(thing):
         yield f"{type(thing).__module__}.{type(thing).__qualname__}.{getattr(thing, '__qualname__', '')}"
         if not isinstance(thing, (type, types.BuiltinFunctionType)):

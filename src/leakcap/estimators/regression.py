@@ -18,9 +18,11 @@ from leakcap.estimators.coordinates import Coordinates
 from leakcap.estimators.regression_sums import moved_coefficients, solved
 from leakcap.estimators.sums import ProductSums
 from leakcap.ground import checks
-from leakcap.ground.arrays import Floats
+from leakcap.ground.arrays import Bools, Floats, Ints
 from leakcap.ground.cores import Machine
 from leakcap.kernels.linear import ridge
+from leakcap.kernels.linear.swapped import SwappedRidge
+from leakcap.kernels.swapping import Swapper, answers_swaps
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["LinearRegression", "Ridge"]
@@ -221,6 +223,31 @@ def _all_ridge(
     return (coordinates.encode(found[:, :, :-1], found[:, :, -1]) / scale).reshape(worlds.m, -1)
 
 
+@dataclass(frozen=True, eq=False)
+class _Encoded:
+    """Answers after swaps in the coordinates of the noise."""
+
+    solved: SwappedRidge
+    coordinates: Coordinates
+    scale: Floats
+
+    def answers(self, mask: Bools, out: Ints, into: Ints) -> Floats:
+        found = self.solved.answers(mask, out, into)
+        found = found.reshape(len(found), len(self.scale), -1)
+        encoded = self.coordinates.encode(found[:, :, :-1], found[:, :, -1]) / self.scale
+        return np.asarray(encoded.reshape(len(found), -1))
+
+
+def _swapped_ridge(
+    data: tuple[Any, ...], units: Units, alpha: float, coordinates: Coordinates, scale: Floats
+) -> Swapper | None:
+    if units.of_row is not None:
+        return None
+    features, target = data
+    return _Encoded(SwappedRidge.of(features, target.reshape(len(target), -1), alpha), coordinates, scale)
+
+
+@answers_swaps(_swapped_ridge)
 @kernels.offers(_all_ridge)
 def _ridge(
     features: Floats, target: Floats, *, alpha: float, coordinates: Coordinates, scale: Floats

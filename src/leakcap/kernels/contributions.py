@@ -118,9 +118,9 @@ def contributions(function: Any, data: tuple[Any, ...], units: Units) -> Contrib
     brings, known = _marked(function, "adjacent")
     if not callable(brings):
         raise InputError(
-            "mode='individual' and design='bits' are for functions that add up what every unit brings, such as "
-            "leakcap.stats.mean, sum, count, share, covariance, gram, histogram, categories and group_by, quantile "
-            "with a grid, or leakcap.additive(...). For any other, leave the design out: mode='exact'"
+            "design='bits' is for functions that add up what every unit brings, such as leakcap.stats.mean, sum, "
+            "count, share, covariance, gram, histogram, categories and group_by, quantile with a grid, or "
+            "leakcap.additive(...). For any other, leave the design out, or use leakcap.blocks"
         )
     found = brings(data, units, **known)
     assert isinstance(found, Contributions)

@@ -7,7 +7,19 @@ Each has a function `certified`, which turns answers and caps into a `Releaser` 
 its certificate.
 """
 
-from leakcap.modes import any_bits, bits, blocks, confidence, designed, empirical, exact, individual, pool
+from leakcap.modes import (
+    any_bits,
+    bits,
+    blocks,
+    confidence,
+    designed,
+    drawn_alike,
+    empirical,
+    exact,
+    individual,
+    pool,
+    swapped,
+)
 from leakcap.modes.about_one import refuse_other_caps
 from leakcap.modes.bits import CoinForEverybody
 from leakcap.modes.blocks import CoinsInBlocks
@@ -18,6 +30,7 @@ from leakcap.modes.exact import OneOfTheWorlds
 from leakcap.modes.individual import FreshHalf, membership_caps
 from leakcap.modes.interface import Releaser, Settings
 from leakcap.modes.pool import SumsOfAll, pool_caps
+from leakcap.modes.swapped import Swapped
 
 __all__ = [
     "DESIGNS",
@@ -31,12 +44,14 @@ __all__ = [
     "Settings",
     "StoppingRule",
     "SumsOfAll",
+    "Swapped",
     "any_bits",
     "bits",
     "blocks",
     "budget_for",
     "confidence",
     "designed",
+    "drawn_alike",
     "empirical",
     "exact",
     "individual",
@@ -44,6 +59,7 @@ __all__ = [
     "pool",
     "pool_caps",
     "refuse_other_caps",
+    "swapped",
 ]
 
 MODES = ("exact", "confidence", "individual", "empirical")

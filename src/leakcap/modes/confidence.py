@@ -46,12 +46,13 @@ class FreshWorld:
     rerun: Rerun
     draw: Draw
     exposure: Floats
+    step: float = GRID
 
     def vector(self, randomness: Randomness) -> Floats:
         answer = self.rerun(self.draw(randomness))
         space = self.noise.space
         coordinates = _coordinates(space, answer)
-        return released_vector(self.noise, np.clip(coordinates, self.low, self.high), GRID, randomness)
+        return released_vector(self.noise, np.clip(coordinates, self.low, self.high), self.step, randomness)
 
 
 def _coordinates(space: Subspace, answer: Floats | None) -> Floats:

@@ -37,7 +37,7 @@ from leakcap.noise.leverage import spectrum
 from leakcap.noise.swaps import LeastNoise, least_noise, swap_shape
 from leakcap.worlds import Worlds
 
-__all__ = ["EXACT_SUMS", "FreshHalf", "certified", "closed_form", "membership_caps"]
+__all__ = ["EXACT_SUMS", "ONE_PERSON", "FreshHalf", "certified", "closed_form", "membership_caps"]
 
 ONE_PERSON = (
     "Nothing but guesses at one person named in advance is bounded: neither naming a participant of the attacker's own "

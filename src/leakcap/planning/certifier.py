@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
+import numpy as np
+
 from leakcap import modes
 from leakcap.caps import Cap
 from leakcap.certificates.release import Certificate
@@ -56,6 +58,8 @@ class Run:
     seconds: float = 0.0  # that all of it took, compiling included
     design: str = "worlds"
     finishing: Finishing | None = None  # what is made of released sums
+    swapped: modes.Swapped | None = None  # answers after swaps, of functions that are no sum
+    alike: bool = False  # any function, for one person: by the worlds that were simulated
 
 
 def certifier(request: Request, run: Run) -> Certifier:
@@ -84,6 +88,8 @@ def certifier(request: Request, run: Run) -> Certifier:
 def _individual(request: Request, run: Run, settings: modes.Settings) -> Certifier:
     """For one person and all subsets: the simulated worlds only tell what halving costs."""
     brings = run.brings
+    if run.swapped is not None or run.alike:
+        return _sampled(request, run, settings)
     if isinstance(brings, InBlocks):
         blocks = brings
         return lambda caps: modes.blocks.certified(blocks, run.worlds, caps, settings, draw=run.draw)
@@ -93,11 +99,6 @@ def _individual(request: Request, run: Run, settings: modes.Settings) -> Certifi
     if request.design == "bits":
         way = partial(modes.bits.certified, draw=run.draw)
     else:
-        if brings.finish is not None:
-            raise InputError(
-                "mode='individual' takes sums, and means where every unit has equally many rows, over halves of one "
-                "size; design='bits' takes this function too, and holds whoever else is known"
-            )
         brings.check(run.simulation.table, run.worlds)
         way = partial(modes.individual.certified, strata=request.strata, draw=run.draw)
 
@@ -106,6 +107,37 @@ def _individual(request: Request, run: Run, settings: modes.Settings) -> Certifi
         return by_mechanism(settings.mechanism, lambda law_of: by_law(law_of=law_of))
 
     return certified
+
+
+def _sampled(request: Request, run: Run, settings: modes.Settings) -> Certifier:
+    """Every attempt at certifying, of recaps too, has draws and a share of gamma of its own."""
+    shared, lock = Attempts(request.gamma), threading.Lock()
+    certify = modes.drawn_alike.certified
+    if run.swapped is not None:
+        certify = partial(modes.swapped.certified, swapped=run.swapped)
+
+    def certified(caps: tuple[Cap, ...]) -> tuple[modes.Releaser, Certificate]:
+        with lock:
+            return certify(
+                run.simulation.table,
+                run.worlds,
+                caps,
+                settings,
+                attempts=_own_attempts(run, caps, shared, modes.swapped.MAX_ATTEMPTS),
+                seeds=lambda *number: np.random.SeedSequence(run.entropy, spawn_key=number),
+                rerun=run.rerun,
+                draw=run.draw,
+            )
+
+    return certified
+
+
+def _own_attempts(run: Run, caps: tuple[Cap, ...], shared: Attempts, most: int) -> Attempts:
+    """Across processes every list of caps has attempts of its own, so that resuming draws the same draws."""
+    if run.checkpoint is None:
+        return shared
+    with run.checkpoint.alone(patience=10):
+        return Attempts(shared.gamma, most * run.checkpoint.place(fingerprint(caps)))
 
 
 def _exact(request: Request, run: Run, settings: modes.Settings) -> Certifier:

@@ -25,7 +25,7 @@ from leakcap.ground.arrays import Bools
 from leakcap.ground.cores import Machine
 from leakcap.kernels.blocks import COINS_IN_BLOCKS, Blocks, InBlocks
 from leakcap.kernels.bounded import Bounded, Declared
-from leakcap.kernels.contributions import bounded_contributions, contributions, is_total
+from leakcap.kernels.contributions import Contributions, bounded_contributions, is_total
 from leakcap.modes.mechanism import refuse_mechanism
 from leakcap.noise import SHAPES, OperatingSystem, Randomness, Seeded
 from leakcap.planning.certifier import Run, certifier
@@ -41,6 +41,7 @@ from leakcap.planning.request import Request, stream
 from leakcap.planning.small_groups import warn_of_small_groups
 from leakcap.planning.stored_sums import Brings, keep_sums, kept_sums
 from leakcap.planning.suggest import suggest
+from leakcap.planning.swapping import OnePerson, swapped_by
 from leakcap.planning.ways import AUTO, way_of
 from leakcap.simulate import Outputs
 from leakcap.simulate.pool import Pool, first_rows
@@ -122,9 +123,13 @@ def plan(
         weights: how much noise in each output matters: None (outputs on like scales count alike, otherwise relative to
             their spread between worlds), "equal", "relative", or a number for each.
         mode: "exact" (the secret is one of the worlds), "confidence" (a fresh one), "individual" (a fresh one; bounds
-            guesses at one person and nothing else; for the same sums as "bits"), "empirical" (no guarantee).
+            guesses at one person and nothing else: of the same sums as "bits" by a formula, of medians, quantiles,
+            covariances and ridge regression by random swaps, of any other function by 8,192 worlds or more),
+            "empirical" (no guarantee).
         confidence: that all certified figures hold together, over the certifying draws.
-        draws: releases to certify with; None chooses as many as keep the statistical margin small.
+        draws: releases to certify with; None chooses as many as keep the statistical margin small. In mode
+            "individual", random swaps for those who decide: a function that says nothing about swaps is then run for
+            each of them, instead of in thousands of worlds, which suits small pools.
         public: names of what you declare public; listed in the certificate.
         pool_public: in words, what `fn` or the data were made with by looking at the whole pool, such as "columns
             standardised on the pool"; listed in the certificate.
@@ -195,11 +200,12 @@ def plan(
         device=device,
         memory=memory,
     )
+    alone = OnePerson.of(job, mode, design, draws=draws, clipped=clip is not None, mechanism=mechanism)
     number = _as_worlds(worlds)
     if mode in ("individual", "pool") and design in ("bits", "pool"):
         number = max(MIN_HALVES, min(SIMULATED_HALVES, MAX_COINS // max(units.count, 1)))
     elif isinstance(number, str) and number == AUTO:
-        number = number_of_worlds(job, caps, rate=rate, mode=mode, machine=machine)
+        number = number_of_worlds(job, caps, rate=rate, mode=alone.way or mode, machine=machine)
     request = Request(
         caps=caps,
         units=units.count,
@@ -222,9 +228,9 @@ def plan(
         ),
         seed=seed,
         design=design,
-        scale=1 / rate if mode in ("exact", "confidence", "empirical") and is_total(fn) else 1.0,
+        scale=1 / rate if is_total(fn) and mode != "pool" and alone.way != "sum" else 1.0,
     )
-    brings = _brought(job, request, declared=(bounds, rows_per_unit))
+    brings = _brought(job, request, alone.brings, declared=(bounds, rows_per_unit))
     prints = DataPrint(data, whose)
     stored = None if checkpoint is None else Checkpoint.open(Path(checkpoint))
     with watching(progress) as watch:
@@ -248,6 +254,8 @@ def plan(
             finishing=answered.finishing,
             seconds=time.perf_counter() - began,
             design=request.design,
+            swapped=swapped_by(job, request, answered.outputs, answered.worlds) if alone.way == "swaps" else None,
+            alike=alone.way == "alike",
         )
         return _planned(request, run, job)
 
@@ -270,16 +278,12 @@ class _Answered:
     finishing: Finishing | None = None
 
 
-def _brought(job: Job, request: Request, declared: tuple[Any, int | None]) -> Brings:
+def _brought(job: Job, request: Request, brings: Contributions | None, *, declared: tuple[Any, int | None]) -> Brings:
     """What every unit brings, where the answer is a sum over them."""
-    if request.mode == "individual":
-        if request.clip is not None or request.settings.draws is not None:
-            raise InputError("sums over units take neither clip nor draws: bound the rows instead; nothing is sampled")
-        if request.design == "bits" and isinstance(job.fn, Blocks):
-            return job.fn.cut(job.pool.data, job.units, _key(request))
-        return contributions(job.fn, job.pool.data, job.units)
+    if request.mode == "individual" and request.design == "bits" and isinstance(job.fn, Blocks):
+        return job.fn.cut(job.pool.data, job.units, _key(request))
     if request.mode != "pool":
-        return None
+        return brings
     bounds, most = declared
     if job.units.of_row is not None and most is None and not isinstance(job.fn, Blocks):
         raise InputError(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from leakcap import modes
 from leakcap.caps import Cap, Task
 from leakcap.errors import CapError
 from leakcap.ground.cores import Machine
@@ -21,6 +22,7 @@ from leakcap.worlds.draw import as_share
 __all__ = ["number_of_worlds"]
 
 LOOPED_WORLDS = 1024  # each is a run of the function
+ALIKE_WORLDS, MAX_ALIKE_WORLDS = 8192, 32768  # for one person and any function
 SERVED_WORLDS = (4096, 2048)  # of a kernel: the first number that is within reach
 MAX_UNIT_WORLDS = 2**26  # units times worlds: noise and certificate for them take about 15 seconds of one core
 MAX_CELL_WORLDS = 2**30  # numbers in the data times worlds: what a kernel goes through
@@ -33,6 +35,11 @@ def number_of_worlds(job: Job, caps: Sequence[Cap], *, rate: float, mode: str, m
     Caps that so few worlds cannot keep (a success of one in 2,000 at naming the world) get more of them.
     """
     sizes = [*_within_reach(job, machine), LOOPED_WORLDS] if mode == "exact" else [LOOPED_WORLDS]
+    if mode == "alike":  # the worlds themselves are the sample that bounds everybody
+        tightest = max(min(cap.limit for cap in caps), 0.51)
+        wanted = modes.drawn_alike.worlds_wanted(tightest, job.units.count, 1e-6, rate)
+        room = int(MEMORY_SHARE * machine.memory * 8 / job.units.count)  # worlds whose masks fit
+        sizes = [max(LOOPED_WORLDS, min(max(ALIKE_WORLDS, wanted), MAX_ALIKE_WORLDS, room))]
     parts = as_share(rate).denominator
     chosen = sizes[0]
     for size in (chosen, *(more for more in sorted(SERVED_WORLDS) if more > chosen)):

@@ -90,10 +90,12 @@ class Job:
         def answer(mask: Bools) -> Floats | None:
             with threads_for(self.workers in (None, 1)):
                 node, numbers = one_answer(asked, pool, self.units.rows_in(mask), self.drop)
-            if any(simulation.node.differences(node)) or not np.isfinite(numbers).all():
+            if any(simulation.node.differences(node)):
                 return None
             numbers = numbers * request.scale
-            return np.clip(numbers, *limits) if limits else numbers
+            if limits:  # as in simulated worlds: infinite numbers too
+                numbers = np.clip(numbers, *limits)
+            return numbers if np.isfinite(numbers).all() else None
 
         # A word, a warning or an error that is heard only now would tell about the secret world.
         return lambda mask: unheard(partial(answer, mask))

@@ -15,6 +15,8 @@ from leakcap.kernels import offers
 from leakcap.kernels.bounded import Bounded, ColumnNames, Declared, Extent, unit_sums
 from leakcap.kernels.contributions import Contributions, adds_up
 from leakcap.kernels.moments import grams
+from leakcap.kernels.moments.swapped import SwappedGrams
+from leakcap.kernels.swapping import Swapper, answers_swaps
 from leakcap.stats.cells import numbers
 from leakcap.stats.products import product_rows, split_products, symmetric
 from leakcap.worlds import Units, Worlds
@@ -127,6 +129,14 @@ def _refuse_too_many(units: int, wanted: int) -> None:
         raise InputError(f"{wanted:,} sums are too many for {units:,} units: leave out columns")
 
 
+def _swapped(data: tuple[Any, ...], units: Units) -> Swapper | None:
+    if units.of_row is not None:
+        return None
+    table, form = _cells(data)
+    return SwappedGrams(table[:, : form.d], table[:, form.d :])
+
+
+@answers_swaps(_swapped)
 @adds_up(_brought, _bounded, total=True)
 @offers(_worlds)
 def gram(X: npt.ArrayLike, y: npt.ArrayLike | None = None) -> Any:

@@ -85,7 +85,7 @@ def moved_quantiles(
     In the cell that holds a quantile a row counts as far as the cell lies below it.
     """
     if grid is None:
-        raise InputError(NO_GRID.format(where="with mode='individual' and design='bits'"))
+        raise InputError(NO_GRID.format(where="with design='bits'"))
     table, grids, levels = one_table(data), grids_of(grid, data[0]), quantile_levels(q)
     if units.count * levels.size * len(grids) > MAX_CELLS:
         raise InputError(

@@ -20,6 +20,7 @@ from leakcap.ground.arrays import Floats
 from leakcap.kernels import gpu, offers
 from leakcap.kernels.contributions import adds_up
 from leakcap.kernels.moments import covariances, masked_sums, means, quantiles, shares, variances
+from leakcap.kernels.swapping import answers_swaps
 from leakcap.stats.brought import about_the_pool, at_levels, averaged, counted, in_bins, totals
 from leakcap.stats.cells import (
     bin_edges,
@@ -41,6 +42,7 @@ from leakcap.stats.declared import (
     bounded_sums,
 )
 from leakcap.stats.on_grid import bounded_quantiles, grids_of, in_worlds, moved_quantiles, quantiles_on_grid
+from leakcap.stats.swapped import swapped_covariances, swapped_quantiles, swapped_variances
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["categories", "covariance", "histogram", "mean", "median", "quantile", "sum", "variance"]
@@ -124,6 +126,7 @@ def mean(rows: npt.ArrayLike) -> Floats:
     return np.asarray(table.mean(axis=0)) if len(table) else np.zeros(table.shape[1:])
 
 
+@answers_swaps(swapped_quantiles)
 @adds_up(moved_quantiles, bounded_quantiles, needs="grid")
 @offers(_quantiles)
 def median(rows: npt.ArrayLike, grid: Any = None) -> Floats:
@@ -149,6 +152,7 @@ def median(rows: npt.ArrayLike, grid: Any = None) -> Floats:
     return np.asarray(np.median(table, axis=0)) if len(table) else np.zeros(table.shape[1:])
 
 
+@answers_swaps(swapped_quantiles)
 @adds_up(moved_quantiles, bounded_quantiles, needs="grid")
 @offers(_quantiles)
 def quantile(rows: npt.ArrayLike, q: float | Sequence[float] = 0.5, grid: Any = None) -> Floats:
@@ -252,6 +256,7 @@ def share(rows: npt.ArrayLike) -> Floats:
     return mean(table)
 
 
+@answers_swaps(swapped_variances)
 @offers(_variances)
 def variance(rows: npt.ArrayLike) -> Floats:
     """The variance of every column, divided by the number of rows less one.
@@ -275,6 +280,7 @@ def variance(rows: npt.ArrayLike) -> Floats:
     return np.asarray(table.var(axis=0, ddof=1))
 
 
+@answers_swaps(swapped_covariances)
 @adds_up(about_the_pool, bounded_covariances)
 @offers(_covariances)
 def covariance(rows: npt.ArrayLike) -> Floats:

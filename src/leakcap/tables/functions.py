@@ -14,6 +14,7 @@ from typing import Any
 
 from leakcap.errors import InputError, LeakcapError, OutputError
 from leakcap.kernels.additive import Additive
+from leakcap.kernels.blocks import Blocks
 from leakcap.simulate.silence import hushed
 
 __all__ = ["Silent", "load", "silent"]
@@ -32,7 +33,7 @@ class Silent:
 
 @dataclass(frozen=True)
 class _SilentPart(Silent):
-    """A part of an additive function, which is asked about single people: its errors lose their text, too."""
+    """A part of a function that is asked about single people, or some: its errors lose their text, too."""
 
     part: str
 
@@ -54,6 +55,8 @@ def silent(function: Callable[..., Any]) -> Callable[..., Any]:
     if isinstance(function, Additive):
         finish = None if function.finish is None else _SilentPart(function.finish, "finish")
         return replace(function, contributions=_SilentPart(function.contributions, "contributions"), finish=finish)
+    if isinstance(function, Blocks):
+        return replace(function, fn=_SilentPart(function.fn, "fn"))
     return function if _of_stats(function) else Silent(function)
 
 

@@ -158,8 +158,7 @@ def _some_units(row: Bits, n: int, inside: bool, k: int, rng: RandomBits) -> npt
         tries = rng.integers(0, n, size=3 * (k - len(found)) + 8)
         bits = (row[tries >> 3] >> (7 - (tries & 7)).astype(np.uint8)) & 1
         both = np.concatenate([found, tries[bits == inside]])
-        _, first = np.unique(both, return_index=True)  # keep the first time each unit was hit: order is uniform
-        found = both[np.sort(first)]
+        found = np.array(list(dict.fromkeys(both.tolist())), dtype=np.int64)  # by the first time it was hit: uniform
     return found[:k]
 
 

@@ -179,6 +179,9 @@ broken = lc.additive(lambda rows: int(f"of {rows.cost.iloc[0]}"))
 days = functools.partial(lc.stats.quantile, q=[0.5], grid=range(11))
 groups = lc.stats.group_by({"ward": ["A", "B"]}, "mean", of="cost")
 
+median = lc.blocks(lambda rows: print("printed") or rows.cost.median(), blocks=5, bounds=(0, 100))
+misspelt = lc.blocks(lambda rows: int(f"of {rows.cost.iloc[0]}"), blocks=5, bounds=(0, 100))
+
 def plain(rows):
     return rows.cost.mean()
 """
@@ -209,6 +212,17 @@ def test_an_additive_function_of_ones_own_is_a_sum_over_people(promise: list[str
 
 
 @pytest.mark.usefixtures("own")
+@pytest.mark.parametrize("promise", [POOL, COINS], ids=["pool", "bits"])
+def test_blocks_of_ones_own_take_any_function(promise: list[str], capfd: Any) -> None:
+    assert released("--fn", "own_additive:median", "--unit", "who", *promise) == 0
+    said = capfd.readouterr()
+    assert "printed" not in said.out + said.err
+    (name,) = answers()
+    low, value, high = answers()[name]
+    assert abs(value - VISITS.cost.median()) <= 2.5 * (high - low)
+
+
+@pytest.mark.usefixtures("own")
 def test_statistics_of_ours_with_something_bound_to_them_are_sums_too() -> None:
     assert released("--fn", "own_additive:days", "--columns", "days", *POOL) == 0
     by_name = ["--fn", "own_additive:groups", *POOL, "--bounds", "cost=0,100", "--out", "by-name"]
@@ -223,6 +237,7 @@ def test_statistics_of_ours_with_something_bound_to_them_are_sums_too() -> None:
         (["--fn", "own_additive:asked", "--bounds", "0,1", "--bounds", "a=0,1"], "all by name or all by their order"),
         (["--fn", "own_additive:plain", "--bounds", "0,1"], "add up what every person brings"),
         (["--fn", "own_additive:broken", "--bounds", "0,1"], "contributions of your function raised ValueError"),
+        (["--fn", "own_additive:misspelt"], "fn of your function raised ValueError"),
     ],
 )
 def test_functions_of_ones_own_are_refused_in_our_words(options: list[str], words: str, capfd: Any) -> None:

@@ -116,6 +116,18 @@ DIFFERENT: dict[str, tuple[Any, Any]] = {
         wrapped(written("def fn(x): return x + 2")),
     ),
     "functions": (np.mean, np.median),
+    "what one person brings": (
+        lc.additive(written("def fn(x): return x + 1")),
+        lc.additive(written("def fn(x): return x + 2")),
+    ),
+    "what runs in blocks": (
+        lc.blocks(written("def fn(x): return x + 1"), blocks=5, bounds=(0, 1)),
+        lc.blocks(written("def fn(x): return x + 2"), blocks=5, bounds=(0, 1)),
+    ),
+    "bounds": (
+        lc.blocks(np.median, blocks=5, bounds=(0, 1)),
+        lc.blocks(np.median, blocks=5, bounds=(0, 2)),
+    ),
     "data": (X, X + 1e-12),
     "shapes": (np.zeros((2, 3)), np.zeros((3, 2))),
     "types": (np.zeros(3), np.zeros(3, dtype=np.float32)),

@@ -55,7 +55,8 @@ def test_there_are_no_worlds_and_no_outputs() -> None:
     ("options", "message"),
     [
         ({"fn": lambda rows: rows.mean(axis=0)}, "add up what every unit brings"),
-        ({"fn": lc.stats.median}, "add up what every unit brings"),
+        ({"fn": lc.stats.variance}, "add up what every unit brings"),
+        ({"fn": lc.stats.median}, "made of counts between cut points"),
         ({"mode": "empirical"}, "leave mode out"),
         ({"worlds": 64}, "leave worlds out"),
         ({"worlds": "doubling"}, "leave worlds out"),

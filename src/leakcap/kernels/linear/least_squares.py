@@ -41,7 +41,7 @@ def ridge(
     checks.nonnegative(alpha=alpha)
     table, wanted = table_of(features, worlds, units), table_of(_as_columns(targets), worlds, units)
     centre, level = table.mean(axis=0), wanted.mean(axis=0)
-    basis = _basis(table - centre)
+    basis = basis_of(table - centre)
     rank = basis.shape[1]
     turned = np.hstack([(table - centre) @ basis, wanted - level])
 
@@ -56,7 +56,7 @@ def ridge(
         intercept = level + found.mean[:, rank:] - predicted
         for world in np.flatnonzero(apart).tolist():
             rows = some.mask(world) if units is None else units.rows_in(some.mask(world))
-            weights[world], intercept[world] = _alone(table[rows], wanted[rows], alpha)
+            weights[world], intercept[world] = fit_alone(table[rows], wanted[rows], alpha)
         return np.concatenate([weights.transpose(0, 2, 1), intercept[:, :, None]], axis=2)
 
     answer = np.empty((worlds.m, wanted.shape[1], table.shape[1] + 1))
@@ -70,7 +70,7 @@ def _as_columns(targets: npt.ArrayLike) -> npt.NDArray[np.generic]:
     return given[:, None] if given.ndim == 1 else given
 
 
-def _basis(apart: Floats) -> Floats:
+def basis_of(apart: Floats) -> Floats:
     """`(d, rank)`: coordinates in which the pool has covariance one; directions without variance are left out."""
     _, size, turn = np.linalg.svd(np.linalg.qr(apart, mode="r"), full_matrices=False)
     kept = size > size.max(initial=0.0) * max(apart.shape) * np.finfo(float).eps
@@ -90,7 +90,7 @@ def _singular(left: Floats) -> npt.NDArray[np.bool_]:
     return np.asarray(empty | (pivots**2 < SINGULAR).any(axis=1))
 
 
-def _alone(features: Floats, targets: Floats, alpha: float) -> tuple[Floats, Floats]:
+def fit_alone(features: Floats, targets: Floats, alpha: float) -> tuple[Floats, Floats]:
     """One world by itself, without normal equations."""
     if not len(features):
         return np.zeros((features.shape[1], targets.shape[1])), np.zeros(targets.shape[1])
