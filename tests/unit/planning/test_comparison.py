@@ -110,7 +110,7 @@ def test_what_cannot_be_promised_has_a_reason() -> None:
     made = lc.plan(lc.stats.variance, X, cap=0.6, worlds=64, draws=2048, seed=1).compare((0, 100))
     assert [one.name for one in made] == ["worlds"]
     assert {name for name, _ in made.left_out} == NAMES - {"worlds"}
-    assert "made of counts between" in " ".join(str(made).split())
+    assert "add up what every unit brings" in " ".join(str(made).split())
     assert "Not compared: pool, Laplace, Gaussian, zCDP: " in str(made)
     with pytest.raises(lc.InputError, match="no figures for 'bits'"):
         made["bits"]
