@@ -16,8 +16,8 @@ import pytest
 GUARD_SECONDS = 30 * 60  # wall clock of one test: nothing takes a tenth of it, even on a busy machine
 SLOWEST_SHOWN = 25
 
-# CPU seconds on a quiet core with the loops compiled (that takes 50 to 60 more, wherever they are first used). Going over
-# one prints a line and fails nothing: make the test cheaper, or say why not.
+# CPU seconds on a quiet core with the loops compiled (that takes 50 to 60 more, wherever they are first used).
+# Going over one prints a line and fails nothing: make the test cheaper, or say why not.
 BUDGETS = {
     "tests/unit": 240,
     "tests/claims": 340,
