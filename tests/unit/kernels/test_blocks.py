@@ -107,7 +107,6 @@ def test_what_cannot_be_used_is_refused(options: dict[str, Any], words: str) -> 
         ({"cap": POOL, "bounds": (0, 1)}, "bounds of their own"),
         ({"cap": 0.6, "design": "bits", "mechanism": "exponential"}, "Gaussian"),
         ({"cap": 0.6, "design": "bits", "floor": 0.1}, "Gaussian"),
-        ({"cap": 0.6, "mode": "individual"}, "add up"),
     ],
 )
 def test_what_goes_with_no_blocks_is_refused(options: dict[str, Any], words: str) -> None:
