@@ -115,7 +115,7 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
     folders.sweep()
     bounds = _declared(order, question.columns)
     for_table = order.compare and not _of_pool(caps)
-    with terminal.watching() as watch:
+    with terminal.heeding(), terminal.watching() as watch:
         planned = plan(
             question.fn,
             question.data,
@@ -144,7 +144,8 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
         _print_costs(planned, question, terminal)
         return
     seconds = time.monotonic() - started  # before the release: how long that takes is nobody's business
-    released = planned.release()
+    with terminal.heeding():
+        released = planned.release()
     answer = table_of(
         released,
         order.title or question.title,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from leakcap.errors import LeakcapWarning
 from leakcap.ground.announce import heard_by
 from leakcap.simulate.progress import Progress, Watcher, compiling_in_words, ignore
 
@@ -56,6 +58,22 @@ class Terminal:
         """Something for the person at the terminal, not part of the result."""
         if self.talks:
             self.aside.print(Text(f"  {text}", style="dim"))
+
+    @contextmanager
+    def heeding(self) -> Iterator[None]:
+        """Warnings of ours as sentences, also where little is said; those of others stay as they are."""
+        show = warnings.showwarning
+
+        def told(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
+            if issubclass(category, LeakcapWarning):
+                self.aside.print(Text(f"  warning: {message}", style="yellow"))
+            else:
+                show(message, category, *place, **more)
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", LeakcapWarning)
+            warnings.showwarning = told
+            yield
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
         if not self.talks:

@@ -239,7 +239,9 @@ def plan(
                 stored.begin(_identity(job, prints.of_run, request), seed)
             entropy = stored.entropy if stored else secrets.randbits(128) if seed is None else seed
             request = designed(request, job, entropy, stored)
-            answered = _answered(job, request, brings, entropy=entropy, watch=watch, stored=stored)
+            answered = _against_the_function(
+                job, _answered(job, request, brings, entropy=entropy, watch=watch, stored=stored)
+            )
             keep_sums(stored, request, brings, answered.outputs)
         run = Run(
             simulation=answered.outputs,
@@ -339,6 +341,13 @@ def _answered(
         return _Answered(possible, outputs)
     brings.check(outputs.table, possible)
     return _Answered(coins, replace(outputs, table=modes.bits.answers(brings, coins)))
+
+
+def _against_the_function(job: Job, answered: _Answered) -> _Answered:
+    """Errors are told against the function's own answer on everybody, of which an average over blocks may miss."""
+    if not isinstance(job.fn, Blocks):
+        return answered
+    return replace(answered, outputs=replace(answered.outputs, whole_pool=job.fn.asked(job.pool.data)))
 
 
 def _coins_for_error_bars(n: int, rng: np.random.Generator, most: int = 1024) -> Worlds:

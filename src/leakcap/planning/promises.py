@@ -151,7 +151,7 @@ class _Side:
     def whole(self) -> tuple[tuple[str, ...], Floats]:
         """Names of the outputs, and the function's answer on the whole pool."""
         known = self.plan.run.simulation
-        if self.request.mode != "pool":
+        if self.request.mode != "pool" or isinstance(self.job.fn, Blocks):
             pool = known.whole_pool
             return tuple(known.node.labels()), known.table.mean(axis=0) if pool is None else np.asarray(pool)
         node, numbers = one_answer(self.job.fn, self.job.pool, np.arange(self.job.units.rows), self.job.drop)

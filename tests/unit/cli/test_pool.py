@@ -180,6 +180,7 @@ days = functools.partial(lc.stats.quantile, q=[0.5], grid=range(11))
 groups = lc.stats.group_by({"ward": ["A", "B"]}, "mean", of="cost")
 
 median = lc.blocks(lambda rows: print("printed") or rows.cost.median(), blocks=5, bounds=(0, 100))
+tiny = lc.blocks(lambda rows: rows.cost.median(), blocks=500, bounds=(0, 100))
 misspelt = lc.blocks(lambda rows: int(f"of {rows.cost.iloc[0]}"), blocks=5, bounds=(0, 100))
 
 def plain(rows):
@@ -220,6 +221,15 @@ def test_blocks_of_ones_own_take_any_function(promise: list[str], capfd: Any) ->
     (name,) = answers()
     low, value, high = answers()[name]
     assert abs(value - VISITS.cost.median()) <= 2.5 * (high - low)
+
+
+@pytest.mark.usefixtures("own")
+def test_warnings_of_ours_are_sentences(capfd: Any) -> None:
+    assert released("--fn", "own_additive:tiny", *POOL, "-q") == 0
+    said = capfd.readouterr().err
+    assert "warning: the function has no usable answer" in " ".join(said.split())
+    assert "Warning:" not in said
+    assert ".py" not in said
 
 
 @pytest.mark.usefixtures("own")

@@ -13,22 +13,23 @@ from leakcap.report.html import Markup, markup, shortened
 from leakcap.report.numbers import data, decimals_for, neat, outward, shown
 from leakcap.report.release.records import Answer
 
-__all__ = ["MOST_ROWS", "answer_facts", "left_out"]
+__all__ = ["MOST_ROWS", "aim", "answer_facts", "left_out"]
 
 MOST_ROWS = 30  # rows that a page shows
 
 
-def answer_facts(answer: Answer, everybody: bool = False) -> dict[str, Any]:
+def answer_facts(answer: Answer, everybody: bool = False, blocks: bool = False) -> dict[str, Any]:
     """A row for each output: the released number and, where known, its interval in figures and as a bar.
 
-    `everybody`: whether all of the pool was used, so that intervals allow for noise alone.
+    `everybody`: whether all of the pool was used, so that intervals allow for noise alone; `blocks`: whether it was in
+    blocks, whose average an interval is then about.
     """
     kept = len(answer.names[:MOST_ROWS])
     words = "What was released, and all that was."
     if answer.low is None or answer.high is None:
         return {**_plain(answer, kept), "words": words, "note": left_out(answer.names)}
     words += (
-        f" Each interval holds the answer on the whole pool with {100 * answer.level:g} % probability or more: it "
+        f" Each interval holds {aim(everybody and blocks)} with {100 * answer.level:g} % probability or more: it "
         f"allows for the noise{'' if everybody else ' and for the part of the pool that was not used'}. Its ends are "
         "rounded outwards."
     )
@@ -42,6 +43,13 @@ def answer_facts(answer: Answer, everybody: bool = False) -> dict[str, Any]:
         "kind": "answers barred",
         "note": f"{scale.words()} {left_out(answer.names)}".strip(),
     }
+
+
+def aim(in_blocks_of_all: bool) -> str:
+    """What an interval holds."""
+    if in_blocks_of_all:
+        return "the average over blocks, which may differ from the program's answer on all data together,"
+    return "the answer on the whole pool"
 
 
 def _plain(answer: Answer, kept: int) -> dict[str, Any]:

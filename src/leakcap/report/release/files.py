@@ -17,6 +17,7 @@ from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
 from leakcap.planning.plans import Plan
 from leakcap.planning.released import Release
+from leakcap.report.release.answers import aim
 from leakcap.report.release.page import Answer, Custody, custodian_page, public_page
 from leakcap.simulate.estimators import is_estimator
 
@@ -59,6 +60,7 @@ def public_files(release: Release, answer: Answer) -> dict[str, str | bytes]:
     """What may be published; made from the release alone."""
     rows = _rows(answer)
     pooled = release.certificate.mode == "pool"
+    held = aim(pooled and release.certificate.in_blocks)
     certificate = release.certificate.to_json()
     files: dict[str, str | bytes] = {
         "README.txt": PUBLIC_README,
@@ -68,7 +70,7 @@ def public_files(release: Release, answer: Answer) -> dict[str, str | bytes]:
                 "answer": rows,
                 "note": f"{'Added up' if pooled else 'Computed on a secret random part of the data'}, and noised: "
                 "certificate.html explains it.",
-                "interval": f"holds the answer on the whole pool with probability {answer.level:g} or more, each",
+                "interval": f"holds {held} with probability {answer.level:g} or more, each",
                 "issuer": answer.issuer,
                 "data_set": answer.data_set,
                 "date": answer.date,

@@ -30,7 +30,9 @@ SHARES = {"AnyInference", "Identification", "Membership", "NameAMember", "PoolMe
 def public_facts(cert: Certificate, answer: Answer | None, tag: str = "h1") -> dict[str, Any]:
     """Everything that the templates of a public page ask for."""
     return {
-        "answer": None if answer is None else answer_facts(answer, everybody=cert.mode == "pool"),
+        "answer": None
+        if answer is None
+        else answer_facts(answer, everybody=cert.mode == "pool", blocks=cert.in_blocks),
         **_heading(cert, answer, tag),
         **first_facts(cert),
         **attack_facts(cert),
