@@ -16,7 +16,7 @@ from leakcap.ground.arrays import Bools, Floats, Ints
 from leakcap.ground.callers import frames_of_ours
 from leakcap.ground.slices import take, take_alone
 from leakcap.kernels.bounded import Bounded, Declared, Extent
-from leakcap.worlds import Units
+from leakcap.worlds import Units, Worlds
 from leakcap.worlds.keyed import KEY_BYTES, keyed_blocks
 
 __all__ = ["ANY_KEY", "COINS_IN_BLOCKS", "Blocks", "InBlocks", "blocks"]
@@ -153,6 +153,10 @@ class InBlocks:
             return self.of.counted(self.data, self.of_row)[0]
         rows = self.units.rows_in(mask)
         return self.of.counted(tuple(take(part, rows) for part in self.data), self.of_row[rows])[0]
+
+    def sums(self, coins: Worlds) -> Floats:
+        """`(m, d)`: what all blocks answer together, for each of these coins."""
+        return np.stack([self.answers(coins.mask(i)).sum(axis=0) for i in range(coins.m)])
 
 
 def blocks(fn: Callable[..., Any], *, blocks: int, bounds: tuple[npt.ArrayLike, npt.ArrayLike]) -> Blocks:

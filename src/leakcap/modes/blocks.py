@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
 
 from leakcap.caps import Cap
 from leakcap.certificates.release import Certificate
@@ -19,21 +18,17 @@ from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
 from leakcap.kernels.blocks import InBlocks
-from leakcap.modes.about_one import furthest_apart, refuse_other_caps, values_of
+from leakcap.modes.about_one import refuse_other_caps, values_of
 from leakcap.modes.bits import AFTERWARDS, about_all_coins, sticks
 from leakcap.modes.individual import closed_form
 from leakcap.modes.interface import Draw, Settings
-from leakcap.modes.pool import exact_total, plain_space, with_noise
+from leakcap.modes.pool import exact_total, least_noise_within, plain_space, told_apart, with_noise
 from leakcap.noise import Noise, Randomness
-from leakcap.noise.bounded import charge, least_deviations
-from leakcap.noise.entropy import sampler_distance
-from leakcap.noise.laws import NORMAL
 from leakcap.simulate.silence import unheard
 from leakcap.worlds import Worlds
 
 __all__ = ["CoinsInBlocks", "certified"]
 
-ROUNDING = 1e-12
 CUT = (
     "The answers of blocks are cut to bounds and added up exactly; a block in which the function fails counts as the "
     "middle of the bounds. Noise is made for the bounds and the number of blocks alone."
@@ -69,16 +64,12 @@ def certified(
     if settings.mechanism == "exponential" or settings.floor or settings.weights is not None:
         raise InputError("blocks take Gaussian noise made for their bounds: leave out mechanism, floor and weights")
     refuse_other_caps(caps, worlds.rate)
-    extent = brings.of.extent
-    d = len(extent.limits)
-    distance = sampler_distance(d, 1.0)
-    deviations = least_deviations(extent, furthest_apart(caps, NORMAL, distance) ** 2)
-    moved = charge(extent, deviations)
-    worst = min(1.0, float(ndtr(math.sqrt(moved) / 2)) * (1 + ROUNDING) + distance)
+    deviations, moved, distance = least_noise_within(brings.of.extent, caps)
+    worst = told_apart(moved, distance)
     # Blocks share no coins, so that variances add up; within bounds each is at most a quarter of the squared width.
-    spread = brings.of.blocks * (extent.limits / deviations) ** 2 / 4
+    spread = brings.of.blocks * (brings.of.extent.limits / deviations) ** 2 / 4
     information = about_all_coins(0.5 * float(np.log1p(spread).sum()), distance, worlds.n)
-    space = plain_space(d)
+    space = plain_space(len(deviations))
     made = closed_form(
         worlds,
         space,

@@ -11,22 +11,33 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 from leakcap.caps import Cap, PoolMembership
 from leakcap.certificates.release import Certificate
 from leakcap.errors import CapError
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.proofs import proves
-from leakcap.kernels.bounded import Bounded
+from leakcap.kernels.bounded import Bounded, Extent
 from leakcap.leakage.certify import entropy_slack
+from leakcap.modes.about_one import furthest_apart
 from leakcap.modes.bits import sticks
 from leakcap.modes.interface import Everybody, Settings, capped_figures, certificate
 from leakcap.noise import GRID, Noise, Randomness, Subspace, released_vector
 from leakcap.noise.bounded import charge, least_deviations
 from leakcap.noise.entropy import sampler_distance
+from leakcap.noise.laws import NORMAL
 
-__all__ = ["SumsOfAll", "certified", "exact_total", "plain_space", "pool_caps", "with_noise"]
+__all__ = [
+    "SumsOfAll",
+    "certified",
+    "exact_total",
+    "least_noise_within",
+    "plain_space",
+    "pool_caps",
+    "told_apart",
+    "with_noise",
+]
 
 FINE = 2.0**-32  # of a noise deviation: what a person brings is cut to multiples of it, so that sums are exact
 ROUNDING = 1e-12
@@ -66,15 +77,14 @@ class SumsOfAll:
         return with_noise(self.noise, self.total, randomness)
 
 
-def pool_caps(caps: tuple[Cap, ...]) -> float:
-    """The smallest pool cap; any other kind beside it is refused."""
+def pool_caps(caps: tuple[Cap, ...]) -> None:
+    """Refuse any other kind of cap beside pool caps."""
     for cap in caps:
         if not isinstance(cap, PoolMembership):
             raise CapError(
                 f"a pool cap stands alone: {type(cap).__name__} is about who of the pool was used, and here everybody "
                 "is. Leave one of them out"
             )
-    return min(cap.limit for cap in caps)
 
 
 @proves("pool")
@@ -85,15 +95,10 @@ def certified(brings: Bounded, caps: tuple[Cap, ...], settings: Settings) -> tup
     tells with a larger success than certified whether a given person is in the data; nor recognises people who are, at
     a larger rate, at any rate of false alarms, than two Gaussians at the stated distance allow.
     """
-    d = len(brings.extent.limits)
-    distance = sampler_distance(d, 1.0)
-    allowed = 2 * float(ndtri((pool_caps(caps) - distance) * (1 - 4 * ROUNDING))) * (1 - 4 * ROUNDING)
-    if not allowed > 0:
-        raise CapError("this cap is too close to a coin flip: choose a larger one")
-    deviations = least_deviations(brings.extent, allowed**2)
-    moved = charge(brings.extent, deviations)
-    worst = min(1.0, float(ndtr(math.sqrt(moved) / 2)) * (1 + ROUNDING) + distance)
-    space = plain_space(d)
+    pool_caps(caps)
+    deviations, moved, distance = least_noise_within(brings.extent, caps)
+    worst = told_apart(moved, distance)
+    space = plain_space(len(deviations))
     made = certificate(
         "pool",
         Everybody(),
@@ -122,6 +127,19 @@ def certified(brings: Bounded, caps: tuple[Cap, ...], settings: Settings) -> tup
     return SumsOfAll(
         Noise(space, deviations), exact_total(brings.values, deviations, moved), np.full(people, worst)
     ), made
+
+
+def least_noise_within(extent: Extent, caps: tuple[Cap, ...]) -> tuple[Floats, float, float]:
+    """Deviations of the least noise that keeps caps on one person within these limits; how far, squared, somebody then
+    moves the sums; and the sampler's distance. All of it from what was declared."""
+    distance = sampler_distance(len(extent.limits), 1.0)
+    deviations = least_deviations(extent, furthest_apart(caps, NORMAL, distance) ** 2)
+    return deviations, charge(extent, deviations), distance
+
+
+def told_apart(moved: float, distance: float) -> float:
+    """Success of the best guess between two normal laws, `moved` apart in squares; rounded up."""
+    return min(1.0, float(ndtr(math.sqrt(moved) / 2)) * (1 + ROUNDING) + distance)
 
 
 def plain_space(d: int) -> Subspace:

@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -23,38 +23,32 @@ from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Bools
 from leakcap.ground.cores import Machine
-from leakcap.kernels.blocks import COINS_IN_BLOCKS, Blocks, InBlocks
-from leakcap.kernels.bounded import Bounded, Declared
-from leakcap.kernels.contributions import Contributions, bounded_contributions, is_total
+from leakcap.kernels.contributions import is_total
 from leakcap.modes.mechanism import refuse_mechanism
 from leakcap.noise import SHAPES, OperatingSystem, Randomness, Seeded
+from leakcap.planning.answered import MAX_COINS, answered, brought
 from leakcap.planning.certifier import Run, certifier
 from leakcap.planning.designing import designed
-from leakcap.planning.doubling import simulated, stored_simulation
-from leakcap.planning.finishing import Finishing, finished
+from leakcap.planning.doubling import stored_simulation
 from leakcap.planning.how_many import number_of_worlds
 from leakcap.planning.job import Job
 from leakcap.planning.plans import Plan
 from leakcap.planning.promises import Promises
 from leakcap.planning.released import Release, Token
-from leakcap.planning.request import Request, stream
-from leakcap.planning.small_groups import warn_of_small_groups
-from leakcap.planning.stored_sums import Brings, keep_sums, kept_sums
+from leakcap.planning.request import Request
+from leakcap.planning.stored_sums import kept_sums
 from leakcap.planning.suggest import suggest
 from leakcap.planning.swapping import OnePerson, swapped_by
 from leakcap.planning.ways import AUTO, way_of
-from leakcap.simulate import Outputs
 from leakcap.simulate.pool import Pool, first_rows
-from leakcap.simulate.progress import Watcher, ignore, watching
-from leakcap.worlds import Units, Worlds, fair_bits, independent_worlds
-from leakcap.worlds.keyed import KEY_BYTES
+from leakcap.simulate.progress import Watcher, watching
+from leakcap.worlds import Units, fair_bits, independent_worlds
 
 __all__ = ["plan", "release", "stored_plan"]
 
 DOUBLING = "doubling"  # worlds=: their number is fixed by looking at the answers
 SIMULATED_HALVES = 64  # in which a function is run to see that it adds up what it says, at most
 MIN_HALVES = 8
-MAX_COINS = 2**28  # tossed for error bars
 
 
 def plan(
@@ -230,7 +224,7 @@ def plan(
         design=design,
         scale=1 / rate if is_total(fn) and mode != "pool" and alone.way != "sum" else 1.0,
     )
-    brings = _brought(job, request, alone.brings, declared=(bounds, rows_per_unit))
+    brings = brought(job, request, alone.brings, declared=(bounds, rows_per_unit))
     prints = DataPrint(data, whose)
     stored = None if checkpoint is None else Checkpoint.open(Path(checkpoint))
     with watching(progress) as watch:
@@ -239,24 +233,21 @@ def plan(
                 stored.begin(_identity(job, prints.of_run, request), seed)
             entropy = stored.entropy if stored else secrets.randbits(128) if seed is None else seed
             request = designed(request, job, entropy, stored)
-            answered = _against_the_function(
-                job, _answered(job, request, brings, entropy=entropy, watch=watch, stored=stored)
-            )
-            keep_sums(stored, request, brings, answered.outputs)
+            found = answered(job, request, brings, entropy=entropy, watch=watch, stored=stored)
         run = Run(
-            simulation=answered.outputs,
-            worlds=answered.worlds,
+            simulation=found.outputs,
+            worlds=found.worlds,
             entropy=entropy,
             token=Token(lambda: prints.of_release),
             checkpoint=stored,
-            rerun=job.rerun(request, answered.outputs),
+            rerun=job.rerun(request, found.outputs),
             draw=partial(_fresh_world, request),
             watch=watch,
             brings=brings,
-            finishing=answered.finishing,
+            finishing=found.finishing,
             seconds=time.perf_counter() - began,
             design=request.design,
-            swapped=swapped_by(job, request, answered.outputs, answered.worlds) if alone.way == "swaps" else None,
+            swapped=swapped_by(job, request, found.outputs, found.worlds) if alone.way == "swaps" else None,
             alike=alone.way == "alike",
         )
         return _planned(request, run, job)
@@ -269,90 +260,6 @@ def _check_numbers(*, floor: float, memory: int, draws: int | None, seed: int | 
         checks.count(at_least=256, draws=draws)
     if seed is not None:
         checks.count(at_least=0, seed=seed)
-
-
-@dataclass(frozen=True, eq=False)
-class _Answered:
-    """The answers that may be the secret's."""
-
-    worlds: Worlds
-    outputs: Outputs
-    finishing: Finishing | None = None
-
-
-def _brought(job: Job, request: Request, brings: Contributions | None, *, declared: tuple[Any, int | None]) -> Brings:
-    """What every unit brings, where the answer is a sum over them."""
-    if request.mode == "individual" and request.design == "bits" and isinstance(job.fn, Blocks):
-        return job.fn.cut(job.pool.data, job.units, _key(request))
-    if request.mode != "pool":
-        return brings
-    bounds, most = declared
-    if job.units.of_row is not None and most is None and not isinstance(job.fn, Blocks):
-        raise InputError(
-            "a pool cap with unit= needs rows_per_unit=, the most rows that one person may bring: further ones are "
-            "left out"
-        )
-    if job.units.count == 0:
-        raise InputError("there are no rows")
-    return bounded_contributions(job.fn, job.pool.data, job.units, Declared(bounds, most or 1, _key(request)))
-
-
-def _key(request: Request) -> bytes:
-    """By which people are put into blocks: nobody else's business, unless it is all a simulation."""
-    return secrets.token_bytes(KEY_BYTES) if request.seed is None else stream(request.seed, 0, 3).bytes(KEY_BYTES)
-
-
-def _answered(
-    job: Job,
-    request: Request,
-    brings: Brings,
-    *,
-    entropy: int,
-    watch: Watcher,
-    stored: Checkpoint | None,
-) -> _Answered:
-    """The function's answers in possible worlds, or what is made of sums over those who may take part."""
-    n, rows = job.units.count, job.units.rows
-    if isinstance(brings, Bounded):
-        finishing, outputs = finished(brings.finish, brings.values.sum(axis=0)[None], rows)
-        return _Answered(Worlds.everybody(n), request.usable(outputs), finishing)
-    coins = None
-    if isinstance(brings, InBlocks):
-        coins = _coins_for_error_bars(n, stream(entropy, 0, 1), COINS_IN_BLOCKS)
-        sums = np.stack([brings.answers(coins.mask(i)).sum(axis=0) for i in range(coins.m)])
-        finishing, outputs = finished(brings.of.finish, sums, rows, whole=brings.answers().sum(axis=0))
-        return _Answered(coins, request.usable(outputs), finishing)
-    if brings is not None and request.design == "bits" and n:
-        most = 1024 if brings.finish is None else 256  # answers are made one by one
-        coins = _coins_for_error_bars(n, stream(entropy, 0, 1), most)
-    if brings is not None and coins is not None and brings.finish is not None:
-        finishing, outputs = finished(
-            brings.finish, modes.bits.answers(brings, coins), rows, whole=brings.values.sum(axis=0)
-        )
-        warn_of_small_groups(outputs.node, job.pool, job.units)
-        return _Answered(coins, request.usable(outputs), finishing)
-    with job.simulation(watch, stored) as running:
-        possible, outputs = simulated(
-            request, entropy, running, stored=stored, watch=watch, forecast=watch is not ignore
-        )
-    outputs = request.usable(outputs)
-    warn_of_small_groups(outputs.node, job.pool, job.units)
-    if brings is None or coins is None:
-        return _Answered(possible, outputs)
-    brings.check(outputs.table, possible)
-    return _Answered(coins, replace(outputs, table=modes.bits.answers(brings, coins)))
-
-
-def _against_the_function(job: Job, answered: _Answered) -> _Answered:
-    """Errors are told against the function's own answer on everybody, of which an average over blocks may miss."""
-    if not isinstance(job.fn, Blocks):
-        return answered
-    return replace(answered, outputs=replace(answered.outputs, whole_pool=job.fn.asked(job.pool.data)))
-
-
-def _coins_for_error_bars(n: int, rng: np.random.Generator, most: int = 1024) -> Worlds:
-    """Coins as a release tosses them, as often as error bars need."""
-    return fair_bits(n, max(32, min(most, MAX_COINS // n)), rng)
 
 
 def _planned(request: Request, run: Run, job: Job | None) -> Plan:

@@ -25,6 +25,7 @@ from leakcap.kernels.contributions import Contributions, bounded_contributions, 
 from leakcap.leakage.confidence import Attempts
 from leakcap.noise import Noise, Randomness, subspace
 from leakcap.noise.plain import PlainNoise, gaussian, laplace, zero_concentrated
+from leakcap.planning.answered import MAX_COINS
 from leakcap.planning.comparison import CLOSE, Comparison, Promise, in_order, share, size_of
 from leakcap.planning.finishing import finished
 from leakcap.planning.job import Job
@@ -46,7 +47,6 @@ STRENGTH = {"worlds": 1, "bits": 2, "pool": 3, "Laplace": 3, "Gaussian": 3, "zCD
 PLAIN = {"Laplace": laplace, "Gaussian": gaussian, "zCDP": zero_concentrated}
 MIN_ANSWERS = 64
 MAX_SIMULATED = 2**24  # numbers in all simulated answers of a promise
-MAX_COINS = 2**28
 MAX_QUICK = 2**18  # numbers that people bring, up to which a summary looks at another promise
 QUICK_ANSWERS = 256
 MAX_NAMED = 3  # outputs that a hint names
@@ -287,8 +287,7 @@ class _Side:
         cap = (Membership(self.success),)
         releaser, _ = modes.blocks.certified(brings, coins, cap, self.settings, draw=_nothing_is_drawn)
         deviations = releaser.noise.deviations
-        sums = np.stack([brings.answers(coins.mask(i)).sum(axis=0) for i in range(coins.m)])
-        errors = self._simulate(fn.finish, sums, self._normal(len(deviations)) * deviations)
+        errors = self._simulate(fn.finish, brings.sums(coins), self._normal(len(deviations)) * deviations)
         seconds = time.process_time() - began
         self._keep("bits", BITS, 'design="bits"', errors, deviations=deviations, seconds=seconds)
 

@@ -15,8 +15,8 @@ import pytest
 from scipy.stats import binomtest, chisquare, norm
 
 import leakcap as lc
-from leakcap.noise import Seeded
 from leakcap.worlds import fair_bits
+from tests.claims.modes.coins import Watched
 
 BITS = import_module("leakcap.modes.bits")
 POOLS = {
@@ -117,20 +117,6 @@ def test_planted_faults_are_caught(fault: Any, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(BITS, "_charges", lambda steps, deviations: charged(fault(steps), deviations))
     plan = planned(POOLS["an outlier"])
     assert game(plan, POOLS["an outlier"]).worst() > plan.certificate.membership_success + 0.005
-
-
-class Watched(Seeded):
-    """Seeded randomness that remembers the coins it gave."""
-
-    coins: np.ndarray
-
-    def bits(self) -> Any:
-        return self
-
-    def integers(self, *args: Any, **options: Any) -> Any:
-        found = super().bits().integers(*args, **options)
-        self.coins = np.unpackbits(found, axis=1)[0]
-        return found
 
 
 def attacked(plan: lc.Plan, rows: np.ndarray, trials: int, seed: int) -> int:

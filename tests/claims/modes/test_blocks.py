@@ -14,8 +14,8 @@ from scipy.stats import binomtest, norm
 import leakcap as lc
 from leakcap.kernels.blocks import Blocks
 from leakcap.kernels.bounded import Extent
-from leakcap.noise import Seeded
 from leakcap.worlds import Units
+from tests.claims.modes.coins import Watched
 
 CAP, POOL_CAP = lc.membership(0.6), lc.pool_membership(0.6)
 FINE = 2.0**-32
@@ -223,20 +223,6 @@ def test_the_information_about_all_coins_in_blocks_equals_an_integration_at_most
     ends = means.min() - 10 * deviation, means.max() + 10 * deviation
     information = quad(surprise, *ends, limit=500)[0] - 0.5 * np.log(2 * np.pi * np.e * deviation**2)
     assert 0 < information <= plan.certificate.mutual_information
-
-
-class Watched(Seeded):
-    """Seeded randomness that remembers the coins it gave."""
-
-    coins: np.ndarray
-
-    def bits(self) -> Any:
-        return self
-
-    def integers(self, *args: Any, **options: Any) -> Any:
-        found = super().bits().integers(*args, **options)
-        self.coins = np.unpackbits(found, axis=1)[0]
-        return found
 
 
 TRIALS = 3000

@@ -15,6 +15,7 @@ from scipy.stats import binomtest
 
 import leakcap as lc
 from leakcap.noise import NORMAL, Exponential, Seeded
+from tests.claims.modes.coins import Watched
 
 HALVES_OF = {n: np.array([[u in c for u in range(n)] for c in combinations(range(n), n // 2)]) for n in (6, 8, 10)}
 OPTIONS: dict[str, dict[str, Any]] = {"individual": {"mode": "individual", "worlds": 64}, "bits": {"design": "bits"}}
@@ -78,20 +79,6 @@ def test_under_bits_whoever_knows_all_others_reaches_the_bound_and_no_more(fn: A
 
 
 # ---- what is released ---------------------------------------------------------------------------------------------
-
-
-class Watched(Seeded):
-    """Seeded randomness that remembers the coins it gave."""
-
-    coins: np.ndarray
-
-    def bits(self) -> Any:
-        return self
-
-    def integers(self, *args: Any, **options: Any) -> Any:
-        found = super().bits().integers(*args, **options)
-        self.coins = np.unpackbits(found, axis=1)[0]
-        return found
 
 
 ROWS = np.random.default_rng(5).standard_t(3, size=(40, 3)) * [1, 10, 0.1] + [5, -3, 0]
