@@ -78,15 +78,17 @@ def budget(divergence: FloatArray) -> FloatArray:
 
 def excess(shift: FloatArray, base: FloatArray) -> FloatArray:
     """`(base + shift) log(1 + shift/base) - shift`, at least 0, to relative accuracy; 0 where `base` is 0."""
-    t = np.divide(shift, base, out=np.zeros(np.broadcast(shift, base).shape), where=base > 0)
+    t = np.divide(shift, base, out=np.zeros(shift.shape), where=base > 0)
     t = np.maximum(t, -1.0)
     close = np.abs(t) <= 0.25
     s = np.where(close, t, 0.0)
-    s = s / (2 + s)
+    s /= 2 + s
+    square = s * s
     series = np.full_like(s, _SERIES[-1])
     for coefficient in _SERIES[-2::-1]:
-        series = series * (s * s) + coefficient
-    near = base * (2 * s * s / (1 - s)) * (1 + (1 + s) * s * series)
+        series *= square
+        series += coefficient
+    near = base * (2 * square / (1 - s)) * (1 + (1 + s) * s * series)
     far = special.xlog1py(base * (1 + t), t) - base * t
     result: FloatArray = np.where(close, near, far)
     return result
@@ -94,7 +96,8 @@ def excess(shift: FloatArray, base: FloatArray) -> FloatArray:
 
 def bernoulli(shift: FloatArray, base: FloatArray, rest: FloatArray) -> FloatArray:
     """KL(Bern(base + shift) || Bern(base)), where `rest` is 1 - base."""
-    return excess(shift, base) + excess(-shift, rest)
+    one, other = excess(*_together([shift, -shift], [base, rest]))
+    return one + other
 
 
 def channel(weight: FloatArray, rise: FloatArray, fall: FloatArray, base: FloatArray, rest: FloatArray) -> FloatArray:
@@ -102,7 +105,18 @@ def channel(weight: FloatArray, rise: FloatArray, fall: FloatArray, base: FloatA
 
     The second bit's probability is `base + rise` when the first bit is 1, and `base - fall` when it is 0.
     """
-    return weight * bernoulli(rise, base, rest) + (1 - weight) * bernoulli(-fall, base, rest)
+    told, told_not, silent, silent_not = excess(*_together([rise, -rise, -fall, fall], [base, rest, base, rest]))
+    return weight * (told + told_not) + (1 - weight) * (silent + silent_not)
+
+
+def _together(*rows: list[FloatArray]) -> list[FloatArray]:
+    """Each list as one array, all of one shape: on few numbers a call costs more than what it computes."""
+    shape = np.broadcast_shapes(*(one.shape for row in rows for one in row))
+    made = [np.empty((len(row), *shape)) for row in rows]
+    for array, row in zip(made, rows, strict=True):
+        for place, one in enumerate(row):
+            array[place] = one
+    return made
 
 
 def root_above(
