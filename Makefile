@@ -5,6 +5,8 @@ BIN := .venv/bin
 SPREAD := -n auto --maxprocesses 4 --dist loadfile
 export MPLBACKEND := Agg
 export NO_MKDOCS_2_WARNING := 1
+# Bytecode is kept, whatever the environment says: each of the many processes of a run would compile everything again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test test-unit test-all coverage test-torch test-oldest mutants mutants-six bench bench-million lint docs clean
 

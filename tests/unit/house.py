@@ -52,6 +52,12 @@ def modules() -> dict[str, ast.Module]:
 
 
 @cache
+def nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
+    """Everything in a module: many tests walk through it."""
+    return tuple(ast.walk(tree))
+
+
+@cache
 def packages() -> frozenset[str]:
     folders = (path.parent.relative_to(PACKAGE) for path in PACKAGE.rglob("__init__.py"))
     return frozenset(".".join(("leakcap", *folder.parts)) for folder in folders)
@@ -64,7 +70,7 @@ def room_of(module: str) -> str:
 
 def imports_of(tree: ast.Module) -> Iterator[tuple[str, str | None]]:
     """`(module, name)` of everything imported from the package, wherever it stands; name None for `import x.y`."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] == "leakcap":
             assert not node.level
             for alias in node.names:

@@ -54,7 +54,7 @@ def test_there_is_one_door_upstairs():
     loading = {
         name
         for name, tree in house.modules().items()
-        for node in ast.walk(tree)
+        for node in house.nodes(tree)
         if isinstance(node, (ast.Name, ast.Attribute)) and getattr(node, "id", getattr(node, "attr", "")) in LOADERS
     }
     assert loading - BY_NAME == set()
@@ -81,7 +81,7 @@ def test_nothing_in_the_command_line_proves_anything():
         (name, node.lineno)
         for name, tree in house.modules().items()
         if house.room_of(name) == "cli"
-        for node in ast.walk(tree)
+        for node in house.nodes(tree)
         if isinstance(node, ast.Name) and node.id == "proves"
     ]
     assert proving == []
@@ -91,7 +91,7 @@ def test_the_certificate_is_written_out_once():
     writing = [
         name
         for name, tree in house.modules().items()
-        for node in ast.walk(tree)
+        for node in house.nodes(tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Certificate"
     ]
     assert writing == ["leakcap.modes.interface"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from tests.unit.house import modules
+from tests.unit.house import modules, nodes
 
 MAX_POSITIONAL = 4
 COMPILERS = {"compiled", "intrinsic", "jit"}  # decorators of functions that are compiled
@@ -29,7 +29,7 @@ def definitions(trees: Modules) -> tuple[set[str], set[str]]:
     """The names of all functions and classes of ours, and of those that are compiled or take any number of values."""
     ours, compiled = set(), set()
     for tree in trees.values():
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, SCOPES):
                 ours.add(node.name)
                 if isinstance(node, ast.FunctionDef) and node.args.vararg:
@@ -46,7 +46,7 @@ def name_of(node: ast.expr) -> str:
 def outside(tree: ast.Module) -> set[str]:
     """The names under which a module knows others that are not ours, and what it takes from them."""
     found = set()
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
             found |= {
                 (one.asname or one.name).split(".")[0] for one in node.names if not one.name.startswith("leakcap")
@@ -70,7 +70,7 @@ def long_calls(trees: Modules) -> Iterator[str]:
         if is_loop(module):
             continue
         foreign = outside(tree)
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.Call) and len(node.args) > MAX_POSITIONAL:
                 called = name_of(node.func)
                 if called in told and root_of(node.func) not in foreign:
@@ -89,7 +89,7 @@ def borrowed(trees: Modules) -> Iterator[str]:
     hidden = {name for tree in trees.values() for name in made(tree)}
     for module, tree in trees.items():
         of_others = hidden - made(tree)
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("leakcap"):
                 for one in node.names:
                     whole = f"{node.module}.{one.name}"
@@ -104,7 +104,7 @@ def borrowed(trees: Modules) -> Iterator[str]:
 def made(tree: ast.Module) -> set[str]:
     """The names with a leading underscore that a module defines: functions, classes, variables and attributes."""
     found = set()
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, SCOPES):
             found.add(node.name)
         elif isinstance(node, ast.Attribute | ast.Name) and isinstance(node.ctx, ast.Store):
@@ -122,7 +122,7 @@ def shared_names(trees: Modules) -> dict[str, list[str]]:
     """Class names that mean two things, and the modules that define them."""
     found: dict[str, list[str]] = {}
     for module, tree in trees.items():
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.ClassDef):
                 found.setdefault(node.name, []).append(module)
     return {name: homes for name, homes in found.items() if len(homes) > 1 and name not in PUBLIC_TWICE}

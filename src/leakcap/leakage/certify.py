@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 FINEST, COARSEST = 2.0**-10, 2.0**-4  # steps of the release grid, in noise deviations
-CELL_FLOPS = 2e11  # what summing over all releases may cost, where that is possible
+CELL_FLOPS, CELLS = 2e11, 2**23  # what summing over all releases may cost, where that is possible
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,14 +76,15 @@ class Findings:
 def grid_step(points: Floats, m: int, n: int) -> float | None:
     """The step of the grid on which a rank-one release can be summed exactly; None if that is too costly.
 
-    Finer ones only where they cost next to nothing: even the coarsest adds but .03 % to the variance of the noise.
+    Finer ones only at a sixteenth of that cost: even the coarsest adds but .03 % to the variance of the noise.
     """
     if points.shape[1] != 1:
         return None
     step = FINEST
     while step <= COARSEST:
         cells = Cells(points[:, 0], step).cells
-        if cells * m <= 2**23 and 2.0 * cells * m * n <= (CELL_FLOPS if step == COARSEST else CELL_FLOPS / 16):
+        affordable = 1 if step == COARSEST else 1 / 16
+        if cells * m <= affordable * CELLS and 2.0 * cells * m * n <= affordable * CELL_FLOPS:
             return step
         step *= 2
     return None
