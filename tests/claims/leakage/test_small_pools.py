@@ -26,6 +26,12 @@ def spread(plan):
     return (plan.noise.covariance()[0, 0] * (1 + plan.certificate.grid_step**2 / 12)) ** 0.5
 
 
+def agree(certified, expected, plan):
+    """Whoever sees a cell of the grid in place of a number loses a little where the likelier answer changes in it."""
+    lost = plan.certificate.grid_step**2 / 100
+    assert (np.subtract(expected, lost) <= certified).all() and (certified <= np.add(expected, 1e-7)).all()
+
+
 def test_rank_one_is_integrated_and_no_sampling_margin_is_left(line):
     plan, _, _ = line
     assert plan.certificate.integrated
@@ -35,8 +41,7 @@ def test_rank_one_is_integrated_and_no_sampling_margin_is_left(line):
 
 def test_membership_of_every_unit_equals_an_independent_integration(line):
     plan, oracle, _ = line
-    for unit in range(10):
-        assert plan.exposure[unit] == pytest.approx(oracle.membership(WORLDS[:, unit]), abs=1e-6)
+    agree(plan.exposure, [oracle.membership(WORLDS[:, unit]) for unit in range(10)], plan)
 
 
 def test_the_leakage_curve_equals_an_independent_integration(line):
@@ -45,19 +50,19 @@ def test_the_leakage_curve_equals_an_independent_integration(line):
     again = plan.recap([lc.membership(0.62), *(lc.any_inference(size / len(WORLDS), 0.999) for size in sizes)])
     oracle = Line(again.outputs[:, 0], spread(again))
     certified = [figure.certified for figure in again.certificate.capped[1:]]
-    assert certified == pytest.approx(oracle.curve(sizes), abs=1e-6)
+    agree(np.array(certified), oracle.curve(sizes), again)
 
 
 def test_a_task_equals_an_independent_integration(line):
     plan, oracle, tasks = line
     figure = plan.certificate.capped[1]
-    assert figure.certified == pytest.approx(oracle.task(tasks), abs=1e-6)
+    agree(np.array(figure.certified), oracle.task(tasks), plan)
     assert figure.before == pytest.approx(tasks.mean(axis=0).max())
 
 
 def test_mutual_information_equals_an_independent_integration(line):
     plan, oracle, _ = line
-    assert plan.certificate.mutual_information == pytest.approx(oracle.information(), abs=1e-6)
+    agree(np.array(plan.certificate.mutual_information), oracle.information(), plan)
 
 
 def test_the_oracle_itself_tells_a_noise_that_is_one_per_cent_off(line):
