@@ -200,15 +200,15 @@ def test_results_do_not_depend_on_the_run_the_threads_or_the_tiles(monkeypatch: 
 
 
 def test_worlds_remember_no_more_than_memory_allows() -> None:
-    features, labels = some_data(400, 60, 4, 9)
-    worlds, peaks = draw_worlds(400, 512, np.random.default_rng(0)), []
-    answers = 512 * 4 * 61 * 8
-    for memory in (2**25, 2**30):
+    features, labels = some_data(200, 60, 4, 9)
+    worlds, peaks = draw_worlds(200, 256, np.random.default_rng(0)), []
+    answers = 256 * 4 * 61 * 8
+    for memory in (2**24, 2**30):
         tracemalloc.start()
         logistic(features, labels, worlds, C=0.01, memory=memory)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert peaks[0] < 2**25 + 8 * answers < peaks[1], peaks
+    assert peaks[0] < 2**24 + 8 * answers < peaks[1], peaks
 
 
 def test_a_planted_fault_in_the_gradients_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

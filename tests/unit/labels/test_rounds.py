@@ -84,12 +84,12 @@ def test_probabilities_are_those_of_true_labels() -> None:
 
 def test_a_stronger_penalty_is_chosen_under_more_noise() -> None:
     draw = np.random.default_rng(6)
-    table = draw.normal(size=(3000, 150))
-    kinds = (table[:, 0] + draw.normal(size=3000) > 0).astype(int)
+    table = draw.normal(size=(1200, 100))
+    kinds = (table[:, 0] + draw.normal(size=1200) > 0).astype(int)
     grid = {"C": [100.0, 0.01]}
     model = Classifier(LINEAR, lc.labels.KRR(1.0, 2), grid=grid, folds=0, random_state=0)
     # Seeded: naive training hardly depends on the penalty here, and in some draws it counts most.
-    model.fit(table, kinds ^ (draw.random(3000) > np.e / (1 + np.e)))
+    model.fit(table, kinds ^ (draw.random(1200) > np.e / (1 + np.e)))
     assert model.best_params_ == {"C": 0.01}
 
 
