@@ -68,13 +68,16 @@ def small_pools(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("leakcap.planning.doubling.FIRST_WORLDS", 8)
 
 
-# Plans certify with few draws unless they ask for more, and try two shapes: more noise, a fraction of the time.
+# Plans certify with few draws unless they ask for more, and try two shapes: more noise, a fraction of the time. Few
+# simulated releases are rebuilt, and tell how wide error bars are.
 FEW = {
     "leakcap.noise.search.MIN_DRAWS": 2**11,
     "leakcap.noise.search.MAX_DRAWS": 2**11,
     "leakcap.noise.search.BETAS": (2.0,),
     "leakcap.noise.search.MIXED": (0.1,),
     "leakcap.noise.leverage.MAX_ROUNDS": 20,
+    "leakcap.planning.finishing.SIMULATED": 64,
+    "leakcap.planning.rebuilding.REHEARSALS": 4,
 }
 
 
@@ -90,6 +93,13 @@ def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests of claims to which neither the draws nor the size of the noise matter."""
     for name, value in FEW.items():
         monkeypatch.setattr(name, value)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _libraries_are_not_looked_through() -> None:
+    """What earlier files have loaded stays to the end, too: a function that fails in secret has all else looked through
+    for circles each time."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -107,4 +107,5 @@ def saved(figure: Figure, stem: Path) -> None:
     """As SVG and PNG."""
     with matplotlib.rc_context({"svg.fonttype": "path", "svg.hashsalt": "leakcap"}):
         figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None})
+        figure.set_layout_engine("none")  # the second keeps the layout of the first
         figure.savefig(stem.with_suffix(".png"), dpi=150)

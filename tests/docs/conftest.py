@@ -11,7 +11,7 @@ from tests.cost import count_seconds
 from tests.docs.pages import Nursery
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def nursery() -> Iterator[Nursery]:
     with contextlib.closing(Nursery(count_seconds)) as made:
         yield made

@@ -36,10 +36,12 @@ from typing import Any
 __all__ = ["Block", "Nursery", "agree", "blocks", "faults", "renewed"]
 
 ROOT = Path(__file__).parents[2]
-LIBRARIES = ("numpy", "numba", "pandas", "pydantic", "scipy.stats", "sklearn.model_selection", "typer")
+LIBRARIES = (
+    *("numpy", "numba", "pandas", "pydantic", "scipy.stats", "typer", "matplotlib.pyplot"),
+    *(f"sklearn.{name}" for name in ("cluster", "datasets", "ensemble", "linear_model", "model_selection")),
+)
 OURS = (*(f"leakcap.cli.{name}" for name in ("audit", "check", "explain", "labels", "release")), "leakcap.report.pages")
 PROGRAMS = {
-    "leakcap": [sys.executable, "-m", "leakcap"],
     "python": [sys.executable],
     "cat": ["cat"],
     "head": ["head"],
@@ -124,23 +126,27 @@ class Copies:
 
     def __init__(self, asks: int, told: int, process: int, counts: Callable[[float], None] = lambda seconds: None):
         self._asks, self._told, self._process = asks, told, process
-        self._counts, self._spent = counts, 0.0
+        self._counts, self.spent = counts, 0.0
 
     def run(self, request: object) -> subprocess.CompletedProcess[str]:
         """What a copy prints and how it ends."""
         os.write(self._asks, f"{json.dumps(request)}\n".encode())
         with open(self._told, closefd=False) as answers:
             seconds, *done = json.loads(answers.readline())
-        self._spent += seconds
-        self._counts(seconds)
+        self.count(seconds)
         return subprocess.CompletedProcess([], *done)
+
+    def count(self, seconds: float) -> None:
+        """Of a copy that has ended."""
+        self.spent += seconds
+        self._counts(seconds)
 
     def close(self) -> None:
         """The process ends, and its CPU seconds are counted."""
         os.close(self._asks)
         os.close(self._told)
         os.waitpid(self._process, 0)
-        self._counts(-self._spent)
+        self._counts(-self.spent)
 
 
 class Nursery(Copies):
@@ -169,11 +175,10 @@ class Nursery(Copies):
 class Commands(Copies):
     """Runs `leakcap` commands as `python -m leakcap` would.
 
-    It is made before the first block of a page: of what the page does a command sees only the files.
+    It is made before the first page: of what a page does a command sees only the files.
     """
 
     def __init__(self) -> None:
-        _libraries()
         asked, asks = os.pipe()
         told, tells = os.pipe()
         process = os.fork()
@@ -183,11 +188,19 @@ class Commands(Copies):
                 importlib.import_module(name)
             from leakcap.cli import main
 
-            _serve(asked, tells, main)
+            def command(request: dict[str, Any]) -> object:
+                _settle(request)
+                return main(request["arguments"])
+
+            _serve(asked, tells, command)
             os._exit(0)
         os.close(asked)
         os.close(tells)
         super().__init__(asks, told, process)
+
+    def command(self, arguments: list[str]) -> subprocess.CompletedProcess[str]:
+        """In this folder and environment."""
+        return self.run({"arguments": arguments, "here": os.getcwd(), "environment": dict(os.environ)})
 
 
 def _libraries() -> None:
@@ -214,22 +227,27 @@ def _serve(asked: int, tells: int, work: Callable[[Any], object]) -> None:
             os.write(tells, f"{json.dumps(answer)}\n".encode())
 
 
-def _raise(request: dict[str, Any]) -> None:
-    """What the nursery's copies do."""
+def _settle(request: dict[str, Any]) -> None:
     os.chdir(request["here"])
     os.environ.clear()
     os.environ.update(request["environment"])
+
+
+def _raise(request: dict[str, Any], commands: Commands) -> None:
+    """What the nursery's copies do."""
+    _settle(request)
     if "page" in request:
-        _told(request["page"])
+        _told(request["page"], commands)
     else:
         sys.argv[:] = [request["script"], request["argument"]]
         sys.path[0] = str(Path(request["script"]).parent)
         runpy.run_path(request["script"], run_name="__main__")
 
 
-def _told(text: str) -> None:
+def _told(text: str, commands: Commands) -> None:
     sys.path[0] = ""  # modules are found in the page's folder, as in a session of one's own
-    print(json.dumps([asdict(fault) for fault in _faults(text)]))
+    found = [asdict(fault) for fault in _in_order(blocks(text), commands)]
+    print(json.dumps([commands.spent, found]))
 
 
 @dataclass(frozen=True)
@@ -259,7 +277,9 @@ def faults(text: str, folder: Path, nursery: Nursery) -> list[Fault]:
     done = nursery.page(text, here, environment)
     if done.returncode:
         return [Fault(0, f"the page ended the process with status {done.returncode}: {done.stderr}")]
-    return [Fault(**one) for one in json.loads(done.stdout.splitlines()[-1])]
+    seconds, found = json.loads(done.stdout.splitlines()[-1])
+    nursery.count(seconds)  # of its commands
+    return [Fault(**one) for one in found]
 
 
 def renewed(text: str, folder: Path, nursery: Nursery) -> str:
@@ -274,16 +294,7 @@ def renewed(text: str, folder: Path, nursery: Nursery) -> str:
     return "".join(lines)
 
 
-def _faults(text: str) -> Iterator[Fault]:
-    found = blocks(text)
-    lines = [line for block in found for line in block.commands()]
-    worth_it = any(re.match("leakcap (?!explain)", line) for line in lines)  # `explain` imports little
-    worth_it &= any(block.kind == "python" for block in found)  # which needs the libraries anyway
-    with contextlib.closing(Commands()) if worth_it else contextlib.nullcontext() as commands:
-        yield from _in_order(found, commands)
-
-
-def _in_order(found: list[Block], commands: Commands | None) -> Iterator[Fault]:
+def _in_order(found: list[Block], commands: Commands) -> Iterator[Fault]:
     namespace = {"__name__": "__main__"}
     for block in found:
         if block.kind not in ("python", "console", "text"):
@@ -313,7 +324,7 @@ def _python(block: Block, namespace: dict[str, object]) -> tuple[str, str]:
     return "", printed.getvalue()
 
 
-def _console(block: Block, ours: Commands | None) -> tuple[str, str]:
+def _console(block: Block, ours: Commands) -> tuple[str, str]:
     commands = block.commands()
     if not commands:
         return "no line begins with '$ '", ""
@@ -324,12 +335,12 @@ def _console(block: Block, ours: Commands | None) -> tuple[str, str]:
             if not re.search(rf"^{arguments[0]}:", (ROOT / "Makefile").read_text(), re.MULTILINE):
                 return f"the Makefile has no target {arguments[0]}", ""
             continue
-        if program == "leakcap" and ours:
-            done = ours.run(arguments)
+        if program == "leakcap":
+            done = ours.command(arguments)
         elif program in PROGRAMS:
             done = subprocess.run([*PROGRAMS[program], *arguments], capture_output=True, text=True, check=False)
         else:
-            return f"{program} is none of {', '.join(PROGRAMS)}", ""
+            return f"{program} is none of leakcap, {', '.join(PROGRAMS)}", ""
         expected = block.status if place == len(commands) - 1 else 0
         if done.returncode != expected:
             return f"{command!r} ended with status {done.returncode}, not {expected}: {done.stderr}", ""
@@ -348,6 +359,8 @@ def _renew(names: list[str]) -> None:
 if __name__ == "__main__":
     if sys.argv[1:] == ["--nursery"]:
         _libraries()
-        _serve(0, 1, _raise)
+        commands = Commands()
+        _serve(0, 1, lambda request: _raise(request, commands))
+        commands.close()
     else:
         _renew(sys.argv[1:])
