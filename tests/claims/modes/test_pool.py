@@ -102,6 +102,7 @@ def test_nobody_shows_by_more_than_the_cap(name: str) -> None:
     found = [best_success(plan, name, data, person) for person in range(len(data))]
     assert max(found) <= plan.certificate.membership_success <= CAP.success
     assert plan.certificate.membership_success > CAP.success - 1e-6, "no more noise than the cap needs"
+    assert (plan.exposure == plan.certificate.membership_success).all()  # whoever they are
 
 
 @pytest.mark.parametrize(
@@ -111,6 +112,20 @@ def test_the_cap_is_attained_by_whoever_is_at_the_bounds(name: str) -> None:
     data = QUESTIONS[name][1]
     found = max(best_success(planned(name), name, data, person) for person in (6, 7, 8, 9))
     assert found == pytest.approx(CAP.success, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", [name for name in QUESTIONS if name != "own"])
+def test_nobody_with_three_rows_shows_by_more_than_the_cap(name: str) -> None:
+    """Three times the same row at the bounds is the worst, and attains it; other people bring three different ones."""
+    fn, rows, given, sums = QUESTIONS[name]
+    picked = np.ravel([[6] * 3, [7] * 3, [8] * 3, [9] * 3, [0, 6, 8], [7, 9, 1], [2, 3, 4]])
+    who = np.repeat(np.arange(7), 3)
+    data = rows.iloc[picked] if hasattr(rows, "iloc") else rows[picked]
+    plan = lc.plan(fn, data, cap=CAP, unit=who, rows_per_unit=3, seed=1, **given)
+    moves = [sums(data) - sums(data[who != person]) for person in range(7)]
+    found = [norm.cdf(np.sqrt(move @ np.linalg.solve(plan.noise.covariance(), move)) / 2) for move in moves]
+    assert max(found) <= plan.certificate.membership_success <= CAP.success
+    assert max(found) == pytest.approx(CAP.success, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
