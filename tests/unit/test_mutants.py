@@ -14,7 +14,19 @@ from tests.mutants.faults import ROOT, Mutant, all_mutants, by_commit, chosen
 from tests.mutants.planted import is_of
 
 MUTANTS = all_mutants()
-ROOMS = {"worlds", "kernels", "stats", "simulate", "leakage", "noise", "modes", "planning", "labels", "audit"}
+ROOMS = {
+    "worlds",
+    "kernels",
+    "stats",
+    "simulate",
+    "leakage",
+    "noise",
+    "modes",
+    "planning",
+    "estimators",
+    "labels",
+    "audit",
+}
 ONE = Mutant(
     name="noise-one",
     file="noise/entropy.py",
