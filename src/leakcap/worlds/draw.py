@@ -32,6 +32,7 @@ __all__ = [
 ]
 
 FAIR_BITS = "independent fair bits"
+HALF = Fraction(1, 2)  # made once: audits draw coins many thousand times
 
 
 class RandomBits(Protocol):
@@ -100,7 +101,7 @@ def fair_bits(n: int, m: int, rng: RandomBits) -> Worlds:
     packed = rng.integers(0, 256, size=(m, -(-n // 8)), dtype=np.uint8)
     if n % 8:
         packed[:, -1] &= np.uint8(0xFF << (8 - n % 8) & 0xFF)  # bits past the last unit stay 0
-    return Worlds(packed, n, Fraction(1, 2), paired=False, design=FAIR_BITS)
+    return Worlds(packed, n, HALF, paired=False, design=FAIR_BITS)
 
 
 def given_worlds(masks: npt.ArrayLike, n: int) -> Worlds:

@@ -17,16 +17,15 @@ ASKED = ["law"]
 TRIALS = 4000
 
 
-def audited(seed: int = 1, fn: Any = lc.stats.mean) -> Any:
-    return lc.audit.run(lc.plan(fn, X, cap=0.6, design="bits", seed=seed), attacks=ASKED, trials=TRIALS)
+def audited(fn: Any = lc.stats.mean) -> Any:
+    return lc.audit.run(lc.plan(fn, X, cap=0.6, design="bits", seed=1), attacks=ASKED, trials=TRIALS)
 
 
 @pytest.mark.parametrize("fn", [lc.stats.mean, lc.stats.covariance])
 def test_honest_noise_under_bits_is_not_refuted(fn: Any) -> None:
-    for seed in range(3):
-        report = audited(seed, fn)
-        assert report.verdict != "refuted"
-        assert min(finding.p_value for finding in report.findings) > 1e-4
+    report = audited(fn=fn)
+    assert report.verdict != "refuted"
+    assert min(finding.p_value for finding in report.findings) > 1e-4
 
 
 def last_follows_from_first(numbers: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
