@@ -45,7 +45,10 @@ CASES: dict[str, tuple[Any, dict[str, str]]] = {
         le.Private(linear_model.Ridge(), **LOOPED),
         WEIGHTED | SPARSE | {"check_regressor_multioutput": ROWS},
     ),
-    "Private classifier": (le.Private(linear_model.LogisticRegression(tol=0.01), strata="y", **LOOPED), WEIGHTED | SPARSE),
+    "Private classifier": (
+        le.Private(linear_model.LogisticRegression(tol=0.01), strata="y", **LOOPED),
+        WEIGHTED | SPARSE,
+    ),
     "Private transformer": (le.Private(preprocessing.StandardScaler(), **LOOPED), WEIGHTED),
 }
 

@@ -70,8 +70,9 @@ class Plane:
         for told in itertools.combinations(range(self.n), k):
             others = np.setdiff1d(np.arange(self.n), told)
             # Worlds with equal answers stay possible together; one that is alone is known.
-            _, group, sizes = np.unique(self.masks[:, told], axis=0, return_inverse=True, return_counts=True)
-            group, lean = group.ravel(), self.masks[:, others] - self.rate
+            answers = self.masks[:, told] @ (1 << np.arange(k))
+            _, group, sizes = np.unique(answers, return_inverse=True, return_counts=True)
+            lean = self.masks[:, others] - self.rate
             alone = sizes[group] == 1
             total[others] += weight[alone] @ np.abs(lean[alone])
             for number in np.flatnonzero(sizes > 1):

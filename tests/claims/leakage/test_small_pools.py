@@ -96,4 +96,6 @@ def test_three_outputs_agree_with_brute_force_within_its_error():
         part = prior * len(WORLDS) - k
         top = (most[:, k - 1] if k else 0) + part * (ordered[:, k] if k < len(WORLDS) else 0)
         close(bound, lambda _, top=top: top, 0.01)
-    close(cert.mutual_information, lambda p: np.log(len(WORLDS)) + (p * np.log(np.maximum(p, 1e-300))).sum(axis=1), 0.05)
+    close(
+        cert.mutual_information, lambda p: np.log(len(WORLDS)) + (p * np.log(np.maximum(p, 1e-300))).sum(axis=1), 0.05
+    )

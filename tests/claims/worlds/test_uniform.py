@@ -117,7 +117,12 @@ class Sorted:
 @pytest.mark.parametrize(
     ("n", "rate", "parts", "possible"),
     # Ordered partitions: 6!/2!^3, 3 * 7!/(3! 2!^2), 8!/2!^4; and two parts of the last, 8!/(2!^2 4!).
-    [(6, 1 / 3, 3, 90), (7, 1 / 3, 3, 630), (8, 1 / 4, 2, 420), pytest.param(8, 1 / 4, 4, 2520, marks=pytest.mark.slow)],
+    [
+        (6, 1 / 3, 3, 90),
+        (7, 1 / 3, 3, 630),
+        (8, 1 / 4, 2, 420),
+        pytest.param(8, 1 / 4, 4, 2520, marks=pytest.mark.slow),
+    ],
 )
 def test_partitions_are_uniform(n: int, rate: float, parts: int, possible: int) -> None:
     k = round(1 / rate)
