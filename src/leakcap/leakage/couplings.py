@@ -122,8 +122,8 @@ class RandomSwaps:
         from leakcap.leakage._swap_loops import two_lists
 
         partner, inside = np.empty((turns, len(units)), dtype=np.intp), mask[units]
-        for members in self.swaps.members:
-            asked = np.isin(units, members) if len(self.swaps.members) > 1 else np.ones(len(units), dtype=bool)
+        for number, members in enumerate(self.swaps.members):
+            asked = np.ones(len(units), dtype=bool) if self.strata is None else self.strata[units] == number
             lists, ends = two_lists(mask, members)  # outsiders, insiders
             other = 1 - inside[asked].astype(np.intp)
             partner[:, asked] = lists[other, spread_out(rng.integers(ends[other]), ends[other], turns)]

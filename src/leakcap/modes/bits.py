@@ -56,7 +56,7 @@ class CoinForEverybody:
 
     def coordinates(self, coins: Bools) -> Floats:
         """Of the answer for some coins. Sums are rounded once: their order must not tell who is in it."""
-        return np.array([math.fsum(column) for column in self.noise.space.coordinates[coins].T])
+        return np.array([math.fsum(column) for column in self.noise.space.coordinates[coins].T.tolist()])
 
 
 def answers(brings: Contributions, worlds: Worlds) -> Floats:

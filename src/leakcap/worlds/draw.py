@@ -32,6 +32,8 @@ __all__ = [
 ]
 
 FAIR_BITS = "independent fair bits"
+MAX_DENSE = 2**22  # entries of worlds with a byte for each unit, as long as these are put together
+HALF = Fraction(1, 2)  # made once: audits draw coins many thousand times
 
 
 class RandomBits(Protocol):
@@ -100,7 +102,7 @@ def fair_bits(n: int, m: int, rng: RandomBits) -> Worlds:
     packed = rng.integers(0, 256, size=(m, -(-n // 8)), dtype=np.uint8)
     if n % 8:
         packed[:, -1] &= np.uint8(0xFF << (8 - n % 8) & 0xFF)  # bits past the last unit stay 0
-    return Worlds(packed, n, Fraction(1, 2), paired=False, design=FAIR_BITS)
+    return Worlds(packed, n, HALF, paired=False, design=FAIR_BITS)
 
 
 def given_worlds(masks: npt.ArrayLike, n: int) -> Worlds:
@@ -175,11 +177,12 @@ def _stratified_halves(strata: npt.NDArray[np.intp], m: int, rng: RandomBits) ->
         gets[rng.permutation(odd)[: (len(odd) + int(rng.integers(0, 2, size=1)[0])) // 2]] = 1
     halves = [_halves(int(size), m, rng, larger[:, s]) for s, size in enumerate(sizes)]
     packed = np.empty((m, -(-n // 8)), dtype=np.uint8)
-    mask = np.empty(n, dtype=np.uint8)
-    for w, row in enumerate(packed):
+    some = max(1, MAX_DENSE // n)
+    for start in range(0, m, some):
+        masks = np.empty((min(some, m - start), n), dtype=np.uint8)
         for half, members in zip(halves, units, strict=True):
-            mask[members] = np.unpackbits(half[w], count=len(members))
-        row[:] = np.packbits(mask)
+            masks[:, members] = np.unpackbits(half[start : start + some], axis=1, count=len(members))
+        packed[start : start + some] = np.packbits(masks, axis=1)
     return packed
 
 
@@ -195,7 +198,7 @@ def _stratified(strata: npt.NDArray[np.intp], partitions: int, parts: int, rng: 
     edges = np.concatenate([[0], np.cumsum(np.bincount(strata))])
     edges = edges[np.concatenate([[True], np.diff(edges) > 0])]
     packed = np.empty((partitions, parts, -(-n // 8)), dtype=np.uint8)
-    part = np.empty(n, dtype=np.int16)
+    part, numbers = np.empty(n, dtype=np.int16), np.arange(parts)[:, None]
     for each in packed:
         rest = []
         for start, stop in pairwise(edges):
@@ -209,6 +212,5 @@ def _stratified(strata: npt.NDArray[np.intp], partitions: int, parts: int, rng: 
         whole = len(leftover) // parts * parts
         part[leftover[:whole]] = np.arange(whole) % parts
         part[leftover[whole:]] = rng.permutation(parts)[: len(leftover) - whole]
-        for j in range(parts):
-            each[j] = np.packbits(part == j)
+        each[:] = np.packbits(part == numbers, axis=1)
     return packed

@@ -13,14 +13,22 @@ from sklearn.base import BaseEstimator
 
 def numbers_in(thing, leave_out=()):
     """Every number that an object holds, at any depth, hidden attributes included."""
+    found = []
+    _gather(thing, leave_out, found)
+    return np.array(found, dtype=float)
+
+
+def _gather(thing, leave_out, found):
     if isinstance(thing, (bool, int, float, np.number)):
-        return np.array([float(thing)])
-    if isinstance(thing, np.ndarray) and thing.dtype.kind in "biuf":
-        return thing.ravel().astype(float)
-    if isinstance(thing, BaseEstimator):
-        thing = {name: part for name, part in vars(thing).items() if name not in leave_out}
-    parts = thing.values() if isinstance(thing, dict) else thing if isinstance(thing, (list, tuple)) else ()
-    return np.concatenate([np.empty(0), *(numbers_in(part, leave_out) for part in parts)])
+        found.append(float(thing))
+    elif isinstance(thing, np.ndarray) and thing.dtype.kind in "biuf":
+        found.extend(thing.ravel().tolist())
+    else:
+        if isinstance(thing, BaseEstimator):
+            thing = {name: part for name, part in vars(thing).items() if name not in leave_out}
+        parts = thing.values() if isinstance(thing, dict) else thing if isinstance(thing, (list, tuple)) else ()
+        for part in parts:
+            _gather(part, leave_out, found)
 
 
 def success(seen, inside):

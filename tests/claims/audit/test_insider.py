@@ -26,12 +26,11 @@ def audited(plan: lc.Plan, trials: int = TRIALS) -> lc.audit.AuditReport:
 
 
 def test_an_honest_release_is_not_refuted_and_its_bound_is_reached() -> None:
-    for seed in range(2):
-        report = audited(planned(seed))
-        assert report.verdict != "refuted", str(report)
-        first = {one.attack: one for one in report.findings if one.named}
-        assert set(first) == {"collude, by the pool", "collude, as learnt"}
-        assert first["collude, by the pool"].measured == pytest.approx(0.6, abs=0.02)
+    report = audited(planned())
+    assert report.verdict != "refuted", str(report)
+    first = {one.attack: one for one in report.findings if one.named}
+    assert set(first) == {"collude, by the pool", "collude, as learnt"}
+    assert first["collude, by the pool"].measured == pytest.approx(0.6, abs=0.02)
 
 
 def weaker(monkeypatch: Any, factor: float) -> None:
@@ -109,5 +108,5 @@ def test_coins_that_are_not_fair_or_not_independent_are_refuted(change: Any, mon
 
 def test_fair_coins_are_not_refuted() -> None:
     for seed in range(2):
-        report = lc.audit.run(planned(seed), attacks=["secret"], trials=TRIALS)
+        report = lc.audit.run(planned(seed), attacks=["secret"], trials=FEW)
         assert report.verdict == "holds", str(report)

@@ -15,18 +15,18 @@ BITS = import_module("leakcap.modes.bits")
 X = np.random.default_rng(0).normal(size=(60, 3)) * [1, 10, 0.1]
 ASKED = ["law"]
 TRIALS = 4000
+FEW = 1500  # for faults that stand out: p-values below 1e-20
 
 
-def audited(seed: int = 1, fn: Any = lc.stats.mean) -> Any:
-    return lc.audit.run(lc.plan(fn, X, cap=0.6, design="bits", seed=seed), attacks=ASKED, trials=TRIALS)
+def audited(fn: Any = lc.stats.mean, trials: int = TRIALS) -> Any:
+    return lc.audit.run(lc.plan(fn, X, cap=0.6, design="bits", seed=1), attacks=ASKED, trials=trials)
 
 
 @pytest.mark.parametrize("fn", [lc.stats.mean, lc.stats.covariance])
 def test_honest_noise_under_bits_is_not_refuted(fn: Any) -> None:
-    for seed in range(3):
-        report = audited(seed, fn)
-        assert report.verdict != "refuted"
-        assert min(finding.p_value for finding in report.findings) > 1e-4
+    report = audited(fn=fn)
+    assert report.verdict != "refuted"
+    assert min(finding.p_value for finding in report.findings) > 1e-4
 
 
 def last_follows_from_first(numbers: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
@@ -64,6 +64,6 @@ def test_planted_noise_under_bits_is_refuted(fault: Callable[..., Any], monkeypa
         return released(noise, coordinates, step, Bent(randomness, coordinates))
 
     monkeypatch.setattr(BITS, "released_vector", bent)
-    report = audited()
+    report = audited(trials=TRIALS if fault is knows_the_answer else FEW)
     assert report.verdict == "refuted"
     assert min(finding.p_value for finding in report.findings) < 1e-6

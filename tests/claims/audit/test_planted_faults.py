@@ -92,9 +92,9 @@ def other_noise(change: Any) -> Any:
 
 
 def test_noise_of_half_the_size(honest: lc.Plan, monkeypatch: Any) -> None:
-    """Seen by the attacker who trusts the claim: right in .65 to .68, which 6,000 judged releases tell from .60."""
+    """Seen by the attacker who trusts the claim: right in .65 to .68, which 4,500 judged releases tell from .60."""
     half = other_noise(lambda deviations: deviations / 2)
-    check(monkeypatch, honest, half, trials=2 * size.trials, attacks=["bayes"])
+    check(monkeypatch, honest, half, trials=size.trials * 3 // 2, attacks=["bayes"])
 
 
 def test_a_variance_in_the_place_of_a_deviation(honest: lc.Plan, monkeypatch: Any) -> None:
@@ -223,12 +223,12 @@ def test_a_seed_that_is_set_anew_for_every_release(honest: lc.Plan, monkeypatch:
 
 
 def members(rows: Any) -> float:
-    """Whether six given people all take part: rare, and certain where it is seen."""
-    return float(np.isin(np.arange(6), rows).all())
+    """Whether five given people all take part: rare, and certain where it is seen."""
+    return float(np.isin(np.arange(5), rows).all())
 
 
 def test_noise_that_a_stopping_rule_left_out() -> None:
-    """No world of the first shows the event, so there is no noise, and one release in a hundred tells six people."""
+    """No world of the first shows the event, so there is no noise, and one release in forty tells five people."""
     for seed in range(20):
         target = lc.plan(
             members, np.arange(60), cap=lc.mutual_information(1e-4), mode="empirical", worlds=64, seed=seed
@@ -238,7 +238,7 @@ def test_noise_that_a_stopping_rule_left_out() -> None:
     else:
         pytest.fail("the rule saw the event in every run")
     target.randomness = Seeded(1000)
-    found = audit.run(target, trials=size.trials, attacks=["learned"])
+    found = audit.run(target, trials=size.trials * 3 // 5, attacks=["learned"])
     assert refuted(found), str(found)
 
 

@@ -59,6 +59,7 @@ def test_a_small_filter_gives_away_who_is_in_the_pool_in_spite_of_the_cap() -> N
     assert all(one.measured > 0.95 and one.trials == 14 and one.prior == 0.5 for one in found.findings)
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_nothing_is_found_where_the_pools_are_equal() -> None:
     """Chance of a false alarm: 1e-3 in each of the three views. 14 plans that are all won would give one."""
     found = universe(lc.stats.mean, IRIS[:, :2], 0, instead=IRIS[0, :2], claim=0.5, alpha=3e-3, **QUICK)

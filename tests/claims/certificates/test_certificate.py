@@ -64,7 +64,8 @@ class Told:
         others = [u for u in range(self.n) if u != unit]
         found = []
         for told in itertools.combinations(others, k) if sets is None else sets:
-            _, group = np.unique(self.masks[:, list(told)], axis=0, return_inverse=True)
+            answers = self.masks[:, list(told)] @ (1 << np.arange(len(told)))
+            _, group = np.unique(answers, return_inverse=True)
             group = group.ravel() * 2 + self.masks[:, unit]
             both = self.joint @ np.eye(group.max() + 2)[group]
             both = both[:, : 2 * (both.shape[1] // 2)].reshape(len(both), -1, 2)

@@ -11,13 +11,14 @@ from sklearn import datasets as toys
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.preprocessing import StandardScaler
 
 import leakcap as lc
 from leakcap.labels.learning.classifier import Classifier
-from tests.unit.labels.learning import LINEAR
 
+LINEAR = LogisticRegression(max_iter=200, tol=1e-3)  # as accurate as at 1e-4
 X, y = toys.load_digits(return_X_y=True)
 X = PCA(16, random_state=0).fit_transform(X / 16)  # features are public
 
@@ -39,8 +40,8 @@ def accuracies(mechanism: Any, draws: int, table: Any = X, kinds: Any = y, score
 
 
 def is_better(found: np.ndarray) -> bool:
-    """By five points at least. The gain seen is 19 points on digits and 9 on beans, its standard error over three
-    draws about 3 and 1: it fails without cause less than once in 1,000 times."""
+    """By five points at least. The gain seen is 20 points on digits and 10 on beans, its standard error over two and
+    three draws 3.3 and 1.6: it fails without cause less than once in 500 times on beans, and hardly ever on digits."""
     return bool((found[:, 0] - found[:, 1]).mean() > 0.05)
 
 
@@ -61,7 +62,7 @@ class _Deaf(lc.labels.SubsetSelection):
 
 
 def test_it_beats_naive_training_on_digits_at_epsilon_1() -> None:
-    assert is_better(accuracies(lc.labels.auto(1.0, 10), 3))
+    assert is_better(accuracies(lc.labels.auto(1.0, 10), 2))
 
 
 @pytest.mark.parametrize("fault", [_Shuffled, _Deaf])
@@ -70,6 +71,7 @@ def test_scores_of_other_rows_or_of_a_wrong_mechanism_do_not(fault: Any) -> None
     assert not is_better(accuracies(fault(1.0, 10, size=lc.labels.auto(1.0, 10).size), 1))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("LEAKCAP_DATA" not in os.environ, reason="needs the data folder")
 def test_it_beats_naive_training_on_dry_beans_at_epsilon_1() -> None:
     beans = lc.datasets.dry_bean().sample(3000, random_state=0)
@@ -89,8 +91,9 @@ def test_a_forest_must_not_confirm_the_noise_it_fitted() -> None:
         for model in (Classifier(forest, krr, rounds=2, holdout=0, folds=folds) for folds in (3, 0))
     )
     assert left_out < own - 0.04
+    small = clone(forest).set_params(n_estimators=5)
     for settings in ({}, {"holdout": 0}):  # found by itself
-        learned = Classifier(forest, krr, rounds=1, **settings).fit(table[:1200], observed).learned_
+        learned = Classifier(small, krr, rounds=1, **settings).fit(table[:600], observed[:600]).learned_
         # Rows that are held out may prefer naive training, now and then: then there is no round to fold.
         assert learned.folds == 3 or (not settings and learned.rounds == 0)
-    Classifier(LINEAR, krr, rounds=1, folds=180).fit(table[:200], observed[:200])  # some folds have no row in use
+    Classifier(LINEAR, krr, rounds=1, folds=54).fit(table[:60], observed[:60])  # some folds have no row in use

@@ -65,13 +65,18 @@ class Plane:
     def known(self, k):
         """Balanced success against each unit by an attacker told the memberships of `k` others, chosen at random."""
         total, sets = np.zeros(self.n), np.zeros(self.n)
+        by_world = np.ascontiguousarray(self.joint.T)
+        weight = by_world.sum(axis=1)
         for told in itertools.combinations(range(self.n), k):
             others = np.setdiff1d(np.arange(self.n), told)
-            # Worlds with equal answers stay possible together: one group of columns for each answer.
-            _, group = np.unique(self.masks[:, told], axis=0, return_inverse=True)
-            lean = np.zeros((self.m, group.max() + 1, len(others)))
-            lean[np.arange(self.m), group.ravel()] = self.masks[:, others] - self.rate
-            found = np.abs(self.joint @ lean.reshape(self.m, -1)).sum(axis=0)
-            total[others] += found.reshape(-1, len(others)).sum(axis=0)
+            # Worlds with equal answers stay possible together; one that is alone is known.
+            answers = self.masks[:, told] @ (1 << np.arange(k))
+            _, group, sizes = np.unique(answers, return_inverse=True, return_counts=True)
+            lean = self.masks[:, others] - self.rate
+            alone = sizes[group] == 1
+            total[others] += weight[alone] @ np.abs(lean[alone])
+            for number in np.flatnonzero(sizes > 1):
+                these = group == number
+                total[others] += np.abs(lean[these].T @ by_world[these]).sum(axis=1)
             sets[others] += 1
         return 0.5 + total / sets / (4 * self.rate * (1 - self.rate))

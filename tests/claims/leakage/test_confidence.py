@@ -162,7 +162,7 @@ CHANCE = np.array([0.02, 0.02, 0.05, 0.5, 0.9, 0.98])  # a success in each of si
 
 def worlds_dealt(draws, seed, stratified=True):
     source = Sampled(POINTS, draws, np.random.SeedSequence(seed), stratified)
-    return np.concatenate([source.view(block).world for block in range(source.blocks)])
+    return np.concatenate([source.seen(block)[1] for block in range(source.blocks)])
 
 
 def stratified_failures(deal, draws, gamma, runs=1000):

@@ -75,7 +75,7 @@ def expected_pairs(name: str, unit: int) -> dict[Any, float]:
     return {pair: chance / total for pair, chance in found.items()}
 
 
-def uneven(name: str, unit: int, some: Any, *, turn: int = 0, draws: int = 3000) -> float:
+def uneven(name: str, unit: int, some: Any, *, turn: int = 0, draws: int = 2000) -> float:
     """`turn` 1 is the second of several swaps in a world, of units in some order."""
     swapper = Remembering()
     source, rng = source_of(name, swapper, several=turn > 0), np.random.default_rng(7)

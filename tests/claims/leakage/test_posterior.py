@@ -214,14 +214,15 @@ def exact_masses(points, first, cells, step):
     """Cell masses to thirty digits; the outermost cells hold the tails."""
     context = mpmath.mp.clone()
     context.dps = 30
-    edges = [(context.mpf(first) + k - context.mpf(0.5)) * context.mpf(step) for k in range(cells + 1)]
+    edges = ((first + np.arange(cells + 1) - 0.5) * step).tolist()  # exact: the step is a power of two
+    root = context.sqrt(2)
     table = []
     for z in points.tolist():
         # Upper tails on the right of the world's output, lower ones on the left: no digits are lost in differences.
-        tails = [context.erfc(abs(e - z) / context.sqrt(2)) / 2 for e in edges]
+        tails = [context.erfc(abs(context.mpf(e) - z) / root) / 2 for e in edges]
         row = []
         for k in range(cells):
-            left, right = edges[k] - z, edges[k + 1] - z
+            left, right = edges[k] - z, edges[k + 1] - z  # only their signs are used, which floats have right
             if k == 0:
                 mass = tails[1] if right < 0 else 1 - tails[1]
             elif k == cells - 1:
@@ -243,9 +244,8 @@ def mass_error(points, step, spoil=lambda mass: mass):
     mass = np.concatenate([view.posterior * view.weight[:, None] for view in views])
     mass = spoil(mass)
     exact = exact_masses(points, cells.first, cells.cells, step)
-    total = 0.0
-    for world, row in enumerate(exact):
-        total += float(MP.fsum(abs(MP.mpf(float(a)) - b / cells.m) for a, b in zip(mass[:, world], row, strict=True)))
+    true = np.array([[float(one) for one in row] for row in exact]).T / cells.m  # adds an error of 1e-16 at most
+    total = float(np.abs(mass.astype(np.float64) - true).sum())
     return total, max(view.rounding for view in views)
 
 
