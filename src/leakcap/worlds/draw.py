@@ -8,7 +8,7 @@ larger side to the smaller. The result is exchangeable and of fixed size, hence 
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -148,20 +148,19 @@ def _halves(n: int, m: int, rng: RandomBits, larger: npt.NDArray[np.int64] | Non
     targets = n // 2 + (larger if n % 2 else np.zeros(m, dtype=np.int64))
     for row, size, target in zip(packed, sizes, targets, strict=True):
         if size != target:
-            moved = _some_units(row, n, inside=bool(size > target), k=abs(int(size - target)), rng=rng)
-            np.bitwise_xor.at(row, moved >> 3, (0x80 >> (moved & 7)).astype(np.uint8))
+            mask = np.unpackbits(row, count=n)
+            mask[_some_units(mask, inside=bool(size > target), k=abs(int(size - target)), rng=rng)] ^= 1
+            row[:] = np.packbits(mask)
     return packed
 
 
-def _some_units(row: Bits, n: int, inside: bool, k: int, rng: RandomBits) -> npt.NDArray[np.int64]:
+def _some_units(mask: Bits, inside: bool, k: int, rng: RandomBits) -> npt.NDArray[np.intp]:
     """A uniform choice of `k` units among those whose bit equals `inside`, by rejection."""
-    found = np.empty(0, dtype=np.int64)
+    found: dict[int, None] = {}  # by the first time each was hit: uniform
     while len(found) < k:
-        tries = rng.integers(0, n, size=3 * (k - len(found)) + 8)
-        bits = (row[tries >> 3] >> (7 - (tries & 7)).astype(np.uint8)) & 1
-        both = np.concatenate([found, tries[bits == inside]])
-        found = np.array(list(dict.fromkeys(both.tolist())), dtype=np.int64)  # by the first time it was hit: uniform
-    return found[:k]
+        tries = rng.integers(0, len(mask), size=3 * (k - len(found)) + 8)
+        found.update(dict.fromkeys(tries[mask[tries] == inside].tolist()))
+    return np.fromiter(islice(found, k), np.intp, k)
 
 
 @proves("uniform-halves")
