@@ -8,29 +8,9 @@ PAGES = [ROOT / "README.md", ROOT / "docs" / "index.md", *sorted((ROOT / "docs" 
 FOREIGN = ("import diffprivlib", "from diffprivlib", "import opendp", "from torch")
 
 
-# The README has the defaults of a release. Their draws take most of the time; with fewer it prints the same.
-FEWER_DRAWS = {
-    "plan(lambda table: table.mean(), data, ": "draws=2048, ",
-    "model = LogisticRegression(C=0.01, ": 'options={"draws": 2048}, ',
-}
-
-
-def with_fewer_draws(text):
-    for call, more in FEWER_DRAWS.items():
-        assert text.count(call) == 1
-        text = text.replace(call, call + more)
-    return text
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_page_runs_and_prints_what_it_shows(page, tmp_path, nursery):
-    text = page.read_text()
-    assert faults(with_fewer_draws(text) if page.stem == "README" else text, tmp_path, nursery) == []
-
-
-@pytest.mark.slow
-def test_the_readme_runs_as_it_stands(tmp_path, nursery):
-    assert faults((ROOT / "README.md").read_text(), tmp_path, nursery) == []
+    assert faults(page.read_text(), tmp_path, nursery) == []
 
 
 def test_only_code_of_other_libraries_is_not_run():

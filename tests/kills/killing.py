@@ -15,7 +15,6 @@ import numpy as np
 
 from leakcap.custody.checkpoint import Checkpoint
 from leakcap.custody.vault import FILE, Vault
-from tests.kills.warm import Copy
 
 HERE = Path(__file__).parent
 CLOCK_TICK = 0.012  # seconds: times of files are that coarse
@@ -28,7 +27,7 @@ class Moment:
     sign: str  # a glob below the folder; "checkpoint's folder: start of a name in it"; "" for the start
     seconds: float
 
-    def wait(self, folder: Path, process: subprocess.Popen[bytes] | Copy) -> None:
+    def wait(self, folder: Path, process: subprocess.Popen[bytes]) -> None:
         looked = 0.0
         while self.sign and process.poll() is None:
             if written(folder, self.sign) > looked - CLOCK_TICK:
@@ -65,12 +64,16 @@ def moments(rng: np.random.Generator, signs: dict[str, float]) -> Moment:
     return Moment(sign, float(rng.uniform(0, signs[sign])))
 
 
-def run(command: list[str], folder: Path, moment: Moment | None = None, anew: bool = False) -> bool:
-    """Run a Python command in `folder`'s parent; whether it came to its end before the moment did.
-
-    `anew` starts Python for it; otherwise it is run by a copy of a process that has the libraries.
-    """
-    process = _begun_anew(command, folder) if anew else Copy(command, folder.parent, _environment(folder))
+def run(command: list[str], folder: Path, moment: Moment | None = None) -> bool:
+    """Run a command in `folder`'s parent; whether it came to its end before the moment did."""
+    path = [HERE, *filter(None, [os.environ.get("PYTHONPATH")])]
+    process = subprocess.Popen(
+        command,
+        cwd=folder.parent,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, path)), "KILLS_LOG": str(folder.parent / "log")},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
     if moment is None:
         _, errors = process.communicate()
         assert process.returncode == 0, errors.decode()
@@ -80,17 +83,6 @@ def run(command: list[str], folder: Path, moment: Moment | None = None, anew: bo
     _, errors = process.communicate()  # workers hold the pipe: it closes when the last has gone
     assert process.returncode in (0, -signal.SIGKILL), errors.decode()
     return process.returncode == 0
-
-
-def _begun_anew(command: list[str], folder: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        command, cwd=folder.parent, env=_environment(folder), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
-
-
-def _environment(folder: Path) -> dict[str, str]:
-    path = [HERE, *filter(None, [os.environ.get("PYTHONPATH")])]
-    return os.environ | {"PYTHONPATH": os.pathsep.join(map(str, path)), "KILLS_LOG": str(folder.parent / "log")}
 
 
 def log(folder: Path) -> list[int]:

@@ -30,11 +30,10 @@ IN_A_RELEASE = {f"custodian/plan{sign}" if sign else "": wait for sign, wait in 
 }
 IN_A_PLAN |= {f"{FILE}-journal": 0.003}
 AT_ONCE = 3  # kills in a row before a run may come to its end
-FEW = 3  # kills: by copies of a process; where they are more, Python is started anew for each
 
 
 def kills(many: int) -> Any:
-    few = pytest.param(FEW, id="few")
+    few = pytest.param(3, id="few")
     return pytest.mark.parametrize("number", [few, pytest.param(many, id=f"{many} kills", marks=pytest.mark.slow)])
 
 
@@ -57,12 +56,12 @@ def test_a_killed_plan_resumes_to_the_same_answer(number: int, tmp_path: Path, a
         command = [PYTHON, str(Path(jobs.__file__)), str(folder)]
         for _ in range(AT_ONCE):
             before, stored = len(log(folder)), stored_worlds(folder, _names(folder))
-            ended = run(command, folder, moments(rng, IN_A_PLAN), anew=number > FEW)
+            ended = run(command, folder, moments(rng, IN_A_PLAN))
             _not_run_again(log(folder)[before:], stored)
             done += not ended
             if ended or done >= number:
                 break
-        run(command, folder, anew=number > FEW)
+        run(command, folder)
         assert folder.with_suffix(".answer").read_bytes() == answer
         assert sorted(path.name for path in folder.iterdir()) == [FILE, "lock"]
         assert _twice(log(folder)) <= 2 * AT_ONCE, "only worlds that were under way are run again"
@@ -86,7 +85,7 @@ def test_a_killed_release_is_made_once_and_whole(number: int, tmp_path: Path) ->
         plan, committed = folder / "custodian" / "plan", None
         for _ in range(AT_ONCE):
             before, stored = len(log(folder)), stored_worlds(plan, _names(plan))
-            ended = run(command, folder, moments(rng, IN_A_RELEASE), anew=number > FEW)
+            ended = run(command, folder, moments(rng, IN_A_RELEASE))
             _not_run_again(log(folder)[before:], stored)
             committed = _same_release(plan, committed)
             assert not (folder / "public").exists() or {p.name for p in (folder / "public").iterdir()} == PUBLIC
@@ -94,7 +93,7 @@ def test_a_killed_release_is_made_once_and_whole(number: int, tmp_path: Path) ->
             if (folder / "public").exists() or done >= number:
                 break
         if not (folder / "public").exists():
-            run(command, folder, anew=number > FEW)
+            run(command, folder)
         _same_release(plan, committed)
         _whole(folder)
         if done >= number:
