@@ -48,15 +48,14 @@ def test_halves_of_six_are_uniform_over_all_twenty() -> None:
     assert is_uniform(first_of_pairs(draw_worlds(6, 24_000, generator())), math.comb(6, 3))
 
 
-def lowest_first(row: np.ndarray, n: int, inside: bool, k: int, rng: Any) -> np.ndarray:
+def lowest_first(mask: np.ndarray, inside: bool, k: int, rng: Any) -> np.ndarray:
     """A planted fault: the surplus is taken from the front instead of at random."""
-    bits = np.unpackbits(row, count=n)
-    return np.flatnonzero(bits == inside)[:k]
+    return np.flatnonzero(mask == inside)[:k]
 
 
-def slightly_favoured(row: np.ndarray, n: int, inside: bool, k: int, rng: Any) -> np.ndarray:
+def slightly_favoured(mask: np.ndarray, inside: bool, k: int, rng: Any) -> np.ndarray:
     """A subtler planted fault: every other single surplus unit is the first candidate instead of a random one."""
-    candidates = np.flatnonzero(np.unpackbits(row, count=n) == inside)
+    candidates = np.flatnonzero(mask == inside)
     moved = rng.permutation(candidates)[:k]
     if k == 1 and rng.integers(0, 2) == 0:
         moved = candidates[:1]
