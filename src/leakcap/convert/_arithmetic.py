@@ -52,6 +52,9 @@ SLACK = 2.0**-45  # relative; the error analysis in docs/proofs/currency.md stay
 FLOOR = 1e-300  # absolute; covers underflow, where relative accuracy ends
 _ROUND = 2.0**-48  # sixteen units in the last place: more than a dozen elementary operations lose
 
+# Steps from a guess, in units of its last place: a root is found between two of them, however good the guess is.
+LADDER = np.concatenate([-(8 ** np.arange(16)), 8 ** np.arange(16)])
+
 # phi(t) = (1+t) log(1+t) - t with s = t/(2+t) is 2s^2/(1-s) (1 + (1+s)(s/3 + s^3/5 + ...)); |s| <= 1/7 needs ten terms.
 _SERIES = [1.0 / (2 * j + 3) for j in range(10)]
 
@@ -120,24 +123,32 @@ def _together(*rows: list[FloatArray]) -> list[FloatArray]:
 
 
 def root_above(
-    lower: Callable[[FloatArray], FloatArray], low: npt.ArrayLike, high: npt.ArrayLike, limit: FloatArray
+    lower: Callable[[FloatArray], FloatArray],
+    low: npt.ArrayLike,
+    high: npt.ArrayLike,
+    limit: FloatArray,
+    near: FloatArray | None = None,
 ) -> FloatArray:
     """The least number found in `[low, high]` where `lower` reaches `limit`, else `high`; `low` where the limit is 0.
 
     `lower` must stay below a divergence that does not fall on `[low, high]`: then no point above the answer keeps
     the limit. The search runs on the integers behind the doubles, which are spread evenly over all magnitudes, until
     the bracket holds two neighbours; the upper one has been checked. It asks for several points at once where there
-    are few roots to find: a call costs more than a point.
+    are few roots to find: a call costs more than a point. `near` is a guess, around which it asks first.
     """
     left, right, limit = (np.array(each, dtype=np.float64) for each in np.broadcast_arrays(low, high, limit))
     start = left.copy()
     under, over = left.view(np.int64), right.view(np.int64)  # the same memory, read as integers
     parts = max(2, min(64, 1024 // max(1, limit.size)))
     cuts = np.arange(1, parts).reshape(-1, *(1 for _ in limit.shape))
+    around = None if near is None else np.ascontiguousarray(near).view(np.int64)
     while (wide := over - under > 1).any():
-        share, rest = np.divmod(over - under, parts)
-        points = under + cuts * share + cuts * rest // parts
-        asked = wide & (points > under)
+        if around is not None:
+            points, around = np.clip(around + LADDER.reshape(-1, *(1 for _ in limit.shape)), under, over), None
+        else:
+            share, rest = np.divmod(over - under, parts)
+            points = under + cuts * share + cuts * rest // parts
+        asked = wide & (points > under) & (points < over)
         enough = lower(points.view(np.float64)) >= limit
         # Brackets only ever shrink to points that have been asked: the least that is enough, the largest below that.
         over[...] = np.where(asked & enough, points, over).min(axis=0)

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
 from leakcap.convert import _arithmetic
 from leakcap.convert._arithmetic import FloatArray, Numbers
@@ -31,6 +32,7 @@ __all__ = [
 
 
 Divergence: TypeAlias = str | Callable[[FloatArray], npt.ArrayLike]
+ValueAndSlope: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 _CELLS = 2**24  # of a table held at once; sums of so many signs are still exact in float32
 
@@ -59,10 +61,31 @@ def posterior(mi: npt.ArrayLike, prior: npt.ArrayLike) -> Numbers:
 
 def _posterior(mi: FloatArray, prior: FloatArray) -> FloatArray:
     base = np.maximum(prior, _arithmetic.TINY)
+    rest = 1 - base
+
+    def off(a: FloatArray) -> tuple[FloatArray, FloatArray]:
+        up, down = np.log1p((a - base) / base), np.log1p((base - a) / rest)
+        return a * up + (1 - a) * down - mi, up - down
+
     success = _arithmetic.root_above(
-        lambda a: _arithmetic.at_least(_arithmetic.bernoulli(a - base, base, 1 - base)), base, 1.0, mi
+        lambda a: _arithmetic.at_least(_arithmetic.bernoulli(a - base, base, rest)),
+        base,
+        1.0,
+        mi,
+        near=_guessed(off, base, base + np.sqrt(mi / 2)),
     )
     return np.where(mi == 0, prior, success)
+
+
+def _guessed(off: ValueAndSlope, low: FloatArray, high: FloatArray) -> FloatArray:
+    """About the root of a convex function: Newton's way, from above."""
+    found = np.minimum(high, 1 - 2.0**-53)
+    with np.errstate(all="ignore"):
+        for _ in range(6):
+            value, slope = off(found)
+            found = found - np.where(slope > 0, value / slope, 0.0)
+            found = np.clip(np.where(np.isfinite(found), found, low), low, 1.0)
+    return found
 
 
 @lru_cache(maxsize=4096)  # every page of a certificate and every search asks for the same roots again
@@ -216,7 +239,15 @@ def _recognised(mi: FloatArray, fpr: FloatArray, rate: FloatArray) -> FloatArray
             _arithmetic.channel(rate, (1 - rate) * gap, rate * gap, base=positive, rest=negative)
         )
 
-    return _arithmetic.root_above(information, fpr, 1.0, mi)
+    def off(tpr: FloatArray) -> tuple[FloatArray, FloatArray]:
+        gap = tpr - fpr
+        positive, negative = fpr + rate * gap, (1 - tpr) + (1 - rate) * gap
+        up, down = np.log1p((1 - rate) * gap / positive), np.log1p((rate - 1) * gap / negative)
+        other = special.xlog1py(fpr, -rate * gap / positive) + special.xlog1py(1 - fpr, rate * gap / negative)
+        return rate * (tpr * up + (1 - tpr) * down) + (1 - rate) * other - mi, rate * (up - down)
+
+    near = _guessed(off, fpr, fpr + np.sqrt(mi / (2 * rate * (1 - rate))))
+    return _arithmetic.root_above(information, fpr, 1.0, mi, near=near)
 
 
 @lru_cache(maxsize=4096)
