@@ -57,7 +57,7 @@ def bounded_sums(data: tuple[Any, ...], units: Units, declared: Declared) -> Bou
 def bounded_counts(data: tuple[Any, ...], units: Units, declared: Declared) -> Bounded:
     """How many rows there are."""
     ones = unit_sums(np.ones((units.rows, 1)), units.of_row, units.count)
-    return Bounded(ones, Extent.one_of([1], declared.rows), partial(_formed, flat=True))
+    return Bounded(ones, Extent.one_of([1], declared.rows), _number)
 
 
 def bounded_histograms(
@@ -131,6 +131,10 @@ def _covariance(total: Floats, *, half: Floats, flat: bool) -> Any:
     shares = split_products(np.clip(total / count, -1.0, 1.0), d, 0)
     found = (shares.products - np.outer(shares.sums, shares.sums)) * np.outer(half, half) * (count / (count - 1))
     return found[0, 0].reshape(()) if flat else found
+
+
+def _number(numbers: Floats) -> float:
+    return float(numbers[0])
 
 
 def _formed(numbers: Floats, flat: bool) -> Any:

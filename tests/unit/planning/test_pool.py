@@ -70,6 +70,11 @@ def test_answers_have_the_functions_own_form_and_the_pools_scale(
     assert lc.Certificate.from_json(plan.certificate.to_json()) == plan.certificate
 
 
+@pytest.mark.parametrize("options", [{}, {"cap": 0.9}, {"cap": 0.9, "design": "worlds", "worlds": 32, "draws": 512}])
+def test_a_count_is_a_plain_number(options: dict[str, Any]) -> None:
+    assert type(planned(lc.stats.count, **options).release().value) is float
+
+
 def test_the_words_of_a_pool_certificate() -> None:
     certificate = planned(bounds=(0, 100), seed=None).certificate  # seeded, it would be no promise
     text = str(certificate)
