@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from leakcap.certificates.release import Certificate
     from leakcap.errors import (
         AlreadyReleased,
+        BudgetError,
         CapError,
         InputError,
         LeakcapError,
@@ -35,9 +36,11 @@ if TYPE_CHECKING:
     from leakcap.planning.entry import plan, release
     from leakcap.planning.plans import Plan
     from leakcap.planning.released import Release
+    from leakcap.sessions.session import Session
 
 __all__ = [
     "AlreadyReleased",
+    "BudgetError",
     "CapError",
     "Certificate",
     "InputError",
@@ -47,6 +50,7 @@ __all__ = [
     "Plan",
     "Release",
     "RepeatedReleaseWarning",
+    "Session",
     "__version__",
     "additive",
     "any_inference",
@@ -77,13 +81,15 @@ _HOMES = {
     "caps": "any_inference identification membership mip mutual_information name_a_member "
     "pool_membership precision task true_positive_rate",
     "certificates.release": "Certificate",
-    "errors": "AlreadyReleased CapError InputError LeakcapError NumericalError OutputError RepeatedReleaseWarning",
+    "errors": "AlreadyReleased BudgetError CapError InputError LeakcapError NumericalError OutputError "
+    "RepeatedReleaseWarning",
     "kernels": "kernel",
     "kernels.additive": "additive",
     "kernels.blocks": "blocks",
     "planning.entry": "plan release",
     "planning.plans": "Plan",
     "planning.released": "Release",
+    "sessions.session": "Session",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 _MODULES = {"audit", "caps", "convert", "datasets", "errors", "estimators", "labels", "stats", "synthetic", "testing"}

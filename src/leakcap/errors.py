@@ -10,6 +10,7 @@ __all__ = [
     "AlreadyReleased",
     "BlocksWarning",
     "BoundsWarning",
+    "BudgetError",
     "CapError",
     "InputError",
     "LeakcapError",
@@ -45,6 +46,10 @@ class NumericalError(LeakcapError, ArithmeticError):
 
 class AlreadyReleased(LeakcapError, RuntimeError):
     """The plan, or a recap of it, was released before: together they release once."""
+
+
+class BudgetError(LeakcapError, RuntimeError):
+    """A question costs more than is left of a budget. It was not answered, and nothing is spent."""
 
 
 class MissingExtra(LeakcapError, ImportError):

@@ -15,7 +15,9 @@ from pathlib import Path
 from leakcap.custody.private_files import read_private, write_private
 from leakcap.errors import InputError, MissingExtra
 
-__all__ = ["can_seal", "derived_key", "key_file"]
+__all__ = ["can_seal", "derived_key", "key_file", "own_key"]
+
+KEY_LETTERS = 64
 
 
 def can_seal() -> bool:
@@ -32,7 +34,7 @@ def derived_key(salt: bytes, sealed: bool) -> bytes:
     if sealed and not can_seal():
         raise MissingExtra("these files are sealed: pip install 'leakcap[vault]' to read them")
     # HKDF (RFC 5869) with SHA-256, one block.
-    return hmac.digest(hmac.digest(salt, _own_key(), "sha256"), b"leakcap custodian folder\x01", "sha256")
+    return hmac.digest(hmac.digest(salt, own_key(), "sha256"), b"leakcap custodian folder\x01", "sha256")
 
 
 def key_file() -> Path:
@@ -44,7 +46,7 @@ def key_file() -> Path:
     return (Path(home) if home else Path.home() / ".config") / "leakcap" / "vault.key"
 
 
-def _own_key() -> bytes:
+def own_key() -> bytes:
     """The user's key, made on first use."""
     path = key_file()
     try:
@@ -56,7 +58,7 @@ def _own_key() -> bytes:
             raise InputError(
                 f"others may read the key {path}: chmod 600 it. A new key opens none of the runs that were begun"
             )
-        key = bytes.fromhex(read_private(path).decode())
+        key = bytes.fromhex(read_private(path)[:KEY_LETTERS].decode())  # what follows is `heads`
     except InputError:
         raise
     except (OSError, ValueError):

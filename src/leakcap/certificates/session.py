@@ -1,0 +1,221 @@
+"""The certificate of a session: what all its answers together allow, those that are still to come included."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+from scipy.special import ndtr, ndtri
+
+from leakcap.certificates.display import Displayed
+from leakcap.certificates.facts import CappedFigure
+from leakcap.certificates.text import WIDTH, heading, listed, percent, section
+from leakcap.errors import InputError
+from leakcap.ground import checks
+from leakcap.ground.json_record import entries, is_number, is_whole, is_words
+from leakcap.ground.proofs import proves
+
+__all__ = ["SessionCertificate"]
+
+KINDS = ("session", "simulation")
+DESIGNS = ("bits", "pool")
+GAMES = {
+    "bits": (
+        "A fair coin was tossed for everybody in the pool, once and for all, and whoever it picked takes part in every "
+        "answer. The attacker is asked whether a person, named before the first question, takes part."
+    ),
+    "pool": (
+        "Everybody in the pool takes part. The attacker is asked whether a person, named before the first question, is "
+        "in the pool at all; before, that is as likely as not."
+    ),
+}
+ATTACKERS = {
+    "bits": (
+        "Chooses every question after seeing all answers so far. Knows the pool, how noise is made, and of everybody "
+        "else whether they take part. Does not know the person's own coin, nor the noise."
+    ),
+    "pool": (
+        "Chooses every question after seeing all answers so far. Knows everybody else's data, the person's own data, "
+        "and how noise is made. Does not know whether the person is in the pool, nor the noise."
+    ),
+}
+MAX_LISTED = 20  # questions on the page; all of them are in the record
+RATES = (0.01, 0.001)
+
+
+@dataclass(frozen=True)
+class SessionCertificate(Displayed):
+    """What the best attacker can learn from all answers of a session. `str(certificate)` says it in plain words.
+
+    Attributes:
+        kind: "session", or "simulation" where a seed was given.
+        design: "bits", a coin for everybody, or "pool", everybody takes part.
+        capped: every cap with the figure that all answers together are held to.
+        membership_success: success at guessing about one person, after any number of answers.
+        square: squared distance, in deviations of noise, that everybody's clock allows in all.
+        answered: number of answers so far.
+        questions: the questions so far, each with the most it takes of anybody's clock.
+        pool_membership_success: success at guessing whether a person is in the pool at all; None where nothing is said.
+        surest: pairs of a number of people, and how sure an attacker is on average of the one whom the answers happen
+            to give away most.
+        groups: groups of analysts that have clocks of their own.
+        groups_success: success where all groups put together what they know.
+        alone: whether the session has no ledger: what else is released of these data is not counted.
+        pool_public: what was made by looking at the whole pool.
+        assumptions: what must be true for the certificate to hold.
+        not_promised: what it does not bound.
+        theorems: names of the proof pages it rests on.
+        leakcap_version: version that made it.
+    """
+
+    kind: str
+    design: str
+    capped: tuple[CappedFigure, ...]
+    membership_success: float
+    square: float
+    answered: int
+    questions: tuple[tuple[str, float], ...]
+    surest: tuple[tuple[int, float], ...]
+    groups: int
+    groups_success: float
+    alone: bool
+    pool_public: tuple[str, ...]
+    assumptions: tuple[str, ...]
+    not_promised: tuple[str, ...]
+    theorems: tuple[str, ...]
+    leakcap_version: str
+    pool_membership_success: float | None = None
+
+    @property
+    def is_guarantee(self) -> bool:
+        """Whether it is a promise about real answers."""
+        return self.kind == "session"
+
+    @property
+    def whoever_is_known(self) -> bool:
+        """Whether it holds whoever else is known."""
+        return True
+
+    @proves("linear-sessions")
+    def true_positive_rate(self, fpr: float) -> float:
+        """Share of participants recognised, at most, at a rate of false alarms.
+
+        Args:
+            fpr: share of the others who are accused, above 0 and below 1.
+
+        Returns:
+            The largest rate at which participants are recognised, after any number of answers.
+        """
+        checks.fraction(fpr=fpr)
+        return min(1.0, float(ndtr(ndtri(fpr) + math.sqrt(self.square))) * (1 + 1e-9))
+
+    def to_json(self) -> str:
+        """The whole record, in a stable order.
+
+        Returns:
+            JSON text.
+        """
+        given = {name: value for name, value in asdict(self).items() if value is not None}
+        return json.dumps(given, indent=1, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> SessionCertificate:
+        """A certificate from its JSON; anything missing or unknown raises.
+
+        Args:
+            text: what `to_json` gave.
+
+        Returns:
+            The certificate.
+
+        Raises:
+            InputError: the text is not the certificate of a session.
+        """
+        given = entries(cls, text, "certificate of a session")
+        try:
+            given["capped"] = tuple(CappedFigure(**one) for one in given["capped"])
+            for name in ("questions", "surest"):
+                given[name] = tuple((first, second) for first, second in given[name])
+            for name in ("pool_public", "assumptions", "not_promised", "theorems"):
+                given[name] = tuple(given[name])
+        except (TypeError, ValueError):
+            raise InputError("this JSON text is no certificate of a session: a list in it has another form") from None
+        found = cls(**given)
+        if not _is_plausible(found):
+            raise InputError("this JSON text is no certificate of a session: an entry is out of range")
+        return found
+
+    def __str__(self) -> str:
+        return "\n".join(_lines(self))
+
+
+def _lines(cert: SessionCertificate) -> Iterator[str]:
+    yield f"Certificate of a session ({cert.kind})"
+    yield ""
+    if not cert.is_guarantee:
+        yield from section("A simulation", "A seed was given: whoever knows it undoes the noise. It is no release.")
+    yield from section("The game", GAMES[cert.design])
+    yield from section("The attacker", ATTACKERS[cert.design])
+    yield from heading(_row("What the attacker can do, after any number of answers", "before", "after, at most"))
+    for one in cert.capped:
+        yield _row(f"  {one.meaning.split(':')[0]}", percent(one.before), percent(one.certified))
+    for rate in RATES:
+        what = f"  recognise participants, with {100 * rate:g} % false alarms"
+        yield _row(what, percent(rate), percent(cert.true_positive_rate(rate)))
+    if cert.pool_membership_success is not None and cert.design == "bits":
+        yield _row("  tell whether somebody is in the pool at all", "50.00 %", percent(cert.pool_membership_success))
+    yield ""
+    yield from listed("How to read it", _reading(cert))
+    yield from _asked(cert)
+    yield from listed("Known about the whole pool", cert.pool_public or ("Nothing.",))
+    yield from listed("Not promised", cert.not_promised)
+    yield from listed("Assumed", cert.assumptions)
+    yield f"Proofs: {', '.join(cert.theorems)}. leakcap {cert.leakcap_version}"
+
+
+def _reading(cert: SessionCertificate) -> tuple[str, ...]:
+    surest = "; ".join(f"of {people:,}, {percent(sure, 0)}" for people, sure in cert.surest)
+    found = [
+        "It is an average over all answers that might have come, for a person named before: some answers tell more.",
+        "Of a person picked afterwards, because the answers point there, an attacker may be surer. Reached, on "
+        f"average, for the surest {surest}.",
+    ]
+    if cert.groups > 1:
+        found.append(
+            f"{cert.groups} groups of analysts have clocks of their own. If all of them put together what they know, "
+            f"it is at most {percent(cert.groups_success)}."
+        )
+    if cert.alone:
+        found.append("It stands alone: without a ledger, other releases of these data are not counted.")
+    return tuple(found)
+
+
+def _asked(cert: SessionCertificate) -> Iterator[str]:
+    shown = [f"{question}: {100 * share:.3g} % of the clock" for question, share in cert.questions[-MAX_LISTED:]]
+    if cert.answered > len(shown):
+        shown.insert(0, f"{cert.answered - len(shown):,} earlier answers.")
+    yield from listed(f"Answered so far: {cert.answered:,}", tuple(shown) or ("Nothing.",))
+
+
+def _row(what: str, before: str, after: str) -> str:
+    return f"{what:<{WIDTH - 28}}{before:>12}{after:>16}"
+
+
+def _is_plausible(cert: SessionCertificate) -> bool:
+    lists = cert.pool_public, cert.assumptions, cert.not_promised, cert.theorems
+    pool = cert.pool_membership_success
+    return (
+        cert.kind in KINDS
+        and cert.design in DESIGNS
+        and is_number(0, 1, cert.membership_success, cert.groups_success, *(sure for _, sure in cert.surest))
+        and (pool is None or is_number(0, 1, pool))
+        and is_number(0, math.inf, cert.square)
+        and is_whole(cert.answered, cert.groups, *(people for people, _ in cert.surest))
+        and all(is_words(question) and is_number(0, math.inf, share) for question, share in cert.questions)
+        and isinstance(cert.alone, bool)
+        and is_words(cert.leakcap_version, *(text for one in lists for text in one))
+        and all(is_words(one.cap, one.meaning) and is_number(0, math.inf, one.before, one.limit) for one in cert.capped)
+        and all(is_number(0, math.inf, one.certified) for one in cert.capped)
+    )

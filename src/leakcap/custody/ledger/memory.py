@@ -1,0 +1,98 @@
+"""A ledger that ends with its process: for sessions that nobody goes on with, and to try things out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from leakcap.custody.ledger.store import Header, Row
+
+__all__ = ["MemoryStore"]
+
+
+@dataclass
+class _Kept:
+    rows: list[Row] = field(default_factory=list)
+    values: dict[str, bytes] = field(default_factory=dict)
+
+
+class MemoryStore:
+    """Accounts in memory."""
+
+    def __init__(self) -> None:
+        """Empty."""
+        self._lock = threading.Lock()
+        self._kept: dict[bytes, _Kept] = {}
+        self._header: Header | None = None
+
+    @property
+    def place(self) -> str:
+        return "in memory"
+
+    def header(self) -> Header | None:
+        return self._header
+
+    def make(self, header: Header) -> None:
+        self._header = self._header or header
+
+    def accounts(self) -> list[bytes]:
+        return [account for account, kept in self._kept.items() if kept.rows]
+
+    @contextmanager
+    def reading(self, account: bytes) -> Iterator[MemoryTransaction]:
+        with self._lock:
+            yield MemoryTransaction(self._kept.get(account, _Kept()))
+
+    @contextmanager
+    def writing(self, account: bytes) -> Iterator[MemoryTransaction]:
+        with self._lock:
+            kept = self._kept.get(account, _Kept())
+            copy = _Kept(list(kept.rows), dict(kept.values))
+            yield MemoryTransaction(copy)
+            self._kept[account] = copy
+
+    def close(self) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class MemoryTransaction:
+    """One account."""
+
+    kept: _Kept
+
+    def last(self) -> Row | None:
+        return self.kept.rows[-1] if self.kept.rows else None
+
+    def row(self, number: int) -> Row | None:
+        return self.kept.rows[number - 1] if 0 < number <= len(self.kept.rows) else None
+
+    def rows(self) -> Iterator[Row]:
+        return iter(list(self.kept.rows))
+
+    def asked(self, request: bytes) -> Row | None:
+        return next((row for row in reversed(self.kept.rows) if row.request == request), None)
+
+    def answered(self, question: bytes) -> Row | None:
+        return next((row for row in reversed(self.kept.rows) if row.question == question), None)
+
+    def value(self, name: str) -> bytes | None:
+        return self.kept.values.get(name)
+
+    def names(self) -> list[str]:
+        return sorted(self.kept.values)
+
+    def append(self, row: Row, values: Mapping[str, bytes | None]) -> None:
+        if row.number != len(self.kept.rows) + 1:
+            raise ValueError("an entry must follow the last one")
+        self.kept.rows.append(row)
+        for name, content in values.items():
+            if content is None:
+                self.kept.values.pop(name, None)
+            else:
+                self.kept.values[name] = content
+
+    def erase(self) -> None:
+        self.kept.rows[:] = [replace(row, body=None) for row in self.kept.rows]

@@ -1,0 +1,136 @@
+"""The tables of a ledger and what is asked of them: one way to say it for all databases that speak SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from leakcap.custody.ledger.store import Header, Row
+from leakcap.errors import InputError
+
+__all__ = ["NOTE", "STATEMENTS", "SqlTransaction", "header_of", "header_values"]
+
+NOTE = "CUSTODIAN ONLY. What leakcap has answered, and what is left of every budget: without it nothing goes on."
+
+# `BYTES` and `WHOLE` are put in by each database.
+STATEMENTS = (
+    "CREATE TABLE ledger (note TEXT NOT NULL, version WHOLE NOT NULL, name BYTES NOT NULL, salt BYTES NOT NULL, "
+    "sealed WHOLE NOT NULL)",
+    "CREATE TABLE accounts (account BYTES PRIMARY KEY)",
+    "CREATE TABLE entries (account BYTES NOT NULL, number WHOLE NOT NULL, charge WHOLE NOT NULL, "
+    "request BYTES NOT NULL, question BYTES NOT NULL, digest BYTES NOT NULL, beside BYTES NOT NULL, "
+    "head BYTES NOT NULL, body BYTES, PRIMARY KEY (account, number))",
+    "CREATE INDEX requests ON entries (account, request)",
+    "CREATE INDEX questions ON entries (account, question)",
+    "CREATE TABLE beside (account BYTES NOT NULL, name TEXT NOT NULL, content BYTES NOT NULL, "
+    "PRIMARY KEY (account, name))",
+)
+DAMAGED = "the ledger is damaged, an entry is not of its kind: bring it back from a copy"
+COLUMNS = "number, charge, request, question, digest, beside, head, body"
+ENTRY = f"SELECT {COLUMNS} FROM entries WHERE account = ? "
+
+
+@dataclass(frozen=True)
+class SqlTransaction:
+    """One account in a transaction that somebody else begins and ends."""
+
+    execute: Callable[..., Any]  # of a statement with question marks, and its values
+    account: bytes
+
+    def last(self) -> Row | None:
+        return self._one("ORDER BY number DESC LIMIT 1")
+
+    def row(self, number: int) -> Row | None:
+        return self._one("AND number = ?", number)
+
+    def rows(self) -> Iterator[Row]:
+        number = 1
+        while (row := self.row(number)) is not None:  # one by one: bodies may be large
+            yield row
+            number += 1
+
+    def asked(self, request: bytes) -> Row | None:
+        return self._one("AND request = ? ORDER BY number DESC LIMIT 1", request)
+
+    def answered(self, question: bytes) -> Row | None:
+        return self._one("AND question = ? ORDER BY number DESC LIMIT 1", question)
+
+    def value(self, name: str) -> bytes | None:
+        found = self.execute("SELECT content FROM beside WHERE account = ? AND name = ?", (self.account, name))
+        row = found.fetchone()
+        return None if row is None else _bytes(row[0])
+
+    def names(self) -> list[str]:
+        found = self.execute("SELECT name FROM beside WHERE account = ? ORDER BY name", (self.account,)).fetchall()
+        return [name.decode() if isinstance(name, bytes) else name for (name,) in found]
+
+    def append(self, row: Row, values: Mapping[str, bytes | None]) -> None:
+        if row.number == 1:
+            self.execute("INSERT INTO accounts VALUES (?) ON CONFLICT DO NOTHING", (self.account,))
+        self.execute(
+            f"INSERT INTO entries (account, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                self.account,
+                row.number,
+                row.charge,
+                row.request,
+                row.question,
+                row.digest,
+                row.beside,
+                row.head,
+                row.body,
+            ),
+        )
+        for name, content in values.items():
+            if content is None:
+                self.execute("DELETE FROM beside WHERE account = ? AND name = ?", (self.account, name))
+            else:
+                self.execute(
+                    "INSERT INTO beside VALUES (?, ?, ?) "
+                    "ON CONFLICT (account, name) DO UPDATE SET content = excluded.content",
+                    (self.account, name, content),
+                )
+
+    def erase(self) -> None:
+        self.execute("UPDATE entries SET body = NULL WHERE account = ?", (self.account,))
+
+    def _one(self, which: str, *values: Any) -> Row | None:
+        found = self.execute(ENTRY + which, (self.account, *values)).fetchone()
+        if found is None:
+            return None
+        number, charge, request, question, digest, beside, head, body = found
+        if not isinstance(number, int) or not isinstance(charge, int):
+            raise InputError(DAMAGED)
+        return Row(
+            number=number,
+            charge=charge,
+            request=_bytes(request),
+            question=_bytes(question),
+            digest=_bytes(digest),
+            beside=_bytes(beside),
+            head=_bytes(head),
+            body=None if body is None else _bytes(body),
+        )
+
+
+def header_values(header: Header) -> tuple[Any, ...]:
+    """A row of the table `ledger`."""
+    return NOTE, header.version, header.name, header.salt, int(header.sealed)
+
+
+def header_of(rows: list[tuple[Any, ...]]) -> Header | None:
+    """The header in the rows of `version, name, salt, sealed`; None where they are not what was written."""
+    if len(rows) != 1:
+        return None
+    version, name, salt, sealed = rows[0]
+    if not isinstance(version, int) or sealed not in (0, 1):
+        return None
+    return Header(version, _bytes(name), _bytes(salt), bool(sealed))
+
+
+def _bytes(content: object) -> bytes:
+    """What databases give for bytes, and nothing else: of a number `bytes` would make room."""
+    if not isinstance(content, (bytes, memoryview)):
+        raise InputError(DAMAGED)
+    return bytes(content)

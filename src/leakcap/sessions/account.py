@@ -1,0 +1,183 @@
+"""The account of a session in the ledger: its secret, everybody's clock, and what was answered; custodian side."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from leakcap.caps import Cap
+from leakcap.custody.ledger import Account, Book, Open
+from leakcap.custody.ledger.budgets import EVERYBODY
+from leakcap.errors import InputError
+from leakcap.ground.arrays import Bools, Ints
+from leakcap.sessions.clock import TICKS
+from leakcap.worlds.keyed import KEY_BYTES, keyed_bits, keyed_numbers
+
+__all__ = ["Opened", "Secret", "Spent", "name_of", "open_account"]
+
+CONTENTS = "\0contents"  # the account of which data are known by which name
+DESIGNS = {
+    "bits": "a coin for everybody",
+    "pool": "everybody takes part, under a pool cap",
+    "worlds": "one of a list of worlds",
+}
+
+
+@dataclass(frozen=True)
+class Secret:
+    """One for each account. Keys for different purposes have nothing to do with each other."""
+
+    seed: bytes
+
+    def key(self, purpose: str) -> bytes:
+        """Of `KEY_BYTES`; whoever has one of them knows none of the others."""
+        return hmac.digest(self.seed, b"leakcap session " + purpose.encode(), "sha256")[:KEY_BYTES]
+
+    def coins(self, names: Any) -> Bools:
+        """A fair coin for everybody, the same for ever."""
+        return keyed_bits(names, self.key("coins"))
+
+    def people(self, names: Any) -> Any:
+        """A number for everybody by which clocks are found."""
+        return keyed_numbers(names, self.key("people"))
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A session's account."""
+
+    account: Account
+    secret: Secret
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Spent:
+    """The clocks of a group of analysts: ticks spent on every person who was ever in the data.
+
+    People are known by keyed numbers, in the order in which they came. Should two have the same number, they share a
+    clock, which then is too fast for both.
+    """
+
+    people: Any  # (k,): uint64
+    ticks: Ints  # (k,)
+
+    @classmethod
+    def read(cls, now: Open, group: str) -> Spent:
+        people, ticks = now.value(f"people/{group}"), now.value(f"clocks/{group}")
+        if people is None or ticks is None:
+            return cls(np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64))
+        return cls(np.frombuffer(people, dtype="<u8"), np.frombuffer(ticks, dtype="<i8"))
+
+    def of(self, people: Any) -> Ints:
+        """Ticks that were spent on these people; 0 where they are new."""
+        if len(self.people) == len(people) and np.array_equal(self.people, people):
+            return self.ticks
+        known, place = self._places(people)
+        found = np.zeros(len(people), dtype=np.int64)
+        found[known] = self.ticks[place]
+        return found
+
+    def after(self, people: Any, ticks: Ints) -> Spent:
+        """With what is spent now on these people; everybody else keeps their clock."""
+        if len(self.people) == len(people) and np.array_equal(self.people, people):
+            return Spent(self.people, ticks)
+        known, place = self._places(people)
+        first = np.sort(np.unique(people[~known], return_index=True)[1])  # in the order in which they came
+        both = np.concatenate([self.people, people[~known][first]])
+        spent = np.concatenate([self.ticks, ticks[~known][first]])
+        np.maximum.at(spent, place, ticks[known])
+        return Spent(both, spent)
+
+    def _places(self, people: Any) -> tuple[Bools, Ints]:
+        order = np.argsort(self.people)
+        ordered = self.people[order]
+        place = np.minimum(np.searchsorted(ordered, people), max(0, len(ordered) - 1))
+        known = ordered[place] == people if len(ordered) else np.zeros(len(people), dtype=bool)
+        return known, order[place[known]] if len(ordered) else np.empty(0, dtype=np.intp)
+
+    def write(self, now: Open, group: str, before: Spent) -> None:
+        """Lay the clocks beside the next entry; the list of people only where somebody is new."""
+        if len(before.people) != len(self.people):
+            now.put(f"people/{group}", np.asarray(self.people, dtype="<u8").tobytes())
+        now.put(f"clocks/{group}", np.asarray(self.ticks, dtype="<i8").tobytes())
+
+
+def open_account(book: Book, name: str, *, design: str, caps: tuple[Cap, ...], version: str, named: bool) -> Opened:
+    """The account of a data set; a new one, with a new secret, where the ledger does not know it.
+
+    `version` is a fingerprint of the contents, `named` whether rows carry the names of people, so that contents may
+    change.
+    """
+    _refuse_other_name(book, name, version)
+    account = book.account(name)
+    with account.writing() as now:
+        if now.title is None:
+            seed = secrets.token_bytes(32).hex()
+            now.title = {"name": name, "design": design, "caps": _words(caps), "named": named, "secret": seed}
+            now.state = {"version": version, "allowance": TICKS}
+            now.append("opened", {"name": name, "design": design, "caps": _words(caps)})
+        title, state = now.title, now.state
+        if state.get("forgotten"):
+            raise InputError(
+                f"what was answered about {name!r} was forgotten, so that nothing more can be answered about it"
+            )
+        _refuse_mixture(name, title, design, caps)
+        if state["version"] != version:
+            if not named or not title["named"]:
+                raise InputError(
+                    f"the data of {name!r} have changed, and nothing says whose rows are whose: name the people with "
+                    "unit=, so that each keeps their coin and their clock. An account that was begun without has to "
+                    "go on with the data it was begun with"
+                )
+            state["version"] = version
+            now.append("contents", {"changed": True})
+    return Opened(account, Secret(bytes.fromhex(title["secret"])), name)
+
+
+def name_of(version: str) -> str:
+    """Of data that the custodian does not name."""
+    return f"data {version[:32]}"
+
+
+def _refuse_other_name(book: Book, name: str, version: str) -> None:
+    """One data set, one secret: the same contents under another name would have another."""
+    with book.account(CONTENTS).writing() as now:
+        known = now.answered(version)
+        if known is None:
+            now.append("contents", {"name": name}, question=version)
+        elif known.body.get("name") != name:
+            raise InputError(
+                f"these data are known to the ledger as {known.body.get('name')!r}: nothing bounds two secrets "
+                "together. Go on with that name"
+            )
+
+
+def _refuse_mixture(name: str, title: dict[str, Any], design: str, caps: tuple[Cap, ...]) -> None:
+    if title["design"] != design:
+        raise InputError(
+            f"{name!r} has an account with another secret ({DESIGNS[title['design']]}), and nothing bounds two "
+            f"secrets together: go on with design={title['design']!r}, or with its pool cap"
+        )
+    if title["caps"] != _words(caps):
+        raise InputError(
+            f"{name!r} has an account with other caps ({'; '.join(title['caps'])}): open it with those. The custodian "
+            "can raise them with `leakcap ledger budget`"
+        )
+
+
+def _words(caps: tuple[Cap, ...]) -> list[str]:
+    return [cap.describe() for cap in caps]
+
+
+def as_text(thing: Any) -> str:
+    """JSON in one line, the same for the same thing."""
+    return json.dumps(thing, sort_keys=True)
+
+
+__all__ += ["EVERYBODY", "as_text"]

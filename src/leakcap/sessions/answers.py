@@ -1,0 +1,160 @@
+"""What leaves a session: answers with their error bars, prices and standings. Public side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from leakcap.errors import InputError
+from leakcap.ground import checks
+from leakcap.ground.arrays import Floats
+from leakcap.kernels.contributions import Finish
+from leakcap.planning.accuracy import LEVELS
+from leakcap.planning.finishing import Widths, widths_of
+from leakcap.sessions.brought import Sums
+from leakcap.simulate import describe
+
+__all__ = ["Answer", "Answered", "Preview", "Spending", "error_bars", "numbers_of", "value_of"]
+
+SIMULATED = 256  # noised sums that tell how far off an answer may be, where it is no sum itself
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """An answer. Public side: safe to publish.
+
+    Attributes:
+        value: the answer, in its own form: a number, an array or a table.
+        question: what was asked, in words that are the same for the same question.
+        number: its place in the session's history.
+        share: the most that it takes of anybody's clock.
+        noise: deviation of the noise in each number of the answer.
+        covers_halving: whether intervals also cover that half of the people take part, not only the noise.
+        again: whether it is a stored answer, for which nothing was spent.
+    """
+
+    value: Any
+    question: str
+    number: int
+    share: float
+    noise: Floats
+    covers_halving: bool
+    again: bool
+    _numbers: Floats
+    _widths: Widths
+
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Where the answer on everybody lies, per number (flattened), with about this probability.
+
+        It follows from what was released and declared. Where `covers_halving` is false it covers the noise alone.
+        People who cannot pay any more are left out of the answer, which no interval knows of.
+
+        Args:
+            level: probability that the interval holds, above 0 and below 1.
+
+        Returns:
+            Lower and upper ends, each `(numbers,)`.
+
+        Raises:
+            InputError: the level is higher than those kept.
+        """
+        checks.fraction(level=level)
+        for known, width in self._widths:
+            if known >= level:
+                return self._numbers - width, self._numbers + width
+        raise InputError(f"intervals are kept for levels up to {LEVELS[-1]}")
+
+    def __float__(self) -> float:
+        if self._numbers.size != 1:
+            raise TypeError("the answer has several numbers: take value")
+        return float(self._numbers[0])
+
+    def __repr__(self) -> str:
+        return f"Answer(value={self.value!r}, noise={np.array2string(self.noise, precision=3, threshold=8)})"
+
+
+@dataclass(frozen=True)
+class Answered:
+    """One line of a session's history. Public side.
+
+    Attributes:
+        number: its place.
+        question: what was asked.
+        analyst: who asked; empty for the custodian.
+        share: the most that it takes of anybody's clock.
+        numbers: the answer, flattened.
+        at: when, in UTC.
+    """
+
+    number: int
+    question: str
+    analyst: str
+    share: float
+    numbers: tuple[float, ...]
+    at: str
+
+
+@dataclass(frozen=True)
+class Spending:
+    """How much of a session is spent, or left.
+
+    Attributes:
+        success: the best attacker's success at guessing about one person, so far or in the end.
+        share: of the clock of whoever has the least left. For analysts: by what was declared, not by what people bring.
+    """
+
+    success: float
+    share: float
+
+
+@dataclass(frozen=True, eq=False)
+class Preview:
+    """What a question would cost and how far off its answer would be; nothing is spent and nothing leaves.
+
+    Attributes:
+        share: the most that it takes of anybody's clock.
+        noise: deviation of the noise in each of the sums that the answer is made of.
+        fits: whether everybody can pay, by what was declared so far.
+        retired: how many people would be left out; None for analysts.
+    """
+
+    share: float
+    noise: Floats
+    fits: bool
+    retired: int | None = None
+
+
+def value_of(finish: Callable[[Floats], Any], total: Floats) -> Any:
+    """The answer that sums make; a number rather than an array without dimensions."""
+    found = finish(total)
+    return float(found) if isinstance(found, np.ndarray) and not found.shape else found
+
+
+def numbers_of(finish: Callable[[Floats], Any], total: Floats) -> Floats:
+    """Its numbers, flattened."""
+    if isinstance(finish, Finish):  # a table need not be made to see its numbers
+        return np.asarray(finish.numbers(total), dtype=np.float64).ravel()
+    return describe(finish(total), 0)[1]
+
+
+def error_bars(
+    sums: Sums, released: Floats, numbers: Floats, *, deviations: Floats, halving: Floats | None
+) -> tuple[Floats, Widths]:
+    """Deviation of the noise in each number of an answer, and half-widths of its intervals: from released sums."""
+    spread = deviations if halving is None else np.sqrt(deviations**2 + halving)
+    if sums.scale is not None:
+        widths = [(level, float(ndtri((1 + level) / 2)) * spread / sums.scale) for level in LEVELS]
+        return deviations / sums.scale, tuple(widths)
+    drawn = np.random.default_rng(0).standard_normal((SIMULATED, len(released)))
+
+    def off(size: Floats) -> Floats:
+        with np.errstate(all="ignore"):
+            return np.stack([numbers_of(sums.finish, released + size * one) for one in drawn]) - numbers
+
+    of_noise = off(deviations)
+    of_both = of_noise if halving is None else off(spread)
+    return np.sqrt((of_noise**2).mean(axis=0)), widths_of(of_both)

@@ -1,0 +1,211 @@
+"""What everybody brings to a question: a sum over people, how far one of them can move it, and what the sums make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from leakcap.ground.arrays import Bools, Floats, Ints
+from leakcap.kernels.blocks import InBlocks
+from leakcap.kernels.bounded import Bounded, Extent
+from leakcap.kernels.contributions import Contributions
+from leakcap.noise.bounded import charge, least_deviations
+from leakcap.sessions.clock import Clock
+from leakcap.sessions.linear import charges, exact_sums
+from leakcap.simulate.silence import unheard
+
+__all__ = ["Brought", "BroughtInBlocks", "Length", "Limits", "OfPool", "Sums", "Within", "around_pool", "within"]
+
+ROUNDING = 1e-12  # relative: what sums of squares lose, with room to spare
+
+
+class Limits(Protocol):
+    """How far one person can move the sums."""
+
+    def worst(self, deviations: Floats) -> float:
+        """Squared distance in noise deviations, at most; rounded up."""
+        ...
+
+    def least(self, square: float) -> Floats:
+        """Deviations of the least noise for which that is at most `square`."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Within:
+    """Declared limits of every number."""
+
+    extent: Extent
+
+    def worst(self, deviations: Floats) -> float:
+        return charge(self.extent, deviations)
+
+    def least(self, square: float) -> Floats:
+        return least_deviations(self.extent, square)
+
+
+@dataclass(frozen=True)
+class Length:
+    """A declared limit of the length of what one person brings."""
+
+    norm: float
+    numbers: int
+
+    def worst(self, deviations: Floats) -> float:
+        return float((self.norm / deviations.min()) ** 2) * (1 + ROUNDING)
+
+    def least(self, square: float) -> Floats:
+        return np.full(self.numbers, self.norm / np.sqrt(square) * (1 + ROUNDING))
+
+
+@dataclass(frozen=True, eq=False)
+class OfPool:
+    """What people of this pool really bring: not for those who must not know the pool."""
+
+    values: Floats
+
+    def worst(self, deviations: Floats) -> float:
+        return float(((self.values / deviations) ** 2).sum(axis=1).max()) * (1 + ROUNDING)
+
+    def least(self, square: float) -> Floats:
+        """Variances as the sizes of what people bring: the papers' rule, number by number."""
+        size = np.sqrt((self.values**2).mean(axis=0))
+        if not size.any():
+            return np.ones(len(size))
+        shape = np.sqrt(np.maximum(size, 1e-9 * size.max()))
+        return shape * np.sqrt(self.worst(shape) / square) * (1 + ROUNDING)
+
+
+class Sums(Protocol):
+    """A question as sums over people; custodian side."""
+
+    @property
+    def limits(self) -> Limits:
+        """The most that one person moves the sums by."""
+        ...
+
+    @property
+    def public(self) -> bool:
+        """Whether nothing but the sums depends on the data."""
+        ...
+
+    @property
+    def scale(self) -> Floats | float | None:
+        """What a noise of 1 in the answer is in the sums; None where it is no noise of theirs."""
+        ...
+
+    @property
+    def finish(self) -> Callable[[Floats], Any]:
+        """The answer, from noised sums."""
+        ...
+
+    @property
+    def halving(self) -> Callable[[Floats], Floats] | None:
+        """Variance that is due to coins, at most, from released sums; None where nothing is known of it."""
+        ...
+
+    @property
+    def numbers(self) -> int:
+        """How many sums there are."""
+        ...
+
+    def factor(self, everybody: bool) -> float:
+        """By how much more a person moves the sums than `limits` say."""
+        ...
+
+    def charges(self, deviations: Floats, clock: Clock, everybody: bool) -> Ints:
+        """What the question costs everybody, in ticks."""
+        ...
+
+    def totals(self, deviations: Floats, pays: Bools, coins: Bools, everybody: bool) -> tuple[Ints, Floats | float]:
+        """Exact sums over those who pay and whose coin says so; and what is to be added to the noised sums."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Brought:
+    """What everybody brings, as a row of numbers each."""
+
+    values: Floats  # (units, d): to sums over everybody
+    limits: Limits
+    finish: Callable[[Floats], Any]
+    centre: Floats | None = None  # the pool's own sums, where coins move the answer around them
+    scale: Floats | float | None = 1.0
+    halving: Callable[[Floats], Floats] | None = None
+
+    @property
+    def public(self) -> bool:
+        return self.centre is None
+
+    @property
+    def numbers(self) -> int:
+        return self.values.shape[1]
+
+    def factor(self, everybody: bool) -> float:
+        """Where half of all take part, each counts twice."""
+        return 1.0 if everybody else 2.0
+
+    def charges(self, deviations: Floats, clock: Clock, everybody: bool) -> Ints:
+        return charges(self.values, deviations / self.factor(everybody), clock)
+
+    def totals(self, deviations: Floats, pays: Bools, coins: Bools, everybody: bool) -> tuple[Ints, Floats | float]:
+        factor = self.factor(everybody)
+        found = exact_sums(self.values, deviations / factor, pays & coins)
+        if self.centre is None:
+            return found, 0.0
+        # Whoever pays moves the answer up or down by a half of what they bring, about the pool's own.
+        return found, self.centre - factor / 2 * self.values[pays].sum(axis=0)
+
+
+@dataclass(frozen=True, eq=False)
+class BroughtInBlocks:
+    """Any function in blocks of people: one of them moves the answer of one block, within declared bounds."""
+
+    made: InBlocks
+    public: bool = True
+    halving: None = None
+
+    @property
+    def limits(self) -> Limits:
+        return Within(self.made.of.extent)
+
+    @property
+    def scale(self) -> float:
+        return float(self.made.of.blocks)  # the answer is their average
+
+    @property
+    def finish(self) -> Callable[[Floats], Any]:
+        return self.made.of.finish
+
+    @property
+    def numbers(self) -> int:
+        return len(self.made.of.extent.limits)
+
+    def factor(self, everybody: bool) -> float:
+        return 1.0
+
+    def charges(self, deviations: Floats, clock: Clock, everybody: bool) -> Ints:
+        """The same for everybody: what the function makes of one person's rows is not looked at."""
+        furthest = self.made.of.extent.limits[None]
+        return np.full(self.made.units.count, charges(furthest, deviations, clock)[0])
+
+    def totals(self, deviations: Floats, pays: Bools, coins: Bools, everybody: bool) -> tuple[Ints, Floats | float]:
+        # A word, a warning or an error that is heard only now would tell about the coins.
+        found = unheard(lambda: self.made.answers(pays & coins))
+        answers = np.zeros((1, self.numbers)) if found is None else found
+        return exact_sums(answers, deviations, np.ones(len(answers), dtype=bool)), 0.0
+
+
+def within(made: Bounded, halving: Callable[[Floats], Floats] | None = None, scale: float | None = 1.0) -> Brought:
+    """Sums within declared limits."""
+    return Brought(made.values, Within(made.extent), made.finish, halving=halving, scale=scale)
+
+
+def around_pool(brings: Contributions, scale: float | None = 1.0) -> Brought:
+    """What coins move, about the mean over people: that is shortest, and the pool is known in this game."""
+    assert not brings.averaged and brings.finish is not None
+    values = brings.values - brings.values.mean(axis=0)
+    return Brought(values, OfPool(values), brings.finish, centre=brings.values.sum(axis=0), scale=scale)

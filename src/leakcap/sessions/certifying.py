@@ -1,0 +1,85 @@
+"""What the answers of a session add up to, as a certificate."""
+
+from __future__ import annotations
+
+import math
+
+from leakcap.caps import Cap, PoolMembership, TruePositiveRate
+from leakcap.certificates.session import SessionCertificate
+from leakcap.ground.proofs import proves
+from leakcap.modes.about_one import rate_of_recognised
+from leakcap.modes.interface import capped_figures
+from leakcap.sessions.clock import TICKS, Clock, groups_together, surest_of, told_after
+from leakcap.version import __version__
+
+__all__ = ["certificate_of"]
+
+PEOPLE = (2_000, 50_000, 1_000_000)  # for whom it is told how sure somebody picked afterwards is known
+CENTRE = "The pool's own statistic, around which the coins move the answer, and the size of people's contributions: "
+OWN_ROWS = "The most rows that one person has."
+ASSUMED = (
+    "Nobody but the custodian learns the noise and the secret key; both come from the operating system.",
+    "Other releases of these data go through the same ledger.",
+)
+KEYED = "Coins come from a keyed function (SipHash) of people's names, which behaves like a random one."
+DECLARED = "Bounds, groups and conditions were written down without looking at the data."
+NOT_PROMISED = (
+    "What the answers say about people in general may be applied to anybody: that is what they are published for.",
+    "Questions about several people at once, such as a household, are not bounded by this figure.",
+    "Nothing else that the custodian lets out is covered: timing, memory use, remarks.",
+)
+NOT_IN_POOL = "It is not hidden that a person's data are in the pool: the promise is about who takes part."
+
+
+@proves("linear-sessions", "retire")
+def certificate_of(
+    caps: tuple[Cap, ...],
+    clock: Clock,
+    *,
+    allowance: int,
+    groups: int,
+    answers: list[tuple[str, float]],
+    pool_made: list[str],
+    own_rows: bool,
+    alone: bool,
+    seeded: bool,
+) -> SessionCertificate:
+    """The certificate of a session in which nobody spends more than `allowance` ticks.
+
+    Guarantee: certain, nothing is sampled. After any number of answers, each asked in the light of those before, no
+    attacker who knows everybody else guesses about a person named before with a larger success than stated.
+    """
+    everybody = isinstance(caps[0], PoolMembership)
+    square = clock.square * allowance / TICKS
+    success = told_after(square)
+    values = tuple(
+        rate_of_recognised(math.sqrt(square), cap.fpr, 0.0) if isinstance(cap, TruePositiveRate) else success
+        for cap in caps
+    )
+    pool_public = tuple(CENTRE + question for question in pool_made) + ((OWN_ROWS,) if own_rows else ())
+    in_pool = success if everybody else None if pool_public else _in_the_pool(success)
+    return SessionCertificate(
+        kind="simulation" if seeded else "session",
+        design="pool" if everybody else "bits",
+        capped=capped_figures(caps, caps, values, (0.5, 2)),
+        membership_success=success,
+        square=square,
+        answered=len(answers),
+        questions=tuple(answers),
+        surest=tuple((people, surest_of(square, people)) for people in PEOPLE),
+        groups=groups,
+        groups_success=groups_together(square, groups),
+        alone=alone,
+        pool_public=pool_public,
+        assumptions=ASSUMED + (() if everybody else (KEYED,)) + (DECLARED,),
+        not_promised=NOT_PROMISED + ((NOT_IN_POOL,) if in_pool is None else ()),
+        theorems=("linear-sessions", "retire", "sampler") + (("pool",) if everybody else ()),
+        leakcap_version=__version__,
+        pool_membership_success=in_pool,
+    )
+
+
+@proves("linear-sessions")
+def _in_the_pool(success: float) -> float:
+    """Success at telling whether a person is in the pool, of which a fair coin then decides whether they take part."""
+    return min(1.0, (0.5 + 0.25 * (2 * success - 1)) * (1 + 1e-12))

@@ -1,0 +1,203 @@
+"""Where questions are answered: charged, drawn, written down in one transaction, and only then handed out."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from leakcap.custody.ledger import Account, Entry, Open, budgets
+from leakcap.errors import BudgetError, InputError
+from leakcap.ground import checks
+from leakcap.ground.arrays import Bools, Floats
+from leakcap.noise import Randomness
+from leakcap.sessions.account import Spent, as_text
+from leakcap.sessions.answers import Answer, Preview, Spending, error_bars, numbers_of, value_of
+from leakcap.sessions.brought import Sums
+from leakcap.sessions.clock import TICKS, Clock, told_after
+from leakcap.sessions.linear import paying, with_noise
+from leakcap.sessions.questions import Question
+
+__all__ = ["Desk"]
+
+DEFAULT_SHARE = 0.01
+NEEDS_BOUNDS = (
+    "under a pool cap nothing but the sums may depend on the data: declare bounds=(low, high), and give share= in "
+    "place of noise= for a mean"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Desk:
+    """Answers the questions of one analyst from one account; custodian side."""
+
+    account: Account
+    clock: Clock
+    people: Any  # (units,): by which clocks are found
+    coins: Bools  # (units,): who takes part
+    everybody: bool  # whether all do
+    version: str  # of the data
+    analyst: str  # empty for the custodian
+    retire: bool
+    randomness: Randomness
+
+    def answer(
+        self, question: Question, *, noise: Any = None, share: float | None = None, request: str | None = None
+    ) -> Answer:
+        """The answer to a question: a stored one where there is one, otherwise one that is charged for."""
+        noise, share = _noise_or_share(noise, share)
+        text = question.text(**{"noise": noise} if share is None else {"share": share})
+        sums = question.sums(noise is not None)
+        deviations = self._deviations(sums, noise, share)
+        key = "" if request is None else as_text([str(request), self.analyst])
+        with self.account.writing() as now:
+            group = budgets.group_of(now.state, self.analyst)
+            same = as_text([text, self.version, group, self.retire])
+            entry = _stored(now, key, same)
+            again = entry is not None
+            if entry is None:
+                self._charge(now, sums, deviations, group=group, text=text, key=key, same=same)
+                entry = now.latest()
+        if again:
+            self.account.remember()  # whoever stored it may have been killed before that
+        return self._handed_out(entry, sums, deviations, again)
+
+    def preview(
+        self, question: Question, *, noise: Any = None, share: float | None = None, request: str | None = None
+    ) -> Preview:
+        """What a question would cost; nothing is spent, nothing leaves, no secret is touched."""
+        noise, share = _noise_or_share(noise, share)
+        sums = question.sums(noise is not None)
+        if self.analyst and not sums.public:
+            raise InputError(
+                "this question has no preview: its noise is made for what people of the pool bring, and a free look at "
+                "that would be an answer. Declare bounds="
+            )
+        deviations = self._deviations(sums, noise, share)
+        declared = self._declared(sums, deviations)
+        with self.account.reading() as now:
+            group, allowance = budgets.group_of(now.state, self.analyst), int(now.state["allowance"])
+            used = now.state.get("declared", {}).get(group, 0)
+            spent = Spent.read(now, group).of(self.people)
+        retired = None
+        if not self.analyst:
+            cost = sums.charges(deviations, self.clock, self.everybody)
+            retired = int((~paying(cost, spent, allowance).pays).sum())
+        return Preview(declared / TICKS, deviations, used + declared <= allowance, retired)
+
+    def spending(self) -> tuple[Spending, float]:
+        """What is spent, and what the clock is at its start, as a share of the clock that the account was opened with.
+
+        For analysts it is what was declared; for the custodian, what whoever has the least left has paid.
+        """
+        with self.account.reading() as now:
+            allowance = int(now.state["allowance"])
+            declared = now.state.get("declared", {})
+            if self.analyst:
+                spent = min(declared.get(budgets.group_of(now.state, self.analyst), 0), allowance)
+            else:
+                clocks = (Spent.read(now, group).ticks for group in budgets.groups(now.state))
+                spent = max(int(ticks.max(initial=0)) for ticks in clocks)
+        return Spending(told_after(spent / TICKS * self.clock.square), spent / TICKS), allowance / TICKS
+
+    def _charge(self, now: Open, sums: Sums, deviations: Floats, *, group: str, text: str, key: str, same: str) -> None:
+        """Charge everybody for a question, draw the answer, and write both down."""
+        moment, state, declared = datetime.now(UTC), now.state, self._declared(sums, deviations)
+        allowance, used = int(state["allowance"]), state.setdefault("declared", {})
+        if declared > allowance:
+            raise BudgetError(
+                "this question alone takes more than the whole clock of somebody who brings the most: give "
+                f"{np.ceil(100 * np.sqrt(declared / allowance)) / 100:g} times as much noise at least, or a smaller "
+                "share"
+            )
+        budgets.refuse(state, self.analyst, declared, moment)
+        before = Spent.read(now, group)
+        cost = sums.charges(deviations, self.clock, self.everybody)
+        payment = paying(cost, before.of(self.people), allowance)
+        # What an analyst is refused for must not tell of the pool: what was declared, and nothing else.
+        short = used.get(group, 0) + declared > allowance if self.analyst else not payment.pays.all()
+        if short and not self.retire:
+            raise BudgetError(
+                "somebody cannot pay for this question any more: give more noise or a smaller share, or let such "
+                "people be left out with retire=True"
+            )
+        total, beside = sums.totals(deviations, payment.pays, self.coins, self.everybody)
+        noised = with_noise(total, deviations, self.randomness) + beside
+        before.after(self.people, payment.spent).write(now, group, before)
+        used[group] = used.get(group, 0) + declared
+        budgets.count(state, self.analyst, declared, moment)
+        body = {
+            "question": text,
+            "analyst": self.analyst,
+            "group": group,
+            "at": moment.isoformat(timespec="seconds"),
+            "sums": base64.b64encode(noised.astype("<f8").tobytes()).decode(),
+            "numbers": numbers_of(sums.finish, noised).tolist(),
+            "pool_made": not sums.public,
+        }
+        now.append("answer", body, charge=declared, request=key, question=same)
+
+    def _declared(self, sums: Sums, deviations: Floats) -> int:
+        """Ticks that a question takes from somebody who brings the most."""
+        worst = sums.limits.worst(deviations / sums.factor(self.everybody))
+        return max(1, int(self.clock.ticks(np.array([worst]))[0]))
+
+    def _handed_out(self, entry: Entry, sums: Sums, deviations: Floats, again: bool) -> Answer:
+        released = np.frombuffer(base64.b64decode(entry.body["sums"]), dtype="<f8").copy()
+        numbers = np.asarray(entry.body["numbers"], dtype=np.float64)
+        halving = None if self.everybody or sums.halving is None else sums.halving(released)
+        noise, widths = error_bars(sums, released, numbers, deviations=deviations, halving=halving)
+        return Answer(
+            value=value_of(sums.finish, released),
+            question=entry.body["question"],
+            number=entry.number,
+            share=entry.charge / TICKS,
+            noise=noise,
+            covers_halving=self.everybody or halving is not None,
+            again=again,
+            _numbers=numbers,
+            _widths=widths,
+        )
+
+    def _deviations(self, sums: Sums, noise: Any, share: float | None) -> Floats:
+        """Of the noise in the sums."""
+        if self.everybody and not sums.public:
+            raise InputError(NEEDS_BOUNDS)
+        if share is not None:
+            return sums.factor(self.everybody) * sums.limits.least(self.clock.share(share))
+        if sums.scale is None:
+            raise InputError("this answer is made of several noised sums: give share= in place of noise=")
+        try:
+            return np.broadcast_to(np.asarray(noise, dtype=np.float64).ravel() * sums.scale, (sums.numbers,)).copy()
+        except ValueError:
+            pass
+        raise InputError(f"noise must be one number, or one for each of the {sums.numbers} numbers of the answer")
+
+
+def _noise_or_share(noise: Any, share: float | None) -> tuple[Any, float | None]:
+    """One of the two, checked."""
+    if noise is not None and share is not None:
+        raise InputError("give noise= or share=, not both: each follows from the other")
+    if noise is None:
+        return None, checks.positive(share=DEFAULT_SHARE if share is None else share)
+    try:
+        given = np.asarray(noise, dtype=np.float64)
+    except (TypeError, ValueError):
+        given = np.full(1, np.nan)
+    if not given.size or not np.isfinite(given).all() or not (given > 0).all():
+        raise InputError("noise must be finite and above 0: the deviation of the noise, on the answer's own scale")
+    return given.tolist(), None
+
+
+def _stored(now: Open, key: str, same: str) -> Entry | None:
+    """The stored answer to a request or a question, if there is one."""
+    known = now.answered(same)
+    if not key:
+        return known
+    asked = now.asked(key)
+    if asked is not None and (known is None or asked.number != known.number):
+        raise InputError("this request= was used for another question: a key is for one question. Take another key")
+    return known

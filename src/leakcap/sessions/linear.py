@@ -1,0 +1,83 @@
+"""One answer of a session: a noised sum over those who can still pay for it.
+
+Everybody has a charge: the square of how far they move the sums, in deviations of the noise. Whoever cannot pay is
+left out. What the others bring is cut to a fine grid, so that their sum is exact whichever of them are in it, and
+leaves with noise on a coarser grid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from leakcap.errors import InputError
+from leakcap.ground.arrays import Bools, Floats, Ints
+from leakcap.ground.proofs import proves
+from leakcap.noise import Randomness
+from leakcap.noise.entropy import sampler_distance
+from leakcap.sessions.clock import Clock
+
+__all__ = ["STEP", "Payment", "charges", "exact_sums", "paying", "with_noise"]
+
+STEP = 2.0**-6  # of the grid on which answers leave, in deviations: it adds 2e-5 of the noise's variance
+FINE = 2.0**-32  # to multiples of which, in deviations, everything that is added up is cut
+BLOCK = 2**22  # numbers at a time
+FURTHEST = 2.0**20  # deviations that one person may move a sum by: more than any clock allows
+
+
+@dataclass(frozen=True, eq=False)
+class Payment:
+    """Who pays for a question, and how much is spent after it; custodian side."""
+
+    pays: Bools  # (units,): who is in the sum if their coin says so
+    spent: Ints  # (units,): ticks, after the question
+
+
+@proves("linear-sessions")
+def charges(values: Floats, deviations: Floats, clock: Clock) -> Ints:
+    """What a question costs everybody, in ticks; `values` is by how much each coin moves the sums."""
+    squares = np.empty(len(values))
+    step = max(1, BLOCK // max(1, len(deviations)))
+    for start in range(0, len(values), step):
+        whitened = values[start : start + step] / deviations
+        own = np.einsum("ud,ud->u", whitened, whitened)
+        # Whose numbers are tiny would have a charge of 0 by underflow, and yet be in the sum.
+        own[(own == 0) & whitened.any(axis=1)] = np.finfo(float).tiny
+        squares[start : start + step] = own
+    return clock.ticks(squares, sampler_distance(len(deviations), 1.0, STEP))
+
+
+@proves("retire")
+def paying(cost: Ints, spent: Ints, allowance: int) -> Payment:
+    """Everybody who can pay pays; whoever cannot is left out and keeps what is left of the clock.
+
+    Guarantee: nobody's spent ticks exceed the allowance, on any path of questions and answers.
+    """
+    pays = cost <= allowance - spent
+    return Payment(pays, np.where(pays, spent + cost, spent))
+
+
+@proves("linear-sessions")
+def exact_sums(values: Floats, deviations: Floats, taking_part: Bools) -> Ints:
+    """Sums over those who take part, in multiples of FINE of the deviations, of values cut towards 0.
+
+    They are exact, so that neither their order nor their rounding tells of anybody.
+    """
+    total = np.zeros(len(deviations), dtype=np.int64)
+    places = np.flatnonzero(taking_part)
+    step = max(1, BLOCK // max(1, len(deviations)))
+    for start in range(0, len(places), step):
+        whitened = values[places[start : start + step]] / deviations
+        if np.abs(whitened).max(initial=0.0) > FURTHEST:
+            raise InputError("the noise is too small for what people bring: give a larger one")
+        total += np.trunc(whitened / FINE).astype(np.int64).sum(axis=0)
+    return total
+
+
+@proves("sampler")
+def with_noise(total: Ints, deviations: Floats, randomness: Randomness) -> Floats:
+    """Noised sums, on the grid. `deviations` are those of the noise, of which `total` counts multiples of FINE."""
+    whole, rest = np.divmod(total, round(STEP / FINE))
+    point = np.rint((rest * FINE + randomness.normals(len(deviations))) / STEP) + whole
+    return np.asarray(point * STEP * deviations)

@@ -1,0 +1,329 @@
+"""The questions of a session: what each is in words, and what everybody brings to it.
+
+Where bounds are declared everything but the sums is public. Otherwise the pool's own statistic is the centre around
+which coins move the answer: free in the game of who takes part, and listed in the certificate, because it then says
+nothing about who is in the pool.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from leakcap.custody.fingerprint import fingerprint
+from leakcap.errors import InputError
+from leakcap.ground import checks
+from leakcap.ground.arrays import Bools, Floats
+from leakcap.ground.slices import take_alone
+from leakcap.kernels.blocks import InBlocks
+from leakcap.kernels.blocks import blocks as in_blocks
+from leakcap.kernels.bounded import Bounded, ColumnNames, Declared, Extent, unit_sums
+from leakcap.kernels.contributions import Contributions
+from leakcap.sessions.brought import Brought, BroughtInBlocks, Length, Sums, Within, around_pool, within
+from leakcap.sessions.table import Rows, Table, rows_of_units
+from leakcap.sessions.where import matching
+from leakcap.stats.brought import about_the_pool
+from leakcap.stats.cells import bin_edges
+from leakcap.stats.declared import bounded_covariances, bounded_histograms, bounded_means, bounded_sums
+from leakcap.stats.group_by import GroupBy, group_by
+from leakcap.stats.on_grid import bounded_quantiles
+
+__all__ = ["Question", "Questions", "Where"]
+
+CELLS = 128  # of a quantile's grid, where bounds are given and no grid
+AGREE = 1e-6  # relative: rounding of sums
+Where = str | Callable[..., Any] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """One question. `sums` is asked whether the noise was given on the answer's own scale."""
+
+    words: Mapping[str, Any]
+    sums: Callable[[bool], Sums]
+
+    def text(self, **how: Any) -> str:
+        """The same for the same question."""
+        return json.dumps({**self.words, **how}, sort_keys=True, default=_plain)
+
+
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """What can be asked of a table."""
+
+    table: Table
+    block_key: bytes
+    quiet: bool  # whether nothing may be said of how the data suit a question
+
+    def count(self, *, where: Where = None, by: Any = None) -> Question:
+        """How many rows there are, in all or in every declared group."""
+
+        def sums(_: bool) -> Sums:
+            mask, most = self._mask(where), self.table.most_rows
+            if by is not None:
+                return self._grouped(mask, group_by(by, "count"), Declared(rows=most))
+            rows = self.table.rows(mask, [])
+            ones = unit_sums(np.ones((len(rows.cells), 1)), rows.units.of_row, rows.units.count)
+            made = Bounded(ones, Extent.one_of([1], most), _number)
+            return within(made, halving=partial(_of_counts, most=most))
+
+        return _asked("count", sums, where=where, by=by)
+
+    def sum(self, columns: Any, *, where: Where = None, by: Any = None, bounds: Any = None) -> Question:
+        """Sums of columns."""
+        names, alone = self.table.names(columns)
+
+        def sums(_: bool) -> Sums:
+            mask = self._mask(where)
+            if by is not None:
+                _need_bounds(bounds, "sums by group")
+                return self._grouped(mask, group_by(by, "sum", names), self._declared(names, bounds))
+            rows = self.table.rows(mask, names)
+            if bounds is not None:
+                return within(bounded_sums((_cells(rows, alone),), rows.units, self._declared(names, bounds)))
+            each = unit_sums(rows.cells, rows.units.of_row, rows.units.count)
+            return around_pool(Contributions(each, averaged=False, finish=partial(_formed, alone=alone)))
+
+        return _asked("sum", sums, columns=names, where=where, by=by, bounds=bounds)
+
+    def mean(self, columns: Any, *, where: Where = None, by: Any = None, bounds: Any = None) -> Question:
+        """Means of columns: sums and a count within declared bounds; otherwise the pool's means, moved by coins."""
+        names, alone = self.table.names(columns)
+
+        def sums(noise_given: bool) -> Sums:
+            mask = self._mask(where)
+            if by is not None:
+                _need_bounds(bounds, "means by group")
+                return self._grouped(mask, group_by(by, "mean", names), self._declared(names, bounds), scale=None)
+            rows = self.table.rows(mask, names)
+            if bounds is not None and not noise_given:
+                made = bounded_means((_cells(rows, alone),), rows.units, self._declared(names, bounds))
+                return within(made, halving=_of_means, scale=None)
+            cells = rows.cells if bounds is None else Declared(_ends(bounds, names)).cut(rows.cells, None)[0]
+            centre = cells.mean(axis=0) if len(cells) else np.zeros(len(names))
+            each = unit_sums((cells - centre) / max(1, len(cells)), rows.units.of_row, rows.units.count)
+            finish = partial(_moved, centre=centre, alone=alone)
+            return around_pool(Contributions(each, averaged=False, finish=finish))
+
+        return _asked("mean", sums, columns=names, where=where, by=by, bounds=bounds)
+
+    def histogram(
+        self, columns: Any, *, edges: Any = None, bounds: Any = None, bins: int = 20, where: Where = None
+    ) -> Question:
+        """How many rows lie between edges, for every column."""
+        names, alone = self.table.names(columns)
+        if (edges is None) == (bounds is None):
+            raise InputError("give the edges of the bins, or bounds=(low, high) for bins of equal width")
+        if edges is None:
+            low, high = Declared(bounds).of_columns(None, 1)
+            edges = np.linspace(low[0], high[0], checks.count(bins=bins) + 1)
+        ends = bin_edges(edges)
+
+        def sums(_: bool) -> Sums:
+            rows, most = self.table.rows(self._mask(where), names), self.table.most_rows
+            made = bounded_histograms((rows.cells,), rows.units, Declared(rows=most), ends)
+            finish = partial(_bins, columns=len(names), alone=alone)
+            return within(replace(made, finish=finish), halving=partial(_of_counts, most=most))
+
+        return _asked("histogram", sums, columns=names, where=where, edges=ends)
+
+    def covariance(self, columns: Any, *, bounds: Any = None, where: Where = None) -> Question:
+        """Variances and covariances of columns."""
+        names, alone = self.table.names(columns)
+
+        def sums(_: bool) -> Sums:
+            rows = self.table.rows(self._mask(where), names)
+            if bounds is None:
+                return around_pool(about_the_pool((_cells(rows, alone),), rows.units), scale=None)
+            made = bounded_covariances((_cells(rows, alone),), rows.units, self._declared(names, bounds))
+            return within(made, scale=None)
+
+        return _asked("covariance", sums, columns=names, where=where, bounds=bounds)
+
+    def quantile(
+        self, columns: Any, q: Any = 0.5, *, bounds: Any = None, grid: Any = None, where: Where = None
+    ) -> Question:
+        """Quantiles of columns, from counts between cut points."""
+        names, alone = self.table.names(columns)
+        if grid is None and bounds is None:
+            raise InputError(
+                "quantiles are made of counts between cut points: declare bounds=(low, high) for a fine grid, or the "
+                "cut points themselves, such as grid=range(0, 101, 5). They must not come from the data"
+            )
+        cuts = grid
+        if grid is None:
+            low, high = Declared(_ends(bounds, names)).of_columns(None, len(names))
+            cuts = [np.linspace(a, b, CELLS + 1) for a, b in zip(low, high, strict=True)]
+            cuts = cuts[0] if alone else cuts
+
+        def sums(_: bool) -> Sums:
+            rows = self.table.rows(self._mask(where), names)
+            made = bounded_quantiles((_cells(rows, alone),), rows.units, Declared(rows=self.table.most_rows), q, cuts)
+            return within(made, scale=None)
+
+        return _asked("quantile", sums, columns=names, where=where, q=q, bounds=bounds, grid=grid)
+
+    def linear(self, fn: Callable[..., Any], *, bounds: Any = None, norm: float | None = None) -> Question:
+        """The sum of what a function makes of each person's rows."""
+        if not callable(fn) or (bounds is None) == (norm is None):
+            raise InputError(
+                "linear takes a function of one person's rows, and the most that one person may bring: "
+                "bounds=(low, high) of its numbers, or norm= of all of them together"
+            )
+
+        def sums(_: bool) -> Sums:
+            values, shape = self._each(fn, bounds)
+            finish = partial(_shaped, shape=shape)
+            if norm is None:
+                inside, (low, high), _outside = Declared(bounds).cut(values, None)
+                most = np.maximum(np.abs(low), np.abs(high))
+                return Brought(inside, Within(Extent.together(most, most**-2.0)), finish)
+            limit = checks.positive(norm=norm)
+            length = np.linalg.norm(values, axis=1, keepdims=True)
+            inside = values * np.minimum(1.0, limit / np.maximum(length, np.finfo(float).tiny)) * (1 - 1e-12)
+            return Brought(inside, Length(limit, values.shape[1]), finish)
+
+        return _asked("linear", sums, fn=fingerprint(fn)[:16], bounds=bounds, norm=norm)
+
+    def query(self, fn: Callable[..., Any]) -> Question:
+        """The same, of a function that adds up by itself, with noise for what people of this pool bring."""
+        if not callable(fn):
+            raise InputError("query takes a function of one person's rows")
+
+        def sums(_: bool) -> Sums:
+            values, shape = self._each(fn, None)
+            with np.errstate(all="ignore"):
+                whole = np.asarray(fn(*self.table.pool.data), dtype=np.float64)
+            size = np.abs(values).sum(axis=0)
+            if whole.shape != shape or not (np.abs(whole.ravel() - values.sum(axis=0)) <= AGREE * size + 1e-300).all():
+                raise InputError(
+                    "this function is no sum over people: what it says of all rows is not what it says of each person "
+                    "together. Ask for it in blocks: session.blocks(fn, blocks=100, bounds=(low, high))"
+                )
+            return around_pool(Contributions(values, averaged=False, finish=partial(_shaped, shape=shape)))
+
+        return _asked("query", sums, fn=fingerprint(fn)[:16])
+
+    def blocks(self, fn: Callable[..., Any], *, blocks: int, bounds: Any) -> Question:
+        """Any function, as the average over blocks of people."""
+        made = in_blocks(fn, blocks=blocks, bounds=bounds)
+
+        def sums(_: bool) -> Sums:
+            data, units = self.table.pool.data, self.table.units
+            if self.quiet:
+                return BroughtInBlocks(InBlocks(made, data, units, made.of_rows(units, self.block_key)))
+            return BroughtInBlocks(made.cut(data, units, self.block_key))  # warns where blocks are too small
+
+        return _asked("blocks", sums, fn=fingerprint(fn)[:16], blocks=blocks, bounds=bounds)
+
+    def _mask(self, where: Where) -> Bools | None:
+        if where is None:
+            return None
+        if isinstance(where, str):
+            return matching(where, self.table.columns, self.table.pool.rows)
+        return self.table.told(where)
+
+    def _each(self, fn: Callable[..., Any], bounds: Any) -> tuple[Floats, tuple[int, ...]]:
+        """What a function makes of each person's rows; nothing of those of whom it makes no finite numbers."""
+        found: list[Floats | None] = []
+        for own in rows_of_units(self.table.units):
+            found.append(_made_of(fn, tuple(take_alone(part, own) for part in self.table.pool.data)))
+        shape = next((one.shape for one in found if one is not None), None)
+        if shape is None:
+            raise InputError("the function makes no finite numbers of anybody's rows: it must return numbers")
+        none = np.zeros(shape)
+        return np.stack([none if one is None or one.shape != shape else one for one in found]).reshape(
+            len(found), -1
+        ), shape
+
+    def _grouped(self, mask: Bools | None, fn: GroupBy, declared: Declared, scale: float | None = 1.0) -> Sums:
+        import pandas
+
+        for name, _ in fn.keys:
+            self.table.names(name)
+        rows = self.table.rows(mask, list(fn.of))
+        keys = {name: self.table.columns[name][rows.places] for name, _ in fn.keys}
+        frame = pandas.DataFrame({**keys, **dict(zip(fn.of, rows.cells.T, strict=True))})
+        halving = partial(_of_counts, most=declared.rows) if fn.statistic == "count" else None
+        return within(fn.bounded((frame,), rows.units, declared), halving, scale)
+
+    def _declared(self, names: list[str], bounds: Any) -> Declared:
+        return Declared(_ends(bounds, names), self.table.most_rows)
+
+
+def _asked(kind: str, sums: Callable[[bool], Sums], **details: Any) -> Question:
+    where = details.get("where")
+    if where is not None and not isinstance(where, str):
+        if not callable(where):
+            raise InputError("where must be a condition as text, or a function of one person's rows")
+        details["where"] = f"function {fingerprint(where)[:16]}"
+    return Question({"kind": kind, **{name: value for name, value in details.items() if value is not None}}, sums)
+
+
+def _made_of(fn: Callable[..., Any], rows: tuple[Any, ...]) -> Floats | None:
+    try:
+        with np.errstate(all="ignore"):
+            numbers = np.asarray(fn(*rows), dtype=np.float64)
+    except Exception:  # whatever it is, it would tell of this person
+        return None
+    return numbers if numbers.size and np.isfinite(numbers).all() else None
+
+
+def _cells(rows: Rows, alone: bool) -> Floats:
+    return rows.cells[:, 0] if alone else rows.cells
+
+
+def _ends(bounds: Any, names: list[str]) -> Any:
+    """Bounds by name as two arrays in the order of the names."""
+    if isinstance(bounds, Mapping):
+        return Declared(bounds).of_columns(ColumnNames(tuple(names)), len(names))
+    return bounds
+
+
+def _need_bounds(bounds: Any, what: str) -> None:
+    if bounds is None:
+        raise InputError(f"{what} need bounds that do not come from the data, such as bounds=(0, 100)")
+
+
+def _number(total: Floats) -> float:
+    return float(total[0])
+
+
+def _formed(total: Floats, alone: bool) -> Any:
+    return float(total[0]) if alone else total
+
+
+def _moved(total: Floats, centre: Floats, alone: bool) -> Any:
+    return _formed(centre + total, alone)
+
+
+def _shaped(total: Floats, shape: tuple[int, ...]) -> Any:
+    return total.reshape(shape) if shape else float(total[0])
+
+
+def _bins(total: Floats, columns: int, alone: bool) -> Any:
+    return total if alone else total.reshape(columns, -1)
+
+
+def _of_counts(total: Floats, most: int) -> Floats:
+    """Of sums of whole numbers up to `most`: twice a fair coin each, so that squares add up."""
+    return most * np.maximum(total, 0.0)
+
+
+def _of_means(total: Floats) -> Floats:
+    """Sums of numbers between -1 and 1, and their count: of each no more than of the count."""
+    return np.full(len(total), max(float(total[-1]), 0.0))
+
+
+def _plain(thing: Any) -> Any:
+    """For JSON: arrays as lists, anything else by its words."""
+    if isinstance(thing, np.ndarray):
+        return thing.tolist()
+    if isinstance(thing, (np.integer, np.floating, np.bool_)):
+        return thing.item()
+    return list(thing) if isinstance(thing, range) else str(thing)

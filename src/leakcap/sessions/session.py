@@ -1,0 +1,357 @@
+"""A session: many answers about one data set, each asked in the light of the last, under one cap for all of them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.caps import CapLike, PoolMembership, as_caps
+from leakcap.certificates.session import SessionCertificate
+from leakcap.custody.fingerprint import DataPrint
+from leakcap.custody.ledger import Book, Store, budgets, open_book
+from leakcap.errors import InputError, RepeatedReleaseWarning
+from leakcap.ground import checks
+from leakcap.ground.callers import frames_of_ours
+from leakcap.noise import OperatingSystem, Seeded
+from leakcap.sessions.account import Secret, name_of, open_account
+from leakcap.sessions.answers import Answer, Answered, Preview, Spending
+from leakcap.sessions.certifying import certificate_of
+from leakcap.sessions.clock import TICKS, Clock, told_after
+from leakcap.sessions.desk import Desk
+from leakcap.sessions.questions import Questions, Where
+from leakcap.sessions.table import Table
+
+__all__ = ["Session"]
+
+KINDS = ("count", "sum", "mean", "histogram", "covariance", "quantile", "linear", "query", "blocks")
+
+
+class Session:
+    """Many answers about one data set, under one cap for all of them together. Custodian side.
+
+    Everybody has a clock, of which every answer takes as much as it tells about them. Whoever has too little left for a
+    question is left out of its answer. With a ledger the session goes on in other processes and on other days.
+
+    Examples:
+        >>> import numpy as np
+        >>> import leakcap as lc
+        >>> ages = np.random.default_rng(0).integers(18, 90, size=(5000, 1))
+        >>> session = lc.Session(ages, cap=0.6, seed=1)
+        >>> answer = session.mean("0", bounds=(0, 120), share=0.05)
+        >>> bool(abs(answer.value - ages.mean()) < 3)
+        True
+        >>> session.remaining.share
+        0.95
+    """
+
+    _custodian_only = True
+
+    def __init__(
+        self,
+        data: Any,
+        *,
+        cap: CapLike,
+        design: str = "bits",
+        unit: npt.ArrayLike | str | None = None,
+        ledger: str | Store | None = None,
+        name: str | None = None,
+        analyst: str | None = None,
+        always: bool = False,
+        retire: bool = True,
+        rows_per_unit: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        """Open a session, or go on with one that the ledger knows.
+
+        Args:
+            data: a table or an array; or a tuple of several, sliced alike.
+            cap: what all answers together may tell about one person: `leakcap.membership(...)`, `mip(...)` or
+                `true_positive_rate(...)`, a list of them, a bare number for a membership cap, or
+                `leakcap.pool_membership(...)`, under which everybody takes part.
+            design: "bits": a coin for everybody decides who takes part, once and for all.
+            unit: whose row it is, an array or the name of a column. With it the data may change under their name.
+            ledger: "sqlite:///file", "postgresql://user@host/database", or a store. None: the session ends with this
+                process, and its certificate says that it stands alone.
+            name: of the data set in the ledger. None: their contents name them.
+            analyst: who asks, for budgets and for what is shown. None: the custodian.
+            always: whether the promise must hold for every single course of answers, not on average over them.
+            retire: whether people who cannot pay are left out; otherwise such a question is refused.
+            rows_per_unit: the most rows of one person that count, the first ones.
+            seed: makes it a simulation, which is no release.
+
+        Raises:
+            InputError: an argument cannot be used, or the ledger knows these data otherwise.
+            CapError: the cap is not about one person.
+        """
+        checks.choice(("bits",), design=design)
+        if always:
+            raise InputError("always=True is for design='worlds': with a coin for everybody leave it out")
+        if seed is not None and ledger is not None:
+            raise InputError("a session with a seed is a simulation: leave the ledger out")
+        self.caps = as_caps(cap)
+        everybody = isinstance(self.caps[0], PoolMembership)
+        clock, self._table = Clock.of(self.caps), Table.of(data, unit, rows_per_unit)
+        if everybody and self._table.rows_per_unit is None:
+            raise InputError(
+                "a pool cap with unit= needs rows_per_unit=, the most rows that one person may bring: further ones are "
+                "left out"
+            )
+        self._alone, self._seeded = ledger is None, seed is not None
+        prints = DataPrint(self._table.pool.data, self._table.units.labels)
+        if self._alone and not self._seeded:
+            _warn_of_second_secret(prints)
+        opened = open_account(
+            Book.in_memory() if ledger is None else open_book(ledger),
+            name_of(prints.of_run) if name is None else str(name),
+            design="pool" if everybody else "bits",
+            caps=self.caps,
+            version=prints.of_run,
+            named=self._table.units.labels is not None,
+        )
+        self.name = opened.name
+        secret = opened.secret if seed is None else Secret(np.random.default_rng(seed).bytes(32))
+        names = self._table.units.names
+        self._desk = Desk(
+            account=opened.account,
+            clock=clock,
+            people=secret.people(names),
+            coins=np.ones(len(names), dtype=bool) if everybody else secret.coins(names),
+            everybody=everybody,
+            version=prints.of_run,
+            analyst=analyst or "",
+            retire=bool(retire),
+            randomness=OperatingSystem() if seed is None else Seeded(seed),
+        )
+        self._questions = Questions(self._table, secret.key("blocks"), quiet=everybody or bool(analyst))
+
+    def count(self, *, where: Where = None, by: Any = None, **how: Any) -> Answer:
+        """How many rows there are.
+
+        Args:
+            where: a condition, such as "age > 40 and ward = 'A'"; or a function of one person's rows, true or false.
+            by: groups, declared as in `{"ward": ["A", "B"]}`.
+            **how: `noise=` (deviation of the answer's noise) or `share=` (of the clock, .01 by default), and `request=`
+                (a key of yours: asking again with it gives the same answer).
+
+        Returns:
+            The answer: a number, or a table with the groups as its index.
+        """
+        return self._desk.answer(self._questions.count(where=where, by=by), **how)
+
+    def sum(self, columns: Any, *, where: Where = None, by: Any = None, bounds: Any = None, **how: Any) -> Answer:
+        """Sums of columns.
+
+        Args:
+            columns: the name of a column, or a list of them.
+            where: as for `count`.
+            by: as for `count`; needs bounds.
+            bounds: `(low, high)` of every column, or `{column: (low, high)}`; what lies outside is cut. They must not
+                come from the data. None: noise is made for what people of this pool bring, and the certificate says so.
+            **how: as for `count`.
+
+        Returns:
+            The answer: a number for one column, otherwise an array; a table for groups.
+        """
+        return self._desk.answer(self._questions.sum(columns, where=where, by=by, bounds=bounds), **how)
+
+    def mean(self, columns: Any, *, where: Where = None, by: Any = None, bounds: Any = None, **how: Any) -> Answer:
+        """Means of columns.
+
+        Args:
+            columns: the name of a column, or a list of them.
+            where: as for `count`.
+            by: as for `count`; needs bounds.
+            bounds: as for `sum`. With bounds, a sum and a count are noised, and nothing else depends on the data.
+            **how: as for `count`; `noise=` takes the number of rows from the pool, which the certificate says.
+
+        Returns:
+            The answer: a number for one column, otherwise an array; a table for groups.
+        """
+        return self._desk.answer(self._questions.mean(columns, where=where, by=by, bounds=bounds), **how)
+
+    def histogram(
+        self, columns: Any, *, edges: Any = None, bounds: Any = None, bins: int = 20, where: Where = None, **how: Any
+    ) -> Answer:
+        """How many rows lie in each bin, for every column.
+
+        Args:
+            columns: the name of a column, or a list of them.
+            edges: of the bins, ascending, for all columns alike. They must not come from the data.
+            bounds: in place of edges, `(low, high)` for bins of equal width.
+            bins: how many of these.
+            where: as for `count`.
+            **how: as for `count`.
+
+        Returns:
+            Counts, `(bins,)` for one column, otherwise `(columns, bins)`.
+        """
+        asked = self._questions.histogram(columns, edges=edges, bounds=bounds, bins=bins, where=where)
+        return self._desk.answer(asked, **how)
+
+    def covariance(self, columns: Any, *, bounds: Any = None, where: Where = None, **how: Any) -> Answer:
+        """Variances and covariances of columns.
+
+        Args:
+            columns: the name of a column, or a list of them.
+            bounds: as for `sum`.
+            where: as for `count`.
+            **how: `share=` and `request=`, as for `count`.
+
+        Returns:
+            The matrix, `(columns, columns)`; one number for one column.
+        """
+        return self._desk.answer(self._questions.covariance(columns, bounds=bounds, where=where), **how)
+
+    def quantile(
+        self, columns: Any, q: Any = 0.5, *, bounds: Any = None, grid: Any = None, where: Where = None, **how: Any
+    ) -> Answer:
+        """Quantiles of columns, from counts between cut points.
+
+        Args:
+            columns: the name of a column, or a list of them.
+            q: a level from 0 to 1, or a list of them.
+            bounds: `(low, high)` for a grid of 128 cells of equal width.
+            grid: cut points, in place of bounds. They must not come from the data.
+            where: as for `count`.
+            **how: `share=` and `request=`, as for `count`.
+
+        Returns:
+            The quantiles, one for each level and column.
+        """
+        return self._desk.answer(self._questions.quantile(columns, q, bounds=bounds, grid=grid, where=where), **how)
+
+    def linear(self, fn: Callable[..., Any], *, bounds: Any = None, norm: float | None = None, **how: Any) -> Answer:
+        """The sum over people of what a function makes of each one's rows.
+
+        Args:
+            fn: function of one person's rows, sliced alike from every data argument, that returns a number or an
+                array. Of people of whom it makes no finite numbers, nothing is added.
+            bounds: `(low, high)` of its numbers; what lies outside is cut.
+            norm: in place of bounds, the most length of all its numbers together; longer ones are scaled down.
+            **how: as for `count`.
+
+        Returns:
+            The sums, in the form that `fn` returns.
+        """
+        return self._desk.answer(self._questions.linear(fn, bounds=bounds, norm=norm), **how)
+
+    def query(self, fn: Callable[..., Any], **how: Any) -> Answer:
+        """A function that adds up over people, asked of each person alone.
+
+        Args:
+            fn: function of rows that returns a number or an array: of all rows it must return the sum of what it
+                returns for each person.
+            **how: as for `count`.
+
+        Returns:
+            The answer, in the form that `fn` returns.
+
+        Raises:
+            InputError: the function is no sum: ask `blocks`.
+        """
+        return self._desk.answer(self._questions.query(fn), **how)
+
+    def blocks(self, fn: Callable[..., Any], *, blocks: int, bounds: Any, **how: Any) -> Answer:
+        """Any function, as the average of its answers on blocks of people.
+
+        Args:
+            fn: function of rows that returns a number, or an array of the bounds' shape.
+            blocks: how many, at least 2, chosen without looking at the data.
+            bounds: `(low, high)` of the answer, chosen without looking at the data.
+            **how: as for `count`.
+
+        Returns:
+            The average over blocks.
+        """
+        return self._desk.answer(self._questions.blocks(fn, blocks=blocks, bounds=bounds), **how)
+
+    def preview(self, kind: str, *question: Any, **details: Any) -> Preview:
+        """What a question would cost. Nothing is spent, nothing leaves, no secret is touched.
+
+        For analysts it is a function of what was declared and answered; the custodian is told who would be left out.
+
+        Args:
+            kind: of the question: "count", "sum", "mean" and so on.
+            *question: as for the question.
+            **details: as for the question.
+
+        Returns:
+            Its price and its noise.
+        """
+        checks.choice(KINDS, kind=kind)
+        how = {name: details.pop(name) for name in ("noise", "share", "request") if name in details}
+        return self._desk.preview(getattr(self._questions, kind)(*question, **details), **how)
+
+    @property
+    def spent(self) -> Spending:
+        """How much of the clocks is spent."""
+        return self._desk.spending()[0]
+
+    @property
+    def remaining(self) -> Spending:
+        """How much of the clocks is left, and the success that the cap allows in the end."""
+        spent, whole = self._desk.spending()
+        return Spending(told_after(whole * self._desk.clock.square), max(0.0, whole - spent.share))
+
+    @property
+    def history(self) -> tuple[Answered, ...]:
+        """All answers so far; for analysts, those of their group."""
+        desk = self._desk
+        with desk.account.reading() as now:
+            group = budgets.group_of(now.state, desk.analyst)
+            return tuple(
+                Answered(
+                    number=entry.number,
+                    question=entry.body["question"],
+                    analyst=entry.body["analyst"],
+                    share=entry.charge / TICKS,
+                    numbers=tuple(entry.body["numbers"]),
+                    at=entry.body["at"],
+                )
+                for entry in now.entries()
+                if entry.kind == "answer" and (not desk.analyst or entry.body["group"] == group)
+            )
+
+    @property
+    def certificate(self) -> SessionCertificate:
+        """What all answers together allow, those that are still to come included."""
+        with self._desk.account.reading() as now:
+            state = now.state
+            answers = [entry for entry in now.entries() if entry.kind == "answer"]
+        return certificate_of(
+            self.caps,
+            self._desk.clock,
+            allowance=state["allowance"],
+            groups=len(budgets.groups(state)),
+            answers=[(entry.body["question"], entry.charge / TICKS) for entry in answers],
+            pool_made=[entry.body["question"] for entry in answers if entry.body["pool_made"]],
+            own_rows=self._table.rows_per_unit is None,
+            alone=self._alone,
+            seeded=self._seeded,
+        )
+
+    def __reduce__(self) -> Any:
+        raise InputError("a session holds the data and their secret: it is not pickled. Open it again with its ledger")
+
+    def __repr__(self) -> str:
+        return f"Session({self.name!r}, {'; '.join(cap.describe() for cap in self.caps)})"
+
+
+_known_alone: set[str] = set()
+
+
+def _warn_of_second_secret(prints: DataPrint) -> None:
+    """Sessions without a ledger do not know of each other: within a process they do."""
+    seen = set(prints.of_release)
+    if seen & _known_alone:
+        warnings.warn(
+            "there was a session on these data in this process. Without a ledger each has a secret of its own, and "
+            "nothing bounds them together: name a ledger, such as ledger='sqlite:///ledger.db'",
+            RepeatedReleaseWarning,
+            stacklevel=1 + frames_of_ours(),
+        )
+    _known_alone.update(seen)

@@ -1,0 +1,153 @@
+"""The data of a session, column by column, and whose rows they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.errors import InputError
+from leakcap.ground.arrays import Bools, Floats, Ints
+from leakcap.ground.slices import take_alone
+from leakcap.simulate.pool import Pool, first_rows
+from leakcap.worlds import Units
+
+__all__ = ["Rows", "Table"]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some rows, as numbers, and whose they are among all people of the session."""
+
+    cells: Floats  # (rows, columns), finite
+    units: Units
+    places: Ints  # of the rows in the whole table
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """All rows; custodian side."""
+
+    pool: Pool
+    units: Units
+    rows_per_unit: int | None  # declared
+    own_rows: int  # the most that somebody has
+
+    @classmethod
+    def of(cls, data: Any, unit: npt.ArrayLike | str | None, rows_per_unit: int | None) -> Table:
+        """From one table or array, or a tuple of several that are sliced alike."""
+        pool = Pool(data if isinstance(data, tuple) else (data,))
+        whose = pool.pop_column(unit) if isinstance(unit, str) else unit
+        if rows_per_unit is not None:
+            pool, whose = first_rows(pool, whose, rows_per_unit)
+        if not pool.rows:
+            raise InputError("there are no rows")
+        units = Units.of(pool.rows, whose)
+        most = 1 if units.of_row is None else int(np.bincount(units.of_row).max())
+        return cls(pool, units, rows_per_unit if whose is not None else 1, most)
+
+    @property
+    def most_rows(self) -> int:
+        """Of one person: as declared, or as it is."""
+        return self.own_rows if self.rows_per_unit is None else self.rows_per_unit
+
+    @cached_property
+    def columns(self) -> dict[str, npt.NDArray[Any]]:
+        """Every column by its name; those of an array are called 0, 1 and so on."""
+        found: dict[str, npt.NDArray[Any]] = {}
+        for part in self.pool.data:
+            for name, column in _columns(part, len(found)):
+                if name in found:
+                    raise InputError(f"two columns are called {name!r}: give each a name of its own")
+                found[name] = column
+        return found
+
+    def names(self, columns: Any) -> tuple[list[str], bool]:
+        """Names of the columns asked about, and whether it is one alone."""
+        alone = isinstance(columns, (str, int, np.integer))
+        asked: Sequence[Any] = [columns] if alone else list(columns)
+        names = [str(name) for name in asked]
+        if not names:
+            raise InputError(
+                f"name the columns that the question is about: there are {', '.join(map(repr, self.columns))}"
+            )
+        for name in names:
+            if name not in self.columns:
+                raise InputError(f"there is no column {name!r}: there are {', '.join(map(repr, self.columns))}")
+        return names, alone
+
+    def numbers(self, names: list[str]) -> Floats:
+        """Columns as numbers, `(rows, columns)`; what is missing is NaN."""
+        found = []
+        for name in names:
+            column = self.columns[name]
+            if column.dtype.kind not in "biuf":
+                raise InputError(f"column {name!r} does not hold numbers: ask how many rows have which value, with by=")
+            found.append(column.astype(np.float64, copy=False))
+        return np.stack(found, axis=1) if found else np.empty((self.pool.rows, 0))
+
+    def rows(self, mask: Bools | None, names: list[str]) -> Rows:
+        """The rows of a condition; those with a missing or infinite number in a column asked about are left out."""
+        cells = self.numbers(names)
+        inside = np.isfinite(cells).all(axis=1)
+        if mask is not None:
+            inside &= mask
+        places = np.flatnonzero(inside)
+        owner = places if self.units.of_row is None else self.units.of_row[places]
+        kept = cells if len(places) == len(cells) else cells[places]
+        whole = self.units.of_row is None and len(kept) == len(cells)
+        return Rows(kept, Units(len(kept), self.units.count, None if whole else owner), places)
+
+    def told(self, where: Any) -> Bools:
+        """Rows of those people of whom a function of their own rows is true; where it fails, they are left out."""
+        mask = np.zeros(self.units.count, dtype=bool)
+        for place, own in enumerate(rows_of_units(self.units)):
+            try:
+                mask[place] = bool(where(*(take_alone(part, own) for part in self.pool.data)))
+            except Exception:  # whatever it is, it would tell of this person
+                mask[place] = False
+        return mask if self.units.of_row is None else mask[self.units.of_row]
+
+
+def rows_of_units(units: Units) -> list[Ints]:
+    """The rows of everybody, in their own order."""
+    if units.of_row is None:
+        return list(np.arange(units.count)[:, None])
+    order = np.argsort(units.of_row, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(units.of_row, minlength=units.count))[:-1])
+
+
+def _columns(part: Any, start: int) -> list[tuple[str, npt.NDArray[Any]]]:
+    if hasattr(part, "tocsr"):
+        part = part.toarray()
+    if hasattr(part, "columns"):
+        return [(str(name), _plain(part[name])) for name in part.columns]
+    array = np.asarray(part)
+    if array.ndim == 1:
+        return [(str(getattr(part, "name", None) or start), _plain(part))]
+    if array.ndim != 2:
+        raise InputError("a session needs tables: arrays with one dimension or two, or data frames")
+    return [(str(start + place), array[:, place]) for place in range(array.shape[1])]
+
+
+def _plain(column: Any) -> npt.NDArray[Any]:
+    """Text as text, numbers as numbers with NaN for what is missing; anything else as it is."""
+    import pandas
+
+    series = pandas.Series(column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column))
+    if series.dtype.kind in "biuf":
+        return series.to_numpy()
+    if series.dtype.kind == "M":
+        return series.to_numpy()
+    values = series.to_numpy(dtype=object)
+    missing = pandas.isna(values)
+    kinds = {type(value) for value in values[~missing]}
+    if kinds <= {str}:
+        return values.astype(str) if not missing.any() else values
+    if all(issubclass(kind, (bool, int, float, np.number, np.bool_)) for kind in kinds):
+        return np.where(missing, np.nan, values).astype(np.float64)
+    return values
