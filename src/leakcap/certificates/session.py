@@ -55,6 +55,7 @@ class SessionCertificate(Displayed):
         capped: every cap with the figure that all answers together are held to.
         membership_success: success at guessing about one person, after any number of answers.
         square: squared distance, in deviations of noise, that everybody's clock allows in all.
+        sampler_distance: bound on the distance between the noise of all answers and the law that is certified.
         answered: number of answers so far.
         questions: the questions so far, each with the most it takes of anybody's clock.
         pool_membership_success: success at guessing whether a person is in the pool at all; None where nothing is said.
@@ -75,6 +76,7 @@ class SessionCertificate(Displayed):
     capped: tuple[CappedFigure, ...]
     membership_success: float
     square: float
+    sampler_distance: float
     answered: int
     questions: tuple[tuple[str, float], ...]
     surest: tuple[tuple[int, float], ...]
@@ -109,7 +111,8 @@ class SessionCertificate(Displayed):
             The largest rate at which participants are recognised, after any number of answers.
         """
         checks.fraction(fpr=fpr)
-        return min(1.0, float(ndtr(ndtri(fpr) + math.sqrt(self.square))) * (1 + 1e-9))
+        least = ndtri(min(1.0, fpr + self.sampler_distance))
+        return min(1.0, float(ndtr(least + math.sqrt(self.square))) * (1 + 1e-9) + self.sampler_distance)
 
     def to_json(self) -> str:
         """The whole record, in a stable order.
@@ -209,7 +212,14 @@ def _is_plausible(cert: SessionCertificate) -> bool:
     return (
         cert.kind in KINDS
         and cert.design in DESIGNS
-        and is_number(0, 1, cert.membership_success, cert.groups_success, *(sure for _, sure in cert.surest))
+        and is_number(
+            0,
+            1,
+            cert.membership_success,
+            cert.groups_success,
+            cert.sampler_distance,
+            *(sure for _, sure in cert.surest),
+        )
         and (pool is None or is_number(0, 1, pool))
         and is_number(0, math.inf, cert.square)
         and is_whole(cert.answered, cert.groups, *(people for people, _ in cert.surest))

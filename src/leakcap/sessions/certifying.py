@@ -9,7 +9,7 @@ from leakcap.certificates.session import SessionCertificate
 from leakcap.ground.proofs import proves
 from leakcap.modes.about_one import rate_of_recognised
 from leakcap.modes.interface import capped_figures
-from leakcap.sessions.clock import TICKS, Clock, groups_together, surest_of, told_after
+from leakcap.sessions.clock import TICKS, Clock, surest_of, told_after
 from leakcap.version import __version__
 
 __all__ = ["certificate_of"]
@@ -51,9 +51,9 @@ def certificate_of(
     """
     everybody = isinstance(caps[0], PoolMembership)
     square = clock.square * allowance / TICKS
-    success = told_after(square)
+    success = told_after(square, clock.distance)
     values = tuple(
-        rate_of_recognised(math.sqrt(square), cap.fpr, 0.0) if isinstance(cap, TruePositiveRate) else success
+        rate_of_recognised(math.sqrt(square), cap.fpr, clock.distance) if isinstance(cap, TruePositiveRate) else success
         for cap in caps
     )
     pool_public = tuple(CENTRE + question for question in pool_made) + ((OWN_ROWS,) if own_rows else ())
@@ -64,11 +64,12 @@ def certificate_of(
         capped=capped_figures(caps, caps, values, (0.5, 2)),
         membership_success=success,
         square=square,
+        sampler_distance=clock.distance,
         answered=len(answers),
         questions=tuple(answers),
         surest=tuple((people, surest_of(square, people)) for people in PEOPLE),
         groups=groups,
-        groups_success=groups_together(square, groups),
+        groups_success=told_after(groups * square, groups * clock.distance),
         alone=alone,
         pool_public=pool_public,
         assumptions=ASSUMED + (() if everybody else (KEYED,)) + (DECLARED,),

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 from leakcap.caps import Cap, Membership, PoolMembership, TruePositiveRate
 from leakcap.errors import CapError, InputError
@@ -22,11 +22,11 @@ from leakcap.ground.proofs import proves
 from leakcap.modes.about_one import furthest_apart
 from leakcap.noise.laws import NORMAL
 
-__all__ = ["TICKS", "Clock", "groups_together", "surest_of", "told_after"]
+__all__ = ["TICKS", "Clock", "surest_of", "told_after"]
 
 TICKS = 10**12  # of a clock at its start
 ROUNDING = 1e-12  # relative: what sums of squares and the normal law lose, with room to spare
-ONE_PERSON = (Membership, TruePositiveRate)
+FOR_THE_SAMPLER = 1e-4  # of what a cap allows beyond chance, kept for all that samplers are off in a session
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Clock:
     """Everybody's clock under some caps."""
 
     square: float  # how far apart two answers may be in all, squared, in noise deviations; rounded down
-    per_distance: float  # ticks that a sampler's distance of 1 costs
+    distance: float  # in total variation, by which the laws of all answers together may be off
 
     @classmethod
     @proves("linear-sessions")
@@ -44,31 +44,36 @@ class Clock:
         Guarantee: whatever is asked, as long as nobody's charges exceed it, no cap is exceeded; rounded down.
         """
         _refuse_other_caps(caps)
-        square = furthest_apart(caps, NORMAL, 0.0) ** 2 * (1 - ROUNDING)
-        return cls(square, max(_per_distance(cap) for cap in caps) / square * TICKS * (1 + ROUNDING))
+        distance = FOR_THE_SAMPLER * min(_room(cap) for cap in caps)
+        return cls(furthest_apart(caps, NORMAL, distance) ** 2 * (1 - ROUNDING), distance)
 
     def share(self, part: float) -> float:
         """A squared distance: this part of the whole clock, rounded down."""
         return checks.positive(share=part) * self.square * (1 - 4 * ROUNDING)
 
     @proves("linear-sessions")
-    def ticks(self, squares: Floats, distance: float = 0.0) -> Ints:
-        """What squared distances cost, with a sampler that is off by `distance`; rounded up, at least 1.
+    def ticks(self, squares: Floats) -> Ints:
+        """What squared distances cost; rounded up, at least 1.
 
         Nothing where the square is 0: nobody is told apart by an answer to which they bring nothing.
         """
         if not np.isfinite(squares).all() or (squares < 0).any():
             raise InputError("charges must be finite and not below 0: give a larger noise")
-        whole = np.ceil(squares * (TICKS / self.square * (1 + 4 * ROUNDING)) + self.per_distance * distance)
-        # A charge of more than 2^60 ticks is a million clocks, which nobody has.
+        whole = np.ceil(squares * (TICKS / self.square * (1 + 4 * ROUNDING)))
+        # More than 2^60 ticks are a million clocks, which nobody has.
         return np.where(squares > 0, np.clip(whole, 1, 2.0**60), 0).astype(np.int64)
+
+
+def _room(cap: Cap) -> float:
+    """What a cap allows beyond chance; no more than its rate of false alarms."""
+    return min(cap.at_most - cap.fpr, cap.fpr) if isinstance(cap, TruePositiveRate) else cap.limit - 0.5
 
 
 def _refuse_other_caps(caps: tuple[Cap, ...]) -> None:
     for cap in caps:
         if isinstance(cap, PoolMembership) and len(caps) > 1:
             raise CapError("a pool cap stands alone in a session: leave the other caps out")
-        if not isinstance(cap, (*ONE_PERSON, PoolMembership)):
+        if not isinstance(cap, (Membership, TruePositiveRate, PoolMembership)):
             raise CapError(
                 f"a session caps guesses at one person named in advance, and {type(cap).__name__} is none: a bound on "
                 "it would have to count all people together. Use leakcap.membership(...), mip(...) or "
@@ -78,40 +83,10 @@ def _refuse_other_caps(caps: tuple[Cap, ...]) -> None:
             raise CapError("a cap of 100 % limits nothing: choose one below it, such as leakcap.membership(0.6)")
 
 
-def _per_distance(cap: Cap) -> float:
-    """By how much the square that a cap allows falls, at most, for each unit of total variation that answers are off.
-
-    The square as a function of that distance is convex for memberships, so that it lies above its tangent at 0; for
-    rates of recognised people the steepest slope over all distances that matter is taken.
-    """
-    if not isinstance(cap, TruePositiveRate):
-        apart = float(ndtri(cap.limit))
-        return 8 * apart / _density(apart) * (1 + 1e-9)
-    furthest = (cap.at_most - cap.fpr) / 4  # answers that are off by more cost more than the clock
-    steepest = min(_density(float(ndtri(cap.at_most))), _density(float(ndtri(cap.at_most - furthest))))
-    apart = float(ndtri(cap.at_most) - ndtri(cap.fpr))
-    slope = (
-        2
-        * apart
-        * (1 / steepest + 1 / min(_density(float(ndtri(cap.fpr))), _density(float(ndtri(cap.fpr + furthest)))))
-    )
-    return max(slope, apart**2 / furthest) * (1 + 1e-9)
-
-
-def _density(z: float) -> float:
-    return math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-
-
 @proves("linear-sessions")
-def told_after(square: float) -> float:
+def told_after(square: float, distance: float = 0.0) -> float:
     """Success of the best guess at one person after answers of so much squared distance in all; rounded up."""
-    return min(1.0, float(ndtr(math.sqrt(square) / 2)) * (1 + ROUNDING))
-
-
-@proves("linear-sessions")
-def groups_together(square: float, groups: int) -> float:
-    """Success where so many groups of analysts, each with a clock of its own, put together what they know."""
-    return told_after(groups * square)
+    return min(1.0, float(ndtr(math.sqrt(square) / 2)) * (1 + ROUNDING) + distance)
 
 
 def surest_of(square: float, people: int) -> float:

@@ -18,7 +18,7 @@ from leakcap.sessions.account import Spent, as_text
 from leakcap.sessions.answers import Answer, Preview, Spending, error_bars, numbers_of, value_of
 from leakcap.sessions.brought import Sums
 from leakcap.sessions.clock import TICKS, Clock, told_after
-from leakcap.sessions.linear import paying, with_noise
+from leakcap.sessions.linear import off_by, paying, with_noise
 from leakcap.sessions.questions import Question
 
 __all__ = ["Desk"]
@@ -101,7 +101,8 @@ class Desk:
             else:
                 clocks = (Spent.read(now, group).ticks for group in budgets.groups(now.state))
                 spent = max(int(ticks.max(initial=0)) for ticks in clocks)
-        return Spending(told_after(spent / TICKS * self.clock.square), spent / TICKS), allowance / TICKS
+        success = told_after(spent / TICKS * self.clock.square, self.clock.distance if spent else 0.0)
+        return Spending(success, spent / TICKS), allowance / TICKS
 
     def _charge(self, now: Open, sums: Sums, deviations: Floats, *, group: str, text: str, key: str, same: str) -> None:
         """Charge everybody for a question, draw the answer, and write both down."""
@@ -114,6 +115,12 @@ class Desk:
                 "share"
             )
         budgets.refuse(state, self.analyst, declared, moment)
+        off = state.setdefault("off_by", {})
+        off[group] = off.get(group, 0.0) + off_by(sums.numbers)
+        if off[group] > self.clock.distance:
+            raise BudgetError(
+                "this session has given as many numbers as its noise is exact for: open another with new people"
+            )
         before = Spent.read(now, group)
         cost = sums.charges(deviations, self.clock, self.everybody)
         payment = paying(cost, before.of(self.people), allowance)

@@ -18,9 +18,9 @@ from leakcap.noise import Randomness
 from leakcap.noise.entropy import sampler_distance
 from leakcap.sessions.clock import Clock
 
-__all__ = ["STEP", "Payment", "charges", "exact_sums", "paying", "with_noise"]
+__all__ = ["Payment", "charges", "exact_sums", "off_by", "paying", "with_noise"]
 
-STEP = 2.0**-6  # of the grid on which answers leave, in deviations: it adds 2e-5 of the noise's variance
+STEP = 2.0**-4  # of the grid on which answers leave, in deviations: it adds 3e-4 of the noise's variance
 FINE = 2.0**-32  # to multiples of which, in deviations, everything that is added up is cut
 BLOCK = 2**22  # numbers at a time
 FURTHEST = 2.0**20  # deviations that one person may move a sum by: more than any clock allows
@@ -45,7 +45,7 @@ def charges(values: Floats, deviations: Floats, clock: Clock) -> Ints:
         # Whose numbers are tiny would have a charge of 0 by underflow, and yet be in the sum.
         own[(own == 0) & whitened.any(axis=1)] = np.finfo(float).tiny
         squares[start : start + step] = own
-    return clock.ticks(squares, sampler_distance(len(deviations), 1.0, STEP))
+    return clock.ticks(squares)
 
 
 @proves("retire")
@@ -73,6 +73,12 @@ def exact_sums(values: Floats, deviations: Floats, taking_part: Bools) -> Ints:
             raise InputError("the noise is too small for what people bring: give a larger one")
         total += np.trunc(whitened / FINE).astype(np.int64).sum(axis=0)
     return total
+
+
+@proves("sampler")
+def off_by(numbers: int) -> float:
+    """By how much the law of so many noised sums may be off, in total variation."""
+    return sampler_distance(numbers, 1.0, STEP)
 
 
 @proves("sampler")

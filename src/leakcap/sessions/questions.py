@@ -104,7 +104,7 @@ class Questions:
             if bounds is not None and not noise_given:
                 made = bounded_means((_cells(rows, alone),), rows.units, self._declared(names, bounds))
                 return within(made, halving=_of_means, scale=None)
-            cells = rows.cells if bounds is None else Declared(_ends(bounds, names)).cut(rows.cells, None)[0]
+            cells = rows.cells if bounds is None else self._declared(names, bounds).cut(rows.cells, None)[0]
             centre = cells.mean(axis=0) if len(cells) else np.zeros(len(names))
             each = unit_sums((cells - centre) / max(1, len(cells)), rows.units.of_row, rows.units.count)
             finish = partial(_moved, centre=centre, alone=alone)
@@ -163,7 +163,9 @@ class Questions:
 
         def sums(_: bool) -> Sums:
             rows = self.table.rows(self._mask(where), names)
-            made = bounded_quantiles((_cells(rows, alone),), rows.units, Declared(rows=self.table.most_rows), q, cuts)
+            made = bounded_quantiles(
+                (_cells(rows, alone),), rows.units, Declared(rows=self.table.most_rows, quiet=self.quiet), q, cuts
+            )
             return within(made, scale=None)
 
         return _asked("quantile", sums, columns=names, where=where, q=q, bounds=bounds, grid=grid)
@@ -180,7 +182,7 @@ class Questions:
             values, shape = self._each(fn, bounds)
             finish = partial(_shaped, shape=shape)
             if norm is None:
-                inside, (low, high), _outside = Declared(bounds).cut(values, None)
+                inside, (low, high), _outside = Declared(bounds, quiet=self.quiet).cut(values, None)
                 most = np.maximum(np.abs(low), np.abs(high))
                 return Brought(inside, Within(Extent.together(most, most**-2.0)), finish)
             limit = checks.positive(norm=norm)
@@ -253,7 +255,7 @@ class Questions:
         return within(fn.bounded((frame,), rows.units, declared), halving, scale)
 
     def _declared(self, names: list[str], bounds: Any) -> Declared:
-        return Declared(_ends(bounds, names), self.table.most_rows)
+        return Declared(_ends(bounds, names), self.table.most_rows, quiet=self.quiet)
 
 
 def _asked(kind: str, sums: Callable[[bool], Sums], **details: Any) -> Question:

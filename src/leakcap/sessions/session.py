@@ -295,7 +295,8 @@ class Session:
     def remaining(self) -> Spending:
         """How much of the clocks is left, and the success that the cap allows in the end."""
         spent, whole = self._desk.spending()
-        return Spending(told_after(whole * self._desk.clock.square), max(0.0, whole - spent.share))
+        clock = self._desk.clock
+        return Spending(told_after(whole * clock.square, clock.distance), max(0.0, whole - spent.share))
 
     @property
     def history(self) -> tuple[Answered, ...]:

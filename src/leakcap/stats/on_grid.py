@@ -112,7 +112,8 @@ def bounded_quantiles(
     if grid is None:
         raise InputError(NO_GRID.format(where="under a pool cap"))
     table, grids, levels = one_table(data), grids_of(grid, data[0]), quantile_levels(q)
-    _warn_of_own_ends(table, grids)
+    if not declared.quiet:
+        _warn_of_own_ends(table, grids)
     trees = [TreeCounts(len(cuts) - 1) for cuts in grids]
     extent = extent_of_trees(trees, declared.rows)
     if units.count * len(extent.limits) > MAX_CELLS:
