@@ -16,7 +16,7 @@ from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
 from leakcap.ground.callers import frames_of_ours
 
-__all__ = ["Release", "Token", "forget_released"]
+__all__ = ["Release", "Token", "forget_released", "warn_of_second_secret"]
 
 _prints_of_released_data: set[str] = set()
 _lock_of_prints = threading.Lock()
@@ -120,23 +120,24 @@ class Token:
             self.refuse_spent()
             self._spent = True
         if not quiet:
-            self._warn_of_repeated_release()
-
-    def _warn_of_repeated_release(self) -> None:
-        prints = set(self._fingerprints())
-        with _lock_of_prints:
-            known = bool(prints & _prints_of_released_data)
-            _prints_of_released_data.update(prints)
-        if known:
-            warnings.warn(
-                "these data were released before in this process. Certificates stand alone: two releases with two "
-                "secrets are bounded by neither. Use a session with a ledger for several answers",
-                RepeatedReleaseWarning,
-                stacklevel=1 + frames_of_ours(),
-            )
+            warn_of_second_secret(self._fingerprints())
 
     def __reduce__(self) -> Any:
         raise LeakcapError("the right to release is neither copied nor pickled: it is spent once")
+
+
+def warn_of_second_secret(prints: Collection[str]) -> None:
+    """A warning if something else was released of data with one of these fingerprints, in this process."""
+    with _lock_of_prints:
+        known = bool(_prints_of_released_data & set(prints))
+        _prints_of_released_data.update(prints)
+    if known:
+        warnings.warn(
+            "these data were released before in this process. Certificates stand alone: two releases with two "
+            "secrets are bounded by neither. Use a session with a ledger for several answers",
+            RepeatedReleaseWarning,
+            stacklevel=1 + frames_of_ours(),
+        )
 
 
 def forget_released() -> None:

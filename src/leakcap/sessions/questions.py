@@ -182,7 +182,7 @@ class Questions:
             values, shape = self._each(fn, bounds)
             finish = partial(_shaped, shape=shape)
             if norm is None:
-                inside, (low, high), _outside = Declared(bounds, quiet=self.quiet).cut(values, None)
+                inside, (low, high), _outside = Declared(bounds, quiet=True).cut(values, None)
                 most = np.maximum(np.abs(low), np.abs(high))
                 return Brought(inside, Within(Extent.together(most, most**-2.0)), finish)
             limit = checks.positive(norm=norm)

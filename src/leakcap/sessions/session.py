@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -13,10 +12,10 @@ from leakcap.caps import CapLike, PoolMembership, as_caps
 from leakcap.certificates.session import SessionCertificate
 from leakcap.custody.fingerprint import DataPrint
 from leakcap.custody.ledger import Book, Store, budgets, open_book
-from leakcap.errors import InputError, RepeatedReleaseWarning
+from leakcap.errors import InputError
 from leakcap.ground import checks
-from leakcap.ground.callers import frames_of_ours
 from leakcap.noise import OperatingSystem, Seeded
+from leakcap.planning.released import warn_of_second_secret
 from leakcap.sessions.account import Secret, name_of, open_account
 from leakcap.sessions.answers import Answer, Answered, Preview, Spending
 from leakcap.sessions.certifying import certificate_of
@@ -103,7 +102,7 @@ class Session:
         self._alone, self._seeded = ledger is None, seed is not None
         prints = DataPrint(self._table.pool.data, self._table.units.labels)
         if self._alone and not self._seeded:
-            _warn_of_second_secret(prints)
+            warn_of_second_secret(prints.of_release)
         opened = open_account(
             Book.in_memory() if ledger is None else open_book(ledger),
             name_of(prints.of_run) if name is None else str(name),
@@ -340,19 +339,3 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session({self.name!r}, {'; '.join(cap.describe() for cap in self.caps)})"
-
-
-_known_alone: set[str] = set()
-
-
-def _warn_of_second_secret(prints: DataPrint) -> None:
-    """Sessions without a ledger do not know of each other: within a process they do."""
-    seen = set(prints.of_release)
-    if seen & _known_alone:
-        warnings.warn(
-            "there was a session on these data in this process. Without a ledger each has a secret of its own, and "
-            "nothing bounds them together: name a ledger, such as ledger='sqlite:///ledger.db'",
-            RepeatedReleaseWarning,
-            stacklevel=1 + frames_of_ours(),
-        )
-    _known_alone.update(seen)
