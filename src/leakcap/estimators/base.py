@@ -27,11 +27,15 @@ from leakcap.custody.fingerprint import row_prints
 from leakcap.errors import InputError, OutputError, UselessReleaseWarning
 from leakcap.estimators.company import MARK, family_of, fitted_by, join_family, refuse_company
 from leakcap.ground.arrays import Floats
+from leakcap.kernels.bounded import Declared
+from leakcap.kernels.contributions import bounded_contributions, contributions
 from leakcap.planning.entry import plan
 from leakcap.planning.offers import Offered, Variant
 from leakcap.planning.plans import Plan
 from leakcap.planning.rebuilding import attempted
 from leakcap.planning.small_groups import warn_where_few_carry
+from leakcap.sessions.brought import around_pool, within
+from leakcap.sessions.fitting import Fitting
 
 __all__ = ["Computation", "PrivateEstimator", "Rows", "Utility", "planned", "publish", "validated"]
 
@@ -184,6 +188,40 @@ class PrivateEstimator(BaseEstimator):
             )
         self._publish(estimator)
         return self
+
+    def fit_in_session(self, fitting: Fitting) -> PrivateEstimator:
+        """A copy that is fitted to answers of a session: `leakcap.Session.fit` calls it.
+
+        With declared bounds sums over people are asked for, and nothing else depends on the data; without, by how much
+        each person moves the pool's own fit, to first order.
+
+        Args:
+            fitting: the rows, and a way to ask for sums over people.
+
+        Returns:
+            The fitted copy.
+
+        Raises:
+            InputError: a cap was given, or the estimator is not made of sums over people.
+        """
+        made = self._copy_for_session()
+        X, y, declared = fitting.features, fitting.target, fitting.declared
+        if declared is None and not fitting.everybody:
+            rows = made._rows(X, y, None)
+            computation = made._sums_of_half(rows)
+            sums = around_pool(contributions(computation.answer, computation.data, fitting.units), scale=None)
+        else:
+            computation = made._sums_of_all(made._rows_of_all(X, y, None))
+            bounded = bounded_contributions(computation.answer, computation.data, fitting.units, declared or Declared())
+            sums = within(bounded, scale=None)
+        made._publish(computation.build(fitting.ask(sums, fitting.share)))
+        return made
+
+    def _copy_for_session(self) -> Any:
+        if self.cap is not None:
+            raise InputError("in a session the session's own cap holds: leave the estimator's cap out")
+        self._refuse_data_in_settings()
+        return type(self)(**self.get_params(deep=False))
 
     def _planned(
         self, X: Any, y: Any, unit: Any, sample_weight: Any, cap: Any, strata: Any = None

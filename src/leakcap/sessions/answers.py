@@ -12,13 +12,13 @@ from scipy.special import ndtri
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
-from leakcap.kernels.contributions import Finish
+from leakcap.kernels.contributions import Finish, Informed
 from leakcap.planning.accuracy import LEVELS
 from leakcap.planning.finishing import Widths, widths_of
 from leakcap.sessions.brought import Sums
 from leakcap.simulate import describe
 
-__all__ = ["Answer", "Answered", "Preview", "Spending", "error_bars", "numbers_of", "value_of"]
+__all__ = ["Answer", "Answered", "Preview", "Spending", "error_bars", "finish_of", "numbers_of", "value_of"]
 
 SIMULATED = 256  # noised sums that tell how far off an answer may be, where it is no sum itself
 
@@ -128,6 +128,12 @@ class Preview:
     retired: int | None = None
 
 
+def finish_of(sums: Sums, deviations: Floats) -> Callable[[Floats], Any]:
+    """What makes the answer, which may want to know how large the noise is: that is no secret."""
+    finish = sums.finish
+    return finish.knowing(deviations) if isinstance(finish, Informed) else finish
+
+
 def value_of(finish: Callable[[Floats], Any], total: Floats) -> Any:
     """The answer that sums make; a number rather than an array without dimensions."""
     found = finish(total)
@@ -149,11 +155,12 @@ def error_bars(
     if sums.scale is not None:
         widths = [(level, float(ndtri((1 + level) / 2)) * spread / sums.scale) for level in LEVELS]
         return deviations / sums.scale, tuple(widths)
+    finish = finish_of(sums, deviations)
     drawn = np.random.default_rng(0).standard_normal((SIMULATED, len(released)))
 
     def off(size: Floats) -> Floats:
         with np.errstate(all="ignore"):
-            return np.stack([numbers_of(sums.finish, released + size * one) for one in drawn]) - numbers
+            return np.stack([numbers_of(finish, released + size * one) for one in drawn]) - numbers
 
     of_noise = off(deviations)
     of_both = of_noise if halving is None else off(spread)

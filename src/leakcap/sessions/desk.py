@@ -15,7 +15,7 @@ from leakcap.ground import checks
 from leakcap.ground.arrays import Bools, Floats
 from leakcap.noise import Randomness
 from leakcap.sessions.account import Spent, as_text
-from leakcap.sessions.answers import Answer, Preview, Spending, error_bars, numbers_of, value_of
+from leakcap.sessions.answers import Answer, Preview, Spending, error_bars, finish_of, numbers_of, value_of
 from leakcap.sessions.brought import Sums
 from leakcap.sessions.clock import TICKS, Clock, told_after
 from leakcap.sessions.linear import off_by, paying, with_noise
@@ -142,7 +142,7 @@ class Desk:
             "group": group,
             "at": moment.isoformat(timespec="seconds"),
             "sums": base64.b64encode(noised.astype("<f8").tobytes()).decode(),
-            "numbers": numbers_of(sums.finish, noised).tolist(),
+            "numbers": numbers_of(finish_of(sums, deviations), noised).tolist(),
             "pool_made": not sums.public,
         }
         now.append("answer", body, charge=declared, request=key, question=same)
@@ -158,7 +158,7 @@ class Desk:
         halving = None if self.everybody or sums.halving is None else sums.halving(released)
         noise, widths = error_bars(sums, released, numbers, deviations=deviations, halving=halving)
         return Answer(
-            value=value_of(sums.finish, released),
+            value=value_of(finish_of(sums, deviations), released),
             question=entry.body["question"],
             number=entry.number,
             share=entry.charge / TICKS,

@@ -21,7 +21,8 @@ from leakcap.sessions.answers import Answer, Answered, Preview, Spending
 from leakcap.sessions.certifying import certificate_of
 from leakcap.sessions.clock import TICKS, Clock, told_after
 from leakcap.sessions.desk import Desk
-from leakcap.sessions.questions import Questions, Where
+from leakcap.sessions.fitting import fitting
+from leakcap.sessions.questions import Question, Questions, Where
 from leakcap.sessions.table import Table
 
 __all__ = ["Session"]
@@ -267,6 +268,55 @@ class Session:
             The average over blocks.
         """
         return self._desk.answer(self._questions.blocks(fn, blocks=blocks, bounds=bounds), **how)
+
+    def fit(
+        self,
+        estimator: Any,
+        columns: Any = None,
+        target: Any = None,
+        *,
+        bounds: Any = None,
+        share: float = 0.1,
+    ) -> Any:
+        """Fit an estimator that is made of sums over people, in one question or in many.
+
+        Args:
+            estimator: one of `leakcap.estimators`: Mean, Covariance, StandardScaler, Ridge, LinearRegression, PCA,
+                KMeans, GaussianNB, NearestClassMean, LogisticRegression; or any object with `fit_in_session`. It stays
+                as it is. It needs no cap: that of the session holds.
+            columns: names of the features; None for all columns of numbers but the target.
+            target: name of the column that is to be predicted, where the estimator needs one.
+            bounds: `(low, high)` of every feature, or `{column: (low, high)}`; they must not come from the data. None:
+                where the estimator can, the pool's own fit is moved by coins, and the certificate says so.
+            share: of the clock, that the whole fit takes at most.
+
+        Returns:
+            A fitted estimator, made of answers alone: it can be published, and what it predicts costs nothing. The same
+            fit again gives the same estimator, for nothing.
+
+        Raises:
+            InputError: the estimator is not made of sums.
+        """
+        desk = self._desk
+
+        def answer(question: Question, part: float) -> Any:
+            return desk.answer(question, share=part).value
+
+        made = fitting(
+            self._table,
+            estimator,
+            answer,
+            columns=columns,
+            target=target,
+            bounds=bounds,
+            share=checks.positive(share=share),
+            everybody=desk.everybody,
+            quiet=self._questions.quiet,
+        )
+        found = estimator.fit_in_session(made)
+        if hasattr(found, "estimator_"):
+            found.certificate_ = self.certificate
+        return found
 
     def preview(self, kind: str, *question: Any, **details: Any) -> Preview:
         """What a question would cost. Nothing is spent, nothing leaves, no secret is touched.

@@ -1,0 +1,116 @@
+"""What an estimator is given when it is fitted in a session: its rows, and a way to ask for sums over people.
+
+`Session.fit(estimator)` calls the estimator's own `fit_in_session(fitting)`, which asks once, or again and again in the
+light of the answers, and returns a fitted estimator made of answers alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.errors import InputError
+from leakcap.kernels.bounded import Declared
+from leakcap.sessions.brought import Sums
+from leakcap.sessions.questions import Question
+from leakcap.sessions.table import Table
+from leakcap.worlds import Units
+
+__all__ = ["FittedInSession", "Fitting", "fitting"]
+
+
+class FittedInSession(Protocol):
+    """An estimator that can be fitted in a session."""
+
+    def fit_in_session(self, fitting: Fitting) -> Any:
+        """A fitted estimator, made of what `fitting.ask` answers and of nothing else that depends on the data."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Fitting:
+    """Rows for an estimator, and a way to ask; custodian side.
+
+    Attributes:
+        features: a table of numbers with the names of its columns.
+        target: one entry for each row; None where no target was named.
+        units: whose rows they are.
+        declared: bounds of the features and the most rows of a person; None where none were declared.
+        everybody: whether everybody takes part, under a pool cap.
+        share: of the clock, that the whole fit may take.
+    """
+
+    features: Any
+    target: npt.NDArray[Any] | None
+    units: Units
+    declared: Declared | None
+    everybody: bool
+    share: float
+    _words: Mapping[str, Any]
+    _answer: Callable[[Question, float], Any]
+
+    def ask(self, sums: Sums, share: float, **step: Any) -> Any:
+        """The answer to sums over people.
+
+        Args:
+            sums: what everybody brings.
+            share: of the clock.
+            **step: what tells this question of the fit from its others.
+
+        Returns:
+            What the sums make, noised. Asked again, the same answer for nothing.
+        """
+        return self._answer(Question({**self._words, **step}, lambda _: sums), share)
+
+
+def fitting(
+    table: Table,
+    estimator: Any,
+    answer: Callable[[Question, float], Any],
+    *,
+    columns: Any,
+    target: Any,
+    bounds: Any,
+    share: float,
+    everybody: bool,
+    quiet: bool,
+) -> Fitting:
+    """The rows that an estimator asks for; those with anything missing are left out."""
+    import pandas
+
+    if not hasattr(estimator, "fit_in_session"):
+        raise InputError(
+            f"{type(estimator).__name__} is not made of sums over people: leakcap.estimators has Mean, Covariance, "
+            "StandardScaler, Ridge, LinearRegression, PCA, KMeans, GaussianNB, NearestClassMean and LogisticRegression "
+            "for sessions. Any other function can be asked in blocks"
+        )
+    goal = None if target is None else table.names(target)[0][0]
+    names = [name for name, cells in table.columns.items() if name != goal and cells.dtype.kind in "biuf"]
+    if columns is not None:
+        names = table.names(columns)[0]
+    mask = None
+    if goal is not None:
+        mask = ~np.asarray(pandas.isna(table.columns[goal]), dtype=bool)
+    rows = table.rows(mask, names)
+    settings = {name: str(value) for name, value in estimator.get_params(deep=False).items() if value is not None}
+    return Fitting(
+        features=pandas.DataFrame(rows.cells, columns=names),
+        target=None if goal is None else table.columns[goal][rows.places],
+        units=rows.units,
+        declared=None if bounds is None else Declared(bounds, table.most_rows, quiet=quiet),
+        everybody=everybody,
+        share=share,
+        _words={
+            "kind": "fit",
+            "estimator": type(estimator).__name__,
+            "settings": settings,
+            "columns": names,
+            "target": goal,
+            "bounds": bounds,
+        },
+        _answer=answer,
+    )
