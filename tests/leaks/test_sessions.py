@@ -65,7 +65,7 @@ def rig(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """Coins by a seed, and noise that makes the answers the same whatever they are."""
     secret = np.random.default_rng(seed)
     monkeypatch.setattr(account.secrets, "token_bytes", secret.bytes)
-    monkeypatch.setattr(desk, "with_noise", lambda total, deviations, _: np.arange(len(total)) + 0.5)
+    monkeypatch.setattr(desk, "with_noise", lambda total, grains, deviations, _: np.arange(len(total)) + 0.5)
     monkeypatch.setattr(desk, "datetime", Stopped)
 
 

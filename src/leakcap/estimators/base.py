@@ -214,7 +214,7 @@ class PrivateEstimator(BaseEstimator):
             computation = made._sums_of_all(made._rows_of_all(X, y, None))
             bounded = bounded_contributions(computation.answer, computation.data, fitting.units, declared or Declared())
             sums = within(bounded, scale=None)
-        made._publish(computation.build(fitting.ask(sums, fitting.share)))
+        made._publish(computation.build(fitting.ask(sums, fitting.share).value))
         return made
 
     def _copy_for_session(self) -> Any:

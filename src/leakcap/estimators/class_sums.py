@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
 
 from leakcap.errors import InputError
-from leakcap.estimators.base import Rows, Utility, validated
+from leakcap.estimators.base import Rows, Utility
 from leakcap.estimators.classification import PrivateClassifier
+from leakcap.estimators.declared_classes import declared_rows
 from leakcap.ground.arrays import Floats, Ints
-from leakcap.stats.cells import places
 
 __all__ = ["OfDeclaredClasses", "class_weights"]
 
@@ -35,11 +34,7 @@ class OfDeclaredClasses(PrivateClassifier):
             )
         if weight is not None:
             raise InputError("under a pool cap every row counts alike: leave out sample_weight")
-        classes = _different(declared)
-        features, target = validated(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
-        check_classification_targets(target)
-        place = places(target, classes.tolist())
-        return Rows(features, np.where(place < len(classes), place, -1), classes)
+        return declared_rows(self, X, y, declared)
 
     def _declared(self) -> Any:
         return getattr(self, "classes", None)
@@ -57,13 +52,3 @@ class OfDeclaredClasses(PrivateClassifier):
 def class_weights(codes: Ints, weight: Floats, count: int) -> Floats:
     """The weight of all rows of each class; never 0."""
     return np.maximum(np.bincount(codes, weight, minlength=count), np.finfo(float).tiny)
-
-
-def _different(declared: Any) -> Any:
-    classes = None if isinstance(declared, (str, bytes)) else np.asarray(list(declared))
-    if classes is None or classes.ndim != 1 or classes.dtype.kind not in "biufU" or len(classes) < 2:
-        raise InputError("classes must be a list of at least two names or numbers, such as ['no', 'yes']")
-    found = np.unique(classes)
-    if len(found) < len(classes):
-        raise InputError("classes must be different from each other")
-    return found

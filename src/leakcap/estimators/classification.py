@@ -19,10 +19,13 @@ from leakcap import kernels
 from leakcap.errors import InputError
 from leakcap.estimators.base import Computation, PrivateEstimator, Rows, Utility, checked_weight, validated
 from leakcap.estimators.coordinates import Coordinates
+from leakcap.estimators.declared_classes import declared_rows
+from leakcap.estimators.logistic_session import Scaled, trained
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.cores import Machine
 from leakcap.kernels.linear import ABSENT, linear_svm, logistic
+from leakcap.sessions.fitting import Fitting
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["LinearSVC", "LogisticRegression", "PrivateClassifier"]
@@ -183,6 +186,7 @@ class LogisticRegression(_Linear):
         fit_intercept: whether the model has an intercept.
         max_iter: most iterations of a fit.
         tol: accuracy at which a fit stops, as in scikit-learn.
+        classes: for `leakcap.Session.fit`, the classes there may be, known without the data; a pool cap needs them.
         cap: what may be learnt about who took part, such as `lc.membership(0.55)`; one cap or a list. `fit` needs it.
         worlds: number of possible worlds in which the fit is simulated; "auto": 1,024, up to 4,096 with a kernel.
         strata: "y" for worlds that hold every class in proportion, or the name of a column; `fit` also takes an array.
@@ -206,6 +210,9 @@ class LogisticRegression(_Linear):
         >>> LogisticRegression(C=0.01, **settings).fit(X, y).predict_proba(X).shape
         (200, 2)
     """
+
+    _: KW_ONLY
+    classes: Any = None
 
     def predict_proba(self, X: Any) -> Any:
         """Probabilities of the classes, by the released model.
@@ -240,6 +247,55 @@ class LogisticRegression(_Linear):
 
     def _kernel(self) -> Callable[..., Any]:
         return functools.partial(_logistic, C=self.C)
+
+    def _rows(self, X: Any, y: Any, weight: Any) -> Rows:
+        if self.classes is not None:
+            raise InputError("classes are for sessions, leakcap.Session(...).fit(...): otherwise y has them")
+        return super()._rows(X, y, weight)
+
+    def fit_in_session(self, fitting: Fitting) -> Any:
+        """A copy that is fitted in a session, by noised sums of clipped gradients.
+
+        Args:
+            fitting: the rows, and a way to ask for sums over people.
+
+        Returns:
+            The fitted copy.
+
+        Raises:
+            InputError: settings were given that gradient steps do not take, or classes are missing.
+        """
+        made = self._copy_for_session()
+        if (self.C, self.class_weight, self.fit_intercept) != (1.0, None, True):
+            raise InputError(
+                "in a session noise takes the place of the penalty: leave out C, class_weight and fit_intercept"
+            )
+        if fitting.target is None:
+            raise InputError("say what is to be predicted: session.fit(LogisticRegression(), target='income')")
+        rows = self._session_rows(made, fitting)
+        scaled = Scaled.of(fitting)
+        assert rows.classes is not None and rows.target is not None
+        scores = scaled.back(
+            trained(fitting, scaled, rows.target, classes=len(rows.classes), public=self.classes is not None)
+        )
+        two = len(rows.classes) == 2
+        plain = made._plain()
+        plain.coef_ = (scores.weights[:, 1:] - scores.weights[:, :1]).T if two else scores.weights.T
+        plain.intercept_ = scores.level[1:] - scores.level[:1] if two else scores.level
+        plain.classes_, plain.n_iter_ = rows.classes, np.array([self.max_iter])
+        made._publish(plain)
+        return made
+
+    def _session_rows(self, made: Any, fitting: Fitting) -> Rows:
+        """The classes as numbers; -1 where a row is of none of those declared."""
+        if self.classes is not None:
+            return declared_rows(made, fitting.features, fitting.target, self.classes)
+        if fitting.everybody:
+            raise InputError(
+                "a pool cap needs the classes there may be: LogisticRegression(classes=['no', 'yes']), for example. "
+                "They must not come from the data, because a class that shows tells that somebody is in it"
+            )
+        return super(LogisticRegression, made)._rows(fitting.features, fitting.target, None)
 
 
 def _all_lines(

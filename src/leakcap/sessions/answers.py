@@ -18,7 +18,18 @@ from leakcap.planning.finishing import Widths, widths_of
 from leakcap.sessions.brought import Sums
 from leakcap.simulate import describe
 
-__all__ = ["Answer", "Answered", "Preview", "Spending", "error_bars", "finish_of", "numbers_of", "value_of"]
+__all__ = [
+    "Answer",
+    "Answered",
+    "Bars",
+    "Noised",
+    "Preview",
+    "Spending",
+    "error_bars",
+    "finish_of",
+    "numbers_of",
+    "value_of",
+]
 
 SIMULATED = 256  # noised sums that tell how far off an answer may be, where it is no sum itself
 
@@ -128,6 +139,23 @@ class Preview:
     retired: int | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Noised:
+    """What noised sums make, and the deviation of the noise in each of them. Public side."""
+
+    value: Any
+    deviations: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Bars:
+    """Numbers of an answer, the deviation of the noise in each, and half-widths of their intervals."""
+
+    numbers: Floats
+    noise: Floats
+    widths: Widths
+
+
 def finish_of(sums: Sums, deviations: Floats) -> Callable[[Floats], Any]:
     """What makes the answer, which may want to know how large the noise is: that is no secret."""
     finish = sums.finish
@@ -147,14 +175,12 @@ def numbers_of(finish: Callable[[Floats], Any], total: Floats) -> Floats:
     return describe(finish(total), 0)[1]
 
 
-def error_bars(
-    sums: Sums, released: Floats, numbers: Floats, *, deviations: Floats, halving: Floats | None
-) -> tuple[Floats, Widths]:
-    """Deviation of the noise in each number of an answer, and half-widths of its intervals: from released sums."""
+def error_bars(sums: Sums, released: Floats, numbers: Floats, *, deviations: Floats, halving: Floats | None) -> Bars:
+    """Of an answer, from released sums and declarations."""
     spread = deviations if halving is None else np.sqrt(deviations**2 + halving)
     if sums.scale is not None:
         widths = [(level, float(ndtri((1 + level) / 2)) * spread / sums.scale) for level in LEVELS]
-        return deviations / sums.scale, tuple(widths)
+        return Bars(numbers, deviations / sums.scale, tuple(widths))
     finish = finish_of(sums, deviations)
     drawn = np.random.default_rng(0).standard_normal((SIMULATED, len(released)))
 
@@ -164,4 +190,4 @@ def error_bars(
 
     of_noise = off(deviations)
     of_both = of_noise if halving is None else off(spread)
-    return np.sqrt((of_noise**2).mean(axis=0)), widths_of(of_both)
+    return Bars(numbers, np.sqrt((of_noise**2).mean(axis=0)), widths_of(of_both))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -14,12 +14,26 @@ from leakcap.kernels.bounded import Bounded, Extent
 from leakcap.kernels.contributions import Contributions
 from leakcap.noise.bounded import charge, least_deviations
 from leakcap.sessions.clock import Clock
-from leakcap.sessions.linear import charges, exact_sums
+from leakcap.sessions.linear import GRAINS, charges, exact_sums
 from leakcap.simulate.silence import unheard
 
-__all__ = ["Brought", "BroughtInBlocks", "Length", "Limits", "OfPool", "Sums", "Within", "around_pool", "within"]
+__all__ = [
+    "Brought",
+    "BroughtInBlocks",
+    "Length",
+    "Limits",
+    "OfPool",
+    "Sums",
+    "Totals",
+    "Within",
+    "around_pool",
+    "within",
+]
 
 ROUNDING = 1e-12  # relative: what sums of squares lose, with room to spare
+# Exact sums in whole numbers of grains, how many of these a step of the answer's grid has, and what is to be added to
+# the noised sums.
+Totals: TypeAlias = tuple[Ints, Ints | int, Floats | float]
 
 
 class Limits(Protocol):
@@ -120,8 +134,12 @@ class Sums(Protocol):
         """What the question costs everybody, in ticks."""
         ...
 
-    def totals(self, deviations: Floats, pays: Bools, coins: Bools, everybody: bool) -> tuple[Ints, Floats | float]:
-        """Exact sums over those who pay and whose coin says so; and what is to be added to the noised sums."""
+    def rounded(self, deviations: Floats, everybody: bool) -> Floats:
+        """Deviations, no smaller, for which sums are exact."""
+        ...
+
+    def totals(self, deviations: Floats, pays: Bools, coins: Bools, everybody: bool) -> Totals:
+        """Sums over those who pay and whose coin says so."""
         ...
 
 
@@ -135,10 +153,11 @@ class Brought:
     centre: Floats | None = None  # the pool's own sums, where coins move the answer around them
     scale: Floats | float | None = 1.0
     halving: Callable[[Floats], Floats] | None = None
+    declared: bool = True  # whether values are made of each person's own rows and of declarations alone
 
     @property
     def public(self) -> bool:
-        return self.centre is None
+        return self.declared and self.centre is None
 
     @property
     def numbers(self) -> int:
@@ -151,13 +170,16 @@ class Brought:
     def charges(self, deviations: Floats, clock: Clock, everybody: bool) -> Ints:
         return charges(self.values, deviations / self.factor(everybody), clock)
 
-    def totals(self, deviations: Floats, pays: Bools, coins: Bools, everybody: bool) -> tuple[Ints, Floats | float]:
+    def rounded(self, deviations: Floats, everybody: bool) -> Floats:
+        return deviations
+
+    def totals(self, deviations: Floats, pays: Bools, coins: Bools, everybody: bool) -> Totals:
         factor = self.factor(everybody)
         found = exact_sums(self.values, deviations / factor, pays & coins)
         if self.centre is None:
-            return found, 0.0
+            return found, GRAINS, 0.0
         # Whoever pays moves the answer up or down by a half of what they bring, about the pool's own.
-        return found, self.centre - factor / 2 * self.values[pays].sum(axis=0)
+        return found, GRAINS, self.centre - factor / 2 * self.values[pays].sum(axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,11 +214,14 @@ class BroughtInBlocks:
         furthest = self.made.of.extent.limits[None]
         return np.full(self.made.units.count, charges(furthest, deviations, clock)[0])
 
-    def totals(self, deviations: Floats, pays: Bools, coins: Bools, everybody: bool) -> tuple[Ints, Floats | float]:
+    def rounded(self, deviations: Floats, everybody: bool) -> Floats:
+        return deviations
+
+    def totals(self, deviations: Floats, pays: Bools, coins: Bools, everybody: bool) -> Totals:
         # A word, a warning or an error that is heard only now would tell about the coins.
         found = unheard(lambda: self.made.answers(pays & coins))
         answers = np.zeros((1, self.numbers)) if found is None else found
-        return exact_sums(answers, deviations, np.ones(len(answers), dtype=bool)), 0.0
+        return exact_sums(answers, deviations, np.ones(len(answers), dtype=bool)), GRAINS, 0.0
 
 
 def within(made: Bounded, halving: Callable[[Floats], Floats] | None = None, scale: float | None = 1.0) -> Brought:

@@ -15,7 +15,7 @@ from leakcap.ground import checks
 from leakcap.ground.arrays import Bools, Floats
 from leakcap.noise import Randomness
 from leakcap.sessions.account import Spent, as_text
-from leakcap.sessions.answers import Answer, Preview, Spending, error_bars, finish_of, numbers_of, value_of
+from leakcap.sessions.answers import Answer, Noised, Preview, Spending, error_bars, finish_of, numbers_of, value_of
 from leakcap.sessions.brought import Sums
 from leakcap.sessions.clock import TICKS, Clock, told_after
 from leakcap.sessions.linear import off_by, paying, with_noise
@@ -24,10 +24,22 @@ from leakcap.sessions.questions import Question
 __all__ = ["Desk"]
 
 DEFAULT_SHARE = 0.01
+MAX_LISTED = 1000  # numbers of an answer that its history shows
 NEEDS_BOUNDS = (
     "under a pool cap nothing but the sums may depend on the data: declare bounds=(low, high), and give share= in "
     "place of noise= for a mean"
 )
+
+
+@dataclass(frozen=True, eq=False)
+class _Settled:
+    """A question that was answered, now or before."""
+
+    entry: Entry
+    sums: Sums
+    deviations: Floats
+    released: Floats
+    again: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +60,30 @@ class Desk:
         self, question: Question, *, noise: Any = None, share: float | None = None, request: str | None = None
     ) -> Answer:
         """The answer to a question: a stored one where there is one, otherwise one that is charged for."""
+        settled = self._settled(question, noise, share, request)
+        released, sums, deviations = settled.released, settled.sums, settled.deviations
+        halving = None if self.everybody or sums.halving is None else sums.halving(released)
+        finish = finish_of(sums, deviations)
+        bars = error_bars(sums, released, numbers_of(finish, released), deviations=deviations, halving=halving)
+        return Answer(
+            value=value_of(finish, released),
+            question=settled.entry.body["question"],
+            number=settled.entry.number,
+            share=settled.entry.charge / TICKS,
+            noise=bars.noise,
+            covers_halving=self.everybody or halving is not None,
+            again=settled.again,
+            _numbers=bars.numbers,
+            _widths=bars.widths,
+        )
+
+    def noised(self, question: Question, share: float) -> Noised:
+        """The same for a part of something larger, which needs no error bars."""
+        settled = self._settled(question, None, share, None)
+        value = value_of(finish_of(settled.sums, settled.deviations), settled.released)
+        return Noised(value, settled.deviations)
+
+    def _settled(self, question: Question, noise: Any, share: float | None, request: str | None) -> _Settled:
         noise, share = _noise_or_share(noise, share)
         text = question.text(**{"noise": noise} if share is None else {"share": share})
         sums = question.sums(noise is not None)
@@ -63,7 +99,8 @@ class Desk:
                 entry = now.latest()
         if again:
             self.account.remember()  # whoever stored it may have been killed before that
-        return self._handed_out(entry, sums, deviations, again)
+        released = np.frombuffer(base64.b64decode(entry.body["sums"]), dtype="<f8").copy()
+        return _Settled(entry, sums, deviations, released, again)
 
     def preview(
         self, question: Question, *, noise: Any = None, share: float | None = None, request: str | None = None
@@ -131,18 +168,19 @@ class Desk:
                 "somebody cannot pay for this question any more: give more noise or a smaller share, or let such "
                 "people be left out with retire=True"
             )
-        total, beside = sums.totals(deviations, payment.pays, self.coins, self.everybody)
-        noised = with_noise(total, deviations, self.randomness) + beside
+        total, grains, beside = sums.totals(deviations, payment.pays, self.coins, self.everybody)
+        noised = with_noise(total, np.asarray(grains), deviations, self.randomness) + beside
         before.after(self.people, payment.spent).write(now, group, before)
         used[group] = used.get(group, 0) + declared
         budgets.count(state, self.analyst, declared, moment)
+        numbers = numbers_of(finish_of(sums, deviations), noised)
         body = {
             "question": text,
             "analyst": self.analyst,
             "group": group,
             "at": moment.isoformat(timespec="seconds"),
             "sums": base64.b64encode(noised.astype("<f8").tobytes()).decode(),
-            "numbers": numbers_of(finish_of(sums, deviations), noised).tolist(),
+            "numbers": numbers.tolist() if len(numbers) <= MAX_LISTED else [],
             "pool_made": not sums.public,
         }
         now.append("answer", body, charge=declared, request=key, question=same)
@@ -152,29 +190,13 @@ class Desk:
         worst = sums.limits.worst(deviations / sums.factor(self.everybody))
         return max(1, int(self.clock.ticks(np.array([worst]))[0]))
 
-    def _handed_out(self, entry: Entry, sums: Sums, deviations: Floats, again: bool) -> Answer:
-        released = np.frombuffer(base64.b64decode(entry.body["sums"]), dtype="<f8").copy()
-        numbers = np.asarray(entry.body["numbers"], dtype=np.float64)
-        halving = None if self.everybody or sums.halving is None else sums.halving(released)
-        noise, widths = error_bars(sums, released, numbers, deviations=deviations, halving=halving)
-        return Answer(
-            value=value_of(finish_of(sums, deviations), released),
-            question=entry.body["question"],
-            number=entry.number,
-            share=entry.charge / TICKS,
-            noise=noise,
-            covers_halving=self.everybody or halving is not None,
-            again=again,
-            _numbers=numbers,
-            _widths=widths,
-        )
-
     def _deviations(self, sums: Sums, noise: Any, share: float | None) -> Floats:
         """Of the noise in the sums."""
         if self.everybody and not sums.public:
             raise InputError(NEEDS_BOUNDS)
         if share is not None:
-            return sums.factor(self.everybody) * sums.limits.least(self.clock.share(share))
+            least = sums.factor(self.everybody) * sums.limits.least(self.clock.share(share))
+            return sums.rounded(least, self.everybody)
         if sums.scale is None:
             raise InputError("this answer is made of several noised sums: give share= in place of noise=")
         try:

@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap.errors import InputError
+from leakcap.ground import checks
 from leakcap.kernels.bounded import Declared
+from leakcap.sessions.answers import Noised
 from leakcap.sessions.brought import Sums
 from leakcap.sessions.questions import Question
 from leakcap.sessions.table import Table
@@ -36,24 +38,32 @@ class Fitting:
     """Rows for an estimator, and a way to ask; custodian side.
 
     Attributes:
-        features: a table of numbers with the names of its columns.
+        features: a table of numbers with the names of its columns; an array where the data are arrays.
+        names: of the columns of features.
         target: one entry for each row; None where no target was named.
         units: whose rows they are.
+        most_rows: of one person, at most.
         declared: bounds of the features and the most rows of a person; None where none were declared.
+        norm: the most length of a row, where that was declared.
         everybody: whether everybody takes part, under a pool cap.
         share: of the clock, that the whole fit may take.
+        square: the whole clock, as a squared distance in deviations of noise.
     """
 
     features: Any
+    names: tuple[str, ...]
     target: npt.NDArray[Any] | None
     units: Units
+    most_rows: int
     declared: Declared | None
+    norm: float | None
     everybody: bool
     share: float
+    square: float
     _words: Mapping[str, Any]
-    _answer: Callable[[Question, float], Any]
+    _answer: Callable[[Question, float], Noised]
 
-    def ask(self, sums: Sums, share: float, **step: Any) -> Any:
+    def ask(self, sums: Sums, share: float, **step: Any) -> Noised:
         """The answer to sums over people.
 
         Args:
@@ -62,7 +72,7 @@ class Fitting:
             **step: what tells this question of the fit from its others.
 
         Returns:
-            What the sums make, noised. Asked again, the same answer for nothing.
+            What the noised sums make, and how large the noise is. Asked again, the same for nothing.
         """
         return self._answer(Question({**self._words, **step}, lambda _: sums), share)
 
@@ -70,12 +80,14 @@ class Fitting:
 def fitting(
     table: Table,
     estimator: Any,
-    answer: Callable[[Question, float], Any],
+    answer: Callable[[Question, float], Noised],
     *,
     columns: Any,
     target: Any,
     bounds: Any,
+    norm: float | None,
     share: float,
+    square: float,
     everybody: bool,
     quiet: bool,
 ) -> Fitting:
@@ -98,12 +110,16 @@ def fitting(
     rows = table.rows(mask, names)
     settings = {name: str(value) for name, value in estimator.get_params(deep=False).items() if value is not None}
     return Fitting(
-        features=pandas.DataFrame(rows.cells, columns=names),
+        features=pandas.DataFrame(rows.cells, columns=names) if table.has_names else rows.cells,
+        names=tuple(names),
         target=None if goal is None else table.columns[goal][rows.places],
         units=rows.units,
+        most_rows=table.most_rows,
         declared=None if bounds is None else Declared(bounds, table.most_rows, quiet=quiet),
+        norm=None if norm is None else checks.positive(norm=norm),
         everybody=everybody,
         share=share,
+        square=square,
         _words={
             "kind": "fit",
             "estimator": type(estimator).__name__,
@@ -111,6 +127,7 @@ def fitting(
             "columns": names,
             "target": goal,
             "bounds": bounds,
+            "norm": norm,
         },
         _answer=answer,
     )

@@ -18,10 +18,11 @@ from leakcap.noise import Randomness
 from leakcap.noise.entropy import sampler_distance
 from leakcap.sessions.clock import Clock
 
-__all__ = ["Payment", "charges", "exact_sums", "off_by", "paying", "with_noise"]
+__all__ = ["GRAINS", "STEP", "Payment", "charges", "exact_sums", "off_by", "paying", "with_noise"]
 
 STEP = 2.0**-4  # of the grid on which answers leave, in deviations: it adds 3e-4 of the noise's variance
 FINE = 2.0**-32  # to multiples of which, in deviations, everything that is added up is cut
+GRAINS = round(STEP / FINE)  # in a step
 BLOCK = 2**22  # numbers at a time
 FURTHEST = 2.0**20  # deviations that one person may move a sum by: more than any clock allows
 
@@ -82,8 +83,8 @@ def off_by(numbers: int) -> float:
 
 
 @proves("sampler")
-def with_noise(total: Ints, deviations: Floats, randomness: Randomness) -> Floats:
-    """Noised sums, on the grid. `deviations` are those of the noise, of which `total` counts multiples of FINE."""
-    whole, rest = np.divmod(total, round(STEP / FINE))
-    point = np.rint((rest * FINE + randomness.normals(len(deviations))) / STEP) + whole
+def with_noise(total: Ints, grains: Ints, deviations: Floats, randomness: Randomness) -> Floats:
+    """Noised sums, on the grid. `total` counts grains, of which so many make a step of the grid."""
+    whole, rest = np.divmod(total, grains)
+    point = np.rint(rest / grains + randomness.normals(len(deviations)) / STEP) + whole
     return np.asarray(point * STEP * deviations)

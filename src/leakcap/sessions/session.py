@@ -22,7 +22,7 @@ from leakcap.sessions.certifying import certificate_of
 from leakcap.sessions.clock import TICKS, Clock, told_after
 from leakcap.sessions.desk import Desk
 from leakcap.sessions.fitting import fitting
-from leakcap.sessions.questions import Question, Questions, Where
+from leakcap.sessions.questions import Questions, Where
 from leakcap.sessions.table import Table
 
 __all__ = ["Session"]
@@ -276,6 +276,7 @@ class Session:
         target: Any = None,
         *,
         bounds: Any = None,
+        norm: float | None = None,
         share: float = 0.1,
     ) -> Any:
         """Fit an estimator that is made of sums over people, in one question or in many.
@@ -288,6 +289,8 @@ class Session:
             target: name of the column that is to be predicted, where the estimator needs one.
             bounds: `(low, high)` of every feature, or `{column: (low, high)}`; they must not come from the data. None:
                 where the estimator can, the pool's own fit is moved by coins, and the certificate says so.
+            norm: for LogisticRegression, in place of bounds: the most length of a row of features; longer ones are
+                scaled down. It must not come from the data.
             share: of the clock, that the whole fit takes at most.
 
         Returns:
@@ -299,17 +302,16 @@ class Session:
         """
         desk = self._desk
 
-        def answer(question: Question, part: float) -> Any:
-            return desk.answer(question, share=part).value
-
         made = fitting(
             self._table,
             estimator,
-            answer,
+            desk.noised,
             columns=columns,
             target=target,
             bounds=bounds,
+            norm=norm,
             share=checks.positive(share=share),
+            square=desk.clock.square,
             everybody=desk.everybody,
             quiet=self._questions.quiet,
         )

@@ -51,6 +51,11 @@ class Table:
         return cls(pool, units, rows_per_unit if whose is not None else 1, most)
 
     @property
+    def has_names(self) -> bool:
+        """Whether columns have names that people gave them."""
+        return all(hasattr(part, "columns") or hasattr(part, "name") for part in self.pool.data)
+
+    @property
     def most_rows(self) -> int:
         """Of one person: as declared, or as it is."""
         return self.own_rows if self.rows_per_unit is None else self.rows_per_unit

@@ -1,0 +1,33 @@
+"""Classes that are declared, because under a pool cap a name that shows tells of people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+
+from leakcap.errors import InputError
+from leakcap.estimators.base import Rows, validated
+from leakcap.stats.cells import places
+
+__all__ = ["declared_rows"]
+
+
+def declared_rows(estimator: Any, X: Any, y: Any, declared: Any) -> Rows:
+    """The rows, each with the place of its class among those declared; -1 where it is none of them."""
+    classes = _different(declared)
+    features, target = validated(estimator, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
+    check_classification_targets(target)
+    place = places(target, classes.tolist())
+    return Rows(features, np.where(place < len(classes), place, -1), classes)
+
+
+def _different(declared: Any) -> Any:
+    classes = None if isinstance(declared, (str, bytes)) else np.asarray(list(declared))
+    if classes is None or classes.ndim != 1 or classes.dtype.kind not in "biufU" or len(classes) < 2:
+        raise InputError("classes must be a list of at least two names or numbers, such as ['no', 'yes']")
+    found = np.unique(classes)
+    if len(found) < len(classes):
+        raise InputError("classes must be different from each other")
+    return found
