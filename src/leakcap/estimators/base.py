@@ -36,6 +36,7 @@ from leakcap.planning.rebuilding import attempted
 from leakcap.planning.small_groups import warn_where_few_carry
 from leakcap.sessions.brought import around_pool, within
 from leakcap.sessions.fitting import Fitting
+from leakcap.simulate import describe, rebuild
 
 __all__ = ["Computation", "PrivateEstimator", "Rows", "Utility", "planned", "publish", "validated"]
 
@@ -209,7 +210,9 @@ class PrivateEstimator(BaseEstimator):
         if declared is None and not fitting.everybody:
             rows = made._rows(X, y, None)
             computation = made._sums_of_half(rows)
-            sums = around_pool(contributions(computation.answer, computation.data, fitting.units), scale=None)
+            node, _ = describe(computation.answer(*computation.data), len(rows.features))
+            brings = contributions(computation.answer, computation.data, fitting.units)
+            sums = around_pool(brings, functools.partial(rebuild, node), scale=None)
         else:
             computation = made._sums_of_all(made._rows_of_all(X, y, None))
             bounded = bounded_contributions(computation.answer, computation.data, fitting.units, declared or Declared())

@@ -14,11 +14,13 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from leakcap import kernels
 from leakcap.errors import InputError
 from leakcap.estimators.base import Computation, PrivateEstimator, Rows, Utility, checked_weight, validated
+from leakcap.estimators.kmeans_session import STEPS, centres_in_session
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.cores import threads
 from leakcap.kernels.kmeans import Weights, kmeans
 from leakcap.kernels.moments import masked_sums
+from leakcap.sessions.fitting import Fitting
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["KMeans"]
@@ -134,6 +136,27 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
                 raise InputError("class_weight='balanced' needs a class for each row: fit(X, y)")
             target = np.unique(np.asarray(y), return_inverse=True)[1]
         return Rows(features, target, weight=checked_weight(weight, features))
+
+    def fit_in_session(self, fitting: Fitting) -> Any:
+        """A copy that is fitted in a session, by noised sums of the rows nearest to each centre.
+
+        Args:
+            fitting: the rows, and a way to ask for sums over people.
+
+        Returns:
+            The fitted copy.
+
+        Raises:
+            InputError: settings were given that such steps do not take.
+        """
+        made = self._copy_for_session()
+        if not isinstance(self.init, str) or self.class_weight is not None:
+            raise InputError("in a session centres start by a rule of its own: leave out init and class_weight")
+        made._rows(fitting.features, None, None)  # names and number of the columns
+        steps = min(self.max_iter, STEPS)
+        centres = centres_in_session(fitting, self.n_clusters, steps, seed=0)
+        made._publish(_build({"centres": centres}, plain=self._plain(), scale=np.ones((1, 1))))
+        return made
 
     def _plain(self) -> cluster.KMeans:
         return cluster.KMeans(self.n_clusters, init=self.init, n_init=self.n_init, max_iter=self.max_iter, tol=self.tol)

@@ -229,8 +229,14 @@ def within(made: Bounded, halving: Callable[[Floats], Floats] | None = None, sca
     return Brought(made.values, Within(made.extent), made.finish, halving=halving, scale=scale)
 
 
-def around_pool(brings: Contributions, scale: float | None = 1.0) -> Brought:
-    """What coins move, about the mean over people: that is shortest, and the pool is known in this game."""
-    assert not brings.averaged and brings.finish is not None
-    values = brings.values - brings.values.mean(axis=0)
-    return Brought(values, OfPool(values), brings.finish, centre=brings.values.sum(axis=0), scale=scale)
+def around_pool(
+    brings: Contributions, finish: Callable[[Floats], Any] | None = None, scale: float | None = 1.0
+) -> Brought:
+    """What coins move, about the mean over people: that is shortest, and the pool is known in this game.
+
+    `finish` makes the answer where the contributions do not say how.
+    """
+    each = brings.values / len(brings.values) if brings.averaged else brings.values
+    values, made = each - each.mean(axis=0), brings.finish or finish
+    assert made is not None
+    return Brought(values, OfPool(values), made, centre=each.sum(axis=0), scale=scale)
