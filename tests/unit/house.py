@@ -29,6 +29,7 @@ ORDER = (
     "noise",
     "modes",
     "planning",
+    "sessions",
     "estimators",
     "synthetic",
     "labels",

@@ -1,0 +1,1 @@
+"""Sessions: many answers from one secret, each charged to everybody's clock before it is drawn."""
