@@ -41,7 +41,7 @@ class Cells:
 
     def masses(self) -> Floats:
         """The table in floats, each entry rounded once."""
-        return self.counts * (1.0 / SCALE)
+        return self.counts.astype(np.float64) * (1.0 / SCALE)
 
     @proves("cells")
     def draw(self, world: int, randomness: Randomness) -> int:

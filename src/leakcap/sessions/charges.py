@@ -56,7 +56,7 @@ def charges(potential: WeighedClock, prospect: Prospect, left: Ticks) -> Ticks:
     """
     missing, accusing = potential.weights
     pay = _Pay(missing * prospect.inside, accusing * prospect.outside)
-    # Equal up to rounding is equal: where a unit is as good as known, nothing that is left of its clock changes a digit.
+    # Equal up to rounding is equal: where a unit is as good as known, what is left of its clock changes no digit.
     now = mistakes(missing * prospect.members, accusing * prospect.others, _shown(potential, left))
     target = now * (1 - prospect.rounding)
     found = np.full(len(left), REFUSED, dtype=np.int64)
@@ -126,9 +126,9 @@ class _Pay:
     def at(self, units: Ints, left: Floats) -> tuple[Floats, Floats]:
         """The mean for some units, and how much it grows per unit of charge."""
         everybody = len(units) == self.inside.shape[1]
-        inside, outside, turn, known = (
-            table if everybody else table[:, units] for table in (self.inside, self.outside, self.turn, self.known)
-        )
+        columns = slice(None) if everybody else units
+        inside, outside, turn = self.inside[:, columns], self.outside[:, columns], self.turn[:, columns]
+        known = self.known[:, columns]
         apart = np.sqrt(left)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             turned = turn / apart
@@ -144,7 +144,7 @@ class _Pay:
 
 @proves("clock")
 def information_charges(potential: InformationClock, prospect: Prospect, left: Ticks) -> Ticks:
-    """What an answer tells about each unit on average, in ticks, rounded up; `REFUSED` where it is more than is left."""
+    """What an answer tells about each unit on average, in ticks, rounded up; `REFUSED` where more than is left."""
     nats = np.zeros(len(left))
     cells = prospect.inside + prospect.outside
     for joint, before in ((prospect.inside, prospect.members), (prospect.outside, prospect.others)):

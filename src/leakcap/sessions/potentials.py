@@ -194,8 +194,8 @@ class InformationClock:
 
 
 OTHER_CAPS = (
-    "a session on listed worlds caps what is learnt about one person named beforehand, and {kind} is not about that: use "
-    "leakcap.membership(...), mip(...) or true_positive_rate(...), or one release, leakcap.plan(...), for this cap"
+    "a session on listed worlds caps what is learnt about one person named beforehand, and {kind} is not about that: "
+    "use leakcap.membership(...), mip(...) or true_positive_rate(...), or one release, leakcap.plan(...), for this cap"
 )
 POOL = (
     "a session on listed worlds says who of the pool took part, and nothing about being in the pool: for "

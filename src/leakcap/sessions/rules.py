@@ -51,7 +51,7 @@ class _Spending:
         raise NotImplementedError
 
     def price(self, prospect: Prospect, left: Ticks) -> Ticks:
-        share = (self.amounts(prospect) + 8 * prospect.rounding) / self.budget()
+        share = (self.amounts(prospect) + 16 * prospect.rounding) / self.budget()
         ticks = np.maximum(np.ceil(np.maximum(share, 0.0) * TICKS), 1.0)
         return np.where(ticks <= left[0], ticks, REFUSED).astype(np.int64)[None]
 
