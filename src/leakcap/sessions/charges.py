@@ -18,7 +18,7 @@ from leakcap.ground.proofs import proves
 from leakcap.sessions.potentials import InformationClock, MembershipClock, RecognitionClock, WeighedClock, mistakes
 from leakcap.sessions.prospects import Prospect
 
-__all__ = ["REFUSED", "TICKS", "Clocks", "Ticks", "charges", "information_charges", "raised"]
+__all__ = ["REFUSED", "TICKS", "Clocks", "Ticks", "charges", "information_charges", "raised", "whole_ticks"]
 
 Ticks = npt.NDArray[np.int64]
 TICKS = 10**12  # of a whole clock: the least that is charged is one of them
@@ -151,8 +151,14 @@ def information_charges(potential: InformationClock, prospect: Prospect, left: T
         with np.errstate(divide="ignore", invalid="ignore"):
             nats += xlogy(joint, np.where(joint > 0, joint / (cells * before), 1.0)).sum(axis=0)
     nats = np.maximum(nats, 0.0) + 8 * prospect.rounding
-    ticks = np.maximum(np.ceil(nats / potential.start * TICKS), 1.0)
-    return np.where(ticks <= left, ticks, REFUSED).astype(np.int64)
+    return whole_ticks(nats / potential.start, left)
+
+
+def whole_ticks(share: Floats, left: Ticks) -> Ticks:
+    """A share of a clock in ticks, rounded up, at least 1; `REFUSED` where it is more than is left, or no number."""
+    ticks = np.maximum(np.ceil(share * TICKS), 1.0)
+    pays = ticks <= left
+    return np.where(pays, np.where(pays, ticks, 0.0).astype(np.int64), REFUSED)
 
 
 @proves("clock")

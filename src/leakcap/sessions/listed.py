@@ -114,7 +114,7 @@ class ListedWorlds:
         for units, prospect in prospects(self.worlds, state.posterior, cells):
             left = state.clocks[:, units]
             found[:, units] = self.rule.price(prospect, left)
-            if (found[:, units] > left).any():
+            if not ((found[:, units] >= 0) & (found[:, units] <= left)).all():
                 return None
         return Priced(cells, found)
 

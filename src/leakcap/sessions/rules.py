@@ -16,7 +16,7 @@ from scipy.special import xlogy
 from leakcap.errors import CapError
 from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
-from leakcap.sessions.charges import REFUSED, TICKS, Ticks
+from leakcap.sessions.charges import REFUSED, Ticks, whole_ticks
 from leakcap.sessions.prospects import Prospect
 
 __all__ = [
@@ -52,8 +52,7 @@ class _Spending:
 
     def price(self, prospect: Prospect, left: Ticks) -> Ticks:
         share = (self.amounts(prospect) + 16 * prospect.rounding) / self.budget()
-        ticks = np.maximum(np.ceil(np.maximum(share, 0.0) * TICKS), 1.0)
-        return np.where(ticks <= left[0], ticks, REFUSED).astype(np.int64)[None]
+        return whole_ticks(np.maximum(share, 0.0), left[0])[None]
 
 
 class AdditiveRule(_Spending):
@@ -129,7 +128,7 @@ class AlwaysRule:
         most = self.success / (1 - self.success) * (1 - 4 * prospect.rounding - 1e-15)
         inside, outside = prospect.inside, prospect.outside
         keeps = (inside <= most * outside) & (outside <= most * inside)
-        return np.where(keeps.all(axis=0), 0, REFUSED).astype(np.int64)[None]
+        return np.where(keeps.all(axis=0), np.int64(0), REFUSED)[None]
 
 
 @dataclass(frozen=True)
@@ -145,7 +144,7 @@ class BrokenRealisedRule:
     @proves("realised-rule")
     def price(self, prospect: Prospect, left: Ticks) -> Ticks:
         """Nothing, or more than there is. It promises nothing."""
-        return np.where(expected_success(prospect) <= self.success, 0, REFUSED).astype(np.int64)[None]
+        return np.where(expected_success(prospect) <= self.success, np.int64(0), REFUSED)[None]
 
 
 def expected_success(prospect: Prospect) -> Floats:
