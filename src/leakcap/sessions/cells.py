@@ -8,6 +8,7 @@ matters for what the answer is good for, and for nothing that is promised (docs/
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -63,8 +64,7 @@ def cells_of(outputs: npt.ArrayLike, noise: float, reach: float = REACH) -> Cell
         reach: deviations beyond the outermost outputs from which on tails are one cell.
 
     Returns:
-        Cells of half a deviation around the outputs; the two outer ones take the tails, and stretches without any
-        output nearby are one cell each.
+        Cells of half a deviation around the outputs; the outermost ones take the tails.
 
     Raises:
         OutputError: an output is not finite.
@@ -78,29 +78,32 @@ def cells_of(outputs: npt.ArrayLike, noise: float, reach: float = REACH) -> Cell
         raise OutputError("the function gives no finite number in some world: map such cases to a number inside it")
     step = checks.positive(noise=noise) / PER_DEVIATION
     points, which = np.unique(found, return_inverse=True)
-    edges = _edges(points, step, reach, most=MAX_ENTRIES // len(found))
-    counts = _counts(points, edges, float(noise))
-    widest = np.concatenate([[edges[1] - step], edges[1:-1], [edges[-2] + step]])
-    return Cells((widest[:-1] + widest[1:]) / 2, counts[which])
+    edges, values = _edges(points, step, reach, most=MAX_ENTRIES // len(found))
+    return Cells(values, _counts(points, edges, float(noise))[which])
 
 
-def _edges(points: Floats, step: float, reach: float, *, most: int) -> Floats:
-    """Of the cells, from minus infinity to infinity."""
+def _edges(points: Floats, step: float, reach: float, *, most: int) -> tuple[Floats, Floats]:
+    """Of the cells, from minus infinity to infinity, and the middle of each.
+
+    Outputs that are far from each other have grids of their own, which meet half-way: the cells there are tails.
+    """
     around = reach * PER_DEVIATION * step
     gaps = np.flatnonzero(np.diff(points) > 2 * around + step)
     first = points[np.concatenate([[0], gaps + 1])] - around
     last = points[np.concatenate([gaps, [-1]])] + around
     with np.errstate(over="ignore"):
         numbers = np.ceil((last - first) / step)
-    if not numbers.sum() + len(numbers) <= most:
+    if not numbers.sum() <= most:
         raise InputError(
             "the noise is too small beside the differences of this answer between worlds: ask with more noise"
         )
     grids = [a + step * np.arange(int(k) + 1) for a, k in zip(first, numbers, strict=True)]
-    grid = np.maximum.accumulate(np.concatenate(grids))
-    if len(grid) < 4 or not np.diff(grid).all():
+    if any(len(grid) < 3 or not np.diff(grid).all() for grid in grids):
         raise InputError("the noise is too small beside the size of this answer: ask with more noise")
-    return np.concatenate([[-np.inf], grid[1:-1], [np.inf]])
+    meet = [(grid[-1] + other[0]) / 2 for grid, other in pairwise(grids)]
+    ends = [-np.inf, *meet, np.inf]
+    inner = [np.append(end, grid[1:-1]) for end, grid in zip(ends[:-1], grids, strict=True)]
+    return np.concatenate([*inner, [np.inf]]), np.concatenate([grid[:-1] + step / 2 for grid in grids])
 
 
 def _counts(points: Floats, edges: Floats, noise: float) -> npt.NDArray[np.int64]:

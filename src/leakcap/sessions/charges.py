@@ -23,7 +23,7 @@ __all__ = ["REFUSED", "TICKS", "Clocks", "Ticks", "charges", "information_charge
 Ticks = npt.NDArray[np.int64]
 TICKS = 10**12  # of a whole clock: the least that is charged is one of them
 REFUSED = np.iinfo(np.int64).max  # more than any clock shows: the answer cannot be paid for
-STEPS = 200  # of a search in whole ticks, far more than halving needs
+STEPS, PATIENT = 200, 8  # of a search in whole ticks: far more than halving needs; before it is halved at all
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Clocks:
         return len(self.potentials)
 
     def price(self, prospect: Prospect, left: Ticks) -> Ticks:
-        """Charges in ticks, `(potentials, units)`; `REFUSED` where no clock that is left pays for the answer."""
+        """Charges in ticks, `(potentials, units)`; `REFUSED` where what is left does not pay for the answer."""
         found = np.empty_like(left)
         for row, potential in enumerate(self.potentials):
             if isinstance(potential, InformationClock):
@@ -49,7 +49,7 @@ class Clocks:
 
 @proves("clock")
 def charges(potential: WeighedClock, prospect: Prospect, left: Ticks) -> Ticks:
-    """The least number of ticks for every unit, at least 1; `REFUSED` where a whole clock does not suffice.
+    """The least number of ticks for every unit, at least 1; `REFUSED` for all if one of them cannot pay.
 
     Guarantee: with the charge taken, the mean over the answer's cells of the weighed mistakes is at least what it is
     now, less three times the rounding error of the sums. So no answer raises the mean of the potential by more.
@@ -60,16 +60,15 @@ def charges(potential: WeighedClock, prospect: Prospect, left: Ticks) -> Ticks:
     now = mistakes(missing * prospect.members, accusing * prospect.others, _shown(potential, left))
     target = now * (1 - prospect.rounding)
     found = np.full(len(left), REFUSED, dtype=np.int64)
-    able = np.flatnonzero((left > 0) & (pay.floor() >= target))
-    cheap = np.zeros(len(able), dtype=np.bool_)
-    if len(able):
-        mean, _ = pay.at(able, _shown(potential, left[able] - 1))
-        cheap = mean >= target[able]
-    found[able[cheap]] = 1
-    units = able[~cheap]
+    if not ((left > 0) & (pay.floor() >= target)).all():
+        return found
+    mean, _ = pay.at(np.arange(len(left)), _shown(potential, left - 1))
+    cheap = mean >= target
+    found[cheap] = 1
+    units = np.flatnonzero(~cheap)
     low, high = np.ones(len(units), dtype=np.int64), left[units].copy()  # low does not pay, high does
     trial = _first(prospect, units, potential.start)
-    for _ in range(STEPS):
+    for step in range(STEPS):
         busy = np.flatnonzero(high - low > 1)
         if not len(busy):
             break
@@ -81,17 +80,19 @@ def charges(potential: WeighedClock, prospect: Prospect, left: Ticks) -> Ticks:
         high[busy[pays]] = tried[pays]
         low[busy[~pays]] = tried[~pays]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            newton = tried + lacking / slope * (TICKS / potential.start)
-        trial[busy] = _next(newton, low[busy], high[busy], pays)
+            apart = np.maximum(np.sqrt(_shown(potential, left[some] - tried)) - lacking / slope, 0.0)
+            newton = left[some] - apart**2 / potential.start * TICKS
+        middle = (low[busy] + high[busy]) // 2
+        if step < PATIENT or step % 2:  # usually it ends in six steps; where all is flat, halving does
+            middle = np.where(_inside(newton, low[busy], high[busy]), np.ceil(newton), middle)
+        trial[busy] = middle
     found[units] = high
     return found
 
 
-def _next(newton: Floats, low: Ticks, high: Ticks, pays: npt.NDArray[np.bool_]) -> Floats:
-    """Where to look next: where Newton's method says; just beside an end that it agrees with; else in the middle."""
-    ends = np.where(pays, np.minimum(newton, high - 1), np.maximum(newton, low + 1))
-    inside = np.isfinite(newton) & (ends > low) & (ends < high)
-    return np.where(inside, np.ceil(ends), (low + high) // 2)
+def _inside(newton: Floats, low: Ticks, high: Ticks) -> npt.NDArray[np.bool_]:
+    """Where Newton's method is of use: between the ends, or just beside one that it agrees with."""
+    return np.isfinite(newton) & (newton >= low) & (newton <= high)
 
 
 def _shown(potential: WeighedClock, ticks: Ticks) -> Floats:
@@ -124,7 +125,7 @@ class _Pay:
         return np.asarray(np.minimum(self.inside, self.outside).sum(axis=0))
 
     def at(self, units: Ints, left: Floats) -> tuple[Floats, Floats]:
-        """The mean for some units, and how much it grows per unit of charge."""
+        """The mean for some units, and how much it falls with the square root of what clocks show."""
         everybody = len(units) == self.inside.shape[1]
         columns = slice(None) if everybody else units
         inside, outside, turn = self.inside[:, columns], self.outside[:, columns], self.turn[:, columns]
@@ -137,9 +138,7 @@ class _Pay:
         least = np.minimum(inside, outside)
         found = np.where(known | (left <= 0), least, np.minimum(found, least))
         slope[known] = 0.0
-        with np.errstate(divide="ignore", invalid="ignore"):
-            steep = slope.sum(axis=0) / (2 * np.sqrt(2 * np.pi) * apart)
-        return np.asarray(found.sum(axis=0)), np.asarray(steep)
+        return np.asarray(found.sum(axis=0)), np.asarray(slope.sum(axis=0) / np.sqrt(2 * np.pi))
 
 
 @proves("clock")

@@ -121,11 +121,11 @@ class MembershipClock(WeighedClock):
 
         Guarantee: `value(rate, start)` is at most the cap less `RESERVE`.
         """
+        if success >= 1:
+            raise CapError("a success of 1 caps nothing: choose a cap below 1, such as 0.55")
         apart = 2 * float(ndtri(success - RESERVE))
         if not apart > 0:
             raise CapError("this cap is too close to a coin flip for a session: choose a larger one, such as 0.55")
-        if not math.isfinite(apart):
-            raise CapError("a success of 1 caps nothing: choose a cap below 1, such as 0.55")
         return cls(rate, apart**2 * DOWN)
 
 
@@ -160,13 +160,18 @@ class RecognitionClock(WeighedClock):
         """
         if cap.at_most >= 1:
             raise CapError("a true positive rate of 1 caps nothing: choose a smaller at_most")
-        wanted = float(ndtri(cap.at_most) - ndtri(cap.fpr))
-        ratio = math.exp(-wanted * float(ndtri(cap.fpr)) - wanted**2 / 2)
-        least = cls(rate, 0.0, ratio=ratio, members=members)
-        apart = float(ndtri(cap.at_most - 2 * least.most * RESERVE) - ndtri(cap.fpr))
+        rough = cls(rate, 0.0, ratio=_ratio(cap.at_most, cap.fpr), members=members)
+        kept = 2.001 * rough.most * RESERVE  # the ratio below is not quite the rough one
+        apart = float(ndtri(cap.at_most - kept) - ndtri(cap.fpr))
         if not apart > 0:
             raise CapError("at_most is too close to fpr for a session: choose a larger one")
-        return cls(rate, apart**2 * DOWN, ratio=ratio, members=members)
+        return cls(rate, apart**2 * DOWN, ratio=_ratio(cap.at_most - kept, cap.fpr), members=members)
+
+
+def _ratio(tpr: float, fpr: float) -> float:
+    """The likelihood ratio from which on the best test between two normal laws with these rates accuses."""
+    apart = float(ndtri(tpr) - ndtri(fpr))
+    return math.exp(-apart * float(ndtri(fpr)) - apart**2 / 2)
 
 
 @dataclass(frozen=True)

@@ -75,20 +75,38 @@ def set_splitting(view: View) -> Question | None:
 
 
 def _sets(view: View, sides: int) -> Question | None:
-    """The largest sets that are accepted; worlds are taken in turns, so that other people hardly show in them."""
+    """The largest sets that are accepted, in which other people show as little as possible."""
     alive = view.weights > 1e-12
     inside, outside = np.flatnonzero(alive & view.members), np.flatnonzero(alive & ~view.members)
-    if not len(inside) or not len(outside):
+    if view.refusals or not len(inside) or not len(outside):
         return None
-    most = min(len(inside), len(outside)) if sides == 2 else len(inside)
-    for size in range(max(1, most // 2) if view.refusals == 0 else 0, 0, -1):
-        outputs = np.zeros(len(alive))
-        outputs[inside[:size]] = 1
+    most = min(len(inside), len(outside))
+    first, second = (_balanced(view.masks, side, most) for side in (inside, outside))
+
+    def outputs(size: int) -> np.ndarray:
+        found = np.zeros(len(alive))
+        found[first[:size]] = 1
         if sides == 2:
-            outputs[outside[:size]] = 2
-        if view.engine.price(view.state, outputs, SHARP) is not None:
-            return outputs, SHARP
+            found[second[:size]] = 2
+        return found
+
+    for size in sorted({*range(1, min(most, 12) + 1), *np.geomspace(1, most, 24).astype(int)}, reverse=True):
+        if view.engine.price(view.state, outputs(size), SHARP) is not None:
+            return outputs(size), SHARP
     return None
+
+
+def _balanced(masks: np.ndarray, worlds: np.ndarray, most: int) -> np.ndarray:
+    """An order of some worlds in which everybody is in about as many as out, however early one stops."""
+    signs, chosen, left = 2.0 * masks[worlds] - 1, [], np.ones(len(worlds), dtype=bool)
+    total = np.zeros(masks.shape[1])
+    for _ in range(most):
+        after = ((total + signs) ** 2).sum(axis=1)
+        best = int(np.where(left, after, np.inf).argmin())
+        chosen.append(best)
+        left[best] = False
+        total += signs[best]
+    return worlds[chosen]
 
 
 def pairs_first(view: View) -> Question | None:

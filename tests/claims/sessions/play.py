@@ -67,7 +67,7 @@ def pool(m: int, n: int, seed: int = 0) -> Worlds:
 
 def all_coins(n: int) -> Worlds:
     """Every subset of a tiny pool."""
-    return given_worlds(np.array(list(product([False, True], repeat=n))))
+    return given_worlds(np.array(list(product([False, True], repeat=n))), n)
 
 
 def engine_of(worlds: Worlds, caps: Any = None, reach: float = 1.0) -> ListedWorlds:
