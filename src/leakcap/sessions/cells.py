@@ -20,7 +20,7 @@ from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
 from leakcap.noise import Randomness
 
-__all__ = ["REACH", "SCALE", "Cells", "cells_of"]
+__all__ = ["REACH", "SCALE", "Channel", "cells_of"]
 
 SCALE = 2**62  # all masses of a world add up to this
 REACH = 6.0  # deviations beyond the outermost answers that the grid goes on for
@@ -29,7 +29,7 @@ MAX_ENTRIES = 2**24  # of the table, worlds x cells
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class Channel:
     """A finite channel from worlds to cells.
 
     Attributes:
@@ -55,7 +55,7 @@ class Cells:
 
 
 @proves("cells")
-def cells_of(outputs: npt.ArrayLike, noise: float, reach: float = REACH) -> Cells:
+def cells_of(outputs: npt.ArrayLike, noise: float, reach: float = REACH) -> Channel:
     """The channel of one noised number.
 
     Args:
@@ -79,7 +79,7 @@ def cells_of(outputs: npt.ArrayLike, noise: float, reach: float = REACH) -> Cell
     step = checks.positive(noise=noise) / PER_DEVIATION
     points, which = np.unique(found, return_inverse=True)
     edges, values = _edges(points, step, reach, most=MAX_ENTRIES // len(found))
-    return Cells(values, _counts(points, edges, float(noise))[which])
+    return Channel(values, _counts(points, edges, float(noise))[which])
 
 
 def _edges(points: Floats, step: float, reach: float, *, most: int) -> tuple[Floats, Floats]:

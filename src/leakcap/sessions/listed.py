@@ -16,7 +16,7 @@ from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
 from leakcap.noise import Randomness
-from leakcap.sessions.cells import REACH, Cells, cells_of
+from leakcap.sessions.cells import REACH, Channel, cells_of
 from leakcap.sessions.charges import TICKS, Ticks
 from leakcap.sessions.posterior import Posterior
 from leakcap.sessions.potentials import RESERVE
@@ -69,7 +69,7 @@ class Priced:
         charges: `(rows, units)`, ticks.
     """
 
-    cells: Cells
+    cells: Channel
     charges: Ticks
 
 
@@ -143,6 +143,6 @@ class ListedWorlds:
         """Probability that each unit takes part, given the history. Custodian side."""
         return shares(self.worlds, state.posterior)
 
-    def _lost(self, state: ListedState, cells: Cells) -> float:
+    def _lost(self, state: ListedState, cells: Channel) -> float:
         """Rounding errors so far and of this answer: three times that of a sum, of mistakes of at most 1/2."""
         return state.lost + 1.5 * state.posterior.rounding(cells)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from leakcap.errors import NumericalError
 from leakcap.ground.arrays import Floats
-from leakcap.sessions.cells import Cells
+from leakcap.sessions.cells import Channel
 
 __all__ = ["Posterior"]
 
@@ -40,7 +40,7 @@ class Posterior:
         """Before any answer."""
         return cls(np.full(worlds, 0.5), np.ones(worlds, dtype=np.int64))
 
-    def after(self, cells: Cells, cell: int) -> Posterior:
+    def after(self, cells: Channel, cell: int) -> Posterior:
         """With one more answer."""
         fraction, moved = np.frexp(self.fraction * cells.masses()[:, cell])
         power = self.power + moved
@@ -56,7 +56,7 @@ class Posterior:
         plain = np.where(alive, np.ldexp(self.fraction, np.maximum(power, -1100).astype(np.intc)), 0.0)
         return plain / plain.sum()
 
-    def rounding(self, cells: Cells) -> float:
+    def rounding(self, cells: Channel) -> float:
         """How far sums of `weights` times cell masses over worlds and cells are off, relative, at most.
 
         All terms are positive, so the error of a sum is that of its terms and one rounding a term, in any order.

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from leakcap.ground.arrays import Floats
-from leakcap.sessions.cells import Cells
+from leakcap.sessions.cells import Channel
 from leakcap.sessions.posterior import Posterior
 from leakcap.worlds import Worlds
 
@@ -44,7 +44,7 @@ class Prospect:
         return np.asarray(self.worlds.sum(axis=1))
 
 
-def prospects(worlds: Worlds, posterior: Posterior, cells: Cells) -> Iterator[tuple[slice, Prospect]]:
+def prospects(worlds: Worlds, posterior: Posterior, cells: Channel) -> Iterator[tuple[slice, Prospect]]:
     """All units, in order, some at a time."""
     weights = posterior.weights()
     joint = np.ascontiguousarray((cells.masses() * weights[:, None]).T)

@@ -1,7 +1,7 @@
 """Sessions on small pools, played out to the end: every answer that may be drawn, with its probability.
 
 What an analyst ends up knowing is computed here from the tables that answers are drawn from, by counting worlds, not by
-the engine's own posterior. Cells that tell the same are one branch.
+the engine's own posterior. Channel that tell the same are one branch.
 """
 
 from __future__ import annotations

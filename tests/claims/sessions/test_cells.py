@@ -12,7 +12,7 @@ from scipy.stats import chisquare
 from leakcap.errors import InputError, NumericalError, OutputError
 from leakcap.noise import OperatingSystem
 from leakcap.sessions import cells as channel
-from leakcap.sessions.cells import SCALE, Cells, cells_of
+from leakcap.sessions.cells import SCALE, Channel, cells_of
 from leakcap.sessions.listed import ListedWorlds
 from leakcap.sessions.posterior import Posterior
 from tests.claims.sessions.play import engine_of, pool
@@ -78,7 +78,7 @@ class Given:
 def test_a_cell_is_drawn_with_exactly_its_mass() -> None:
     """The first and the last number of every cell's stretch fall into it; cells without mass are never drawn."""
     counts = np.array([[0, 5, 0, SCALE - 12, 7, 0]])
-    table = Cells(np.arange(6.0), counts)
+    table = Channel(np.arange(6.0), counts)
     ends = np.cumsum(counts[0])
     for cell in np.flatnonzero(counts[0]):
         first, last = int(ends[cell] - counts[0, cell]), int(ends[cell] - 1)
@@ -86,7 +86,7 @@ def test_a_cell_is_drawn_with_exactly_its_mass() -> None:
         assert [table.draw(0, randomness) for _ in range(2)] == [cell, cell]
 
 
-def drawn_as_charged(table: Cells, world: int) -> bool:
+def drawn_as_charged(table: Channel, world: int) -> bool:
     """Draws from the operating system, against the table's own row; wrong once in a million."""
     randomness = OperatingSystem()
     seen = np.bincount([table.draw(world, randomness) for _ in range(4000)], minlength=len(table.values))
@@ -99,7 +99,7 @@ def drawn_as_charged(table: Cells, world: int) -> bool:
 def test_draws_follow_the_table_that_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
     table = cells_of(np.array([0.0, 1.0]), 1.0)
     assert drawn_as_charged(table, 1)
-    monkeypatch.setattr(Cells, "draw", lambda self, world, randomness: int(np.argmax(self.counts[world])))
+    monkeypatch.setattr(Channel, "draw", lambda self, world, randomness: int(np.argmax(self.counts[world])))
     assert not drawn_as_charged(table, 1), "planted: another draw"
 
 
@@ -120,7 +120,7 @@ def test_the_posterior_is_that_of_cell_masses_and_planted_densities_are_caught(m
     engine = engine_of(pool(16, 6), reach=6.0)
     assert follows_bayes(engine)
 
-    def densities(self: Posterior, cells: Cells, cell: int) -> Posterior:
+    def densities(self: Posterior, cells: Channel, cell: int) -> Posterior:
         mean = (cells.masses() * cells.values).sum(axis=1)
         weight = np.exp(-((cells.values[cell] - mean) ** 2) / 18)
         fraction, power = np.frexp(self.fraction * weight)
@@ -132,7 +132,7 @@ def test_the_posterior_is_that_of_cell_masses_and_planted_densities_are_caught(m
 
 def test_weights_come_back_from_far_below_the_smallest_float() -> None:
     """A thousand answers against a world, then a thousand for it: it is where it was, within the stated rounding."""
-    away = Cells(np.zeros(2), np.array([[SCALE // 4, SCALE // 4 * 3], [SCALE // 4 * 3, SCALE // 4]]))
+    away = Channel(np.zeros(2), np.array([[SCALE // 4, SCALE // 4 * 3], [SCALE // 4 * 3, SCALE // 4]]))
     posterior = Posterior.uniform(2)
     for cell in [0] * 1000:
         posterior = posterior.after(away, cell)
@@ -144,7 +144,7 @@ def test_weights_come_back_from_far_below_the_smallest_float() -> None:
 
 def test_impossible_histories_and_useless_questions_are_refused() -> None:
     with pytest.raises(NumericalError, match="impossible"):
-        Posterior.uniform(2).after(Cells(np.zeros(2), np.array([[SCALE, 0], [SCALE, 0]])), 1)
+        Posterior.uniform(2).after(Channel(np.zeros(2), np.array([[SCALE, 0], [SCALE, 0]])), 1)
     with pytest.raises(OutputError, match="finite"):
         cells_of([0.0, np.nan], 1.0)
     with pytest.raises(InputError, match="above 0"):
