@@ -31,7 +31,7 @@ def about_the_first(view: View) -> Any:
 def within_on_every_transcript(rule: Any, reach: float) -> bool:
     engine = ListedWorlds(pool(16, 6), rule, reach)
     direct = surest(engine, lambda view: (view.members.astype(float), 5.0 * 1.3**view.refusals), 3, 1)
-    return max(direct, surest(engine, about_the_first, 3, 6)) <= CAP
+    return max(direct, surest(engine, about_the_first, 2, 4)) <= CAP
 
 
 def test_every_transcript_stays_within_the_cap_for_everybody() -> None:
