@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from leakcap.sessions import potentials as kinds
 from leakcap.sessions.cells import REACH, SCALE, cells_of
 from leakcap.sessions.charges import REFUSED, TICKS, Clocks, raised
 from leakcap.sessions.listed import ListedWorlds
-from leakcap.sessions.posterior import Posterior
+from leakcap.sessions.posterior import SPARE, UNIT, Posterior
 from leakcap.sessions.potentials import RESERVE, InformationClock, MembershipClock, RecognitionClock, potentials_of
 from leakcap.sessions.prospects import prospects
 from leakcap.worlds import draw_worlds
@@ -198,6 +199,50 @@ def test_the_inequality_holds_for_the_integrated_payoff(name: str) -> None:
             assert share < 1e-3 or mean(0.9 * share) > now, "a tenth less would not do"
             seen += 1
     assert seen >= 4
+
+
+def test_mistakes_are_accurate_to_the_last_digits() -> None:
+    """In 60 digits, over all sizes of weights and clocks: far within what the rounding error spares for it."""
+    rng, worst = np.random.default_rng(0), 0.0
+    with mpmath.workdps(60):
+        for number in range(500):
+            a = 10 ** rng.uniform(-300 if number % 3 == 0 else -8, 0)
+            b = a * np.exp(rng.normal() * 10 ** rng.uniform(-4, 1.5))
+            left = 10 ** rng.uniform(-13, 1)
+            exact = weighed_mistakes(mpmath.mpf(a), mpmath.mpf(b), mpmath.mpf(left))
+            worst = max(worst, float(abs(mpmath.mpf(float(kinds.mistakes(a, b, left))) / exact - 1)))
+    assert worst < SPARE / 4 * UNIT
+
+
+def test_sums_are_off_by_no_more_than_stated() -> None:
+    """Against fractions of whole numbers, after 60 answers."""
+    rng = np.random.default_rng(1)
+    worlds = draw_worlds(6, 8, rng)
+    posterior, exact = Posterior.uniform(8), [Fraction(1, 8)] * 8
+    for _ in range(60):
+        cells = cells_of(rng.standard_normal(8), 1.0)
+        likely = np.flatnonzero(cells.counts.min(axis=0))
+        cell = int(rng.choice(likely))
+        posterior = posterior.after(cells, cell)
+        exact = [weight * int(count) for weight, count in zip(exact, cells.counts[:, cell], strict=True)]
+    cells = cells_of(rng.standard_normal(8), 1.0)
+    ((_, prospect),) = prospects(worlds, posterior, cells)
+    masks = worlds.masks()
+    total, found = sum(exact), 0.0
+    for unit in range(6):
+        for cell in range(len(cells.values)):
+            pairs = zip(exact, cells.counts[:, cell], masks[:, unit], strict=True)
+            share = sum((w * int(c) for w, c, inside in pairs if inside), Fraction(0)) / total / SCALE
+            if share:
+                found = max(found, abs(float(Fraction(float(prospect.inside[cell, unit])) / share - 1)))
+    assert UNIT / 8 < found < prospect.rounding
+
+
+def test_a_session_ends_when_rounding_has_used_up_its_reserve() -> None:
+    engine = engine_of(pool(16, 6))
+    question = np.zeros(16), 1.0
+    assert engine.price(engine.begin(), *question) is not None
+    assert engine.price(replace(engine.begin(), lost=RESERVE), *question) is None
 
 
 def best_of_all(view: View, joint: np.ndarray, questions: Any, depth: int) -> float:
