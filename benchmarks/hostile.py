@@ -1,7 +1,8 @@
 """Hostile analysts against sessions on listed worlds: how sure the best guess about one person is in the end.
 
 `python -m benchmarks.hostile [analyst ...] [--small]`. Each analyst plays many small sessions with drawn secrets and
-answers; measured is the mean posterior of the surer guess. `--small` plays few, and stores nothing.
+answers; measured is the mean posterior of the surer guess, less luck (`sampled`). `--small` plays few and stores
+nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from leakcap.sessions.cells import REACH
 from leakcap.sessions.listed import ListedWorlds
 from leakcap.sessions.rules import BrokenRealisedRule
 
-SESSIONS, SMALL, ANSWERS = 1000, 20, 20
+SESSIONS, SMALL, ANSWERS = 1000, 5, 20
 WORLDS, UNITS = 64, 8
 FLAGS = ("--small",)
 
@@ -39,7 +40,7 @@ def measure(name: str, sessions: int = SESSIONS) -> tuple[float, float]:
     if sessions == SESSIONS:
         record(
             f"hostile-{slug(name)}",
-            f"{100 * mean:.1f} %, standard error {100 * error:.1f} %",
+            f"{100 * mean:.2f} %, standard error {100 * error:.3f} %",
             topic="Sessions",
             claim=f"{name} analyst, {SESSIONS:,} sessions of up to {ANSWERS} answers on {WORLDS} worlds of {UNITS} "
             "people: success of the best guess about a person named before",
@@ -56,7 +57,7 @@ def broken() -> None:
     print(f"the realised rule: {mean:.4f} +- {error:.4f}", flush=True)
     record(
         "hostile-realised-rule",
-        f"{100 * mean:.1f} %, standard error {100 * error:.1f} %",
+        f"{100 * mean:.2f} %, standard error {100 * error:.3f} %",
         topic="Sessions",
         claim="set splitting analyst against the rule that looks at the realised posterior alone, which is broken; "
         "1,024 worlds of 10 people, 100 sessions",

@@ -7,11 +7,12 @@ the engine's own posterior. Channel that tell the same are one branch.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
 import numpy as np
+from scipy.stats import norm
 
 import leakcap as lc
 from leakcap.noise import Seeded
@@ -95,17 +96,7 @@ def _walk(view: View, joint: np.ndarray, analyst: Analyst, depth: int) -> Iterat
     priced = question = None
     refusals = 0
     while depth and inside and outside and refusals < MAX_REFUSALS and priced is None:
-        seen = View(
-            view.engine,
-            view.state,
-            masks=view.masks,
-            weights=view.weights,
-            target=view.target,
-            step=view.step,
-            refusals=refusals,
-            trail=view.trail,
-        )
-        question = analyst(seen)
+        question = analyst(replace(view, refusals=refusals))
         if question is None:
             break
         priced = view.engine.price(view.state, *question)
@@ -115,20 +106,14 @@ def _walk(view: View, joint: np.ndarray, analyst: Analyst, depth: int) -> Iterat
         return
     for cell, law in branches(priced.cells.counts / SCALE, joint):
         moved = joint * law
-        yield from _walk(
-            View(
-                view.engine,
-                view.engine.after(view.state, priced, cell),
-                masks=view.masks,
-                weights=moved / moved.sum(),
-                target=view.target,
-                step=view.step + 1,
-                trail=(*view.trail, (question, float(priced.cells.values[cell]))),
-            ),
-            moved,
-            analyst,
-            depth - 1,
+        after = replace(
+            view,
+            state=view.engine.after(view.state, priced, cell),
+            weights=moved / moved.sum(),
+            step=view.step + 1,
+            trail=(*view.trail, (question, float(priced.cells.values[cell]))),
         )
+        yield from _walk(after, moved, analyst, depth - 1)
 
 
 def branches(table: np.ndarray, joint: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
@@ -160,36 +145,48 @@ def recognised(ends: list[Leaf], fpr: float, rate: float = 0.5) -> float:
     return found
 
 
+def potential(q: np.ndarray, left: float) -> np.ndarray:
+    """Success after one more observation, written out: nothing of the engine's is used."""
+    if left <= 0:
+        return np.maximum(q, 1 - q)
+    inner = np.clip(q, 1e-300, 1 - 1e-16)
+    odds, apart = np.log(inner / (1 - inner)) / np.sqrt(left), np.sqrt(left)
+    return q * norm.cdf(apart / 2 + odds) + (1 - q) * norm.cdf(apart / 2 - odds)
+
+
 def sampled(engine: ListedWorlds, analyst: Analyst, target: int, *, sessions: int, answers: int, seed: int) -> Any:
-    """The posterior of the surer guess at the end of sessions with drawn secrets and answers."""
+    """The posterior of the surer guess at the end of sessions with drawn secrets and answers, less luck.
+
+    Luck is how far the target's potential came out above its mean over the answer's cells, added up: 0 on average,
+    whatever the engine does. What is left hardly varies.
+    """
     masks, found = engine.worlds.masks(), np.empty(sessions)
     randomness = Seeded(seed)
     for number in range(sessions):
-        state, trail, refusals = engine.begin(), (), 0
-        weights, secret = np.full(engine.worlds.m, 1 / engine.worlds.m), randomness.below(engine.worlds.m)
-        while len(trail) < answers and refusals < MAX_REFUSALS:
-            question = analyst(
-                View(
-                    engine,
-                    state,
-                    masks=masks,
-                    weights=weights,
-                    target=target,
-                    step=len(trail),
-                    refusals=refusals,
-                    trail=trail,
-                )
-            )
+        secret, refusals, luck = randomness.below(engine.worlds.m), 0, 0.0
+        weights = np.full(engine.worlds.m, 1 / engine.worlds.m)
+        view = View(engine, engine.begin(), masks=masks, weights=weights, target=target)
+        while view.step < answers and refusals < MAX_REFUSALS:
+            question = analyst(replace(view, refusals=refusals))
             if question is None:
                 break
-            step = engine.ask(state, *question, secret=secret, randomness=randomness)
+            step = engine.ask(view.state, *question, secret=secret, randomness=randomness)
             if step is None:
                 refusals += 1
                 continue
             state, priced, cell = step
-            weights = weights * priced.cells.counts[:, cell]
-            weights = weights / weights.sum()
-            trail, refusals = (*trail, (question, float(priced.cells.values[cell]))), 0
-        share = weights[masks[:, target]].sum()
-        found[number] = max(share, 1 - share)
+            joint = view.weights[:, None] * (priced.cells.counts / SCALE)
+            after = replace(
+                view,
+                state=state,
+                weights=joint[:, cell] / joint[:, cell].sum(),
+                step=view.step + 1,
+                trail=(*view.trail, (question, float(priced.cells.values[cell]))),
+            )
+            law = joint.sum(axis=0)
+            shares = joint[view.members].sum(axis=0) / np.where(law > 0, law, 1.0)
+            values = potential(shares, after.left if isinstance(engine.rule, Clocks) else 0.0)
+            luck += float(values[cell] - law @ values)
+            view, refusals = after, 0
+        found[number] = max(view.share, 1 - view.share) - luck
     return found
