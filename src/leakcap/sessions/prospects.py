@@ -15,7 +15,7 @@ from leakcap.worlds import Worlds
 
 __all__ = ["Prospect", "prospects", "shares"]
 
-TOGETHER = 1024  # units in a product
+ENTRIES = 2**20  # of the columns in a product: worlds x units
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +50,7 @@ def prospects(worlds: Worlds, posterior: Posterior, cells: Channel) -> Iterator[
     joint = np.ascontiguousarray((cells.masses() * weights[:, None]).T)
     rows = np.vstack([joint, weights])
     rounding = posterior.rounding(cells)
-    for start in range(0, worlds.n, TOGETHER):
-        units = slice(start, min(start + TOGETHER, worlds.n))
+    for units in _some_units(worlds):
         columns = worlds.columns(units).astype(np.float64)
         inside, outside = rows @ columns, rows @ (1 - columns)  # both summed: a difference would lose small ones
         yield (
@@ -71,9 +70,15 @@ def shares(worlds: Worlds, posterior: Posterior) -> Floats:
     """Probability that each unit takes part, given the history."""
     weights = posterior.weights()
     found = np.empty(worlds.n)
-    for start in range(0, worlds.n, TOGETHER):
-        units = slice(start, min(start + TOGETHER, worlds.n))
+    for units in _some_units(worlds):
         columns = worlds.columns(units).astype(np.float64)
         inside, outside = weights @ columns, weights @ (1 - columns)
         found[units] = inside / (inside + outside)
     return found
+
+
+def _some_units(worlds: Worlds) -> Iterator[slice]:
+    """All units in order, so many at a time that their columns stay small."""
+    together = max(64, ENTRIES // worlds.m)
+    for start in range(0, worlds.n, together):
+        yield slice(start, min(start + together, worlds.n))
