@@ -81,7 +81,7 @@ def _sets(view: View, sides: int) -> Question | None:
     if view.refusals or not len(inside) or not len(outside):
         return None
     most = min(len(inside), len(outside))
-    first, second = (_balanced(view.masks, side, most) for side in (inside, outside))
+    first, second = (balanced(view.masks, side, most) for side in (inside, outside))
 
     def outputs(size: int) -> np.ndarray:
         found = np.zeros(len(alive))
@@ -96,7 +96,7 @@ def _sets(view: View, sides: int) -> Question | None:
     return None
 
 
-def _balanced(masks: np.ndarray, worlds: np.ndarray, most: int) -> np.ndarray:
+def balanced(masks: np.ndarray, worlds: np.ndarray, most: int) -> np.ndarray:
     """An order of some worlds in which everybody is in about as many as out, however early one stops."""
     signs, chosen, left = 2.0 * masks[worlds] - 1, [], np.ones(len(worlds), dtype=bool)
     total = np.zeros(masks.shape[1])

@@ -13,7 +13,7 @@ from leakcap.sessions.cells import REACH, SCALE
 from leakcap.sessions.directions import next_direction
 from leakcap.sessions.listed import ListedWorlds
 from leakcap.sessions.rules import AdditiveRule, BrokenRealisedRule, SquaredRule, UnitInformationRule
-from tests.claims.sessions.analysts import ANALYSTS, SHARP, direct, noise_probing, set_splitting
+from tests.claims.sessions.analysts import ANALYSTS, SHARP, balanced, direct, noise_probing, set_splitting
 from tests.claims.sessions.play import CAP, all_coins, branches, engine_of, leaves, pool, success
 
 POOLS = {"16 worlds, 6 people": pool(16, 6), "32 worlds, 8 people": pool(32, 8, 1), "all of 6 coins": all_coins(6)}
@@ -55,6 +55,23 @@ def test_weaker_rules_hold_too(rule: Any, analyst: Any) -> None:
 def test_the_realised_rule_is_broken_by_sets_of_worlds_and_the_clock_is_not(worlds: Any, least: float) -> None:
     assert success(leaves(ListedWorlds(worlds, BrokenRealisedRule(CAP), REACH), set_splitting, 0, 14)) > least
     assert success(leaves(engine_of(worlds, reach=REACH), set_splitting, 0, 14)) <= CAP
+
+
+@pytest.mark.parametrize(("sure", "often"), [(1.0, 0.18), (0.75, 0.37)])
+def test_single_transcripts_are_not_bounded(sure: float, often: float) -> None:
+    """Sets of worlds, most of one side, named exactly: within the cap on average, and sure of the target often."""
+    engine = engine_of(all_coins(6), reach=REACH)
+    members = engine.worlds.masks()[:, 0]
+    size = 6 if sure == 1 else 12
+    most, few = round(sure * size), size - round(sure * size)
+    outputs = np.zeros(64)
+    for side, number in ((members, 1), (~members, 2)):
+        main, other = (balanced(engine.worlds.masks(), np.flatnonzero(half), 32) for half in (side, ~side))
+        outputs[main[:most]] = number
+        outputs[other[most : most + few]] = number
+    ends = leaves(engine, lambda view: None if view.refusals else (outputs, SHARP), 0, 1)
+    assert success(ends) <= CAP
+    assert sum(sum(end) for end in ends if max(end) >= (sure - 1e-9) * sum(end)) > often
 
 
 def a_pair_of_worlds(members: np.ndarray, number: int) -> np.ndarray:
