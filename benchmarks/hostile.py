@@ -10,11 +10,10 @@ from __future__ import annotations
 import sys
 import time
 from functools import partial
-from typing import Any
 
 import numpy as np
 from tests.claims.sessions.analysts import ANALYSTS
-from tests.claims.sessions.play import CAP, engine_of, pool, sampled
+from tests.claims.sessions.play import CAP, engine_of, leaves, pool, sampled, success
 
 from benchmarks.records import record, slug
 from leakcap.sessions.cells import REACH
@@ -26,9 +25,9 @@ WORLDS, UNITS = 64, 8
 FLAGS = ("--small",)
 
 
-def played(name: str, sessions: int, engine: Any = None) -> tuple[float, float]:
+def played(name: str, sessions: int) -> tuple[float, float]:
     """The mean and its standard error."""
-    engine = engine or engine_of(pool(WORLDS, UNITS), reach=REACH)
+    engine = engine_of(pool(WORLDS, UNITS), reach=REACH)
     found = sampled(engine, ANALYSTS[name][0], 0, sessions=sessions, answers=ANSWERS, seed=0)
     return float(found.mean()), float(found.std() / np.sqrt(sessions))
 
@@ -53,14 +52,14 @@ def measure(name: str, sessions: int = SESSIONS) -> tuple[float, float]:
 def broken() -> None:
     """Set splitting against the rule that looks at the realised posterior alone."""
     engine = ListedWorlds(pool(1024, 10), BrokenRealisedRule(CAP), REACH)
-    mean, error = played("set splitting", 100, engine)
-    print(f"the realised rule: {mean:.4f} +- {error:.4f}", flush=True)
+    found = success(leaves(engine, ANALYSTS["set splitting"][0], 0, ANSWERS))
+    print(f"the realised rule: {found:.4f}", flush=True)
     record(
         "hostile-realised-rule",
-        f"{100 * mean:.2f} %, standard error {100 * error:.3f} %",
+        f"{100 * found:.1f} %",
         topic="Sessions",
         claim="set splitting analyst against the rule that looks at the realised posterior alone, which is broken; "
-        "1,024 worlds of 10 people, 100 sessions",
+        f"1,024 worlds of 10 people, all sessions of up to {ANSWERS} answers",
         command="python -m benchmarks.hostile realised-rule",
         asked="above 81 %",
     )
