@@ -23,6 +23,7 @@ ROOMS = {
     "noise",
     "modes",
     "planning",
+    "sessions",
     "estimators",
     "labels",
     "audit",
