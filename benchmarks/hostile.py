@@ -16,9 +16,9 @@ from tests.claims.sessions.analysts import ANALYSTS
 from tests.claims.sessions.play import CAP, engine_of, leaves, pool, sampled, success
 
 from benchmarks.records import record, slug
-from leakcap.sessions.cells import REACH
-from leakcap.sessions.listed import ListedWorlds
-from leakcap.sessions.rules import BrokenRealisedRule
+from leakcap.sessions.listed_worlds.cells import REACH
+from leakcap.sessions.listed_worlds.engine import ListedWorlds
+from leakcap.sessions.listed_worlds.rules import BrokenRealisedRule
 
 SESSIONS, SMALL, ANSWERS = 1000, 5, 20
 WORLDS, UNITS = 64, 8

@@ -19,11 +19,11 @@ import leakcap as lc
 from benchmarks.records import record
 from leakcap import datasets
 from leakcap.noise import OperatingSystem
-from leakcap.sessions.cells import REACH
-from leakcap.sessions.charges import Clocks
-from leakcap.sessions.listed import ListedWorlds, SessionRule
-from leakcap.sessions.potentials import potentials_of
-from leakcap.sessions.rules import (
+from leakcap.sessions.listed_worlds.cells import REACH
+from leakcap.sessions.listed_worlds.charges import Clocks
+from leakcap.sessions.listed_worlds.engine import ListedWorlds, SessionRule
+from leakcap.sessions.listed_worlds.potentials import potentials_of
+from leakcap.sessions.listed_worlds.rules import (
     CLOSED,
     AdditiveRule,
     AlwaysRule,

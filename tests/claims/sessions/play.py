@@ -16,10 +16,10 @@ from scipy.stats import norm
 
 import leakcap as lc
 from leakcap.noise import Seeded
-from leakcap.sessions.cells import SCALE
-from leakcap.sessions.charges import TICKS, Clocks
-from leakcap.sessions.listed import ListedState, ListedWorlds
-from leakcap.sessions.potentials import potentials_of
+from leakcap.sessions.listed_worlds.cells import SCALE
+from leakcap.sessions.listed_worlds.charges import TICKS, Clocks
+from leakcap.sessions.listed_worlds.engine import ListedState, ListedWorlds
+from leakcap.sessions.listed_worlds.potentials import potentials_of
 from leakcap.worlds import Worlds, draw_worlds, given_worlds
 
 CAP = 0.6

@@ -11,10 +11,10 @@ from scipy.stats import chisquare
 
 from leakcap.errors import InputError, NumericalError, OutputError
 from leakcap.noise import OperatingSystem
-from leakcap.sessions import cells as channel
-from leakcap.sessions.cells import SCALE, Channel, cells_of
-from leakcap.sessions.listed import ListedWorlds
-from leakcap.sessions.posterior import Posterior
+from leakcap.sessions.listed_worlds import cells as channel
+from leakcap.sessions.listed_worlds.cells import SCALE, Channel, cells_of
+from leakcap.sessions.listed_worlds.engine import ListedWorlds
+from leakcap.sessions.listed_worlds.posterior import Posterior
 from tests.claims.sessions.play import engine_of, pool
 
 mpmath = pytest.importorskip("mpmath")

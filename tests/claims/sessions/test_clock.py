@@ -11,14 +11,20 @@ import pytest
 
 import leakcap as lc
 from leakcap.errors import CapError
-from leakcap.sessions import charges as charging
-from leakcap.sessions import potentials as kinds
-from leakcap.sessions.cells import REACH, SCALE, cells_of
-from leakcap.sessions.charges import REFUSED, TICKS, Clocks, raised
-from leakcap.sessions.listed import ListedWorlds
-from leakcap.sessions.posterior import SPARE, UNIT, Posterior
-from leakcap.sessions.potentials import RESERVE, InformationClock, MembershipClock, RecognitionClock, potentials_of
-from leakcap.sessions.prospects import prospects
+from leakcap.sessions.listed_worlds import charges as charging
+from leakcap.sessions.listed_worlds import potentials as kinds
+from leakcap.sessions.listed_worlds.cells import REACH, SCALE, cells_of
+from leakcap.sessions.listed_worlds.charges import REFUSED, TICKS, Clocks, raised
+from leakcap.sessions.listed_worlds.engine import ListedWorlds
+from leakcap.sessions.listed_worlds.posterior import SPARE, UNIT, Posterior
+from leakcap.sessions.listed_worlds.potentials import (
+    RESERVE,
+    InformationClock,
+    MembershipClock,
+    RecognitionClock,
+    potentials_of,
+)
+from leakcap.sessions.listed_worlds.prospects import prospects
 from leakcap.worlds import draw_worlds
 from tests.claims.sessions.analysts import SHARP, set_splitting
 from tests.claims.sessions.play import CAP, View, all_coins, branches, engine_of, leaves, pool, recognised, success

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from benchmarks import hostile
 
-from leakcap.sessions.cells import REACH, SCALE
-from leakcap.sessions.directions import next_direction
-from leakcap.sessions.listed import ListedWorlds
-from leakcap.sessions.rules import AdditiveRule, BrokenRealisedRule, SquaredRule, UnitInformationRule
+from leakcap.sessions.listed_worlds.cells import REACH, SCALE
+from leakcap.sessions.listed_worlds.directions import next_direction
+from leakcap.sessions.listed_worlds.engine import ListedWorlds
+from leakcap.sessions.listed_worlds.rules import AdditiveRule, BrokenRealisedRule, SquaredRule, UnitInformationRule
 from tests.claims.sessions.analysts import ANALYSTS, SHARP, balanced, direct, noise_probing, set_splitting
 from tests.claims.sessions.play import CAP, all_coins, branches, engine_of, leaves, pool, success
 

@@ -8,9 +8,15 @@ import numpy as np
 import pytest
 
 from leakcap.errors import CapError
-from leakcap.sessions.cells import REACH
-from leakcap.sessions.listed import ListedWorlds
-from leakcap.sessions.rules import CLOSED, AlwaysRule, BrokenRealisedRule, WorldInformationRule, budget_in_nats
+from leakcap.sessions.listed_worlds.cells import REACH
+from leakcap.sessions.listed_worlds.engine import ListedWorlds
+from leakcap.sessions.listed_worlds.rules import (
+    CLOSED,
+    AlwaysRule,
+    BrokenRealisedRule,
+    WorldInformationRule,
+    budget_in_nats,
+)
 from tests.claims.sessions.play import CAP, View, engine_of, leaves, pool, success
 
 

@@ -16,11 +16,11 @@ from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
 from leakcap.noise import Randomness
-from leakcap.sessions.cells import REACH, Channel, cells_of
-from leakcap.sessions.charges import TICKS, Ticks
-from leakcap.sessions.posterior import Posterior
-from leakcap.sessions.potentials import RESERVE
-from leakcap.sessions.prospects import Prospect, prospects, shares
+from leakcap.sessions.listed_worlds.cells import REACH, Channel, cells_of
+from leakcap.sessions.listed_worlds.charges import TICKS, Ticks
+from leakcap.sessions.listed_worlds.posterior import Posterior
+from leakcap.sessions.listed_worlds.potentials import RESERVE
+from leakcap.sessions.listed_worlds.prospects import Prospect, prospects, shares
 from leakcap.worlds import Worlds
 
 __all__ = ["ListedState", "ListedWorlds", "Priced", "SessionRule"]

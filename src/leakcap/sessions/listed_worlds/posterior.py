@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from leakcap.errors import NumericalError
 from leakcap.ground.arrays import Floats
-from leakcap.sessions.cells import Channel
+from leakcap.sessions.listed_worlds.cells import Channel
 
 __all__ = ["Posterior"]
 

@@ -15,8 +15,14 @@ from scipy.special import ndtr, xlogy
 
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.proofs import proves
-from leakcap.sessions.potentials import InformationClock, MembershipClock, RecognitionClock, WeighedClock, mistakes
-from leakcap.sessions.prospects import Prospect
+from leakcap.sessions.listed_worlds.potentials import (
+    InformationClock,
+    MembershipClock,
+    RecognitionClock,
+    WeighedClock,
+    mistakes,
+)
+from leakcap.sessions.listed_worlds.prospects import Prospect
 
 __all__ = ["REFUSED", "TICKS", "Clocks", "Ticks", "charges", "information_charges", "raised", "whole_ticks"]
 

@@ -16,8 +16,8 @@ from scipy.special import xlogy
 from leakcap.errors import CapError
 from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
-from leakcap.sessions.charges import REFUSED, Ticks, whole_ticks
-from leakcap.sessions.prospects import Prospect
+from leakcap.sessions.listed_worlds.charges import REFUSED, Ticks, whole_ticks
+from leakcap.sessions.listed_worlds.prospects import Prospect
 
 __all__ = [
     "AdditiveRule",

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from leakcap.ground.arrays import Floats
-from leakcap.sessions.cells import Channel
-from leakcap.sessions.posterior import Posterior
+from leakcap.sessions.listed_worlds.cells import Channel
+from leakcap.sessions.listed_worlds.posterior import Posterior
 from leakcap.worlds import Worlds
 
 __all__ = ["Prospect", "prospects", "shares"]
