@@ -20,11 +20,15 @@ from leakcap.ground.proofs import proves
 __all__ = ["SessionCertificate"]
 
 KINDS = ("session", "simulation")
-DESIGNS = ("bits", "pool")
+DESIGNS = ("bits", "pool", "worlds")
 GAMES = {
     "bits": (
         "A fair coin was tossed for everybody in the pool, once and for all, and whoever it picked takes part in every "
         "answer. The attacker is asked whether a person, named before the first question, takes part."
+    ),
+    "worlds": (
+        "One of a list of halves of the pool was picked, once and for all, and takes part in every answer. The "
+        "attacker is asked whether a person, named before the first question, takes part."
     ),
     "pool": (
         "Everybody in the pool takes part. The attacker is asked whether a person, named before the first question, is "
@@ -35,6 +39,10 @@ ATTACKERS = {
     "bits": (
         "Chooses every question after seeing all answers so far. Knows the pool, how noise is made, and of everybody "
         "else whether they take part. Does not know the person's own coin, nor the noise."
+    ),
+    "worlds": (
+        "Chooses every question after seeing all answers so far. Knows the pool, the list of halves, and what would be "
+        "answered in each. Does not know which of them takes part, nor anybody who does, nor the noise."
     ),
     "pool": (
         "Chooses every question after seeing all answers so far. Knows everybody else's data, the person's own data, "
@@ -51,7 +59,7 @@ class SessionCertificate(Displayed):
 
     Attributes:
         kind: "session", or "simulation" where a seed was given.
-        design: "bits", a coin for everybody, or "pool", everybody takes part.
+        design: "bits", a coin for everybody; "pool", everybody takes part; "worlds", one of a list of halves.
         capped: every cap with the figure that all answers together are held to.
         membership_success: success at guessing about one person, after any number of answers.
         square: squared distance, in deviations of noise, that everybody's clock allows in all.
@@ -59,6 +67,8 @@ class SessionCertificate(Displayed):
         answered: number of answers so far.
         questions: the questions so far, each with the most it takes of anybody's clock.
         pool_membership_success: success at guessing whether a person is in the pool at all; None where nothing is said.
+        worlds: how many halves were listed, for that design.
+        always: whether the figures hold for every single course of answers, and for people named afterwards.
         surest: pairs of a number of people, and how sure an attacker is on average of the one whom the answers happen
             to give away most.
         groups: groups of analysts that have clocks of their own.
@@ -89,6 +99,8 @@ class SessionCertificate(Displayed):
     theorems: tuple[str, ...]
     leakcap_version: str
     pool_membership_success: float | None = None
+    worlds: int | None = None
+    always: bool = False
 
     @property
     def is_guarantee(self) -> bool:
@@ -98,7 +110,7 @@ class SessionCertificate(Displayed):
     @property
     def whoever_is_known(self) -> bool:
         """Whether it holds whoever else is known."""
-        return True
+        return self.design != "worlds"
 
     @proves("linear-sessions")
     def true_positive_rate(self, fpr: float) -> float:
@@ -111,6 +123,9 @@ class SessionCertificate(Displayed):
             The largest rate at which participants are recognised, after any number of answers.
         """
         checks.fraction(fpr=fpr)
+        if self.design == "worlds":
+            # Certainty may be reached: what is capped is the mean of both rates.
+            return min(1.0, fpr + 2 * self.membership_success - 1)
         least = ndtri(min(1.0, fpr + self.sampler_distance))
         return min(1.0, float(ndtr(least + math.sqrt(self.square))) * (1 + 1e-9) + self.sampler_distance)
 
@@ -179,6 +194,8 @@ def _lines(cert: SessionCertificate) -> Iterator[str]:
 
 
 def _reading(cert: SessionCertificate) -> tuple[str, ...]:
+    if cert.design == "worlds":
+        return _reading_of_worlds(cert)
     surest = "; ".join(f"of {people:,}, {percent(sure, 0)}" for people, sure in cert.surest)
     found = [
         "It is an average over all answers that might have come, for a person named before: some answers tell more.",
@@ -189,6 +206,26 @@ def _reading(cert: SessionCertificate) -> tuple[str, ...]:
         found.append(
             f"{cert.groups} groups of analysts have clocks of their own. If all of them put together what they know, "
             f"it is at most {percent(cert.groups_success)}."
+        )
+    if cert.alone:
+        found.append("It stands alone: without a ledger, other releases of these data are not counted.")
+    return tuple(found)
+
+
+def _reading_of_worlds(cert: SessionCertificate) -> tuple[str, ...]:
+    assert cert.worlds is not None
+    found = [
+        f"It ends where the attacker learns from elsewhere who takes part: about {math.log2(cert.worlds):.3g} people "
+        f"who are known leave one of {cert.worlds:,} halves.",
+        f"Answers carry at most {math.log(cert.worlds):.3g} nats about the half: many answers belong on a session with "
+        "a coin for everybody.",
+    ]
+    if cert.always:
+        found.append("It holds for every single course of answers, and for a person named afterwards.")
+    else:
+        found.append(
+            "It is an average over all answers that might have come, for a person named before: on some courses the "
+            f"attacker is certain, with probability {percent(2 * cert.membership_success - 1)} at most."
         )
     if cert.alone:
         found.append("It stands alone: without a ledger, other releases of these data are not counted.")
@@ -225,6 +262,9 @@ def _is_plausible(cert: SessionCertificate) -> bool:
         and is_whole(cert.answered, cert.groups, *(people for people, _ in cert.surest))
         and all(is_words(question) and is_number(0, math.inf, share) for question, share in cert.questions)
         and isinstance(cert.alone, bool)
+        and isinstance(cert.always, bool)
+        and (cert.worlds is None) == (cert.design != "worlds")
+        and (cert.worlds is None or is_whole(cert.worlds))
         and is_words(cert.leakcap_version, *(text for one in lists for text in one))
         and all(is_words(one.cap, one.meaning) and is_number(0, math.inf, one.before, one.limit) for one in cert.capped)
         and all(is_number(0, math.inf, one.certified) for one in cert.capped)

@@ -54,6 +54,7 @@ class Opened:
     account: Account
     secret: Secret
     name: str
+    world: int | None = None  # the secret one, where there is a list of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,11 +109,20 @@ class Spent:
         now.put(f"clocks/{group}", np.asarray(self.ticks, dtype="<i8").tobytes())
 
 
-def open_account(book: Book, name: str, *, design: str, caps: tuple[Cap, ...], version: str, named: bool) -> Opened:
+def open_account(
+    book: Book,
+    name: str,
+    *,
+    design: str,
+    caps: tuple[Cap, ...],
+    version: str,
+    named: bool,
+    worlds: int | None = None,
+) -> Opened:
     """The account of a data set; a new one, with a new secret, where the ledger does not know it.
 
     `version` is a fingerprint of the contents, `named` whether rows carry the names of people, so that contents may
-    change.
+    change; `worlds` is how many there are to choose from, where there is a list of them.
     """
     _refuse_other_name(book, name, version)
     account = book.account(name)
@@ -120,6 +130,8 @@ def open_account(book: Book, name: str, *, design: str, caps: tuple[Cap, ...], v
         if now.title is None:
             seed = secrets.token_bytes(32).hex()
             now.title = {"name": name, "design": design, "caps": _words(caps), "named": named, "secret": seed}
+            if worlds is not None:
+                now.title |= {"worlds": worlds, "world": secrets.randbelow(worlds)}
             now.state = {"version": version, "allowance": TICKS}
             now.append("opened", {"name": name, "design": design, "caps": _words(caps)})
         title, state = now.title, now.state
@@ -128,7 +140,14 @@ def open_account(book: Book, name: str, *, design: str, caps: tuple[Cap, ...], v
                 f"what was answered about {name!r} was forgotten, so that nothing more can be answered about it"
             )
         _refuse_mixture(name, title, design, caps)
+        if worlds != title.get("worlds"):
+            raise InputError(f"{name!r} has an account with {title.get('worlds')} worlds: open it with as many")
         if state["version"] != version:
+            if worlds is not None:
+                raise InputError(
+                    f"the data of {name!r} have changed, and worlds were listed for the people that were in them: go "
+                    "on with those data. A session with a coin for everybody takes changes"
+                )
             if not named or not title["named"]:
                 raise InputError(
                     f"the data of {name!r} have changed, and nothing says whose rows are whose: name the people with "
@@ -137,7 +156,7 @@ def open_account(book: Book, name: str, *, design: str, caps: tuple[Cap, ...], v
                 )
             state["version"] = version
             now.append("contents", {"changed": True})
-    return Opened(account, Secret(bytes.fromhex(title["secret"])), name)
+    return Opened(account, Secret(bytes.fromhex(title["secret"])), name, title.get("world"))
 
 
 def name_of(version: str) -> str:

@@ -46,6 +46,8 @@ class Answer:
         noise: deviation of the noise in each number of the answer.
         covers_halving: whether intervals also cover that half of the people take part, not only the noise.
         again: whether it is a stored answer, for which nothing was spent.
+        whole: whether all of it was answered. Of a vector from a list of worlds the last numbers may be refused: they
+            are then what everybody can work out from earlier answers.
     """
 
     value: Any
@@ -57,6 +59,7 @@ class Answer:
     again: bool
     _numbers: Floats
     _widths: Widths
+    whole: bool = True
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Where the answer on everybody lies, per number (flattened), with about this probability.
@@ -131,12 +134,14 @@ class Preview:
         noise: deviation of the noise in each of the sums that the answer is made of.
         fits: whether everybody can pay, by what was declared so far.
         retired: how many people would be left out; None for analysts.
+        more: how many such answers a list of worlds can carry, about; None with a coin for everybody.
     """
 
     share: float
     noise: Floats
     fits: bool
     retired: int | None = None
+    more: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from leakcap.caps import Cap, PoolMembership, TruePositiveRate
+from leakcap.caps import Cap, Membership, PoolMembership, TruePositiveRate
 from leakcap.certificates.session import SessionCertificate
 from leakcap.ground.proofs import proves
 from leakcap.modes.about_one import rate_of_recognised
@@ -12,10 +12,11 @@ from leakcap.modes.interface import capped_figures
 from leakcap.sessions.clock import TICKS, Clock, surest_of, told_after
 from leakcap.version import __version__
 
-__all__ = ["certificate_of"]
+__all__ = ["certificate_of", "certificate_of_worlds"]
 
 PEOPLE = (2_000, 50_000, 1_000_000)  # for whom it is told how sure somebody picked afterwards is known
 CENTRE = "The pool's own statistic, around which the coins move the answer, and the size of people's contributions: "
+OUTPUTS = "Noise, prices and refusals follow from what would be answered in every half of the list."
 OWN_ROWS = "The most rows that one person has."
 ASSUMED = (
     "Nobody but the custodian learns the noise and the secret key; both come from the operating system.",
@@ -77,6 +78,46 @@ def certificate_of(
         theorems=("linear-sessions", "retire", "sampler") + (("pool",) if everybody else ()),
         leakcap_version=__version__,
         pool_membership_success=in_pool,
+    )
+
+
+@proves("clock", "every-transcript")
+def certificate_of_worlds(
+    caps: tuple[Cap, ...],
+    *,
+    worlds: int,
+    square: float,
+    answers: list[tuple[str, float]],
+    always: bool,
+    alone: bool,
+    seeded: bool,
+) -> SessionCertificate:
+    """The certificate of a session on a list of worlds, in which no clock ran out.
+
+    Guarantee: certain, nothing is sampled. After any number of answers, each asked in the light of those before, no
+    attacker who knows the pool and the list guesses about a person named before with a larger success than stated.
+    """
+    success = min((cap.limit for cap in caps if isinstance(cap, Membership)), default=1.0)
+    return SessionCertificate(
+        kind="simulation" if seeded else "session",
+        design="worlds",
+        capped=capped_figures(caps, caps, tuple(cap.limit for cap in caps), (0.5, worlds)),
+        membership_success=success,
+        square=square,
+        sampler_distance=0.0,
+        answered=len(answers),
+        questions=tuple(answers),
+        surest=(),
+        groups=1,
+        groups_success=success,
+        alone=alone,
+        pool_public=(OUTPUTS,),
+        assumptions=(*ASSUMED, "The function sees the rows of the half it is run on, and nothing else."),
+        not_promised=(*NOT_PROMISED, NOT_IN_POOL),
+        theorems=("clock", "cells", "log-m") + (("every-transcript",) if always else ()),
+        leakcap_version=__version__,
+        worlds=worlds,
+        always=always,
     )
 
 

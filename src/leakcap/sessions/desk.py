@@ -141,6 +141,10 @@ class Desk:
         success = told_after(spent / TICKS * self.clock.square, self.clock.distance if spent else 0.0)
         return Spending(success, spent / TICKS), allowance / TICKS
 
+    def allowed(self, whole: float) -> float:
+        """The success that so many clocks allow."""
+        return told_after(whole * self.clock.square, self.clock.distance)
+
     def _charge(self, now: Open, sums: Sums, deviations: Floats, *, group: str, text: str, key: str, same: str) -> None:
         """Charge everybody for a question, draw the answer, and write both down."""
         moment, state, declared = datetime.now(UTC), now.state, self._declared(sums, deviations)

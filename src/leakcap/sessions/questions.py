@@ -26,7 +26,6 @@ from leakcap.kernels.bounded import Bounded, ColumnNames, Declared, Extent, unit
 from leakcap.kernels.contributions import Contributions
 from leakcap.sessions.brought import Brought, BroughtInBlocks, Length, Sums, Within, around_pool, within
 from leakcap.sessions.table import Rows, Table, rows_of_units
-from leakcap.sessions.where import matching
 from leakcap.stats.brought import about_the_pool
 from leakcap.stats.cells import bin_edges
 from leakcap.stats.declared import bounded_covariances, bounded_histograms, bounded_means, bounded_sums
@@ -64,7 +63,7 @@ class Questions:
         """How many rows there are, in all or in every declared group."""
 
         def sums(_: bool) -> Sums:
-            mask, most = self._mask(where), self.table.most_rows
+            mask, most = self.table.mask(where), self.table.most_rows
             if by is not None:
                 return self._grouped(mask, group_by(by, "count"), Declared(rows=most))
             rows = self.table.rows(mask, [])
@@ -79,7 +78,7 @@ class Questions:
         names, alone = self.table.names(columns)
 
         def sums(_: bool) -> Sums:
-            mask = self._mask(where)
+            mask = self.table.mask(where)
             if by is not None:
                 _need_bounds(bounds, "sums by group")
                 return self._grouped(mask, group_by(by, "sum", names), self._declared(names, bounds))
@@ -96,7 +95,7 @@ class Questions:
         names, alone = self.table.names(columns)
 
         def sums(noise_given: bool) -> Sums:
-            mask = self._mask(where)
+            mask = self.table.mask(where)
             if by is not None:
                 _need_bounds(bounds, "means by group")
                 return self._grouped(mask, group_by(by, "mean", names), self._declared(names, bounds), scale=None)
@@ -125,7 +124,7 @@ class Questions:
         ends = bin_edges(edges)
 
         def sums(_: bool) -> Sums:
-            rows, most = self.table.rows(self._mask(where), names), self.table.most_rows
+            rows, most = self.table.rows(self.table.mask(where), names), self.table.most_rows
             made = bounded_histograms((rows.cells,), rows.units, Declared(rows=most), ends)
             finish = partial(_bins, columns=len(names), alone=alone)
             return within(replace(made, finish=finish), halving=partial(_of_counts, most=most))
@@ -137,7 +136,7 @@ class Questions:
         names, alone = self.table.names(columns)
 
         def sums(_: bool) -> Sums:
-            rows = self.table.rows(self._mask(where), names)
+            rows = self.table.rows(self.table.mask(where), names)
             if bounds is None:
                 return around_pool(about_the_pool((_cells(rows, alone),), rows.units), scale=None)
             made = bounded_covariances((_cells(rows, alone),), rows.units, self._declared(names, bounds))
@@ -162,7 +161,7 @@ class Questions:
             cuts = cuts[0] if alone else cuts
 
         def sums(_: bool) -> Sums:
-            rows = self.table.rows(self._mask(where), names)
+            rows = self.table.rows(self.table.mask(where), names)
             made = bounded_quantiles(
                 (_cells(rows, alone),), rows.units, Declared(rows=self.table.most_rows, quiet=self.quiet), q, cuts
             )
@@ -222,13 +221,6 @@ class Questions:
             return BroughtInBlocks(made.cut(data, units, self.block_key))  # warns where blocks are too small
 
         return _asked("blocks", sums, fn=fingerprint(fn)[:16], blocks=blocks, bounds=bounds)
-
-    def _mask(self, where: Where) -> Bools | None:
-        if where is None:
-            return None
-        if isinstance(where, str):
-            return matching(where, self.table.columns, self.table.pool.rows)
-        return self.table.told(where)
 
     def _each(self, fn: Callable[..., Any], bounds: Any) -> tuple[Floats, tuple[int, ...]]:
         """What a function makes of each person's rows; nothing of those of whom it makes no finite numbers."""

@@ -18,15 +18,19 @@ from leakcap.noise import OperatingSystem, Seeded
 from leakcap.planning.released import warn_of_second_secret
 from leakcap.sessions.account import Secret, name_of, open_account
 from leakcap.sessions.answers import Answer, Answered, Preview, Spending
-from leakcap.sessions.certifying import certificate_of
-from leakcap.sessions.clock import TICKS, Clock, told_after
+from leakcap.sessions.certifying import certificate_of, certificate_of_worlds
+from leakcap.sessions.clock import TICKS, Clock
 from leakcap.sessions.desk import Desk
 from leakcap.sessions.fitting import fitting
+from leakcap.sessions.listed_worlds.desk import WorldsDesk, worlds_desk
+from leakcap.sessions.listed_worlds.functions import WorldFunctions
 from leakcap.sessions.questions import Questions, Where
 from leakcap.sessions.table import Table
 
 __all__ = ["Session"]
 
+WORLDS = 1024
+ANSWERS = ("answer", "number")  # kinds of entries
 KINDS = ("count", "sum", "mean", "histogram", "covariance", "quantile", "linear", "query", "blocks")
 
 
@@ -63,6 +67,7 @@ class Session:
         always: bool = False,
         retire: bool = True,
         rows_per_unit: int | None = None,
+        worlds: int | None = None,
         seed: int | None = None,
     ) -> None:
         """Open a session, or go on with one that the ledger knows.
@@ -72,7 +77,9 @@ class Session:
             cap: what all answers together may tell about one person: `leakcap.membership(...)`, `mip(...)` or
                 `true_positive_rate(...)`, a list of them, a bare number for a membership cap, or
                 `leakcap.pool_membership(...)`, under which everybody takes part.
-            design: "bits": a coin for everybody decides who takes part, once and for all.
+            design: "bits": a coin for everybody decides who takes part, once and for all; for questions that are sums
+                over people, hundreds or thousands of them. "worlds": one of a list of halves takes part; for any
+                function, some dozens of answers.
             unit: whose row it is, an array or the name of a column. With it the data may change under their name.
             ledger: "sqlite:///file", "postgresql://user@host/database", or a store. None: the session ends with this
                 process, and its certificate says that it stands alone.
@@ -81,20 +88,21 @@ class Session:
             always: whether the promise must hold for every single course of answers, not on average over them.
             retire: whether people who cannot pay are left out; otherwise such a question is refused.
             rows_per_unit: the most rows of one person that count, the first ones.
+            worlds: for design "worlds", how many halves are listed; 1,024 by default.
             seed: makes it a simulation, which is no release.
 
         Raises:
             InputError: an argument cannot be used, or the ledger knows these data otherwise.
             CapError: the cap is not about one person.
         """
-        checks.choice(("bits",), design=design)
-        if always:
-            raise InputError("always=True is for design='worlds': with a coin for everybody leave it out")
+        checks.choice(("bits", "worlds"), design=design)
+        if design == "bits" and (always or worlds is not None):
+            raise InputError("always and worlds are for design='worlds': with a coin for everybody leave them out")
         if seed is not None and ledger is not None:
             raise InputError("a session with a seed is a simulation: leave the ledger out")
         self.caps = as_caps(cap)
         everybody = isinstance(self.caps[0], PoolMembership)
-        clock, self._table = Clock.of(self.caps), Table.of(data, unit, rows_per_unit)
+        self._table = Table.of(data, unit, rows_per_unit)
         if everybody and self._table.rows_per_unit is None:
             raise InputError(
                 "a pool cap with unit= needs rows_per_unit=, the most rows that one person may bring: further ones are "
@@ -107,17 +115,35 @@ class Session:
         opened = open_account(
             Book.in_memory() if ledger is None else open_book(ledger),
             name_of(prints.of_run) if name is None else str(name),
-            design="pool" if everybody else "bits",
+            design="pool" if everybody else design,
             caps=self.caps,
             version=prints.of_run,
             named=self._table.units.labels is not None,
+            worlds=None if design == "bits" else checks.count(at_least=2, worlds=worlds or WORLDS),
         )
         self.name = opened.name
         secret = opened.secret if seed is None else Secret(np.random.default_rng(seed).bytes(32))
         names = self._table.units.names
+        self._desk: Any
+        self._questions: Any
+        if design == "worlds":
+            self._desk = worlds_desk(
+                opened.account,
+                self.caps,
+                people=len(names),
+                worlds=worlds or WORLDS,
+                secret=secret,
+                world=opened.world if seed is None else None,
+                always=always,
+                version=prints.of_run,
+                analyst=analyst or "",
+                randomness=OperatingSystem() if seed is None else Seeded(seed),
+            )
+            self._questions = WorldFunctions(self._table)
+            return
         self._desk = Desk(
             account=opened.account,
-            clock=clock,
+            clock=Clock.of(self.caps),
             people=secret.people(names),
             coins=np.ones(len(names), dtype=bool) if everybody else secret.coins(names),
             everybody=everybody,
@@ -300,8 +326,9 @@ class Session:
         Raises:
             InputError: the estimator is not made of sums.
         """
-        desk = self._desk
-
+        desk, questions = self._desk, self._questions
+        if isinstance(desk, WorldsDesk):
+            raise InputError("fits are made of sums over people: open the session with design='bits'")
         made = fitting(
             self._table,
             estimator,
@@ -313,7 +340,7 @@ class Session:
             share=checks.positive(share=share),
             square=desk.clock.square,
             everybody=desk.everybody,
-            quiet=self._questions.quiet,
+            quiet=questions.quiet,
         )
         found = estimator.fit_in_session(made)
         if hasattr(found, "estimator_"):
@@ -346,8 +373,7 @@ class Session:
     def remaining(self) -> Spending:
         """How much of the clocks is left, and the success that the cap allows in the end."""
         spent, whole = self._desk.spending()
-        clock = self._desk.clock
-        return Spending(told_after(whole * clock.square, clock.distance), max(0.0, whole - spent.share))
+        return Spending(self._desk.allowed(whole), max(0.0, whole - spent.share))
 
     @property
     def history(self) -> tuple[Answered, ...]:
@@ -361,11 +387,11 @@ class Session:
                     question=entry.body["question"],
                     analyst=entry.body["analyst"],
                     share=entry.charge / TICKS,
-                    numbers=tuple(entry.body["numbers"]),
+                    numbers=tuple(entry.body.get("numbers", (entry.body.get("number"),))),
                     at=entry.body["at"],
                 )
                 for entry in now.entries()
-                if entry.kind == "answer" and (not desk.analyst or entry.body["group"] == group)
+                if entry.kind in ANSWERS and (not desk.analyst or entry.body["group"] == group)
             )
 
     @property
@@ -373,13 +399,24 @@ class Session:
         """What all answers together allow, those that are still to come included."""
         with self._desk.account.reading() as now:
             state = now.state
-            answers = [entry for entry in now.entries() if entry.kind == "answer"]
+            answers = [entry for entry in now.entries() if entry.kind in ANSWERS]
+        told = [(entry.body["question"], entry.charge / TICKS) for entry in answers]
+        if isinstance(self._desk, WorldsDesk):
+            return certificate_of_worlds(
+                self.caps,
+                worlds=self._desk.engine.worlds.m,
+                square=self._desk.square,
+                answers=told,
+                always=self._desk.always,
+                alone=self._alone,
+                seeded=self._seeded,
+            )
         return certificate_of(
             self.caps,
             self._desk.clock,
             allowance=state["allowance"],
             groups=len(budgets.groups(state)),
-            answers=[(entry.body["question"], entry.charge / TICKS) for entry in answers],
+            answers=told,
             pool_made=[entry.body["question"] for entry in answers if entry.body["pool_made"]],
             own_rows=self._table.rows_per_unit is None,
             alone=self._alone,

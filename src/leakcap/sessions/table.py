@@ -13,6 +13,7 @@ import numpy.typing as npt
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Bools, Floats, Ints
 from leakcap.ground.slices import take_alone
+from leakcap.sessions.where import matching
 from leakcap.simulate.pool import Pool, first_rows
 from leakcap.worlds import Units
 
@@ -106,6 +107,14 @@ class Table:
         kept = cells if len(places) == len(cells) else cells[places]
         whole = self.units.of_row is None and len(kept) == len(cells)
         return Rows(kept, Units(len(kept), self.units.count, None if whole else owner), places)
+
+    def mask(self, where: Any) -> Bools | None:
+        """Rows that a condition holds for; None for all."""
+        if where is None:
+            return None
+        if isinstance(where, str):
+            return matching(where, self.columns, self.pool.rows)
+        return self.told(where)
 
     def told(self, where: Any) -> Bools:
         """Rows of those people of whom a function of their own rows is true; where it fails, they are left out."""

@@ -28,6 +28,10 @@ class Worlds:
     paired: bool
     design: str
 
+    def __post_init__(self) -> None:
+        # Compiled loops read the bits as they lie in memory.
+        object.__setattr__(self, "packed", np.ascontiguousarray(self.packed))
+
     @staticmethod
     def everybody(n: int) -> Worlds:
         """One world, of all units: in it a kernel gives what a plain fit gives."""
@@ -86,7 +90,11 @@ class Worlds:
 
     def some(self, numbers: npt.NDArray[np.intp]) -> Worlds:
         """Some of the worlds: of paired ones, the first half of the numbers names the mates of the second."""
-        return replace(self, packed=np.ascontiguousarray(self.packed[numbers]))
+        return replace(self, packed=self.packed[numbers])
+
+    def of_units(self, units: npt.NDArray[np.intp]) -> Worlds:
+        """The same worlds, with some of the units alone."""
+        return replace(self, packed=np.packbits(self.columns(units), axis=1), n=len(units))
 
     def over_rows(self, units: Units) -> Worlds:
         """The same worlds, with a bit for each row of the data instead of each unit."""

@@ -1,0 +1,304 @@
+"""Where questions are answered from one of a list of worlds: number by number, each in a transaction of its own.
+
+A number that was drawn is charged and delivered whatever happens to the next: a server that takes back what it has
+drawn, or asks a price that depends on it, gives an answer for nothing (docs/proofs/clock.md).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri, xlogy
+
+from leakcap.caps import Cap, Membership
+from leakcap.custody.ledger import Account, Entry, Open, budgets
+from leakcap.errors import BudgetError, InputError
+from leakcap.ground.arrays import Floats
+from leakcap.noise import Randomness
+from leakcap.planning.accuracy import LEVELS
+from leakcap.sessions.account import Secret, as_text
+from leakcap.sessions.answers import Answer, Preview, Spending, value_of
+from leakcap.sessions.clock import told_after
+from leakcap.sessions.listed_worlds.cells import REACH
+from leakcap.sessions.listed_worlds.charges import TICKS, Clocks
+from leakcap.sessions.listed_worlds.directions import next_direction
+from leakcap.sessions.listed_worlds.engine import ListedState, ListedWorlds, Priced, SessionRule
+from leakcap.sessions.listed_worlds.functions import WorldQuestion
+from leakcap.sessions.listed_worlds.potentials import potentials_of
+from leakcap.sessions.listed_worlds.rules import CLOSED, AlwaysRule
+from leakcap.simulate import Outputs, rebuild
+from leakcap.worlds import draw_worlds
+
+__all__ = ["WorldsDesk", "worlds_desk"]
+
+DEFAULT_SHARE = 0.01
+STATE, CLOCKS = "posterior", "worlds clocks"
+SEARCHED = 40  # noises that are tried for a share
+REFUSED = (
+    "somebody cannot pay for this question any more: ask with more noise, or another question. Nothing was drawn, and "
+    "nothing is spent"
+)
+
+
+def worlds_desk(
+    account: Account,
+    caps: tuple[Cap, ...],
+    *,
+    people: int,
+    worlds: int,
+    secret: Secret,
+    world: int | None,
+    always: bool,
+    version: str,
+    analyst: str,
+    randomness: Randomness,
+) -> WorldsDesk:
+    """The desk of an account, with the worlds that its secret key draws; `world` is None in simulations."""
+    listed = draw_worlds(people, worlds, np.random.default_rng(list(secret.key("worlds"))))
+    potentials = potentials_of(caps, listed.rate)
+    rule: SessionRule = Clocks(potentials)
+    if always:
+        if len(caps) > 1 or not isinstance(caps[0], Membership):
+            raise InputError("always=True is for one membership cap, such as cap=0.6")
+        rule = AlwaysRule(caps[0].success)
+    engine = ListedWorlds(listed, rule, CLOSED if always else REACH)
+    chosen = randomness.below(listed.m) if world is None else world
+    square = potentials[0].start
+    return WorldsDesk(account, engine, chosen, square, always, version, analyst, randomness)
+
+
+@dataclass(frozen=True, eq=False)
+class WorldsDesk:
+    """Answers the questions of one analyst from one of a list of worlds; custodian side."""
+
+    account: Account
+    engine: ListedWorlds
+    secret: int
+    square: float  # a whole clock of the first cap
+    always: bool
+    version: str
+    analyst: str
+    randomness: Randomness
+
+    def answer(
+        self, question: WorldQuestion, *, noise: Any = None, share: float | None = None, request: str | None = None
+    ) -> Answer:
+        """The answer to a question: stored numbers where there are some, otherwise drawn and charged for."""
+        outputs = self._outputs(question)
+        deviations = self._deviations(outputs, noise, share)
+        text = question.text(**({"noise": noise} if noise is not None else {"share": share}))
+        same = as_text([text, self.version])
+        if request is not None:
+            same = self._for_request(as_text([str(request), self.analyst]), same)
+        drawn = self._drawn(outputs, deviations, text=text, same=same)
+        return self._handed_out(drawn, outputs, deviations, text)
+
+    def preview(
+        self, question: WorldQuestion, *, noise: Any = None, share: float | None = None, request: str | None = None
+    ) -> Preview:
+        """What the first number of an answer would cost, and how many such answers the worlds can carry."""
+        outputs = self._outputs(question)
+        deviations = self._deviations(outputs, noise, share)
+        with self.account.reading() as now:
+            state = self._state(now)
+        whitened = outputs.table / deviations
+        weights = state.posterior.weights()
+        direction = next_direction(whitened, weights, np.empty((0, whitened.shape[1])))
+        if direction is None:
+            return Preview(0.0, deviations, True, 0, math.inf)
+        priced = self.engine.price(state, whitened @ direction, 1.0)
+        if priced is None:
+            return Preview(math.inf, deviations, False, None, 0.0)
+        told = _information(weights, priced)
+        left = -float(xlogy(weights, weights).sum())
+        share_found = float(priced.charges.max()) / TICKS
+        return Preview(share_found, deviations, True, 0, left / max(told, 1e-300))
+
+    def spending(self) -> tuple[Spending, float]:
+        """What whoever has the least left has spent, and the clock at its start."""
+        with self.account.reading() as now:
+            state = self._state(now)
+        spent = 1 - int(state.clocks.min()) / TICKS
+        return Spending(told_after(spent * self.square), spent), 1.0
+
+    def allowed(self, whole: float) -> float:
+        """The success that the cap allows in the end."""
+        return told_after(whole * self.square)
+
+    def posterior_success(self) -> Floats:
+        """How sure whoever knows the worlds is of everybody by now; custodian side."""
+        with self.account.reading() as now:
+            shares = self.engine.shares(self._state(now))
+        return np.maximum(shares, 1 - shares)
+
+    def _outputs(self, question: WorldQuestion) -> Outputs:
+        """In every world. A question that fails in one of them is refused before anything is drawn."""
+        found = question.in_worlds(self.engine.worlds)
+        return replace(found, table=found.table * question.scale)
+
+    def _deviations(self, outputs: Outputs, noise: Any, share: float | None) -> Floats:
+        d = outputs.table.shape[1]
+        if noise is not None and share is not None:
+            raise InputError("give noise= or share=, not both: each follows from the other")
+        if noise is not None:
+            try:
+                found = np.broadcast_to(np.asarray(noise, dtype=np.float64).ravel(), (d,)).copy()
+            except (TypeError, ValueError):
+                found = np.full(1, np.nan)
+            if len(found) != d or not (np.isfinite(found) & (found > 0)).all():
+                raise InputError(
+                    f"noise must be above 0 and finite: one number, or one for each of the {d} of the answer"
+                )
+            return found
+        return self._for_share(outputs, DEFAULT_SHARE if share is None else float(share))
+
+    def _for_share(self, outputs: Outputs, share: float) -> Floats:
+        """Noise at which no number of the answer takes more than its part of a share, by the pool and the history."""
+        if not share > 0 or not math.isfinite(share):
+            raise InputError("share must be above 0 and finite: a part of the clock, such as .01")
+        with self.account.reading() as now:
+            state = self._state(now)
+        spread = outputs.table.std(axis=0)
+        moving = spread > 0
+        if not moving.any():
+            return np.ones(len(spread))
+        shape = np.where(moving, spread, spread[moving].min())
+        each = share / moving.sum()
+        noise = shape.copy()
+        for _ in range(SEARCHED):
+            whitened = outputs.table / noise
+            direction = next_direction(whitened, state.posterior.weights(), np.empty((0, len(shape))))
+            if direction is None:
+                return noise
+            priced = self.engine.price(state, whitened @ direction, 1.0)
+            cost = 4.0 if priced is None else float(priced.charges.max()) / TICKS / each
+            if cost <= 1:
+                return noise
+            noise = noise * max(1.02, min(4.0, math.sqrt(cost)))
+        raise BudgetError(REFUSED)
+
+    def _for_request(self, key: str, same: str) -> str:
+        """A request is for one question."""
+        with self.account.writing() as now:
+            known = now.asked(key)
+            if known is None:
+                now.append("request", {"same": same}, request=key)
+            elif known.body["same"] != same:
+                raise InputError("this request= was used for another question: a key is for one question")
+        return same
+
+    def _drawn(self, outputs: Outputs, deviations: Floats, *, text: str, same: str) -> list[Entry]:
+        """The numbers of an answer, each drawn in a transaction of its own."""
+        whitened = outputs.table / deviations
+        found: list[Entry] = []
+        while True:
+            with self.account.writing() as now:
+                known = now.answered(f"{same}#{len(found)}")
+                if known is None:
+                    self._draw_next(now, whitened, found, text=text, same=same)
+                    known = now.latest()
+            if known.kind == "end":
+                break
+            found.append(known)
+        self.account.remember()
+        return found
+
+    def _draw_next(self, now: Open, whitened: Floats, found: list[Entry], *, text: str, same: str) -> None:
+        state, moment = self._state(now), datetime.now(UTC)
+        asked = np.array([_numbers(entry, "direction") for entry in found]).reshape(-1, whitened.shape[1])
+        direction = next_direction(whitened, state.posterior.weights(), asked)
+        question = f"{same}#{len(found)}"
+        if direction is None:
+            centre = state.posterior.weights() @ whitened
+            now.append("end", {"question": text, "centre": _text(centre)}, question=question)
+            return
+        priced = self.engine.price(state, whitened @ direction, 1.0)
+        if priced is None:
+            if found:  # what was drawn is delivered; the rest is what everybody can work out
+                centre = state.posterior.weights() @ whitened
+                now.append("end", {"question": text, "centre": _text(centre), "refused": True}, question=question)
+                return
+            raise BudgetError(REFUSED)
+        charge = max(1, int(priced.charges.max()))
+        budgets.refuse(now.state, self.analyst, charge, moment)
+        cell = priced.cells.draw(self.secret, self.randomness)
+        self._keep(now, self.engine.after(state, priced, cell))
+        budgets.count(now.state, self.analyst, charge, moment)
+        body = {
+            "question": text,
+            "analyst": self.analyst,
+            "group": "",
+            "at": moment.isoformat(timespec="seconds"),
+            "direction": _text(direction),
+            "number": float(priced.cells.values[cell]),
+        }
+        now.append("number", body, charge=charge, question=question)
+
+    def _handed_out(self, drawn: list[Entry], outputs: Outputs, deviations: Floats, text: str) -> Answer:
+        with self.account.reading() as now:
+            end = now.answered(f"{as_text([text, self.version])}#{len(drawn)}")
+        assert end is not None
+        whitened = _numbers(end, "centre")
+        for entry in drawn:
+            direction = _numbers(entry, "direction")
+            whitened = whitened + (entry.body["number"] - whitened @ direction) * direction
+        numbers = whitened * deviations
+        return Answer(
+            value=value_of(partial(rebuild, outputs.node), numbers),
+            question=text,
+            number=drawn[-1].number if drawn else end.number,
+            share=sum(entry.charge for entry in drawn) / TICKS,
+            noise=deviations,
+            covers_halving=False,
+            again=False,
+            whole=not end.body.get("refused", False),
+            _numbers=numbers,
+            _widths=tuple((level, float(ndtri((1 + level) / 2)) * deviations) for level in LEVELS),
+        )
+
+    def _state(self, now: Open) -> ListedState:
+        posterior, clocks = now.value(STATE), now.value(CLOCKS)
+        if posterior is None or clocks is None:
+            return self.engine.begin()
+        told = json.loads(posterior)
+        rows, units = self.engine.rule.rows, self.engine.worlds.n
+        return ListedState(
+            np.frombuffer(base64.b64decode(told["fraction"]), dtype="<f8"),
+            np.frombuffer(base64.b64decode(told["power"]), dtype="<i8"),
+            np.frombuffer(clocks, dtype="<i8").reshape(rows, units),
+            answers=told["answers"],
+            lost=told["lost"],
+        )
+
+    def _keep(self, now: Open, state: ListedState) -> None:
+        told = {
+            "fraction": _text(state.fraction),
+            "power": base64.b64encode(state.power.astype("<i8").tobytes()).decode(),
+            "answers": state.answers,
+            "lost": state.lost,
+        }
+        now.put(STATE, json.dumps(told).encode())
+        now.put(CLOCKS, state.clocks.astype("<i8").tobytes())
+
+
+def _information(weights: Floats, priced: Priced) -> float:
+    """Nats that an answer tells about the secret, under these weights."""
+    masses = priced.cells.masses()
+    cells = weights @ masses
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float((weights[:, None] * xlogy(masses, np.where(masses > 0, masses / cells, 1.0))).sum())
+
+
+def _text(numbers: Floats) -> str:
+    return base64.b64encode(np.asarray(numbers, dtype="<f8").tobytes()).decode()
+
+
+def _numbers(entry: Entry, name: str) -> Floats:
+    return np.frombuffer(base64.b64decode(entry.body[name]), dtype="<f8").copy()
