@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import leakcap as lc
+from leakcap.custody.ledger import accounts as account
 from leakcap.errors import LeakcapError
-from leakcap.sessions import account, desk
+from leakcap.sessions import desk
 
 PEOPLE = 60
 

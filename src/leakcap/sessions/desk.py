@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from leakcap.custody.ledger import Account, Entry, Open, budgets
+from leakcap.custody.ledger.accounts import Spent, as_text
 from leakcap.errors import BudgetError, InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Bools, Floats
 from leakcap.noise import Randomness
-from leakcap.sessions.account import Spent, as_text
 from leakcap.sessions.answers import Answer, Noised, Preview, Spending, error_bars, finish_of, numbers_of, value_of
 from leakcap.sessions.brought import Sums
 from leakcap.sessions.clock import TICKS, Clock, told_after

@@ -12,11 +12,11 @@ from leakcap.caps import CapLike, PoolMembership, as_caps
 from leakcap.certificates.session import SessionCertificate
 from leakcap.custody.fingerprint import DataPrint
 from leakcap.custody.ledger import Book, Store, budgets, open_book
+from leakcap.custody.ledger.accounts import Secret, name_of, open_account
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.noise import OperatingSystem, Seeded
 from leakcap.planning.released import warn_of_second_secret
-from leakcap.sessions.account import Secret, name_of, open_account
 from leakcap.sessions.answers import Answer, Answered, Preview, Spending
 from leakcap.sessions.certifying import certificate_of, certificate_of_worlds
 from leakcap.sessions.clock import TICKS, Clock
@@ -103,6 +103,7 @@ class Session:
         self.caps = as_caps(cap)
         everybody = isinstance(self.caps[0], PoolMembership)
         self._table = Table.of(data, unit, rows_per_unit)
+        clock = Clock.of(self.caps) if design == "bits" else None
         if everybody and self._table.rows_per_unit is None:
             raise InputError(
                 "a pool cap with unit= needs rows_per_unit=, the most rows that one person may bring: further ones are "
@@ -119,6 +120,7 @@ class Session:
             caps=self.caps,
             version=prints.of_run,
             named=self._table.units.labels is not None,
+            clock=(0.0, 0.0) if clock is None else (clock.square, clock.distance),
             worlds=None if design == "bits" else checks.count(at_least=2, worlds=worlds or WORLDS),
         )
         self.name = opened.name
@@ -141,9 +143,10 @@ class Session:
             )
             self._questions = WorldFunctions(self._table)
             return
+        assert clock is not None
         self._desk = Desk(
             account=opened.account,
-            clock=Clock.of(self.caps),
+            clock=clock,
             people=secret.people(names),
             coins=np.ones(len(names), dtype=bool) if everybody else secret.coins(names),
             everybody=everybody,

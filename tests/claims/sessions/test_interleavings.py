@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
 import leakcap as lc
+from leakcap.custody.ledger.accounts import Spent
 from leakcap.errors import BudgetError, InputError
 from leakcap.sessions import desk
-from leakcap.sessions.account import Spent
 from leakcap.sessions.clock import TICKS
 from leakcap.sessions.linear import Payment
 

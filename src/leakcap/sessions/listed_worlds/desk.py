@@ -19,11 +19,11 @@ from scipy.special import ndtri, xlogy
 
 from leakcap.caps import Cap, Membership
 from leakcap.custody.ledger import Account, Entry, Open, budgets
+from leakcap.custody.ledger.accounts import Secret, as_text
 from leakcap.errors import BudgetError, InputError
 from leakcap.ground.arrays import Floats
 from leakcap.noise import Randomness
 from leakcap.planning.accuracy import LEVELS
-from leakcap.sessions.account import Secret, as_text
 from leakcap.sessions.answers import Answer, Preview, Spending, value_of
 from leakcap.sessions.clock import told_after
 from leakcap.sessions.listed_worlds.cells import REACH
