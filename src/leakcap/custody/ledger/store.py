@@ -29,7 +29,10 @@ class Header:
 
 @dataclass(frozen=True)
 class Row:
-    """One entry of an account. Rows are numbered from 1 without gaps and are never changed."""
+    """One entry of an account. Rows are numbered from 1 without gaps and are never changed.
+
+    No two rows of an account have one number, and no two one request: a store refuses the second.
+    """
 
     number: int
     charge: int  # 10^-12 of a clock; 0 for what is no answer
@@ -50,6 +53,10 @@ class Transaction(Protocol):
 
     def row(self, number: int) -> Row | None:
         """One entry."""
+        ...
+
+    def head(self, number: int) -> bytes | None:
+        """The head of one entry: cheaper than the whole of it."""
         ...
 
     def rows(self) -> Iterator[Row]:
@@ -73,7 +80,10 @@ class Transaction(Protocol):
         ...
 
     def append(self, row: Row, values: Mapping[str, bytes | None]) -> None:
-        """Write an entry and put values beside the entries; None takes a value away."""
+        """Write an entry and put values beside the entries; None takes a value away.
+
+        An error where an entry has this number or this request already.
+        """
         ...
 
     def erase(self) -> None:
@@ -97,8 +107,12 @@ class Store(Protocol):
         """Make the tables, unless another process was faster."""
         ...
 
+    def migrate(self, steps: Mapping[int, tuple[str, ...]]) -> None:
+        """Bring older tables to `VERSION`, all steps or none; `steps` maps a version to the statements after it."""
+        ...
+
     def accounts(self) -> list[bytes]:
-        """All that there are."""
+        """All that have entries."""
         ...
 
     def reading(self, account: bytes) -> AbstractContextManager[Transaction]:
@@ -107,6 +121,10 @@ class Store(Protocol):
 
     def writing(self, account: bytes) -> AbstractContextManager[Transaction]:
         """An account, alone, for one transaction."""
+        ...
+
+    def scrub(self) -> None:
+        """Leave no trace of what was erased, as far as this database can."""
         ...
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from leakcap.custody.ledger.store import Header, Row
 from leakcap.errors import InputError
 
-__all__ = ["NOTE", "STATEMENTS", "SqlTransaction", "header_of", "header_values"]
+__all__ = ["NOTE", "STATEMENTS", "SqlTransaction", "header_of", "header_values", "statements"]
 
 NOTE = "CUSTODIAN ONLY. What leakcap has answered, and what is left of every budget: without it nothing goes on."
 
@@ -19,13 +19,14 @@ STATEMENTS = (
     "sealed WHOLE NOT NULL)",
     "CREATE TABLE accounts (account BYTES PRIMARY KEY)",
     "CREATE TABLE entries (account BYTES NOT NULL, number WHOLE NOT NULL, charge WHOLE NOT NULL, "
-    "request BYTES NOT NULL, question BYTES NOT NULL, digest BYTES NOT NULL, beside BYTES NOT NULL, "
+    "request BYTES, question BYTES NOT NULL, digest BYTES NOT NULL, beside BYTES NOT NULL, "
     "head BYTES NOT NULL, body BYTES, PRIMARY KEY (account, number))",
-    "CREATE INDEX requests ON entries (account, request)",
+    "CREATE UNIQUE INDEX requests ON entries (account, request)",
     "CREATE INDEX questions ON entries (account, question)",
     "CREATE TABLE beside (account BYTES NOT NULL, name TEXT NOT NULL, content BYTES NOT NULL, "
     "PRIMARY KEY (account, name))",
 )
+BATCH = 64  # entries that are read at once
 DAMAGED = "the ledger is damaged, an entry is not of its kind: bring it back from a copy"
 COLUMNS = "number, charge, request, question, digest, beside, head, body"
 ENTRY = f"SELECT {COLUMNS} FROM entries WHERE account = ? "
@@ -45,13 +46,22 @@ class SqlTransaction:
         return self._one("AND number = ?", number)
 
     def rows(self) -> Iterator[Row]:
-        number = 1
-        while (row := self.row(number)) is not None:  # one by one: bodies may be large
-            yield row
-            number += 1
+        number, more = 0, True
+        while more:
+            statement = f"{ENTRY} AND number > ? ORDER BY number LIMIT {BATCH}"
+            found = self.execute(statement, (self.account, number)).fetchall()
+            for entry in map(_row, found):
+                yield entry
+                number = entry.number
+            more = bool(found)
+
+    def head(self, number: int) -> bytes | None:
+        statement = "SELECT head FROM entries WHERE account = ? AND number = ?"
+        found = self.execute(statement, (self.account, number)).fetchone()
+        return None if found is None else _bytes(found[0])
 
     def asked(self, request: bytes) -> Row | None:
-        return self._one("AND request = ? ORDER BY number DESC LIMIT 1", request)
+        return self._one("AND request = ?", request)
 
     def answered(self, question: bytes) -> Row | None:
         return self._one("AND question = ? ORDER BY number DESC LIMIT 1", question)
@@ -74,7 +84,7 @@ class SqlTransaction:
                 self.account,
                 row.number,
                 row.charge,
-                row.request,
+                row.request or None,  # so that requests are unique, and none is none
                 row.question,
                 row.digest,
                 row.beside,
@@ -97,21 +107,28 @@ class SqlTransaction:
 
     def _one(self, which: str, *values: Any) -> Row | None:
         found = self.execute(ENTRY + which, (self.account, *values)).fetchone()
-        if found is None:
-            return None
-        number, charge, request, question, digest, beside, head, body = found
-        if not isinstance(number, int) or not isinstance(charge, int):
-            raise InputError(DAMAGED)
-        return Row(
-            number=number,
-            charge=charge,
-            request=_bytes(request),
-            question=_bytes(question),
-            digest=_bytes(digest),
-            beside=_bytes(beside),
-            head=_bytes(head),
-            body=None if body is None else _bytes(body),
-        )
+        return None if found is None else _row(found)
+
+
+def _row(found: tuple[Any, ...]) -> Row:
+    number, charge, request, question, digest, beside, head, body = found
+    if not isinstance(number, int) or not isinstance(charge, int):
+        raise InputError(DAMAGED)
+    return Row(
+        number=number,
+        charge=charge,
+        request=b"" if request is None else _bytes(request),
+        question=_bytes(question),
+        digest=_bytes(digest),
+        beside=_bytes(beside),
+        head=_bytes(head),
+        body=None if body is None else _bytes(body),
+    )
+
+
+def statements(made: tuple[str, ...], whole: str, of_bytes: str) -> list[str]:
+    """Statements with the words of a database for whole numbers and for bytes."""
+    return [one.replace("BYTES", of_bytes).replace("WHOLE", whole) for one in made]
 
 
 def header_values(header: Header) -> tuple[Any, ...]:
