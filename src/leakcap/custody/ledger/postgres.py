@@ -1,0 +1,246 @@
+"""A ledger in a PostgreSQL database, for several machines: a data set's row is locked while it is written to.
+
+Others may read a database, so it is sealed, always. Tables lie in a schema of their own, `leakcap`. A connection that
+was lost is opened again before a transaction begins; one that is lost while a transaction is stored is an error, since
+nobody knows then whether it was: asking again gives the stored answer, or is charged once.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from leakcap.custody.ledger.migrations import steps_after
+from leakcap.custody.ledger.store import VERSION, Header
+from leakcap.custody.ledger.tables import STATEMENTS, SqlTransaction, header_of, header_values, statements
+from leakcap.errors import InputError, MissingExtra
+
+__all__ = ["PostgresStore"]
+
+SCHEMA = "leakcap"
+PATIENCE = 60  # seconds that a call waits for the writes of others, and for a connection
+MAKING = 0x6C65616B636170  # of the lock under which tables are made: "leakcap"
+WORDS = {"whole": "BIGINT", "of_bytes": "BYTEA"}
+SETTINGS = (
+    f"SET search_path = {SCHEMA}",
+    f"SET lock_timeout = '{PATIENCE}s'",
+    "SET synchronous_commit = on",  # a commit is on the server's disk before anybody sees an answer
+    "SET client_min_messages = warning",
+)
+READ_ONE_STATE = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"  # what is read after the lock is what others have stored
+UNKNOWN = (
+    "the connection to the ledger {} was lost while an answer was being stored, and nobody knows whether it was: "
+    "nothing was handed out. Ask again, with the same request= if you gave one: an answer that was stored is not "
+    "charged again"
+)
+
+
+class PostgresStore:
+    """Accounts in a database."""
+
+    def __init__(self, url: str) -> None:
+        """`url` as in "postgresql://user@host/database"; nothing is opened before it is used."""
+        self._url = url
+        self._process = os.getpid()
+        self._lock = threading.Lock()  # one thread at a time uses the connection
+        self._open: Any = None  # a connection, or None
+        self._header: Header | None = None  # of the ledger that was there first
+        self._place = _without_password(url)
+
+    @property
+    def place(self) -> str:
+        return self._place
+
+    def header(self) -> Header | None:
+        with self._connected() as database:
+            if database.execute(f"SELECT to_regclass('{SCHEMA}.ledger')").fetchone() == (None,):
+                return None
+            self._header = self._header_in(database)
+            return self._header
+
+    def make(self, header: Header) -> None:
+        if not header.sealed:
+            raise MissingExtra(
+                "others may read a database, so that a ledger in it must be sealed: pip install 'leakcap[vault]'"
+            )
+        with self._connected() as database, self._stored(database, WRITE):
+            database.execute("SELECT pg_advisory_xact_lock(%s)", (MAKING,))
+            if database.execute(f"SELECT to_regclass('{SCHEMA}.ledger')").fetchone() != (None,):
+                return  # another process was first: its tables count
+            if database.execute("SELECT to_regnamespace(%s)", (SCHEMA,)).fetchone() == (None,):
+                database.execute(f"CREATE SCHEMA {SCHEMA}")
+            for statement in statements(STATEMENTS, **WORDS):
+                database.execute(statement)
+            database.execute("INSERT INTO ledger VALUES (%s, %s, %s, %s, %s)", header_values(header))
+
+    def migrate(self, steps: Mapping[int, tuple[str, ...]]) -> None:
+        with self._connected() as database, self._stored(database, WRITE):
+            database.execute("SELECT pg_advisory_xact_lock(%s)", (MAKING,))
+            todo = steps_after(self._header_in(database).version, steps)
+            if todo is None:
+                raise InputError(self._damaged())
+            for statement in statements(tuple(todo), **WORDS):
+                database.execute(statement)
+            database.execute("UPDATE ledger SET version = %s", (VERSION,))
+        self._header = None
+
+    def accounts(self) -> list[bytes]:
+        held = "SELECT account FROM entries WHERE number = 1 ORDER BY account"
+        with self._connected() as database:
+            return [bytes(account) for (account,) in database.execute(held).fetchall()]
+
+    @contextmanager
+    def reading(self, account: bytes) -> Iterator[SqlTransaction]:
+        with self._connected() as database:
+            database.execute(READ_ONE_STATE)
+            try:
+                yield _transaction(database, account)
+            finally:
+                with suppress(self._errors()):  # a connection that was lost has nothing to roll back
+                    database.execute("ROLLBACK")
+
+    @contextmanager
+    def writing(self, account: bytes) -> Iterator[SqlTransaction]:
+        with self._connected() as database, self._stored(database, WRITE):
+            database.execute("INSERT INTO accounts VALUES (%s) ON CONFLICT DO NOTHING", (account,))
+            database.execute("SELECT account FROM accounts WHERE account = %s FOR UPDATE", (account,))
+            yield _transaction(database, account)
+
+    def scrub(self) -> None:
+        with self._connected() as database:
+            for table in ("entries", "beside"):
+                database.execute(f"VACUUM {table}")  # copies and logs of the server are its owner's to clear
+
+    def close(self) -> None:
+        with self._guard():
+            if self._open is not None:
+                self._open.close()
+            self._open = None
+
+    def _guard(self) -> threading.Lock:
+        """The lock of this process; a connection from before a fork is its parent's, and psycopg leaves it alone."""
+        if self._process != os.getpid():
+            self._open, self._lock, self._process = None, threading.Lock(), os.getpid()
+        return self._lock
+
+    @contextmanager
+    def _connected(self) -> Iterator[Any]:
+        try:
+            with self._guard():
+                yield self._connection()
+            return
+        except self._errors() as error:
+            message = self._in_words(error)
+        raise InputError(message)
+
+    def _connection(self) -> Any:
+        """That of this process, opened if need be, or again where it was lost."""
+        if self._open is not None:
+            with suppress(self._errors()):
+                if not self._open.closed and self._open.execute("SELECT 1").fetchone() == (1,):
+                    return self._open
+            self._open.close()
+            self._open = None
+        database = _psycopg().connect(self._url, autocommit=True, connect_timeout=PATIENCE)
+        try:
+            for setting in SETTINGS:
+                database.execute(setting)
+            if self._header is not None and self._header_in(database).name != self._header.name:
+                raise InputError(
+                    f"another ledger was put in the place of {self.place}: bring back the one that was in use, or "
+                    "start again with the other"
+                )
+        except BaseException:
+            database.close()
+            raise
+        self._open = database
+        return database
+
+    @contextmanager
+    def _stored(self, database: Any, begin: str) -> Iterator[None]:
+        """A transaction: all of it is stored on the way out, or nothing of it."""
+        database.execute(begin)
+        try:
+            yield
+        except BaseException:
+            with suppress(self._errors()):
+                database.execute("ROLLBACK")
+            raise
+        try:
+            found = database.execute("COMMIT").statusmessage
+        except self._errors():
+            found = None
+            with suppress(self._errors()):
+                database.close()
+        if found != "COMMIT":  # a server that could not says ROLLBACK
+            raise InputError(UNKNOWN.format(self.place))
+
+    def _header_in(self, database: Any) -> Header:
+        found = header_of(database.execute("SELECT version, name, salt, sealed FROM ledger").fetchall())
+        if found is None:
+            raise InputError(self._damaged())
+        if not found.sealed:
+            raise InputError(f"the ledger {self.place} is not sealed, and others may read a database: make a new one")
+        return found
+
+    def _in_words(self, error: BaseException) -> str:
+        """What to do about an error; its own text may hold the password's owner, or data."""
+        state = str(getattr(error, "sqlstate", None) or "")
+        if not state or state[:2] in ("08", "57", "28", "3D"):
+            return (
+                f"the database {self.place} does not answer, or does not let this user in: nothing was answered. See "
+                "that it runs and that the address, the user and the password are right, and ask again"
+            )
+        if state[:2] == "53":
+            return f"the database {self.place} has no room left: nothing was answered. Make room, and ask again"
+        if state[:2] in ("55", "40"):
+            return f"other programs have been holding the ledger {self.place} for {PATIENCE} seconds: wait for them"
+        if state in ("42501", "25006"):
+            return (
+                f"this user may not write the ledger {self.place}: nothing was answered. Let the owner of the database "
+                f"say CREATE SCHEMA {SCHEMA} AUTHORIZATION of this user, or write to the server that is not read-only"
+            )
+        if state[:2] == "23":
+            return f"an entry of {self.place} was written twice, and the second refused: ask again"
+        return self._damaged()
+
+    def _damaged(self) -> str:
+        return f"the ledger {self.place} is damaged, or no ledger: bring it back from a copy"
+
+    @staticmethod
+    def _errors() -> type[BaseException]:
+        return _psycopg().Error
+
+
+def _transaction(database: Any, account: bytes) -> SqlTransaction:
+    def execute(statement: str, values: tuple[Any, ...]) -> Any:
+        return database.execute(statement.replace("?", "%s"), values, binary=True)
+
+    return SqlTransaction(execute, account)
+
+
+def _without_password(url: str) -> str:
+    """Server, port and database, and nothing else."""
+    psycopg = _psycopg()
+    try:
+        parts = psycopg.conninfo.conninfo_to_dict(url)
+    except psycopg.Error:
+        parts = None
+    if parts is None:
+        raise InputError("this is no address of a database: write ledger='postgresql://user@host/database'")
+    host, port = parts.get("host") or "local", parts.get("port") or 5432
+    return f"postgresql://{host}:{port}/{parts.get('dbname') or parts.get('user') or ''}"
+
+
+def _psycopg() -> Any:
+    try:
+        import psycopg
+    except ImportError:
+        pass
+    else:
+        return psycopg
+    raise MissingExtra("a ledger in PostgreSQL needs psycopg: pip install 'leakcap[postgres]'")
