@@ -20,12 +20,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from leakcap.custody import keys
+from leakcap.custody.keys import PAGE
 from leakcap.custody.locks import held
 from leakcap.errors import InputError
 
 __all__ = ["Heads", "Known", "Seen"]
 
-PAGE, LINE = 4096, 256  # bytes
+LINE = 256  # bytes
 OLDER = (
     "this ledger is not the latest: answers were given from a newer one, or from another copy of it. Bring back the "
     "latest; what was answered from it must not be forgotten"

@@ -15,9 +15,10 @@ from pathlib import Path
 from leakcap.custody.private_files import read_private, write_private
 from leakcap.errors import InputError, MissingExtra
 
-__all__ = ["can_seal", "derived_key", "key_file", "key_in", "own_key", "refuse_other_readers"]
+__all__ = ["PAGE", "can_seal", "derived_key", "key_file", "key_in", "own_key", "refuse_other_readers"]
 
-KEY_LETTERS = 64
+KEY_BYTES = 32
+PAGE = 4096  # bytes that are the key's alone
 NO_KEY = "no key could be read from or written to {}: set LEAKCAP_KEY to a key file of your own"
 
 
@@ -73,11 +74,11 @@ def refuse_other_readers() -> None:
 
 
 def key_in(content: bytes) -> bytes:
-    """The key in the content of a key file; what follows is `heads`."""
+    """The key in the content of a key file: all that its first page holds; what follows is `heads`."""
     try:
-        key = bytes.fromhex(content[:KEY_LETTERS].decode())
+        key = bytes.fromhex(content[:PAGE].strip(b"\0 \t\r\n").decode())
     except ValueError:
         key = b""
-    if len(key) != KEY_LETTERS // 2:
+    if len(key) != KEY_BYTES:
         raise InputError(NO_KEY.format(key_file()))
     return key

@@ -84,7 +84,7 @@ class MemoryTransaction:
         return iter(list(self.kept.rows))
 
     def asked(self, request: bytes) -> Row | None:
-        return next((row for row in reversed(self.kept.rows) if row.request == request), None)
+        return next((row for row in reversed(self.kept.rows) if row.request and row.request == request), None)
 
     def answered(self, question: bytes) -> Row | None:
         return next((row for row in reversed(self.kept.rows) if row.question == question), None)

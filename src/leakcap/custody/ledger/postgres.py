@@ -121,6 +121,10 @@ class PostgresStore:
                 self._open.close()
             self._open = None
 
+    def __del__(self) -> None:
+        with suppress(Exception):  # at the end of a process nothing may be left to close it with
+            self.close()
+
     def _guard(self) -> threading.Lock:
         """The lock of this process; a connection from before a fork is its parent's, and psycopg leaves it alone."""
         if self._process != os.getpid():

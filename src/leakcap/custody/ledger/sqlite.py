@@ -121,6 +121,10 @@ class SqliteStore:
                 self._open.close()
             self._open = None
 
+    def __del__(self) -> None:
+        with suppress(Exception):  # at the end of a process nothing may be left to close it with
+            self.close()
+
     @property
     def _queue(self) -> Path:
         return self.path.with_name(self.path.name + ".lock")
