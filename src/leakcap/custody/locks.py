@@ -1,6 +1,8 @@
 """Locks on files that fall with whoever took them: also where a process was forked meanwhile.
 
-A child shares the open files of its parent, and with them the locks: it lets go of them at once.
+A child shares the open files of its parent, and with them the locks: it lets go of them at once. What else must not be
+shared, such as a connection to a database, is put aside at that moment, too: later would be too late, since threads of
+the child may be at it already.
 """
 
 from __future__ import annotations
@@ -10,10 +12,27 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Protocol
+from weakref import WeakSet
 
-__all__ = ["held"]
+__all__ = ["Forking", "forks", "held"]
 
 _handles: set[int] = set()
+
+
+class Forking(Protocol):
+    """Something that is not shared with a forked child."""
+
+    def forked(self) -> None:
+        """Called in the child, before anything else is."""
+
+
+_forking: WeakSet[Forking] = WeakSet()
+
+
+def forks(thing: Forking) -> None:
+    """Tell a thing when it finds itself in a child."""
+    _forking.add(thing)
 
 
 @contextmanager
@@ -36,6 +55,8 @@ def _let_go() -> None:
         with suppress(OSError):
             os.close(handle)  # unlike unlocking, this leaves the parent's lock alone
     _handles.clear()
+    for thing in list(_forking):
+        thing.forked()
 
 
 os.register_at_fork(after_in_child=_let_go)

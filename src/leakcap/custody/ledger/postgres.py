@@ -7,7 +7,6 @@ nobody knows then whether it was: asking again gives the stored answer, or is ch
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -16,6 +15,7 @@ from typing import Any
 from leakcap.custody.ledger.migrations import steps_after
 from leakcap.custody.ledger.store import VERSION, Header
 from leakcap.custody.ledger.tables import STATEMENTS, SqlTransaction, header_of, header_values, statements
+from leakcap.custody.locks import forks
 from leakcap.errors import InputError, MissingExtra
 
 __all__ = ["PostgresStore"]
@@ -45,11 +45,11 @@ class PostgresStore:
     def __init__(self, url: str) -> None:
         """`url` as in "postgresql://user@host/database"; nothing is opened before it is used."""
         self._url = url
-        self._process = os.getpid()
         self._lock = threading.Lock()  # one thread at a time uses the connection
         self._open: Any = None  # a connection, or None
         self._header: Header | None = None  # of the ledger that was there first
         self._place = _without_password(url)
+        forks(self)
 
     @property
     def place(self) -> str:
@@ -116,7 +116,7 @@ class PostgresStore:
                 database.execute(f"VACUUM {table}")  # copies and logs of the server are its owner's to clear
 
     def close(self) -> None:
-        with self._guard():
+        with self._lock:
             if self._open is not None:
                 self._open.close()
             self._open = None
@@ -125,16 +125,14 @@ class PostgresStore:
         with suppress(Exception):  # at the end of a process nothing may be left to close it with
             self.close()
 
-    def _guard(self) -> threading.Lock:
-        """The lock of this process; a connection from before a fork is its parent's, and psycopg leaves it alone."""
-        if self._process != os.getpid():
-            self._open, self._lock, self._process = None, threading.Lock(), os.getpid()
-        return self._lock
+    def forked(self) -> None:
+        """In a child: the connection is the parent's (psycopg leaves it alone), and the lock may seem to be held."""
+        self._open, self._lock = None, threading.Lock()
 
     @contextmanager
     def _connected(self) -> Iterator[Any]:
         try:
-            with self._guard():
+            with self._lock:
                 yield self._connection()
             return
         except self._errors() as error:

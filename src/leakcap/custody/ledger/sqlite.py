@@ -19,6 +19,7 @@ from leakcap.custody.ledger.migrations import steps_after
 from leakcap.custody.ledger.queue import queued
 from leakcap.custody.ledger.store import VERSION, Header
 from leakcap.custody.ledger.tables import STATEMENTS, SqlTransaction, header_of, header_values, statements
+from leakcap.custody.locks import forks
 from leakcap.custody.private_files import private_folder, refuse_strangers, write_private
 from leakcap.errors import InputError
 
@@ -52,11 +53,11 @@ class SqliteStore:
     def __init__(self, path: Path) -> None:
         """`path` need not exist yet; nothing is opened before it is used."""
         self.path = Path(os.path.abspath(path))
-        self._process = os.getpid()
         self._lock = threading.Lock()  # one thread at a time uses the connection
         self._open: sqlite3.Connection | None = None
         self._file: Any = None  # which one the connection is to
         self._header: Header | None = None  # of the ledger that was there first
+        forks(self)
 
     @property
     def place(self) -> str:
@@ -116,7 +117,7 @@ class SqliteStore:
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def close(self) -> None:
-        with self._guard():
+        with self._lock:
             if self._open is not None:
                 self._open.close()
             self._open = None
@@ -129,18 +130,16 @@ class SqliteStore:
     def _queue(self) -> Path:
         return self.path.with_name(self.path.name + ".lock")
 
-    def _guard(self) -> threading.Lock:
-        """The lock of this process: after a fork another thread of the parent may seem to hold the old one for ever."""
-        if self._process != os.getpid():
-            if self._open is not None:
-                _inherited.append(self._open)
-            self._open, self._lock, self._process = None, threading.Lock(), os.getpid()
-        return self._lock
+    def forked(self) -> None:
+        """In a child: the connection is the parent's, and a thread that is not here may seem to hold the lock."""
+        if self._open is not None:
+            _inherited.append(self._open)
+        self._open, self._lock = None, threading.Lock()
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
         try:
-            with self._guard():
+            with self._lock:
                 yield self._connection()
             return
         except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where SQLite quotes a damaged schema
