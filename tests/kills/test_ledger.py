@@ -34,7 +34,7 @@ def test_killed_at_a_step(when: str, step: str, place: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("kills", [25, pytest.param(500, marks=pytest.mark.slow)])
 def test_killed_at_random(kills: int, place: str, tmp_path: Path) -> None:
-    assert random_kills(place, tmp_path / "told", kills) >= kills
+    assert random_kills(place, tmp_path / "told", kills) >= kills // 4, "too few answers among the kills"
 
 
 def random_kills(place: str, log: Path, kills: int) -> int:

@@ -144,10 +144,10 @@ def _refuse_missing(heads: Heads, store: Store) -> None:
 
 
 def _remember_place(heads: Heads, store: Store, header: Header) -> None:
-    known = heads.latest(_name_of_place(store))
+    known, own = heads.latest(_name_of_place(store)), header.digest
     if known is None:
-        heads.advance(_name_of_place(store), (1, header.name), lambda _: header.name)
-    elif known[1] != header.name:
+        heads.advance(_name_of_place(store), (1, own), lambda _: own)
+    elif known[1] != own:
         raise InputError(
             f"{store.place} is not the ledger that was there before, and does not know what was answered: bring that "
             "one back from a copy, or put this one in another place"

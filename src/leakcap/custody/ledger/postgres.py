@@ -151,7 +151,7 @@ class PostgresStore:
         try:
             for setting in SETTINGS:
                 database.execute(setting)
-            if self._header is not None and self._header_in(database).name != self._header.name:
+            if self._header is not None and self._header_in(database).digest != self._header.digest:
                 raise InputError(
                     f"another ledger was put in the place of {self.place}: bring back the one that was in use, or "
                     "start again with the other"

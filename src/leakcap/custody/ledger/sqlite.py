@@ -177,7 +177,7 @@ class SqliteStore:
         header = self._header_in(database)
         if header.version == VERSION:
             self._refuse_other_schemas(database)
-        if self._header is not None and header.name != self._header.name:
+        if self._header is not None and header.digest != self._header.digest:
             raise InputError(
                 f"another ledger was put in the place of {self.path}: bring back the one that was in use, or start "
                 "again with the other"

@@ -7,6 +7,7 @@ all that is asked here on any store.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -25,6 +26,11 @@ class Header:
     name: bytes  # drawn when it was made
     salt: bytes  # from which, with the user's key, its own key is made
     sealed: bool
+
+    @property
+    def digest(self) -> bytes:
+        """Of all that stays as it is when tables are brought to another version."""
+        return hashlib.sha256(b"leakcap ledger %d" % self.sealed + self.name + self.salt).digest()
 
 
 @dataclass(frozen=True)
