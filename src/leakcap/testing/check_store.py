@@ -80,7 +80,7 @@ def _entry(number: int, **fields: Any) -> Row:
 def _check_header(store: Store, again: Callable[[], Store]) -> None:
     assert isinstance(store.place, str) and store.place, "place must be a text that says where the store is"
     assert store.header() is None, "make_store must give a store at an empty place: header() must be None there"
-    first = Header(VERSION, secrets.token_bytes(32), secrets.token_bytes(32), True)
+    first = Header(VERSION, secrets.token_bytes(32), secrets.token_bytes(32), True, bytes(32))
     store.make(first)
     assert store.header() == first, "header() must give what make() was given"
     again().make(replace(first, name=bytes(32)))

@@ -6,6 +6,7 @@ An entry is stored for good, and its head written down in the key file, before w
 from __future__ import annotations
 
 import hashlib
+import hmac
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,7 +36,7 @@ class Book:
     @classmethod
     def in_memory(cls) -> Book:
         """A ledger that ends with this process, and that no key opens."""
-        return cls(MemoryStore(), Header(VERSION, b"", b"", False), Seal(secrets.token_bytes(32), False), None)
+        return cls(MemoryStore(), Header(VERSION, b"", b"", False, b""), Seal(secrets.token_bytes(32), False), None)
 
     @classmethod
     def open(cls, store: Store) -> Book:
@@ -45,7 +46,7 @@ class Book:
         if header is None:
             if heads is not None:
                 _refuse_missing(heads, store)
-            store.make(Header(VERSION, secrets.token_bytes(32), secrets.token_bytes(32), keys.can_seal()))
+            store.make(_new_header())
             header = store.header()
             assert header is not None
         if header.version > VERSION:
@@ -54,9 +55,15 @@ class Book:
             )
         if header.version < VERSION:
             store.migrate(STEPS)
+        seal = Seal(keys.derived_key(header.salt, header.sealed), header.sealed)
+        if not hmac.compare_digest(_check(seal, header.name), header.check):
+            raise InputError(
+                f"the ledger {store.place} was made with another key: set LEAKCAP_KEY to that, or bring the key file "
+                "back from its latest copy"
+            )
         if heads is not None:
             _remember_place(heads, store, header)
-        return cls(store, header, Seal(keys.derived_key(header.salt, header.sealed), header.sealed), heads)
+        return cls(store, header, seal, heads)
 
     def account(self, name: str) -> Account:
         """The account of a name, whether it has entries or not."""
@@ -130,13 +137,22 @@ class Account:
         return known
 
 
+def _new_header() -> Header:
+    name, salt, sealed = secrets.token_bytes(32), secrets.token_bytes(32), keys.can_seal()
+    return Header(VERSION, name, salt, sealed, _check(Seal(keys.derived_key(salt, sealed), sealed), name))
+
+
+def _check(seal: Seal, name: bytes) -> bytes:
+    return seal.mark(b"ledger " + name)
+
+
 def _heads_in(transaction: Transaction, now: Open) -> Known:
     return lambda number: now.known[number] if number in now.known else transaction.head(number)
 
 
 def _refuse_missing(heads: Heads, store: Store) -> None:
     """A ledger that was removed must not be begun anew: all that was spent would be forgotten."""
-    if heads.latest(_name_of_place(store)) is not None:
+    if heads.latest(_name_of_place(store)) is not None and store.header() is None:  # or another process made it now
         raise InputError(
             f"the ledger {store.place} is missing: bring it back from a copy. A new one would not know what was "
             "answered; for other data, name another place"

@@ -8,13 +8,14 @@ nobody knows then whether it was: asking again gives the stored answer, or is ch
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from leakcap.custody.ledger.migrations import steps_after
 from leakcap.custody.ledger.store import VERSION, Header
-from leakcap.custody.ledger.tables import STATEMENTS, SqlTransaction, header_of, header_values, statements
+from leakcap.custody.ledger.tables import HEADER, STATEMENTS, SqlTransaction, header_of, header_values, statements
 from leakcap.custody.locks import forks
 from leakcap.errors import InputError, MissingExtra
 
@@ -37,6 +38,8 @@ UNKNOWN = (
     "nothing was handed out. Ask again, with the same request= if you gave one: an answer that was stored is not "
     "charged again"
 )
+# Connections from before a fork are their parent's to close.
+_inherited: list[Any] = []
 
 
 class PostgresStore:
@@ -75,7 +78,7 @@ class PostgresStore:
                 database.execute(f"CREATE SCHEMA {SCHEMA}")
             for statement in statements(STATEMENTS, **WORDS):
                 database.execute(statement)
-            database.execute("INSERT INTO ledger VALUES (%s, %s, %s, %s, %s)", header_values(header))
+            database.execute("INSERT INTO ledger VALUES (%s, %s, %s, %s, %s, %s)", header_values(header))
 
     def migrate(self, steps: Mapping[int, tuple[str, ...]]) -> None:
         with self._connected() as database, self._stored(database, WRITE):
@@ -117,17 +120,19 @@ class PostgresStore:
 
     def close(self) -> None:
         with self._lock:
-            if self._open is not None:
-                self._open.close()
-            self._open = None
-
-    def __del__(self) -> None:
-        with suppress(Exception):  # at the end of a process nothing may be left to close it with
-            self.close()
+            self._close()
 
     def forked(self) -> None:
-        """In a child: the connection is the parent's (psycopg leaves it alone), and the lock may seem to be held."""
+        """In a child: the connection is the parent's, and a thread that is not here may seem to hold the lock."""
+        if self._open is not None:
+            _inherited.append(self._open)
+            self._closing.detach()
         self._open, self._lock = None, threading.Lock()
+
+    def _close(self) -> None:
+        if self._open is not None:
+            self._closing()
+        self._open = None
 
     @contextmanager
     def _connected(self) -> Iterator[Any]:
@@ -145,8 +150,7 @@ class PostgresStore:
             with suppress(self._errors()):
                 if not self._open.closed and self._open.execute("SELECT 1").fetchone() == (1,):
                     return self._open
-            self._open.close()
-            self._open = None
+            self._close()
         database = _psycopg().connect(self._url, autocommit=True, connect_timeout=PATIENCE)
         try:
             for setting in SETTINGS:
@@ -159,7 +163,7 @@ class PostgresStore:
         except BaseException:
             database.close()
             raise
-        self._open = database
+        self._open, self._closing = database, weakref.finalize(self, database.close)
         return database
 
     @contextmanager
@@ -182,7 +186,7 @@ class PostgresStore:
             raise InputError(UNKNOWN.format(self.place))
 
     def _header_in(self, database: Any) -> Header:
-        found = header_of(database.execute("SELECT version, name, salt, sealed FROM ledger").fetchall())
+        found = header_of(database.execute(HEADER).fetchall())
         if found is None:
             raise InputError(self._damaged())
         if not found.sealed:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,7 +19,7 @@ from leakcap.custody.ledger.disks import refuse_network
 from leakcap.custody.ledger.migrations import steps_after
 from leakcap.custody.ledger.queue import queued
 from leakcap.custody.ledger.store import VERSION, Header
-from leakcap.custody.ledger.tables import STATEMENTS, SqlTransaction, header_of, header_values, statements
+from leakcap.custody.ledger.tables import HEADER, STATEMENTS, SqlTransaction, header_of, header_values, statements
 from leakcap.custody.locks import forks
 from leakcap.custody.private_files import private_folder, refuse_strangers, write_private
 from leakcap.errors import InputError
@@ -41,7 +42,6 @@ CANNOT_WRITE = {
     "SQLITE_CANTOPEN": "Permission denied, or it is gone",
     "SQLITE_PERM": "Permission denied",
 }
-HEADER = "SELECT version, name, salt, sealed FROM ledger"
 WORDS = {"whole": "INTEGER", "of_bytes": "BLOB"}
 # Connections from before a fork are their parent's to close: SQLite must never see them closed here.
 _inherited: list[sqlite3.Connection] = []
@@ -75,7 +75,7 @@ class SqliteStore:
             made = sqlite3.connect(":memory:", isolation_level=None)
             for statement in statements(STATEMENTS, **WORDS):
                 made.execute(statement)
-            made.execute("INSERT INTO ledger VALUES (?, ?, ?, ?, ?)", header_values(header))
+            made.execute("INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?)", header_values(header))
             content = made.serialize()
             made.close()
             if not self.path.parent.exists():
@@ -118,23 +118,23 @@ class SqliteStore:
 
     def close(self) -> None:
         with self._lock:
-            if self._open is not None:
-                self._open.close()
-            self._open = None
-
-    def __del__(self) -> None:
-        with suppress(Exception):  # at the end of a process nothing may be left to close it with
-            self.close()
-
-    @property
-    def _queue(self) -> Path:
-        return self.path.with_name(self.path.name + ".lock")
+            self._close()
 
     def forked(self) -> None:
         """In a child: the connection is the parent's, and a thread that is not here may seem to hold the lock."""
         if self._open is not None:
             _inherited.append(self._open)
+            self._closing.detach()
         self._open, self._lock = None, threading.Lock()
+
+    @property
+    def _queue(self) -> Path:
+        return self.path.with_name(self.path.name + ".lock")
+
+    def _close(self) -> None:
+        if self._open is not None:
+            self._closing()
+        self._open = None
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
@@ -151,9 +151,7 @@ class SqliteStore:
         own = _identity(self.path)
         if self._open is not None and self._file == own:
             return self._open
-        if self._open is not None:
-            self._open.close()
-            self._open = None
+        self._close()
         if own is None:
             raise InputError(f"the ledger {self.path} is missing, or may not be read: bring it back from a copy")
         for end in ("", "-wal", "-shm", "-journal"):
@@ -169,6 +167,7 @@ class SqliteStore:
             database.close()
             raise
         self._file, self._open = own, database
+        self._closing = weakref.finalize(self, database.close)
         return database
 
     def _prepare(self, database: sqlite3.Connection) -> None:
@@ -201,7 +200,7 @@ class SqliteStore:
         if kind in CANNOT_WRITE:
             return (
                 f"cannot write the ledger {self.path} ({CANNOT_WRITE[kind]}): nothing was answered. Make room, or see "
-                "that you may write there"
+                "that you may write it, its folder, and what lies beside it"
             )
         if kind in ("SQLITE_BUSY", "SQLITE_LOCKED"):
             return f"other programs have been holding {self.path} for {PATIENCE:g} seconds: wait for them"

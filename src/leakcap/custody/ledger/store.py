@@ -26,11 +26,12 @@ class Header:
     name: bytes  # drawn when it was made
     salt: bytes  # from which, with the user's key, its own key is made
     sealed: bool
+    check: bytes  # by which the right key is known
 
     @property
     def digest(self) -> bytes:
         """Of all that stays as it is when tables are brought to another version."""
-        return hashlib.sha256(b"leakcap ledger %d" % self.sealed + self.name + self.salt).digest()
+        return hashlib.sha256(b"leakcap ledger %d" % self.sealed + self.name + self.salt + self.check).digest()
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ from typing import Any
 from leakcap.custody.ledger.store import Header, Row
 from leakcap.errors import InputError
 
-__all__ = ["NOTE", "STATEMENTS", "SqlTransaction", "header_of", "header_values", "statements"]
+__all__ = ["HEADER", "NOTE", "STATEMENTS", "SqlTransaction", "header_of", "header_values", "statements"]
 
 NOTE = "CUSTODIAN ONLY. What leakcap has answered, and what is left of every budget: without it nothing goes on."
 
 # `BYTES` and `WHOLE` are put in by each database.
 STATEMENTS = (
     "CREATE TABLE ledger (note TEXT NOT NULL, version WHOLE NOT NULL, name BYTES NOT NULL, salt BYTES NOT NULL, "
-    "sealed WHOLE NOT NULL)",
+    "sealed WHOLE NOT NULL, key_check BYTES NOT NULL)",
     "CREATE TABLE accounts (account BYTES PRIMARY KEY)",
     "CREATE TABLE entries (account BYTES NOT NULL, number WHOLE NOT NULL, charge WHOLE NOT NULL, "
     "request BYTES, question BYTES NOT NULL, digest BYTES NOT NULL, beside BYTES NOT NULL, "
@@ -28,6 +28,7 @@ STATEMENTS = (
 )
 BATCH = 64  # entries that are read at once
 DAMAGED = "the ledger is damaged, an entry is not of its kind: bring it back from a copy"
+HEADER = "SELECT version, name, salt, sealed, key_check FROM ledger"
 COLUMNS = "number, charge, request, question, digest, beside, head, body"
 ENTRY = f"SELECT {COLUMNS} FROM entries WHERE account = ? "
 
@@ -133,17 +134,17 @@ def statements(made: tuple[str, ...], whole: str, of_bytes: str) -> list[str]:
 
 def header_values(header: Header) -> tuple[Any, ...]:
     """A row of the table `ledger`."""
-    return NOTE, header.version, header.name, header.salt, int(header.sealed)
+    return NOTE, header.version, header.name, header.salt, int(header.sealed), header.check
 
 
 def header_of(rows: list[tuple[Any, ...]]) -> Header | None:
-    """The header in the rows of `version, name, salt, sealed`; None where they are not what was written."""
+    """The header in the rows that `HEADER` finds; None where they are not what was written."""
     if len(rows) != 1:
         return None
-    version, name, salt, sealed = rows[0]
+    version, name, salt, sealed, check = rows[0]
     if not isinstance(version, int) or sealed not in (0, 1):
         return None
-    return Header(version, _bytes(name), _bytes(salt), bool(sealed))
+    return Header(version, _bytes(name), _bytes(salt), bool(sealed), _bytes(check))
 
 
 def _bytes(content: object) -> bytes:
