@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,33 +41,44 @@ def ask(own: lc.Session, number: int) -> lc.sessions.answers.Answer:
     return own.count(share=SHARE * (1 + 1e-5 * number), request=f"question {number}")
 
 
-def asker(place: str, told: Path, first: int, dying: Callable[[], None] = lambda: None) -> int:
-    """A process that asks on and on from a question, and writes down what it was told; its id, once it has begun."""
-    begun, begins = os.pipe()
+@dataclass(frozen=True)
+class Asker:
+    """A process that asks on and on, and tells of every answer through a pipe."""
+
+    child: int
+    hears: int
+
+    def killed(self, answers: int, seconds: float) -> None:
+        """Kill it so long after so many answers."""
+        while answers and os.read(self.hears, 1):
+            answers -= 1
+        time.sleep(seconds)
+        os.kill(self.child, signal.SIGKILL)
+        self.died()
+
+    def died(self) -> None:
+        """Wait until it has killed itself."""
+        os.close(self.hears)
+        assert os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1]) == -signal.SIGKILL
+
+
+def asker(place: str, told: Path, first: int, dying: Callable[[], None] = lambda: None) -> Asker:
+    """Asks from a question on, and writes down what it was told."""
+    hears, tells = os.pipe()
     child = os.fork()
     if child:
-        os.close(begins)
-        os.read(begun, 1)
-        os.close(begun)
-        return child
+        os.close(tells)
+        return Asker(child, hears)
     try:
         OperatingSystem().below(2)  # tests draw from streams with a seed: processes must not draw alike
         log = os.open(told, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         own = session(place)
-        os.write(begins, b"!")
         dying()
         for number in range(first, first + 10_000):
             os.write(log, f"{number} {float(ask(own, number))!r}\n".encode())
+            os.write(tells, b".")
     finally:
         os._exit(1)
-
-
-def killed(child: int, after: float = 0.0) -> None:
-    """Kill a process after so many seconds, or wait until it has killed itself."""
-    if after:
-        time.sleep(after)
-        os.kill(child, signal.SIGKILL)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
 
 def told_in(path: Path) -> dict[int, set[str]]:

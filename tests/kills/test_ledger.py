@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.kills.asking import STEPS, ask, asker, check, dying_at, killed, session, told_in
+from tests.kills.asking import STEPS, ask, asker, check, dying_at, session, told_in
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
@@ -22,7 +22,7 @@ def test_killed_at_a_step(when: str, step: str, place: str, tmp_path: Path) -> N
     told = tmp_path / "told"
     own = session(place)
     first = float(ask(own, 0))
-    killed(asker(place, told, 1, dying_at(when, step)))
+    asker(place, told, 1, dying_at(when, step)).died()
     stored = (when, step) in [("after", "COMMIT"), *(one for one in STEPS if one[1] == "head")]
     assert not told_in(told), "nothing is handed out before all is done"
     assert check(place, {0: {repr(first)}}) == 1 + stored
@@ -44,7 +44,7 @@ def random_kills(place: str, log: Path, kills: int) -> int:
     for kill in range(kills):
         told = told_in(log)
         # The last answer is asked for again: it must be the same.
-        killed(asker(place, log, max(told, default=0)), after=float(rng.uniform(0.0005, 0.03)))
+        asker(place, log, max(told, default=0)).killed(int(rng.integers(4)), float(rng.uniform(0, 0.01)))
         if kill % 10 == 9 or kill == kills - 1:
             answers = check(place, told_in(log))
     return answers

@@ -24,7 +24,7 @@ from leakcap.custody.keys import PAGE
 from leakcap.custody.locks import held
 from leakcap.errors import InputError
 
-__all__ = ["Heads", "Known", "Seen"]
+__all__ = ["Heads", "Known", "Seen", "refuse_older"]
 
 LINE = 256  # bytes
 OLDER = (
@@ -54,12 +54,6 @@ class Heads:
         with self._opened(os.O_RDONLY) as content:
             return _latest(content, account)
 
-    def refuse_older(self, account: bytes, known: Known) -> Seen | None:
-        """What is remembered of an account; an InputError if the ledger does not have it."""
-        latest = self.latest(account)
-        _refuse(latest, known)
-        return latest
-
     def advance(self, account: bytes, new: Seen, known: Known, seen: Seen | None = None) -> None:
         """Remember how many entries an account has and its head, before anybody sees the last of them.
 
@@ -74,7 +68,7 @@ class Heads:
                     if latest is None or latest[0] < new[0]:
                         _write(content, account, new)
                     return
-            _refuse(latest, known)
+            refuse_older(latest, known)
             seen = latest
 
     @contextmanager
@@ -114,7 +108,8 @@ class _Content:
         return self.whole[place : place + LINE]
 
 
-def _refuse(latest: Seen | None, known: Known) -> None:
+def refuse_older(latest: Seen | None, known: Known) -> None:
+    """An InputError if a ledger does not have the head that is remembered."""
     if latest is not None and known(latest[0]) != latest[1]:
         raise InputError(OLDER)
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from leakcap.custody import keys
-from leakcap.custody.heads import Heads, Known
+from leakcap.custody.heads import Heads, Known, Seen, refuse_older
 from leakcap.custody.ledger.memory import MemoryStore
 from leakcap.custody.ledger.migrations import STEPS
 from leakcap.custody.ledger.opened import Entry, Open
@@ -84,17 +84,24 @@ class Account:
     @contextmanager
     def reading(self, *, forgotten: bool = False) -> Iterator[Open]:
         """As it is now, to look at: what it holds is remembered before. `forgotten`: also if it was closed for ever."""
-        with self.book.store.reading(self.mark) as transaction:
-            now = self._opened(transaction, forgotten)
-            # Whoever wrote the latest entry may have been killed before it was remembered.
-            self._remember(now, _heads_in(transaction, now))
-            yield now
+        # Whoever wrote the latest entry may not have come to remember it, or may never come: then it is done here. The
+        # key file is looked at first: what others store and remember after that is no sign of another copy.
+        for opened in (self.book.store.reading, self.book.store.reading, self.book.store.writing):
+            remembered = self._remembered()
+            with opened(self.mark) as transaction:
+                now = self._opened(transaction, remembered, forgotten)
+                if opened == self.book.store.writing:  # nobody else writes meanwhile
+                    self._remember(now, _heads_in(transaction, now))
+                if not self._ahead(now):
+                    yield now
+                    return
+            self._remember(now, self._heads_later(now))
 
     @contextmanager
     def writing(self) -> Iterator[Open]:
         """Alone, to write entries, which are stored and remembered when the block ends: hand out nothing before."""
         with self.book.store.writing(self.mark) as transaction:
-            now = self._opened(transaction, False)
+            now = self._opened(transaction, self._remembered(), False)
             yield now
             now.settle()
         self._remember(now, self._heads_later(now))  # only now may what was written, or found, be handed out
@@ -109,11 +116,14 @@ class Account:
         """By which the key file knows it: of this account in this ledger and its copies."""
         return hashlib.sha256(b"leakcap account " + self.book.header.name + self.mark).digest()
 
-    def _opened(self, transaction: Transaction, forgotten: bool) -> Open:
+    def _remembered(self) -> Seen | None:
+        return None if self.book.heads is None else self.book.heads.latest(self.own_name)
+
+    def _opened(self, transaction: Transaction, remembered: Seen | None, forgotten: bool) -> Open:
         book = self.book
         now = Open(transaction, seal=book.seal, mark=self.mark, place=book.store.place)
-        if book.heads is not None:
-            now.remembered = book.heads.refuse_older(self.own_name, _heads_in(transaction, now))
+        now.remembered = remembered
+        refuse_older(remembered, _heads_in(transaction, now))
         if now.forgotten and not forgotten:
             raise InputError(
                 "what was answered about these data was forgotten, and with it who took part: nothing more can be "
@@ -121,9 +131,14 @@ class Account:
             )
         return now
 
+    def _ahead(self, now: Open) -> bool:
+        """Whether there are entries that the key file does not know of."""
+        return self.book.heads is not None and now.number > (now.remembered or (0, b""))[0]
+
     def _remember(self, now: Open, known: Known) -> None:
-        if self.book.heads is not None and now.number > (now.remembered or (0, b""))[0]:
+        if self.book.heads is not None and self._ahead(now):
             self.book.heads.advance(self.own_name, now.seen, known, now.remembered)
+            now.remembered = now.seen
 
     def _heads_later(self, now: Open) -> Known:
         """Those that were seen in a transaction, and after its end those that there are then."""
