@@ -10,13 +10,13 @@ import hmac
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from leakcap.custody import keys
 from leakcap.custody.heads import Heads, Known, Seen, refuse_older
 from leakcap.custody.ledger.memory import MemoryStore
 from leakcap.custody.ledger.migrations import STEPS
-from leakcap.custody.ledger.opened import Entry, Open
+from leakcap.custody.ledger.opened import AtHand, Entry, Open
 from leakcap.custody.ledger.store import VERSION, Header, Store, Transaction
 from leakcap.custody.sealing import Seal
 from leakcap.errors import InputError
@@ -80,6 +80,7 @@ class Account:
 
     book: Book
     mark: bytes
+    at_hand: AtHand = field(default_factory=dict, repr=False)
 
     @contextmanager
     def reading(self, *, forgotten: bool = False) -> Iterator[Open]:
@@ -121,7 +122,7 @@ class Account:
 
     def _opened(self, transaction: Transaction, remembered: Seen | None, forgotten: bool) -> Open:
         book = self.book
-        now = Open(transaction, seal=book.seal, mark=self.mark, place=book.store.place)
+        now = Open(transaction, seal=book.seal, mark=self.mark, place=book.store.place, at_hand=self.at_hand)
         now.remembered = remembered
         refuse_older(remembered, _heads_in(transaction, now))
         if now.forgotten and not forgotten:

@@ -23,6 +23,7 @@ __all__ = ["Entry", "Open"]
 FIRST = bytes(32)  # the head before the first entry
 BODY_GONE: Mapping[str, Any] = {"forgotten": True}
 TITLE, STATE = "title", "state"
+AtHand = dict[str, tuple[str, bytes]]  # the tag and the content of values by name
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,10 @@ class Entry:
 class Open:
     """An account in a transaction. Custodian side."""
 
-    def __init__(self, transaction: Transaction, *, seal: Seal, mark: bytes, place: str) -> None:
-        """`mark` is the account's, `place` where its ledger is."""
+    def __init__(self, transaction: Transaction, *, seal: Seal, mark: bytes, place: str, at_hand: AtHand) -> None:
+        """`mark` is the account's, `place` where its ledger is, `at_hand` what was opened before."""
         self._transaction, self._seal, self._own, self._place = transaction, seal, mark, place
+        self._at_hand = at_hand
         self._last = transaction.last()
         self._values: dict[str, bytes | None] = {}
         self._stored = {name: transaction.value(name) for name in (TITLE, STATE)}
@@ -76,13 +78,23 @@ class Open:
         """Whether the account is closed for ever."""
         return bool(self.state.get("forgotten"))
 
-    def value(self, name: str) -> bytes | None:
-        """What lies beside the entries under a name."""
-        stored = self._transaction.value(name)
+    def value(self, name: str, *, fresh: bool = False) -> bytes | None:
+        """What lies beside the entries under a name; `fresh`: read and opened again, even if it is at hand.
+
+        The state tells by its tag which value it is: one that has this tag needs not be read again.
+        """
         known = self.state.get("values", {}).get(name)
+        tag, content = self._at_hand.get(name, ("", b""))
+        if tag and tag == known and not fresh:
+            return content
+        stored = self._transaction.value(name)
         if (None if stored is None else self._seal.tag(stored).hex()) != known:
             raise self.damaged()
-        return None if stored is None else self._unsealed(stored, name)
+        if stored is None:
+            return None
+        content = self._unsealed(stored, name)
+        self._at_hand[name] = known, content
+        return content
 
     def names(self) -> list[str]:
         """The names of all values; an InputError where one is missing or too many."""
@@ -191,8 +203,10 @@ class Open:
         for name, content in self._values.items():
             values[name] = None if content is None else self._seal.closed(content, self._name(name))
             digests.pop(name, None)
-            if (stored := values[name]) is not None:
+            self._at_hand.pop(name, None)
+            if content is not None and (stored := values[name]) is not None:
                 digests[name] = self._seal.tag(stored).hex()
+                self._at_hand[name] = digests[name], content  # should it not be stored, no state will have this tag
         title = json.dumps(self.title)
         if self._stored[TITLE] is None or title != self._title_was:
             self._stored[TITLE] = self._seal.closed(json.dumps(self.title or {}).encode(), self._name(TITLE))

@@ -87,7 +87,7 @@ def verify(book: Book) -> Findings:
                     entries += 1
                     charges += entry.charge
                 for value in now.names():
-                    now.value(value)
+                    now.value(value, fresh=True)
                 if not now.forgotten and charges != sum(now.state.get("declared", {}).values()):
                     faults.append(f"{name}: charges do not add up to what the groups have spent")
         except InputError as error:

@@ -76,7 +76,7 @@ def walked(account: Account) -> None:
     with account.reading() as now:
         list(now.entries())
         for name in now.names():
-            now.value(name)
+            now.value(name, fresh=True)
 
 
 __all__ = ["Account", "Book", "Place", "charge", "filled", "untouched", "walked", "with_a_value"]
