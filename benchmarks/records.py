@@ -29,6 +29,7 @@ TOPICS = (
     "Attacks",
     "Private labels",
     "Reproductions",
+    "The ledger",
     "The house",
 )
 

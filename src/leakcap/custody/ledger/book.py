@@ -10,7 +10,7 @@ import hmac
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from leakcap.custody import keys
 from leakcap.custody.heads import Heads, Known, Seen, refuse_older
@@ -55,6 +55,7 @@ class Book:
             )
         if header.version < VERSION:
             store.migrate(STEPS)
+            header = replace(header, version=VERSION)
         seal = Seal(keys.derived_key(header.salt, header.sealed), header.sealed)
         if not hmac.compare_digest(_check(seal, header.name), header.check):
             raise InputError(

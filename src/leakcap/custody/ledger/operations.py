@@ -26,7 +26,8 @@ class Standing:
 
     name: str
     design: str
-    caps: tuple[str, ...]
+    caps: tuple[str, ...]  # with which it was opened, and is opened again
+    raised: tuple[str, ...]  # caps that were raised later, in words; empty where none were
     answers: int
     allowance: int  # how long everybody's clock is
     groups: Mapping[str, tuple[str, ...]]  # analysts who have a clock of their own
@@ -88,7 +89,7 @@ def verify(book: Book) -> Findings:
                     charges += entry.charge
                 for value in now.names():
                     now.value(value, fresh=True)
-                if not now.forgotten and charges != sum(now.state.get("declared", {}).values()):
+                if "declared" in now.state and charges != sum(now.state["declared"].values()):
                     faults.append(f"{name}: charges do not add up to what the groups have spent")
         except InputError as error:
             faults.append(f"{name}: {error}")
@@ -138,8 +139,9 @@ def set_budget(
         groups: analysts by group, each of which gets a clock of its own: they tell more together than one cap allows.
             Groups that there are stay, with all that they have spent, and nobody leaves one for another.
         allowance: how long everybody's clock is from now on, in ticks of the one it was opened with: longer for a cap
-            that was raised. Never shorter than what was promised before, since answers were given by that.
-        caps: the caps that make it so long, in words.
+            that was raised. Never shorter: answers were given by what was promised before.
+        caps: the caps that make it so long, in words. The account is still opened with those it was opened with, by
+            which ticks are counted.
     """
     if not who or not why:
         raise InputError("say who sets a budget and why: it is written down")
@@ -198,6 +200,7 @@ def _standing(now: Open) -> Standing:
         name=title["name"],
         design=title["design"],
         caps=tuple(title["caps"]),
+        raised=tuple(state.get("raised", ())),
         answers=answers,
         allowance=int(state.get("allowance", 0)),
         groups={name: tuple(members) for name, members in state.get("groups", {}).items()},
@@ -235,9 +238,8 @@ def _raise_clock(now: Open, allowance: int, caps: list[str]) -> None:
     if not caps:
         raise InputError("name the caps that allow a longer clock")
     if allowance < int(now.state["allowance"]):
-        raise InputError("a cap is raised, never lowered: give analysts or days a budget instead")
-    assert now.title is not None
-    now.title["caps"], now.state["allowance"] = caps, allowance
+        raise InputError("a cap is raised, never lowered: answers were given by it. Give analysts or days a budget")
+    now.state["raised"], now.state["allowance"] = caps, allowance
 
 
 def _ticks(amount: int) -> int:

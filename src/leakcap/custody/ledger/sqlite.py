@@ -117,7 +117,12 @@ class SqliteStore:
 
     def scrub(self) -> None:
         with queued(self._queue), self._connected() as database:
-            database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            busy, *_ = database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise InputError(
+                f"other programs are reading {self.path}, so that what was erased still lies beside it: end them, and "
+                "open the ledger once more"
+            )
 
     def close(self) -> None:
         with self._lock:
