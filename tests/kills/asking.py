@@ -113,8 +113,12 @@ def check(place: str, told: dict[int, set[str]]) -> int:
 
 
 @contextmanager
-def _watched(opened: Any, hook: Callable[[str, str], None]) -> Iterator[Any]:
+def _watched(opened: Any, begin: tuple[str, ...], hook: Callable[[str, str], None]) -> Iterator[Any]:
+    for statement in begin:
+        hook("before", statement)
     with opened as database:
+        for statement in begin:
+            hook("after", statement)
         yield _Watching(database, hook)
 
 
@@ -149,7 +153,7 @@ def dying_at(when: str, step: str) -> Callable[[], None]:
         if step != "head":
             for store in (SqliteStore, PostgresStore):
                 plain = store._connected
-                store._connected = lambda self, plain=plain: _watched(plain(self), hook)  # type: ignore[method-assign]
+                store._connected = lambda self, *begin, plain=plain: _watched(plain(self, *begin), begin, hook)  # type: ignore[method-assign]
             return
         write, sync = heads._write, os.fdatasync
         if when == "amid":

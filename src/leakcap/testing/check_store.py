@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from leakcap.custody.ledger.store import VERSION, Header, Row, Store, Transaction
+from leakcap.custody.ledger.store import VERSION, Header, Store, StoredEntry, Transaction
 
 __all__ = ["check_store"]
 
@@ -63,8 +63,8 @@ def check_store(make_store: Callable[[], Store], *, lasting: bool = True) -> Non
         store.close()
 
 
-def _entry(number: int, **fields: Any) -> Row:
-    row = Row(
+def _entry(number: int, **fields: Any) -> StoredEntry:
+    row = StoredEntry(
         number=number,
         charge=number,
         request=b"",
@@ -80,7 +80,7 @@ def _entry(number: int, **fields: Any) -> Row:
 def _check_header(store: Store, again: Callable[[], Store]) -> None:
     assert isinstance(store.place, str) and store.place, "place must be a text that says where the store is"
     assert store.header() is None, "make_store must give a store at an empty place: header() must be None there"
-    first = Header(VERSION, secrets.token_bytes(32), secrets.token_bytes(32), True, bytes(32))
+    first = Header(VERSION, name=secrets.token_bytes(32), salt=secrets.token_bytes(32), sealed=True, check=bytes(32))
     store.make(first)
     assert store.header() == first, "header() must give what make() was given"
     again().make(replace(first, name=bytes(32)))
@@ -181,7 +181,7 @@ def _check_erasing(store: Store) -> None:
     assert after[-1].body is not None, "erase() is about the entries that there were"
 
 
-def _all_of(store: Store, account: bytes) -> tuple[list[Row], dict[str, bytes | None]]:
+def _all_of(store: Store, account: bytes) -> tuple[list[StoredEntry], dict[str, bytes | None]]:
     with store.reading(account) as now:
         return list(now.rows()), {name: now.value(name) for name in now.names()}
 

@@ -6,10 +6,21 @@ from pathlib import Path
 
 from leakcap.custody import keys
 from leakcap.custody.ledger.book import Account, Book, Entry, Open
-from leakcap.custody.ledger.store import Header, Row, Store, Transaction
+from leakcap.custody.ledger.store import Header, Store, StoredEntry, Transaction
 from leakcap.errors import InputError
 
-__all__ = ["Account", "Book", "Entry", "Header", "Open", "Row", "Store", "Transaction", "default_place", "open_book"]
+__all__ = [
+    "Account",
+    "Book",
+    "Entry",
+    "Header",
+    "Open",
+    "Store",
+    "StoredEntry",
+    "Transaction",
+    "default_place",
+    "open_book",
+]
 
 SQLITE, POSTGRES = "sqlite:///", ("postgresql://", "postgres://")
 

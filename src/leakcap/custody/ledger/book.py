@@ -36,7 +36,12 @@ class Book:
     @classmethod
     def in_memory(cls) -> Book:
         """A ledger that ends with this process, and that no key opens."""
-        return cls(MemoryStore(), Header(VERSION, b"", b"", False, b""), Seal(secrets.token_bytes(32), False), None)
+        return cls(
+            MemoryStore(),
+            Header(VERSION, name=b"", salt=b"", sealed=False, check=b""),
+            Seal(secrets.token_bytes(32), False),
+            None,
+        )
 
     @classmethod
     def open(cls, store: Store) -> Book:
@@ -156,7 +161,8 @@ class Account:
 
 def _new_header() -> Header:
     name, salt, sealed = secrets.token_bytes(32), secrets.token_bytes(32), keys.can_seal()
-    return Header(VERSION, name, salt, sealed, _check(Seal(keys.derived_key(salt, sealed), sealed), name))
+    check = _check(Seal(keys.derived_key(salt, sealed), sealed), name)
+    return Header(VERSION, name=name, salt=salt, sealed=sealed, check=check)
 
 
 def _check(seal: Seal, name: bytes) -> bytes:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from leakcap.custody.ledger.store import Header, Row
+from leakcap.custody.ledger.store import Header, StoredEntry
 from leakcap.errors import InputError
 
 __all__ = ["MemoryStore"]
@@ -15,7 +15,7 @@ __all__ = ["MemoryStore"]
 
 @dataclass
 class _Kept:
-    rows: list[Row] = field(default_factory=list)
+    rows: list[StoredEntry] = field(default_factory=list)
     values: dict[str, bytes] = field(default_factory=dict)
 
 
@@ -70,23 +70,23 @@ class MemoryTransaction:
 
     kept: _Kept
 
-    def last(self) -> Row | None:
+    def last(self) -> StoredEntry | None:
         return self.kept.rows[-1] if self.kept.rows else None
 
-    def row(self, number: int) -> Row | None:
+    def row(self, number: int) -> StoredEntry | None:
         return self.kept.rows[number - 1] if 0 < number <= len(self.kept.rows) else None
 
     def head(self, number: int) -> bytes | None:
         found = self.row(number)
         return None if found is None else found.head
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[StoredEntry]:
         return iter(list(self.kept.rows))
 
-    def asked(self, request: bytes) -> Row | None:
+    def asked(self, request: bytes) -> StoredEntry | None:
         return next((row for row in reversed(self.kept.rows) if row.request and row.request == request), None)
 
-    def answered(self, question: bytes) -> Row | None:
+    def answered(self, question: bytes) -> StoredEntry | None:
         return next((row for row in reversed(self.kept.rows) if row.question == question), None)
 
     def value(self, name: str) -> bytes | None:
@@ -95,7 +95,7 @@ class MemoryTransaction:
     def names(self) -> list[str]:
         return sorted(self.kept.values)
 
-    def append(self, row: Row, values: Mapping[str, bytes | None]) -> None:
+    def append(self, row: StoredEntry, values: Mapping[str, bytes | None]) -> None:
         if row.number != len(self.kept.rows) + 1 or (row.request and self.asked(row.request) is not None):
             raise InputError("an entry must follow the last one, and have a request of its own")
         self.kept.rows.append(row)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from leakcap.custody.heads import Seen
-from leakcap.custody.ledger.store import Row, Transaction
+from leakcap.custody.ledger.store import StoredEntry, Transaction
 from leakcap.custody.sealing import Seal
 from leakcap.errors import InputError
 
@@ -144,7 +144,7 @@ class Open:
         number, previous = self.number + 1, self.head
         text = json.dumps({"kind": kind, **body}).encode()
         sealed = self._seal.closed(text, self._bound(number, charge, marks, previous))
-        row = Row(number, charge, *marks, digest=_digest(sealed), beside=self._beside(), head=b"", body=sealed)
+        row = StoredEntry(number, charge, *marks, digest=_digest(sealed), beside=self._beside(), head=b"", body=sealed)
         row = replace(row, head=self._head(previous, row))
         self._transaction.append(row, values)
         self._last, self._values = row, {}
@@ -160,18 +160,18 @@ class Open:
         """Called at the end: what was laid beside entries and has none is a mistake of ours."""
         assert not self._values
 
-    def entry(self, row: Row, previous: bytes | None = None) -> Entry:
+    def entry(self, row: StoredEntry, previous: bytes | None = None) -> Entry:
         """A row, opened; `previous` is the head before it, where it is known."""
         if row.body is None:
             if not self.forgotten:
                 raise self.damaged()
-            return Entry(row.number, "forgotten", row.charge, BODY_GONE, row.head)
+            return Entry(row.number, "forgotten", row.charge, BODY_GONE, head=row.head)
         before = self._previous(row.number) if previous is None else previous
         text = self._seal.opened(row.body, self._bound(row.number, row.charge, (row.request, row.question), before))
         if text is None or _digest(row.body) != row.digest:
             raise self.damaged()
         body = json.loads(text)
-        return Entry(row.number, body.pop("kind"), row.charge, body, row.head)
+        return Entry(row.number, body.pop("kind"), row.charge, body, head=row.head)
 
     def damaged(self) -> InputError:
         """What is wrong where something does not fit."""
@@ -191,7 +191,7 @@ class Open:
             self.known[number - 1] = head
         return self.known[number - 1]
 
-    def _check_latest(self, last: Row) -> None:
+    def _check_latest(self, last: StoredEntry) -> None:
         if last.head != self._head(self._previous(last.number), last) or last.beside != self._beside():
             raise self.damaged()
         self.known[last.number] = last.head
@@ -237,7 +237,7 @@ class Open:
     def _bound(self, number: int, charge: int, marks: tuple[bytes, bytes], previous: bytes) -> bytes:
         return json.dumps([number, charge, *(part.hex() for part in (*marks, previous, self._own))]).encode()
 
-    def _head(self, previous: bytes, row: Row) -> bytes:
+    def _head(self, previous: bytes, row: StoredEntry) -> bytes:
         parts = previous, row.request, row.question, row.digest, row.beside
         text = json.dumps([row.number, row.charge, *(part.hex() for part in parts)]).encode()
         return self._seal.mark(b"head " + self._own + text)

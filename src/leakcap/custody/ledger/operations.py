@@ -15,7 +15,7 @@ from leakcap.custody.ledger.budgets import EVERYBODY
 from leakcap.custody.ledger.opened import Open
 from leakcap.errors import InputError
 
-__all__ = ["Findings", "Standing", "account_named", "export", "forget", "set_budget", "show", "verify"]
+__all__ = ["LedgerFindings", "Standing", "account_named", "export", "forget", "set_budget", "show", "verify"]
 
 COLUMNS = ("number", "at", "kind", "who", "charge", "text", "why", "numbers")
 
@@ -41,7 +41,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Findings:
+class LedgerFindings:
     """What was found in a ledger."""
 
     accounts: int
@@ -73,7 +73,7 @@ def account_named(book: Book, name: str) -> Account:
     raise InputError(f"the ledger {book.store.place} has no account {name!r}: see its names with leakcap ledger show")
 
 
-def verify(book: Book) -> Findings:
+def verify(book: Book) -> LedgerFindings:
     """Walk all chains, open all that is stored, compare with the key file; what is wrong, in words."""
     faults: list[str] = []
     entries = 0
@@ -93,7 +93,7 @@ def verify(book: Book) -> Findings:
                     faults.append(f"{name}: charges do not add up to what the groups have spent")
         except InputError as error:
             faults.append(f"{name}: {error}")
-    return Findings(len(accounts), entries, tuple(faults))
+    return LedgerFindings(len(accounts), entries, tuple(faults))
 
 
 def export(account: Account) -> Iterator[dict[str, Any]]:

@@ -33,6 +33,8 @@ SETTINGS = (
 )
 READ_ONE_STATE = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"  # what is read after the lock is what others have stored
+LOCK = "SELECT account FROM accounts WHERE account = %s FOR UPDATE"
+LOOK = "SELECT 1"
 UNKNOWN = (
     "the connection to the ledger {} was lost while an answer was being stored, and nobody knows whether it was: "
     "nothing was handed out. Ask again, with the same request= if you gave one: an answer that was stored is not "
@@ -70,7 +72,7 @@ class PostgresStore:
             raise MissingExtra(
                 "others may read a database, so that a ledger in it must be sealed: pip install 'leakcap[vault]'"
             )
-        with self._connected() as database, self._stored(database, WRITE):
+        with self._connected(WRITE) as database, self._stored(database):
             database.execute("SELECT pg_advisory_xact_lock(%s)", (MAKING,))
             if database.execute(f"SELECT to_regclass('{SCHEMA}.ledger')").fetchone() != (None,):
                 return  # another process was first: its tables count
@@ -81,7 +83,7 @@ class PostgresStore:
             database.execute("INSERT INTO ledger VALUES (%s, %s, %s, %s, %s, %s)", header_values(header))
 
     def migrate(self, steps: Mapping[int, tuple[str, ...]]) -> None:
-        with self._connected() as database, self._stored(database, WRITE):
+        with self._connected(WRITE) as database, self._stored(database):
             database.execute("SELECT pg_advisory_xact_lock(%s)", (MAKING,))
             todo = steps_after(self._header_in(database).version, steps)
             if todo is None:
@@ -98,8 +100,7 @@ class PostgresStore:
 
     @contextmanager
     def reading(self, account: bytes) -> Iterator[SqlTransaction]:
-        with self._connected() as database:
-            database.execute(READ_ONE_STATE)
+        with self._connected(READ_ONE_STATE) as database:
             try:
                 yield _transaction(database, account)
             finally:
@@ -108,9 +109,10 @@ class PostgresStore:
 
     @contextmanager
     def writing(self, account: bytes) -> Iterator[SqlTransaction]:
-        with self._connected() as database, self._stored(database, WRITE):
-            database.execute("INSERT INTO accounts VALUES (%s) ON CONFLICT DO NOTHING", (account,))
-            database.execute("SELECT account FROM accounts WHERE account = %s FOR UPDATE", (account,))
+        with self._connected(WRITE) as database, self._stored(database):
+            if database.execute(LOCK, (account,)).fetchone() is None:  # a new account: whoever comes second waits here
+                database.execute("INSERT INTO accounts VALUES (%s) ON CONFLICT DO NOTHING", (account,))
+                database.execute(LOCK, (account,))
             yield _transaction(database, account)
 
     def scrub(self) -> None:
@@ -135,21 +137,22 @@ class PostgresStore:
         self._open = None
 
     @contextmanager
-    def _connected(self) -> Iterator[Any]:
+    def _connected(self, begin: str = LOOK) -> Iterator[Any]:
+        """A connection on which a first statement has gone through."""
         try:
             with self._lock:
-                yield self._connection()
+                yield self._connection(begin)
             return
         except self._errors() as error:
             message = self._in_words(error)
         raise InputError(message)
 
-    def _connection(self) -> Any:
-        """That of this process, opened if need be, or again where it was lost."""
+    def _connection(self, begin: str) -> Any:
+        """That of this process, opened if need be, or again where it was lost before anything was begun."""
         if self._open is not None:
             with suppress(self._errors()):
-                if not self._open.closed and self._open.execute("SELECT 1").fetchone() == (1,):
-                    return self._open
+                self._open.execute(begin)
+                return self._open
             self._close()
         database = _psycopg().connect(self._url, autocommit=True, connect_timeout=PATIENCE)
         try:
@@ -160,6 +163,7 @@ class PostgresStore:
                     f"another ledger was put in the place of {self.place}: bring back the one that was in use, or "
                     "start again with the other"
                 )
+            database.execute(begin)
         except BaseException:
             database.close()
             raise
@@ -167,9 +171,8 @@ class PostgresStore:
         return database
 
     @contextmanager
-    def _stored(self, database: Any, begin: str) -> Iterator[None]:
-        """A transaction: all of it is stored on the way out, or nothing of it."""
-        database.execute(begin)
+    def _stored(self, database: Any) -> Iterator[None]:
+        """To the end of a transaction: all of it is stored on the way out, or nothing of it."""
         try:
             yield
         except BaseException:

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-__all__ = ["VERSION", "Header", "Row", "Store", "Transaction"]
+__all__ = ["VERSION", "Header", "Store", "StoredEntry", "Transaction"]
 
 VERSION = 1  # of the tables; a ledger of a later one is refused
 
@@ -35,7 +35,7 @@ class Header:
 
 
 @dataclass(frozen=True)
-class Row:
+class StoredEntry:
     """One entry of an account. Rows are numbered from 1 without gaps and are never changed.
 
     No two rows of an account have one number, and no two one request: a store refuses the second.
@@ -54,11 +54,11 @@ class Row:
 class Transaction(Protocol):
     """One account, as it is now. What is written is stored for good when the block ends, all of it or nothing."""
 
-    def last(self) -> Row | None:
+    def last(self) -> StoredEntry | None:
         """The latest entry, or None where the account is new."""
         ...
 
-    def row(self, number: int) -> Row | None:
+    def row(self, number: int) -> StoredEntry | None:
         """One entry."""
         ...
 
@@ -66,15 +66,15 @@ class Transaction(Protocol):
         """The head of one entry: cheaper than the whole of it."""
         ...
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[StoredEntry]:
         """All entries, in order."""
         ...
 
-    def asked(self, request: bytes) -> Row | None:
+    def asked(self, request: bytes) -> StoredEntry | None:
         """The entry of a request, or None."""
         ...
 
-    def answered(self, question: bytes) -> Row | None:
+    def answered(self, question: bytes) -> StoredEntry | None:
         """The latest entry of a question, or None."""
         ...
 
@@ -86,7 +86,7 @@ class Transaction(Protocol):
         """The names of all values."""
         ...
 
-    def append(self, row: Row, values: Mapping[str, bytes | None]) -> None:
+    def append(self, row: StoredEntry, values: Mapping[str, bytes | None]) -> None:
         """Write an entry and put values beside the entries; None takes a value away.
 
         An error where an entry has this number or this request already.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from leakcap.custody.ledger.store import Header, Row
+from leakcap.custody.ledger.store import Header, StoredEntry
 from leakcap.errors import InputError
 
 __all__ = ["HEADER", "NOTE", "STATEMENTS", "SqlTransaction", "header_of", "header_values", "statements"]
@@ -40,13 +40,13 @@ class SqlTransaction:
     execute: Callable[..., Any]  # of a statement with question marks, and its values
     account: bytes
 
-    def last(self) -> Row | None:
+    def last(self) -> StoredEntry | None:
         return self._one("ORDER BY number DESC LIMIT 1")
 
-    def row(self, number: int) -> Row | None:
+    def row(self, number: int) -> StoredEntry | None:
         return self._one("AND number = ?", number)
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[StoredEntry]:
         number, more = 0, True
         while more:
             statement = f"{ENTRY} AND number > ? ORDER BY number LIMIT {BATCH}"
@@ -61,10 +61,10 @@ class SqlTransaction:
         found = self.execute(statement, (self.account, number)).fetchone()
         return None if found is None else _bytes(found[0])
 
-    def asked(self, request: bytes) -> Row | None:
+    def asked(self, request: bytes) -> StoredEntry | None:
         return self._one("AND request = ?", request)
 
-    def answered(self, question: bytes) -> Row | None:
+    def answered(self, question: bytes) -> StoredEntry | None:
         return self._one("AND question = ? ORDER BY number DESC LIMIT 1", question)
 
     def value(self, name: str) -> bytes | None:
@@ -76,7 +76,7 @@ class SqlTransaction:
         found = self.execute("SELECT name FROM beside WHERE account = ? ORDER BY name", (self.account,)).fetchall()
         return [name.decode() if isinstance(name, bytes) else name for (name,) in found]
 
-    def append(self, row: Row, values: Mapping[str, bytes | None]) -> None:
+    def append(self, row: StoredEntry, values: Mapping[str, bytes | None]) -> None:
         if row.number == 1:
             self.execute("INSERT INTO accounts VALUES (?) ON CONFLICT DO NOTHING", (self.account,))
         self.execute(
@@ -106,16 +106,16 @@ class SqlTransaction:
     def erase(self) -> None:
         self.execute("UPDATE entries SET body = NULL WHERE account = ?", (self.account,))
 
-    def _one(self, which: str, *values: Any) -> Row | None:
+    def _one(self, which: str, *values: Any) -> StoredEntry | None:
         found = self.execute(ENTRY + which, (self.account, *values)).fetchone()
         return None if found is None else _row(found)
 
 
-def _row(found: tuple[Any, ...]) -> Row:
+def _row(found: tuple[Any, ...]) -> StoredEntry:
     number, charge, request, question, digest, beside, head, body = found
     if not isinstance(number, int) or not isinstance(charge, int):
         raise InputError(DAMAGED)
-    return Row(
+    return StoredEntry(
         number=number,
         charge=charge,
         request=b"" if request is None else _bytes(request),
@@ -144,7 +144,7 @@ def header_of(rows: list[tuple[Any, ...]]) -> Header | None:
     version, name, salt, sealed, check = rows[0]
     if not isinstance(version, int) or sealed not in (0, 1):
         return None
-    return Header(version, _bytes(name), _bytes(salt), bool(sealed), _bytes(check))
+    return Header(version, name=_bytes(name), salt=_bytes(salt), sealed=bool(sealed), check=_bytes(check))
 
 
 def _bytes(content: object) -> bytes:

@@ -307,8 +307,8 @@ def test_a_connection_lost_while_an_answer_is_stored(stored: bool, database: str
     plain = store._connected
 
     @contextmanager
-    def losing() -> Iterator[Any]:
-        with plain() as own:
+    def losing(*begin: str) -> Iterator[Any]:
+        with plain(*begin) as own:
             yield _Losing(own, stored)
 
     with pytest.MonkeyPatch.context() as patch:

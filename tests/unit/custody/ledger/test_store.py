@@ -13,7 +13,7 @@ import leakcap as lc
 from leakcap.custody.ledger.memory import MemoryStore, MemoryTransaction
 from leakcap.custody.ledger.postgres import PostgresStore
 from leakcap.custody.ledger.sqlite import SqliteStore
-from leakcap.custody.ledger.store import Row
+from leakcap.custody.ledger.store import StoredEntry
 from leakcap.errors import MissingExtra
 from leakcap.testing import check_store
 
@@ -88,7 +88,7 @@ class ForgetsDuplicates(MemoryStore):
 
 
 class _Replacing(MemoryTransaction):
-    def append(self, row: Row, values: Any) -> None:
+    def append(self, row: StoredEntry, values: Any) -> None:
         self.kept.rows[row.number - 1 :] = [row]
         self.kept.values.update({name: content for name, content in values.items() if content is not None})
         for name in [name for name, content in values.items() if content is None]:
