@@ -1,4 +1,4 @@
-"""On which disks a ledger may lie: processes on several machines must not share a write-ahead log."""
+"""On which disk a ledger lies: processes on several machines must not share a write-ahead log."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from leakcap.errors import InputError
-
-__all__ = ["kind_of_disk", "refuse_network"]
+__all__ = ["kind_of_disk", "on_network"]
 
 MOUNTS = Path("/proc/self/mountinfo")
 NETWORK = ("nfs", "cifs", "smb", "9p", "afs", "ceph", "gluster", "lustre", "fuse.sshfs", "fuse.s3", "fuse.gcs", "ncpfs")
@@ -26,11 +24,6 @@ def kind_of_disk(path: Path) -> str:
     return ""
 
 
-def refuse_network(path: Path) -> None:
-    """An InputError where a file lies on another machine."""
-    kind = kind_of_disk(path)
-    if kind.startswith(NETWORK):
-        raise InputError(
-            f"{path} lies on a network file system ({kind}), where a ledger is not safe: choose a folder on a local "
-            "disk, or a database with ledger='postgresql://...'"
-        )
+def on_network(path: Path) -> bool:
+    """Whether a file lies on another machine, as far as the system tells."""
+    return kind_of_disk(path).startswith(NETWORK)

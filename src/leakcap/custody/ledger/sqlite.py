@@ -1,7 +1,9 @@
 """A ledger in one SQLite file: every write is a transaction that survives kill -9 and power cuts, or never was.
 
 The connection stays open, in one process: after a fork the child opens its own. Writers queue at a lock of their own
-(`queue`), which also keeps threads of one process apart.
+(`queue`), which also keeps threads of one process apart. On a local disk it has a write-ahead log, one sync for an
+answer; on a network disk, where machines cannot share that, it has a rollback journal. Which of them is decided when the
+file is made, and never changed.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from leakcap.custody.ledger.disks import refuse_network
+from leakcap.custody.ledger.disks import on_network
 from leakcap.custody.ledger.migrations import steps_after
 from leakcap.custody.ledger.queue import queued
 from leakcap.custody.ledger.store import VERSION, Header
@@ -30,7 +32,7 @@ PATIENCE = 60.0  # seconds that a call waits for what does not queue, such as a 
 PRAGMAS = (
     "trusted_schema = OFF",
     "cell_size_check = ON",
-    "synchronous = FULL",  # a commit is on the disk before anybody sees an answer
+    "synchronous = EXTRA",  # a commit is on the disk before anybody sees an answer, and stays one
     "fullfsync = ON",
     "secure_delete = ON",  # what is overwritten leaves no trace in free pages
     "temp_store = MEMORY",
@@ -44,6 +46,7 @@ CANNOT_WRITE = {
     "SQLITE_CANTOPEN": "Permission denied, or it is gone",
     "SQLITE_PERM": "Permission denied",
 }
+LOGGED = b"\x02\x02"  # versions in the header of a file that has a write-ahead log (SQLite's file format, 1.3.3)
 WORDS = {"whole": "INTEGER", "of_bytes": "BLOB"}
 # Connections from before a fork are their parent's to close: SQLite must never see them closed here.
 _inherited: list[sqlite3.Connection] = []
@@ -83,6 +86,8 @@ class SqliteStore:
             made.close()
             if not self.path.parent.exists():
                 private_folder(self.path.parent)
+            if not on_network(self.path.parent):
+                content = content[:18] + LOGGED + content[20:]
             write_private(self.path, content, exclusive=True)
 
     def migrate(self, steps: Mapping[int, tuple[str, ...]]) -> None:
@@ -164,7 +169,6 @@ class SqliteStore:
             raise InputError(f"the ledger {self.path} is missing, or may not be read: bring it back from a copy")
         for end in ("", "-wal", "-shm", "-journal"):
             _refuse_stranger(self.path.with_name(self.path.name + end))
-        refuse_network(self.path)
         # Never makes a file: one that was removed stays removed.
         database = sqlite3.connect(
             f"{self.path.as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=PATIENCE, check_same_thread=False
@@ -189,8 +193,11 @@ class SqliteStore:
                 f"another ledger was put in the place of {self.path}: bring back the one that was in use, or start "
                 "again with the other"
             )
-        if database.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
-            raise InputError(f"{self.path} lies on a disk that a ledger cannot use: choose a folder on a local disk")
+        if database.execute("PRAGMA journal_mode").fetchone() == ("wal",) and on_network(self.path):
+            raise InputError(
+                f"the ledger {self.path} was made on a local disk and lies on a network file system now, where it is "
+                "not safe: bring it back to a local disk, or use a database with ledger='postgresql://...'"
+            )
 
     def _header_in(self, database: sqlite3.Connection) -> Header:
         found = header_of(database.execute(HEADER).fetchall())

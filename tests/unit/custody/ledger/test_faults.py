@@ -23,6 +23,7 @@ import leakcap as lc
 from leakcap.custody import heads, keys
 from leakcap.custody.ledger import budgets, disks, open_book
 from leakcap.custody.ledger.postgres import PostgresStore
+from leakcap.custody.ledger.sqlite import SqliteStore
 from tests.refusals import refusal
 from tests.unit.custody.ledger.places import Account, Place, charge, filled, untouched, with_a_value
 
@@ -122,7 +123,7 @@ FAULTS: dict[str, tuple[Fault, str]] = {
     "key for all to read": (key_for_all_to_read, r"others may read the key .*chmod 600"),
     "damaged key file": (damaged_key_file, r"key file .* is damaged.*latest copy"),
 }
-LATER_ONLY = {"network disk": (network_disk, r"network file system \(nfs4\).*local disk")}
+LATER_ONLY = {"network disk": (network_disk, r"network file system now.*local disk")}
 
 
 def _mended(place: Place) -> Account:
@@ -157,6 +158,17 @@ def test_it_fails_closed(fault: str, file: Place) -> None:
         untouched(found)
     assert charge(found, "in use") == ("in use" not in stored)
     assert found.book.accounts()[0].mark == found.mark
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_ledger_made_on_a_network_disk_shares_no_log(file: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    file.path.touch()
+    network_disk(file, monkeypatch)
+    file.path.unlink()
+    filled(file)
+    assert not file.path.with_name("ledger.db-wal").exists()
+    lc.testing.check_store(lambda: SqliteStore(file.path.with_name("other.db")))
+    assert not file.path.with_name("other.db-wal").exists()
 
 
 def test_a_network_disk_is_no_other_kind() -> None:
