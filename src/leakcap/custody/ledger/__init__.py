@@ -18,6 +18,7 @@ __all__ = [
     "Store",
     "StoredEntry",
     "Transaction",
+    "default_file",
     "default_place",
     "open_book",
 ]
@@ -47,5 +48,10 @@ def open_book(place: str | Store | None = None) -> Book:
 
 def default_place() -> str:
     """Beside the key."""
+    return SQLITE + str(default_file())
+
+
+def default_file() -> Path:
+    """The file of the ledger beside the key."""
     key = keys.key_file().absolute()
-    return SQLITE + str(key.with_name(key.name + ".ledger"))
+    return key.with_name(key.name + ".ledger")

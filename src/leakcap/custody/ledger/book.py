@@ -21,7 +21,9 @@ from leakcap.custody.ledger.store import VERSION, Header, Store, Transaction
 from leakcap.custody.sealing import Seal
 from leakcap.errors import InputError
 
-__all__ = ["Account", "Book", "Entry", "Open"]
+__all__ = ["RELEASES", "Account", "Book", "Entry", "Open"]
+
+RELEASES = "\0releases"  # the account of which runs were released (`custody.journal`)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +46,11 @@ class Book:
         )
 
     @classmethod
-    def open(cls, store: Store) -> Book:
-        """The ledger in a store; a new one where there is none, and where the key file knows of none either."""
+    def open(cls, store: Store, *, releases_only: bool = False) -> Book:
+        """The ledger in a store; a new one where there is none, and where the key file knows of none either.
+
+        `releases_only`: for the account of releases, which is not encrypted: this needs no extra.
+        """
         heads = None if isinstance(store, MemoryStore) else Heads.own()
         header = store.header()
         if header is None:
@@ -61,7 +66,7 @@ class Book:
         if header.version < VERSION:
             store.migrate(STEPS)
             header = replace(header, version=VERSION)
-        seal = Seal(keys.derived_key(header.salt, header.sealed), header.sealed)
+        seal = Seal(keys.derived_key(header.salt, header.sealed and not releases_only), header.sealed)
         if not hmac.compare_digest(_check(seal, header.name), header.check):
             raise InputError(
                 f"the ledger {store.place} was made with another key: set LEAKCAP_KEY to that, or bring the key file "
@@ -73,11 +78,17 @@ class Book:
 
     def account(self, name: str) -> Account:
         """The account of a name, whether it has entries or not."""
-        return Account(self, self.seal.mark(b"account " + name.encode()))
+        return self._account(self._mark(name))
 
     def accounts(self) -> list[Account]:
         """All that have entries."""
-        return [Account(self, mark) for mark in self.store.accounts()]
+        return [self._account(mark) for mark in self.store.accounts()]
+
+    def _account(self, mark: bytes) -> Account:
+        return Account(self, mark, replace(self.seal, encrypts=False) if mark == self._mark(RELEASES) else self.seal)
+
+    def _mark(self, name: str) -> bytes:
+        return self.seal.mark(b"account " + name.encode())
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +97,7 @@ class Account:
 
     book: Book
     mark: bytes
+    seal: Seal
     at_hand: AtHand = field(default_factory=dict, repr=False)
 
     @contextmanager
@@ -128,7 +140,7 @@ class Account:
 
     def _opened(self, transaction: Transaction, remembered: Seen | None, forgotten: bool) -> Open:
         book = self.book
-        now = Open(transaction, seal=book.seal, mark=self.mark, place=book.store.place, at_hand=self.at_hand)
+        now = Open(transaction, seal=self.seal, mark=self.mark, place=book.store.place, at_hand=self.at_hand)
         now.remembered = remembered
         refuse_older(remembered, _heads_in(transaction, now))
         if now.forgotten and not forgotten:

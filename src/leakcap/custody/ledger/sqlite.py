@@ -2,8 +2,8 @@
 
 The connection stays open, in one process: after a fork the child opens its own. Writers queue at a lock of their own
 (`queue`), which also keeps threads of one process apart. On a local disk it has a write-ahead log, one sync for an
-answer; on a network disk, where machines cannot share that, it has a rollback journal. Which of them is decided when the
-file is made, and never changed.
+answer; on a network disk, where machines cannot share that, it has a rollback journal. Which of them is decided when
+the file is made, and never changed.
 """
 
 from __future__ import annotations
