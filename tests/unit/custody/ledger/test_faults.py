@@ -436,6 +436,8 @@ def test_readers_and_writers_do_not_wait_for_each_other_for_ever(file: Place) ->
     for one in writers:
         one.join(60)
     stop.set()
-    assert not any(one.is_alive() for one in writers)
+    for one in readers:
+        one.join(60)
+    assert not any(one.is_alive() for one in (*readers, *writers))
     with account.reading() as now:
         assert now.state["spent"] == 63
