@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from leakcap.caps import Cap
-from leakcap.custody.ledger.book import Account, Book, Open
+from leakcap.custody.ledger.book import Account, Book
+from leakcap.custody.ledger.opened import Open
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Bools, Ints
 from leakcap.worlds.keyed import KEY_BYTES, keyed_bits, keyed_numbers
