@@ -148,6 +148,11 @@ def set_budget(
     with account.writing() as now:
         if now.title is None:
             raise InputError("there is no such account: open a session on the data first")
+        if now.title.get("design") == "worlds" and (groups is not None or allowance is not None):
+            raise InputError(
+                "with a list of worlds nothing bounds groups together, and a clock cannot be made longer like this: "
+                "give analysts or days a budget"
+            )
         what: dict[str, Any] = {}
         budgets = now.state.setdefault("budgets", {})
         for analyst, ticks in (analysts or {}).items():

@@ -98,6 +98,16 @@ def test_groups_have_clocks_of_their_own_and_stay(place: Place) -> None:
     set_budget(account, **SAID, groups={"east": ["eve", "joe"], "west": ["kim"]})
 
 
+def test_with_a_list_of_worlds_there_are_no_groups_and_no_longer_clocks(file: Place) -> None:
+    account = open_book(file.url).account("worlds")
+    with account.writing() as now:
+        now.title, now.state = {"name": "worlds", "design": "worlds", "caps": []}, {"allowance": TICKS}
+        now.append("opened", {})
+    refusal(lambda: set_budget(account, **SAID, groups={"east": ["eve"]}), "list of worlds")
+    refusal(lambda: set_budget(account, **SAID, allowance=2 * TICKS, caps=["higher"]), "list of worlds")
+    set_budget(account, **SAID, day=1)
+
+
 @pytest.mark.parametrize(
     ("how", "words"),
     [
