@@ -92,7 +92,7 @@ def told_in(path: Path) -> dict[int, set[str]]:
 
 def check(place: str, told: dict[int, set[str]]) -> int:
     """No answer is uncharged, changed or given twice otherwise, and the chain is whole; how many answers there are."""
-    from leakcap.sessions.account import Spent
+    from leakcap.custody.ledger.accounts import Spent
 
     own = session(place)
     with own._desk.account.reading() as now:

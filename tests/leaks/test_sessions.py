@@ -115,7 +115,7 @@ def test_an_answer_holds_nothing_of_the_session(monkeypatch: pytest.MonkeyPatch,
     session = lc.Session(table(), cap=0.6, ledger=f"sqlite:///{tmp_path / 'ledger.db'}", name="people")
     answer = session.mean("0", share=0.2)
     content = pickle.dumps(answer)
-    assert b"Session" not in content and b"Brought" not in content and len(content) < 4000
+    assert b"sessions.session" not in content and b"Brought" not in content and len(content) < 4000
     assert table()[:, 0].tobytes()[:64] not in content
 
 

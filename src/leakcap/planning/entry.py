@@ -240,7 +240,7 @@ def plan(
     if ledger is not None:
         kind = "pool" if mode == "pool" else "bits" if mode == "individual" and design == "bits" else "release"
         identity = _identity(job, prints.of_run, request) | {"the bounds": fingerprint(bounds, rows_per_unit)}
-        charged = Charged(ledger, name, kind, units.names, units.labels is not None, identity)
+        charged = Charged(ledger, name, kind, names=units.names, named=units.labels is not None, identity=identity)
     stored = None if checkpoint is None else Checkpoint.open(Path(checkpoint))
     with watching(progress) as watch:
         with stored.alone() if stored else nullcontext():

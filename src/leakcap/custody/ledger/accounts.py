@@ -172,7 +172,7 @@ def open_account(
             state["version"] = version
             now.append("contents", {"changed": True})
     secret = Secret(bytes.fromhex(title["secret"]))
-    return Opened(account, secret, name, title.get("world"), title["square"], title["distance"])
+    return Opened(account, secret, name, world=title.get("world"), square=title["square"], distance=title["distance"])
 
 
 def name_of(version: str) -> str:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from leakcap.sessions.account import Spent
 
 import leakcap as lc
 from leakcap.custody.ledger import open_book
+from leakcap.custody.ledger.accounts import Spent
 from leakcap.custody.ledger.budgets import EVERYBODY
 from tests.charges import Crowded, charge, crowd, open_budget
 
