@@ -6,6 +6,7 @@ import hmac
 import json
 import secrets
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -148,7 +149,8 @@ def open_account(
             if worlds is not None:
                 now.title |= {"worlds": worlds, "world": secrets.randbelow(worlds)}
             now.state = {"version": version, "allowance": TICKS}
-            now.append("opened", {"name": name, "design": design, "caps": _words(caps)})
+            at = datetime.now(UTC).isoformat(timespec="seconds")
+            now.append("opened", {"name": name, "design": design, "caps": _words(caps), "at": at})
         title, state = now.title, now.state
         if state.get("forgotten"):
             raise InputError(

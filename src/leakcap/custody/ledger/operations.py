@@ -38,6 +38,8 @@ class Standing:
     opened: str
     latest: str  # when the last answer was given; empty where there is none
     forgotten: bool
+    square: float = 0.0  # of a clock as it was opened, where charges are squared distances
+    distance: float = 0.0  # in total variation, by which all answers together may be off
 
 
 @dataclass(frozen=True)
@@ -216,6 +218,8 @@ def _standing(now: Open) -> Standing:
         opened=opened,
         latest=state.get("latest", ""),
         forgotten=now.forgotten,
+        square=float(title.get("square", 0.0)),
+        distance=float(title.get("distance", 0.0)),
     )
 
 

@@ -1,0 +1,50 @@
+"""What all releases on a data set together allow: the account of a ledger, in words and one figure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from leakcap.custody.ledger.accounts import DESIGNS, TICKS
+from leakcap.custody.ledger.operations import Standing
+from leakcap.ground.proofs import proves
+from leakcap.sessions.clock import told_after
+
+__all__ = ["Together", "together"]
+
+
+@dataclass(frozen=True)
+class Together:
+    """What everything that was answered, and may still be, allows. Custodian side.
+
+    Attributes:
+        promise: which secret the answers share, in words.
+        success: of the best guess at one person once all clocks have run out; None where that is not one figure.
+        words: the same in a sentence.
+    """
+
+    promise: str
+    success: float | None
+    words: str
+
+
+@proves("linear-sessions")
+def together(standing: Standing) -> Together:
+    """All groups' clocks together, each as long as it may become.
+
+    Guarantee: for accounts with a coin for everybody or of everybody, no attacker who has all answers of all groups
+    guesses about a person named before with a larger success.
+    """
+    promise = DESIGNS[standing.design][0].upper() + DESIGNS[standing.design][1:]
+    groups = 1 + len(standing.groups)
+    if standing.forgotten:
+        return Together(promise, None, "The account is closed. Whoever was told an answer before still knows it.")
+    if standing.design == "release":
+        return Together(promise, None, "One release: its own certificate says what it allows, and there is no other.")
+    if standing.design == "worlds":
+        return Together(promise, None, f"All answers together keep: {'; '.join(standing.caps)}.")
+    success = told_after(groups * standing.square * standing.allowance / TICKS, groups * standing.distance)
+    who = "All answers together" if groups == 1 else f"All {groups} groups together, if they tell each other,"
+    what = "is in the data" if standing.design == "pool" else "takes part"
+    return Together(
+        promise, success, f"{who} allow at most {100 * success:.4g} % right guesses whether a person {what}."
+    )
