@@ -52,6 +52,23 @@ def _key_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         yield
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _ledger_of_the_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Commands of one module know nothing of what others released."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LEAKCAP_LEDGER", f"sqlite:///{tmp_path_factory.mktemp('ledger') / 'ledger.db'}")
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _ledger_of_the_test(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, _ledger_of_the_module: None
+) -> None:
+    """And neither do those of one test. It is written with the first release."""
+    folder = tmp_path_factory.getbasetemp() / "ledgers"
+    monkeypatch.setenv("LEAKCAP_LEDGER", f"sqlite:///{folder / secrets.token_hex(8)}.db")
+
+
 @pytest.fixture
 def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A key file of this test alone, where tests look at it; it is written with the first vault."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         true_positive_rate,
     )
     from leakcap.certificates.release import Certificate
+    from leakcap.certificates.session import SessionCertificate
     from leakcap.errors import (
         AlreadyReleased,
         BudgetError,
@@ -51,6 +52,7 @@ __all__ = [
     "Release",
     "RepeatedReleaseWarning",
     "Session",
+    "SessionCertificate",
     "__version__",
     "additive",
     "any_inference",
@@ -81,6 +83,7 @@ _HOMES = {
     "caps": "any_inference identification membership mip mutual_information name_a_member "
     "pool_membership precision task true_positive_rate",
     "certificates.release": "Certificate",
+    "certificates.session": "SessionCertificate",
     "errors": "AlreadyReleased BudgetError CapError InputError LeakcapError NumericalError OutputError "
     "RepeatedReleaseWarning",
     "kernels": "kernel",

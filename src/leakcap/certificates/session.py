@@ -17,7 +17,7 @@ from leakcap.ground import checks
 from leakcap.ground.json_record import entries, is_number, is_whole, is_words
 from leakcap.ground.proofs import proves
 
-__all__ = ["SessionCertificate"]
+__all__ = ["ATTACKERS", "GAMES", "SessionCertificate", "reading"]
 
 KINDS = ("session", "simulation")
 DESIGNS = ("bits", "pool", "worlds")
@@ -185,7 +185,7 @@ def _lines(cert: SessionCertificate) -> Iterator[str]:
     if cert.pool_membership_success is not None and cert.design == "bits":
         yield _row("  tell whether somebody is in the pool at all", "50.00 %", percent(cert.pool_membership_success))
     yield ""
-    yield from listed("How to read it", _reading(cert))
+    yield from listed("How to read it", reading(cert))
     yield from _asked(cert)
     yield from listed("Known about the whole pool", cert.pool_public or ("Nothing.",))
     yield from listed("Not promised", cert.not_promised)
@@ -193,7 +193,8 @@ def _lines(cert: SessionCertificate) -> Iterator[str]:
     yield f"Proofs: {', '.join(cert.theorems)}. leakcap {cert.leakcap_version}"
 
 
-def _reading(cert: SessionCertificate) -> tuple[str, ...]:
+def reading(cert: SessionCertificate) -> tuple[str, ...]:
+    """What a reader should know of the figures."""
     if cert.design == "worlds":
         return _reading_of_worlds(cert)
     surest = "; ".join(f"of {people:,}, {percent(sure, 0)}" for people, sure in cert.surest)
@@ -202,6 +203,11 @@ def _reading(cert: SessionCertificate) -> tuple[str, ...]:
         "Of a person picked afterwards, because the answers point there, an attacker may be surer. Reached, on "
         f"average, for the surest {surest}.",
     ]
+    if cert.pool_membership_success is not None and cert.design == "bits":
+        found.append(
+            "The line about being in the pool is about answers within declared bounds, as all were so far: a question "
+            "without bounds is not covered by it."
+        )
     if cert.groups > 1:
         found.append(
             f"{cert.groups} groups of analysts have clocks of their own. If all of them put together what they know, "

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -19,7 +21,9 @@ from leakcap.cli.limits import limits
 from leakcap.cli.promises import print_promises
 from leakcap.cli.terminal import Terminal, plain, seconds_in_words
 from leakcap.custody.folders import Folders
-from leakcap.errors import AlreadyReleased, InputError
+from leakcap.custody.ledger import AccountAt, default_place, open_book
+from leakcap.custody.ledger.accounts import record_alone
+from leakcap.errors import AlreadyReleased, BudgetError, InputError
 from leakcap.ground.cores import threads as cores
 from leakcap.planning.entry import plan
 from leakcap.planning.plans import Plan
@@ -69,6 +73,9 @@ class ReleaseOrder:
     preview: bool = False
     compare: bool = False
     forget: bool = False
+    ledger: str | None = None
+    name: str | None = None
+    alone: bool = False
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> ReleaseOrder:
@@ -114,6 +121,7 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
     folders = Folders.under(order.out)
     folders.sweep()
     bounds = _declared(order, question.columns)
+    account = _account(order)
     for_table = order.compare and not _of_pool(caps)
     with terminal.heeding(), terminal.watching() as watch:
         planned = plan(
@@ -125,7 +133,8 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
             bounds=None if for_table else bounds,
             rows_per_unit=None if for_table else order.rows_per_unit,
             rate=rate,
-            unit=question.unit,
+            unit=question.rows if question.unit is None else question.unit,
+            ledger=None if order.alone else account,
             strata=question.strata,
             clip=clip,
             mode=order.mode,
@@ -144,7 +153,9 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
         _print_costs(planned, question, terminal)
         return
     seconds = time.monotonic() - started  # before the release: how long that takes is nobody's business
-    with terminal.heeding():
+    if order.alone and planned.released_certificate is None:
+        record_alone(open_book(account.place), account.name, account.version, question.title)
+    with terminal.heeding(), _way_on(account):
         released = planned.release()
     answer = table_of(
         released,
@@ -165,6 +176,30 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
     terminal.heading(f"Planned in {seconds_in_words(seconds)}, released and written")
     _print_folders(folders, order.forget, terminal)
     terminal.result(_facts(planned.certificate, answer, folders))
+
+
+def _account(order: ReleaseOrder) -> AccountAt:
+    """Of the file: known by its contents, whichever columns are asked for and wherever it lies."""
+    digest = hashlib.sha256()
+    with order.data.open("rb") as file:
+        while part := file.read(2**20):
+            digest.update(part)
+    version = digest.hexdigest()
+    return AccountAt(order.ledger or default_place(), order.name or f"file {version[:32]}", version)
+
+
+@contextmanager
+def _way_on(account: AccountAt) -> Iterator[None]:
+    """What the ledger refuses, with what can be done on the command line."""
+    try:
+        yield
+        return
+    except (AlreadyReleased, BudgetError) as error:
+        words = str(error)
+    raise AlreadyReleased(
+        f"{words}. The ledger knows these data as {account.name!r}. --alone releases them nevertheless, uncounted, and "
+        "writes that down"
+    )
 
 
 def _of_pool(caps: Iterable[Cap]) -> bool:

@@ -113,6 +113,16 @@ def release_command(
         bool, typer.Option("--compare", help="Show what each promise would cost and release nothing.")
     ] = False,
     forget: Annotated[bool, typer.Option("--forget", help="Remove the plan after the release.")] = False,
+    ledger: Annotated[
+        str | None,
+        typer.Option(help="Where releases are counted: sqlite:///file; beside the key if left out.", metavar="PLACE"),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="What the ledger calls the data; by their contents if left out.", metavar="NAME")
+    ] = None,
+    alone: Annotated[
+        bool, typer.Option("--alone", help="Release once more, uncounted; the ledger writes it down.")
+    ] = False,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:

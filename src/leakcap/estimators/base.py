@@ -210,6 +210,8 @@ class PrivateEstimator(BaseEstimator):
         made = self._copy_for_session()
         X, y, declared = fitting.features, fitting.target, fitting.declared
         if declared is None and not fitting.everybody:
+            if type(made)._sums_of_half is PrivateEstimator._sums_of_half:
+                raise InputError(f"{type(self).__name__} is not made of sums over people: {MADE_OF_SUMS} are")
             rows = made._rows(X, y, None)
             computation = made._sums_of_half(rows)
             node, _ = describe(computation.answer(*computation.data), len(rows.features))

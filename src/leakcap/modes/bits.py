@@ -93,7 +93,7 @@ def certified(
         turned = pool.turned(turn)
         space = replace(turned, coordinates=turned.coordinates * _weight(brings))
         size = np.sqrt(np.maximum(shape, 1e-14 * shape[-1]))
-        deviations, distance = _least(space.coordinates, size, caps, floor=settings.floor, law=law)
+        deviations, distance = _least(space.coordinates, size, caps, floor=settings.floor, law=law, kept=settings.kept)
         charges = _charges(space.coordinates, deviations)
     else:
         space, deviations, distance, charges = pool, np.empty(0), 0.0, np.zeros(worlds.n)
@@ -143,13 +143,15 @@ def _charges(steps: Floats, deviations: Floats) -> Floats:
     return np.asarray(np.einsum("ur,ur->u", whitened, whitened) * (1 + ROUNDING))
 
 
-def _least(steps: Floats, shape: Floats, caps: tuple[Cap, ...], *, floor: float, law: Law) -> tuple[Floats, float]:
+def _least(
+    steps: Floats, shape: Floats, caps: tuple[Cap, ...], *, floor: float, law: Law, kept: float
+) -> tuple[Floats, float]:
     """The least multiple of `shape` that keeps every charge within the caps, and the sampler's distance."""
     reach = np.abs(steps).sum(axis=0)  # the longest answer there may be
     apart = math.sqrt(_charges(steps, shape).max())
 
     def at(lost: float) -> Floats:
-        return np.maximum(shape * apart / furthest_apart(caps, law, lost), floor)
+        return np.maximum(shape * apart / furthest_apart(caps, law, max(lost, kept)), floor)
 
     def distance(deviations: Floats) -> float:
         # An answer is rounded when it is added up and scaled, which the distance allows for once.

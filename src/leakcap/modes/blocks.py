@@ -65,7 +65,7 @@ def certified(
     if settings.mechanism == "exponential" or settings.floor or settings.weights is not None:
         raise InputError("blocks take Gaussian noise made for their bounds: leave out mechanism, floor and weights")
     refuse_other_caps(caps, worlds.rate)
-    deviations, moved, distance = least_noise_within(brings.of.extent, caps)
+    deviations, moved, distance = least_noise_within(brings.of.extent, caps, settings.kept)
     worst = told_apart(moved, distance)
     # Blocks share no coins, so that variances add up; within bounds each is at most a quarter of the squared width.
     spread = brings.of.blocks * (brings.of.extent.limits / deviations) ** 2 / 4

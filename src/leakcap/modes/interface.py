@@ -51,6 +51,7 @@ class Settings:
     pool_public: tuple[str, ...]  # what is known of the whole pool in this plan and not in every other, in words
     not_promised: tuple[str, ...] = ()  # by this plan, and by others
     mechanism: str = "gaussian"  # which noise, one of `mechanism.MECHANISMS`
+    kept: float = 0.0  # of success, for what samplers of further answers about the same people may be off
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ def certified(brings: Bounded, caps: tuple[Cap, ...], settings: Settings) -> tup
     a larger rate, at any rate of false alarms, than two Gaussians at the stated distance allow.
     """
     pool_caps(caps)
-    deviations, moved, distance = least_noise_within(brings.extent, caps)
+    deviations, moved, distance = least_noise_within(brings.extent, caps, settings.kept)
     worst = told_apart(moved, distance)
     space = plain_space(len(deviations))
     made = certificate(
@@ -129,11 +129,11 @@ def certified(brings: Bounded, caps: tuple[Cap, ...], settings: Settings) -> tup
     return SumsOfAll(Noise(space, deviations), total, np.full(people, worst), np.full(people, moved)), made
 
 
-def least_noise_within(extent: Extent, caps: tuple[Cap, ...]) -> tuple[Floats, float, float]:
+def least_noise_within(extent: Extent, caps: tuple[Cap, ...], kept: float = 0.0) -> tuple[Floats, float, float]:
     """Deviations of the least noise that keeps caps on one person within these limits; how far, squared, somebody then
     moves the sums; and the sampler's distance. All of it from what was declared."""
     distance = sampler_distance(len(extent.limits), 1.0)
-    deviations = least_deviations(extent, furthest_apart(caps, NORMAL, distance) ** 2)
+    deviations = least_deviations(extent, furthest_apart(caps, NORMAL, max(distance, kept)) ** 2)
     return deviations, charge(extent, deviations), distance
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 from leakcap.caps import Cap
 from leakcap.custody.ledger import Entry, Open, Store, budgets, open_book
-from leakcap.custody.ledger.accounts import Opened, Spent, as_text, name_of, open_account
+from leakcap.custody.ledger.accounts import Opened, Spent, as_text, open_account
 from leakcap.errors import AlreadyReleased, BudgetError
 from leakcap.ground.arrays import Bools, Floats
 from leakcap.modes.clock import Clock
 
-__all__ = ["Charged"]
+__all__ = ["Charged", "kept_for_others"]
 
 # What a release does that has a secret of its own: it is the only one.
 ALONE = (
@@ -28,6 +29,11 @@ SPENT = (
 )
 
 
+def kept_for_others(caps: tuple[Cap, ...]) -> float:
+    """Of success, what a release leaves for the samplers of other answers from the same account; a little more."""
+    return Clock.of(caps).distance * (1 + 1e-6)
+
+
 @dataclass(eq=False)
 class Charged:
     """The account that a plan is charged to; custodian side. It is opened when the plan is released, not before.
@@ -36,11 +42,13 @@ class Charged:
     """
 
     ledger: str | Store
-    name: str | None
+    name: str
     design: str
     names: Any
     named: bool  # whether these are names of people, not places in a table
     identity: dict[str, str]  # of the plan, caps apart
+    version: str  # of the contents
+    words: str  # what is released
     _opened: Opened | None = None
 
     @property
@@ -62,16 +70,15 @@ class Charged:
             AlreadyReleased: another release has taken the account.
             BudgetError: somebody's clock does not pay for this one.
         """
-        version = self.identity["the data"]
-        whole = 0.0 if squares is None else float(squares.max(initial=0.0)) * (1 + 1e-9)
+        clock = None if squares is None else Clock.of(caps)
         self._opened = open_account(
             open_book(self.ledger),
-            name_of(version) if self.name is None else str(self.name),
+            self.name,
             design=self.design,
             caps=caps,
-            version=version,
+            version=self.version,
             named=self.named,
-            clock=(max(whole, 1e-300), 2 * off_by),
+            clock=(0.0, 0.0) if clock is None else (clock.square, clock.distance),
             other_caps=True,
         )
         with self.opened.account.reading() as now:
@@ -87,9 +94,20 @@ class Charged:
             known = now.answered(same)
             if known is None:
                 charge = self._charge(now, squares, off_by)
-                now.append("release", _packed(**released), charge=charge, question=same)
+                now.append("release", self._told() | _packed(**released), charge=charge, question=same)
                 known = now.latest()
         return self._known(known)
+
+    def _told(self) -> dict[str, Any]:
+        """What the history of the account says of it."""
+        return {
+            "question": self.words,
+            "analyst": "",
+            "group": budgets.EVERYBODY,
+            "at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "numbers": [],
+            "pool_made": self.design != "pool",
+        }
 
     def _known(self, entry: Entry) -> dict[str, Any]:
         self.opened.account.remember()
@@ -126,7 +144,7 @@ def _packed(*, vector: Floats, widths: Floats, certificate: str) -> dict[str, An
     return {
         "vector": base64.b64encode(np.asarray(vector, dtype="<f8").tobytes()).decode(),
         "widths": np.asarray(widths, dtype=np.float64).tolist(),
-        "certificate": certificate,
+        "certificate": str(certificate),
     }
 
 

@@ -19,7 +19,8 @@ from leakcap import modes
 from leakcap.caps import CapLike, as_caps
 from leakcap.custody.checkpoint import Checkpoint
 from leakcap.custody.fingerprint import DataPrint, fingerprint
-from leakcap.custody.ledger import Store
+from leakcap.custody.ledger import AccountAt, Store
+from leakcap.custody.ledger.accounts import name_of
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Bools
@@ -29,7 +30,7 @@ from leakcap.modes.mechanism import refuse_mechanism
 from leakcap.noise import SHAPES, OperatingSystem, Randomness, Seeded
 from leakcap.planning.answered import MAX_COINS, answered, brought
 from leakcap.planning.certifier import Run, certifier
-from leakcap.planning.charged import Charged
+from leakcap.planning.charged import Charged, kept_for_others
 from leakcap.planning.designing import designed
 from leakcap.planning.doubling import stored_simulation
 from leakcap.planning.how_many import number_of_worlds
@@ -61,7 +62,7 @@ def plan(
     design: str = "auto",
     bounds: Any = None,
     rows_per_unit: int | None = None,
-    ledger: str | Store | None = None,
+    ledger: str | Store | AccountAt | None = None,
     name: str | None = None,
     rate: float = 0.5,
     unit: npt.ArrayLike | str | None = None,
@@ -227,6 +228,7 @@ def plan(
             public=tuple(public),
             pool_public=tuple(pool_public),
             mechanism=mechanism,
+            kept=kept_for_others(caps) if ledger is not None and design in ("bits", "pool") else 0.0,
         ),
         seed=seed,
         design=design,
@@ -240,7 +242,20 @@ def plan(
     if ledger is not None:
         kind = "pool" if mode == "pool" else "bits" if mode == "individual" and design == "bits" else "release"
         identity = _identity(job, prints.of_run, request) | {"the bounds": fingerprint(bounds, rows_per_unit)}
-        charged = Charged(ledger, name, kind, names=units.names, named=units.labels is not None, identity=identity)
+        version = prints.of_run
+        place: str | Store = ledger.place if isinstance(ledger, AccountAt) else ledger
+        if isinstance(ledger, AccountAt):
+            name, version = ledger.name, ledger.version
+        charged = Charged(
+            place,
+            name_of(version) if name is None else str(name),
+            kind,
+            names=units.names,
+            named=units.labels is not None,
+            identity=identity,
+            version=version,
+            words=f"release of {getattr(fn, '__qualname__', type(fn).__name__)}",
+        )
     stored = None if checkpoint is None else Checkpoint.open(Path(checkpoint))
     with watching(progress) as watch:
         with stored.alone() if stored else nullcontext():

@@ -134,7 +134,13 @@ class Plan(Displayed):
         # Squared distances that add up with those of other answers; where there are none, a release is the only one.
         charged, charge = self.run.charged, (getattr(self.releaser, "squares", None), self.certificate.sampler_distance)
         if charged is not None:
-            stored = charged.released(self.caps, *charge) or stored
+            known = charged.released(self.caps, *charge)
+            if known is not None and stored is None and self._checkpoint is not None:
+                raise AlreadyReleased(
+                    "this was released before, with a plan of its own that lies elsewhere: keep that release. This "
+                    "plan was made anew, and does not belong to it"
+                )
+            stored = known or stored
         quiet = self.certificate.kind == "simulation" or stored is not None
         if stored is None:
             self._token.refuse_spent()

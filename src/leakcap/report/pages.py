@@ -8,6 +8,7 @@ from typing import Any
 from leakcap.audit.report import AuditReport
 from leakcap.certificates.labels import LabelCertificate
 from leakcap.certificates.release import Certificate
+from leakcap.certificates.session import SessionCertificate
 from leakcap.errors import InputError
 from leakcap.estimators.tradeoff import Curve
 from leakcap.ground.arrays import Floats
@@ -21,6 +22,7 @@ from leakcap.report.promises import comparison_fragment, comparison_page
 from leakcap.report.release.page import fragment as release_fragment
 from leakcap.report.release.page import plan_fragment, plan_page, public_page
 from leakcap.report.release.records import Answer
+from leakcap.report.sessions.page import session_fragment, session_page
 from leakcap.report.tradeoff import Tradeoff, tradeoff_fragment, tradeoff_page, tradeoff_svg
 
 __all__ = ["axes", "fragment", "page", "picture"]
@@ -46,11 +48,13 @@ page.register(AuditReport, audit_page)
 page.register(Certificate, public_page)
 page.register(Comparison, comparison_page)
 page.register(LabelCertificate, label_page)
+page.register(SessionCertificate, session_page)
 page.register(Summary, plan_page)
 fragment.register(AuditReport, audit_fragment)
 fragment.register(Certificate, release_fragment)
 fragment.register(Comparison, comparison_fragment)
 fragment.register(LabelCertificate, label_fragment)
+fragment.register(SessionCertificate, session_fragment)
 fragment.register(Summary, plan_fragment)
 
 

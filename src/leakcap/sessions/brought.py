@@ -85,11 +85,11 @@ class OfPool:
         return float(((self.values / deviations) ** 2).sum(axis=1).max()) * (1 + ROUNDING)
 
     def least(self, square: float) -> Floats:
-        """Variances as the sizes of what people bring: the papers' rule, number by number."""
+        """Deviations as the sizes of what people bring: the same noise for every number, in its own units."""
         size = np.sqrt((self.values**2).mean(axis=0))
         if not size.any():
             return np.ones(len(size))
-        shape = np.sqrt(np.maximum(size, 1e-9 * size.max()))
+        shape = np.where(size > 0, size, size[size > 0].min())
         return shape * np.sqrt(self.worst(shape) / square) * (1 + ROUNDING)
 
 

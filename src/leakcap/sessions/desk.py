@@ -117,11 +117,6 @@ class Desk:
         """What a question would cost; nothing is spent, nothing leaves, no secret is touched."""
         noise, share = _noise_or_share(noise, share)
         sums = question.sums(noise is not None)
-        if self.analyst and not sums.public:
-            raise InputError(
-                "this question has no preview: its noise is made for what people of the pool bring, and a free look at "
-                "that would be an answer. Declare bounds="
-            )
         deviations = self._deviations(sums, noise, share)
         declared = self._declared(sums, deviations)
         with self.account.reading() as now:
@@ -207,6 +202,12 @@ class Desk:
         """Of the noise in the sums."""
         if self.everybody and not sums.public:
             raise InputError(NEEDS_BOUNDS)
+        if self.analyst and not sums.public:
+            raise InputError(
+                "analysts ask within declared bounds, such as bounds=(0, 100): without, the answer is built around the "
+                "pool's own statistic, which of a single person is that person's value. Give share= in place of noise= "
+                "for a mean"
+            )
         if share is not None:
             least = sums.factor(self.everybody) * sums.limits.least(self.clock.share(share))
             return sums.rounded(least, self.everybody)

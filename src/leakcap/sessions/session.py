@@ -30,7 +30,7 @@ from leakcap.sessions.table import SessionTable
 __all__ = ["Session"]
 
 WORLDS = 1024
-ANSWERS = ("answer", "number")  # kinds of entries
+ANSWERS = ("answer", "number", "release")  # kinds of entries
 KINDS = ("count", "sum", "mean", "histogram", "covariance", "quantile", "linear", "query", "blocks")
 
 
@@ -121,6 +121,7 @@ class Session:
             version=prints.of_run,
             named=self._table.units.labels is not None,
             clock=(0.0, 0.0) if clock is None else (clock.square, clock.distance),
+            always=bool(always),
             worlds=None if design == "bits" else checks.count(at_least=2, worlds=worlds or WORLDS),
         )
         self.name = opened.name
@@ -144,6 +145,7 @@ class Session:
             self._questions = WorldFunctions(self._table)
             return
         assert clock is not None
+        clock = Clock(opened.square, opened.distance)  # by which the account counts
         self._desk = Desk(
             account=opened.account,
             clock=clock,
@@ -335,6 +337,8 @@ class Session:
         Raises:
             InputError: the estimator is not made of sums.
         """
+        if not 0 < share <= 1:
+            raise InputError("share must be above 0, and 1 at most: the part of the clock that the whole fit may take")
         desk, questions = self._desk, self._questions
         if isinstance(desk, WorldsDesk):
             raise InputError("fits are made of sums over people: open the session with design='bits'")

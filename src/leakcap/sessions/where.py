@@ -169,6 +169,8 @@ class _Reader:
             raise InputError(f"the condition lacks {word!r}: {HOW}")
 
     def _compared(self, sign: str, left: Any, right: Any) -> _Truth:
+        if not isinstance(left, np.ndarray) and not isinstance(right, np.ndarray):
+            raise InputError(f'a comparison needs a column, such as age > 40; a column called 0 is written "0": {HOW}')
         left, right = _as_dates(left, right), _as_dates(right, left)
         (one, known), (other, also) = _cells(left, right, self.rows), _cells(right, left, self.rows)
         with np.errstate(invalid="ignore"):

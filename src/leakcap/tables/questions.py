@@ -49,6 +49,7 @@ class Question:
     columns: tuple[str, ...] = ()  # of numbers, in the order in which bounds are for them
     public: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    rows: npt.NDArray[np.intp] | None = field(default=None, repr=False)  # of the file, where some were left out
 
 
 def ask(
@@ -126,7 +127,10 @@ def ask(
         answer = _by_group(fn, left, seen, parts)
     else:
         answer = _built_in(fn, left, kinds, wishes=wishes, q=tuple(map(float, q)), grid=grid)
-    return replace(answer, unit=people, strata=group, public=(*public, *answer.public), notes=(*notes, *answer.notes))
+    rows = None if keep.all() else np.flatnonzero(keep)
+    return replace(
+        answer, unit=people, strata=group, public=(*public, *answer.public), notes=(*notes, *answer.notes), rows=rows
+    )
 
 
 def _refuse_idle(fn: str, q: Sequence[float], bins: Sequence[str], levels: Sequence[str]) -> None:

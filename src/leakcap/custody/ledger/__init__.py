@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from leakcap.custody import keys
@@ -11,6 +13,7 @@ from leakcap.errors import InputError
 
 __all__ = [
     "Account",
+    "AccountAt",
     "Book",
     "Entry",
     "Header",
@@ -47,8 +50,17 @@ def open_book(place: str | Store | None = None) -> Book:
 
 
 def default_place() -> str:
-    """Beside the key."""
-    return SQLITE + str(default_file())
+    """Where the variable LEAKCAP_LEDGER says, or beside the key."""
+    return os.environ.get("LEAKCAP_LEDGER") or SQLITE + str(default_file())
+
+
+@dataclass(frozen=True)
+class AccountAt:
+    """An account by its place: which ledger, which data set, and which state of its contents."""
+
+    place: str | Store
+    name: str
+    version: str  # a digest of the contents
 
 
 def default_file() -> Path:

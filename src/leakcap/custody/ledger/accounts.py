@@ -18,7 +18,7 @@ from leakcap.errors import InputError
 from leakcap.ground.arrays import Bools, Ints
 from leakcap.worlds.keyed import KEY_BYTES, keyed_bits, keyed_numbers
 
-__all__ = ["TICKS", "Opened", "Secret", "Spent", "as_text", "name_of", "open_account"]
+__all__ = ["TICKS", "Opened", "Secret", "Spent", "as_text", "name_of", "open_account", "record_alone"]
 
 TICKS = 10**12  # of a clock at its start
 
@@ -131,6 +131,7 @@ def open_account(
     named: bool,
     worlds: int | None = None,
     clock: tuple[float, float] = (0.0, 0.0),
+    always: bool = False,
     other_caps: bool = False,
 ) -> Opened:
     """The account of a data set; a new one, with a new secret, where the ledger does not know it.
@@ -145,7 +146,7 @@ def open_account(
         if now.title is None:
             seed = secrets.token_bytes(32).hex()
             now.title = {"name": name, "design": design, "caps": _words(caps), "named": named, "secret": seed}
-            now.title |= {"square": clock[0], "distance": clock[1]}
+            now.title |= {"square": clock[0], "distance": clock[1], "always": always}
             if worlds is not None:
                 now.title |= {"worlds": worlds, "world": secrets.randbelow(worlds)}
             now.state = {"version": version, "allowance": TICKS}
@@ -157,6 +158,13 @@ def open_account(
                 f"what was answered about {name!r} was forgotten, so that nothing more can be answered about it"
             )
         _refuse_mixture(name, title, design, None if other_caps else caps)
+        if named != title["named"] and design != "release":
+            raise InputError(
+                f"in the account of {name!r} people are known {'by name' if title['named'] else 'by their rows'}: "
+                f"open it {'with the same unit=' if title['named'] else 'without unit='}, or each would have two coins"
+            )
+        if always != title.get("always", False):
+            raise InputError(f"{name!r} has an account with always={title.get('always', False)}: open it as it is")
         if worlds != title.get("worlds"):
             raise InputError(f"{name!r} has an account with {title.get('worlds')} worlds: open it with as many")
         if state["version"] != version:
@@ -175,6 +183,16 @@ def open_account(
             now.append("contents", {"changed": True})
     secret = Secret(bytes.fromhex(title["secret"]))
     return Opened(account, secret, name, world=title.get("world"), square=title["square"], distance=title["distance"])
+
+
+def record_alone(book: Book, name: str, version: str, words: str) -> None:
+    """Write down that data are released without being counted: nothing bounds it together with anything else."""
+    with book.account(name).writing() as now:
+        if now.title is None:
+            now.title = {"name": name, "design": "release", "caps": [], "named": False, "secret": ""}
+            now.title |= {"square": 0.0, "distance": 0.0}
+            now.state = {"version": version, "allowance": TICKS}
+        now.append("alone", {"what": words, "at": datetime.now(UTC).isoformat(timespec="seconds")}, charge=1)
 
 
 def name_of(version: str) -> str:

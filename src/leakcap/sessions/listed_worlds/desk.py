@@ -101,18 +101,26 @@ class WorldsDesk:
     ) -> SessionAnswer:
         """The answer to a question: stored numbers where there are some, otherwise drawn and charged for."""
         outputs = self._outputs(question)
-        deviations = self._deviations(outputs, noise, share)
         text = question.text(**({"noise": noise} if noise is not None else {"share": share}))
         same = as_text([text, self.version])
         if request is not None:
             same = self._for_request(as_text([str(request), self.analyst]), same)
+        with self.account.reading() as now:
+            first, number = now.answered(f"{same}#0"), now.number
+        # Noise that follows from a share is that of the first number, whatever was answered since.
+        deviations = self._deviations(outputs, noise, share) if first is None else _numbers(first, "noise")
         drawn = self._drawn(outputs, deviations, text=text, same=same)
-        return self._handed_out(drawn, outputs, deviations, text)
+        return self._handed_out(drawn, outputs, deviations, text=text, since=number)
 
     def preview(
         self, question: WorldQuestion, *, noise: Any = None, share: float | None = None, request: str | None = None
     ) -> Preview:
         """What the first number of an answer would cost, and how many such answers the worlds can carry."""
+        if self.analyst:
+            raise InputError(
+                "prices of questions to a list of worlds follow from the pool: a free look at them would be an answer. "
+                "Ask the custodian"
+            )
         outputs = self._outputs(question)
         deviations = self._deviations(outputs, noise, share)
         with self.account.reading() as now:
@@ -211,7 +219,7 @@ class WorldsDesk:
             with self.account.writing() as now:
                 known = now.answered(f"{same}#{len(found)}")
                 if known is None:
-                    self._draw_next(now, whitened, found, text=text, same=same)
+                    self._draw_next(now, whitened, found, deviations=deviations, text=text, same=same)
                     known = now.latest()
             if known.kind == "end":
                 break
@@ -219,20 +227,24 @@ class WorldsDesk:
         self.account.remember()
         return found
 
-    def _draw_next(self, now: Open, whitened: Floats, found: list[Entry], *, text: str, same: str) -> None:
+    def _draw_next(
+        self, now: Open, whitened: Floats, found: list[Entry], *, deviations: Floats, text: str, same: str
+    ) -> None:
         state, moment = self._state(now), datetime.now(UTC)
         asked = np.array([_numbers(entry, "direction") for entry in found]).reshape(-1, whitened.shape[1])
         direction = next_direction(whitened, state.posterior.weights(), asked)
         question = f"{same}#{len(found)}"
         if direction is None:
             centre = state.posterior.weights() @ whitened
-            now.append("end", {"question": text, "centre": _text(centre)}, question=question)
+            body: dict[str, Any] = {"question": text, "centre": _text(centre), "noise": _text(deviations)}
+            now.append("end", body, question=question)
             return
         priced = self.engine.price(state, whitened @ direction, 1.0)
         if priced is None:
             if found:  # what was drawn is delivered; the rest is what everybody can work out
                 centre = state.posterior.weights() @ whitened
-                now.append("end", {"question": text, "centre": _text(centre), "refused": True}, question=question)
+                body = {"question": text, "centre": _text(centre), "noise": _text(deviations), "refused": True}
+                now.append("end", body, question=question)
                 return
             raise BudgetError(REFUSED)
         charge = max(1, int(priced.charges.max()))
@@ -246,11 +258,14 @@ class WorldsDesk:
             "group": "",
             "at": moment.isoformat(timespec="seconds"),
             "direction": _text(direction),
+            "noise": _text(deviations),
             "number": float(priced.cells.values[cell]),
         }
         now.append("number", body, charge=charge, question=question)
 
-    def _handed_out(self, drawn: list[Entry], outputs: Outputs, deviations: Floats, text: str) -> SessionAnswer:
+    def _handed_out(
+        self, drawn: list[Entry], outputs: Outputs, deviations: Floats, *, text: str, since: int
+    ) -> SessionAnswer:
         with self.account.reading() as now:
             end = now.answered(f"{as_text([text, self.version])}#{len(drawn)}")
         assert end is not None
@@ -266,7 +281,7 @@ class WorldsDesk:
             share=sum(entry.charge for entry in drawn) / TICKS,
             noise=deviations,
             covers_halving=False,
-            again=False,
+            again=end.number <= since,
             whole=not end.body.get("refused", False),
             _numbers=numbers,
             _widths=tuple((level, float(ndtri((1 + level) / 2)) * deviations) for level in LEVELS),

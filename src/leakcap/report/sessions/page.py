@@ -1,0 +1,95 @@
+"""The page of a session: what all its answers together allow, those that are still to come included.
+
+One file without scripts or outside references, and a pure function of its certificate.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leakcap.certificates.session import ATTACKERS, GAMES, SessionCertificate, reading
+from leakcap.report.compared import Compared
+from leakcap.report.html import Markup, markup, render
+from leakcap.report.numbers import bound, unbroken
+from leakcap.report.words import first_clause
+
+__all__ = ["session_fragment", "session_page"]
+
+TITLE = "Certificate of a session"
+RATES = (0.01, 0.001)
+MAX_LISTED = 100  # questions on the page; all of them are in the record
+
+
+def session_page(certificate: SessionCertificate) -> str:
+    """A whole HTML document for everybody."""
+    listed = certificate.questions[-MAX_LISTED:]
+    return render(
+        "sessions/page.html",
+        **_first(certificate),
+        cert=certificate,
+        reading=reading(certificate),
+        game=GAMES[certificate.design],
+        attacker=ATTACKERS[certificate.design],
+        questions=[(question, f"{100 * share:.3g} %") for question, share in listed],
+        earlier=f"{certificate.answered - len(listed):,}" if certificate.answered > len(listed) else "",
+    )
+
+
+def session_fragment(certificate: SessionCertificate) -> str:
+    """A part of a notebook: before and after, the table, the limits, and the whole in words."""
+    return render("sessions/fragment.html", **_first(certificate), words=str(certificate))
+
+
+def _first(cert: SessionCertificate) -> dict[str, Any]:
+    return {
+        "title": TITLE,
+        "kicker": "leakcap certificate of a session" + ("" if cert.is_guarantee else " · SIMULATION, no release"),
+        "lead": _headline(cert),
+        "card": _compared(cert),
+        "attack_rows": _attack_rows(cert),
+        "limits": [first_clause(line) for line in cert.not_promised],
+    }
+
+
+def _headline(cert: SessionCertificate) -> str:
+    what = "a person is in the data at all" if cert.design == "pool" else "a person takes part"
+    who = (
+        "whoever knows everybody else" if cert.whoever_is_known else "whoever knows the data and nobody who takes part"
+    )
+    return unbroken(
+        f"However many questions were and will be asked, {who} guesses whether {what} with at most "
+        f"{bound(cert.membership_success)} success. {cert.answered:,} answers were given so far."
+    )
+
+
+def _compared(cert: SessionCertificate) -> Compared:
+    asked = "is this person in the data?" if cert.design == "pool" else "does this person take part?"
+    return Compared(
+        question=f"“{asked[0].upper()}{asked[1:]}”",
+        asked="How many of 100 guesses are right, after all answers",
+        before_word="a coin flip",
+        before="50 %",
+        prior=0.5,
+        success=cert.membership_success,
+        at_most="at most",
+        knowing="knowing nothing",
+        anyway="before",
+    )
+
+
+def _attack_rows(cert: SessionCertificate) -> list[tuple[str, str, Markup]]:
+    rows = [
+        (unbroken(one.meaning.split(":")[0].capitalize()), f"{100 * one.before:g} %", one.certified)
+        for one in cert.capped
+    ]
+    rows += [
+        (
+            f"Recognise participants, with {100 * rate:g} % false alarms",
+            f"{100 * rate:g} %",
+            cert.true_positive_rate(rate),
+        )
+        for rate in RATES
+    ]
+    if cert.pool_membership_success is not None and cert.design == "bits":
+        rows.append(("Tell whether somebody is in the data at all", "50 %", cert.pool_membership_success))
+    return [(what, before, markup("<b>{}</b>", bound(after))) for what, before, after in rows]
