@@ -1,7 +1,7 @@
 """What attackers who know some members learn about another one: coins for everybody beside a list of worlds.
 
-`python -m benchmarks.session_known_members`. Adult, 2,000 people: means of five columns within declared bounds, asked in
-a session with a coin for everybody until the whole clock is used. The attacker knows the pool, and the coins of some
+`python -m benchmarks.session_known_members`. Adult, 2,000 people: means of five columns within declared bounds, asked
+in a session with a coin for everybody until the whole clock is used. The attacker knows the pool, and the coins of some
 people. What the coins of all others add is many small steps up or down, and taken as normal; where all are known,
 nothing is approximated. Beside formulas, the attack is made on answers of real sessions.
 """
@@ -23,8 +23,8 @@ from leakcap.audit.attacks import collude, posterior
 from leakcap.audit.trials import knowledge, releases
 
 BOUNDS = {
-    "age": (17, 90),
-    "education_num": (1, 16),
+    "age": (16, 100),
+    "education_num": (0, 20),
     "capital_gain": (0, 10_000),
     "capital_loss": (0, 2_000),
     "hours_per_week": (10, 80),
@@ -146,8 +146,8 @@ def main() -> None:
         topic=TOPIC,
         claim=f"Adult, {PEOPLE:,} people with a coin each, means of five columns within declared bounds, the whole "
         f"clock of a membership cap of {CAP:.2f} used in {ANSWERS} answers: success of the best attack on whoever is "
-        f"most exposed, by how many others the attacker knows (in brackets: on {SESSIONS} real sessions, whoever is most "
-        "exposed with all known)",
+        f"most exposed, by how many others the attacker knows (in brackets: on {SESSIONS} real sessions, against "
+        "whoever is most exposed with all known)",
         command="python -m benchmarks.session_known_members",
         asked="at most 60 %, and noise of .6 sampling errors",
     )
