@@ -30,6 +30,7 @@ TOPICS = (
     "Attacks",
     "Private labels",
     "Reproductions",
+    "The ledger",
     "The house",
 )
 

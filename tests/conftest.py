@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import logging
+import secrets
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from leakcap.planning.released import forget_released
 from tests.chance import Chance
 from tests.compile_once import take_turns
 from tests.cost import Meter, tier_of
+from tests.postgres import Server, server
 
 logging.getLogger("numba").setLevel(logging.WARNING)  # leak tests listen to everything: it would tell what it compiles
 
@@ -55,6 +58,24 @@ def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "keys" / "key"
     monkeypatch.setenv("LEAKCAP_KEY", str(path))
     return path
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A server for all tests of this process; they are left out, with a word, where there is none."""
+    pytest.importorskip("psycopg", reason="no psycopg here: pip install 'leakcap[dev]' brings it")
+    with ExitStack() as stack:
+        try:
+            running = stack.enter_context(server("fsync=off"))  # no power is cut in tests
+        except (RuntimeError, OSError, KeyError) as error:
+            pytest.skip(f"PostgreSQL does not start: {error}")
+        yield running
+
+
+@pytest.fixture
+def database(postgres: Server) -> str:
+    """The address of a database of this test alone."""
+    return postgres.fresh(f"test_{secrets.token_hex(6)}")
 
 
 @pytest.fixture(autouse=True)

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import leakcap as lc
+from leakcap.custody.ledger import accounts as account
 from leakcap.errors import LeakcapError
-from leakcap.sessions import account, desk
+from leakcap.sessions import desk
 
 PEOPLE = 60
 
@@ -114,7 +115,7 @@ def test_an_answer_holds_nothing_of_the_session(monkeypatch: pytest.MonkeyPatch,
     session = lc.Session(table(), cap=0.6, ledger=f"sqlite:///{tmp_path / 'ledger.db'}", name="people")
     answer = session.mean("0", share=0.2)
     content = pickle.dumps(answer)
-    assert b"Session" not in content and b"Brought" not in content and len(content) < 4000
+    assert b"sessions.session" not in content and b"Brought" not in content and len(content) < 4000
     assert table()[:, 0].tobytes()[:64] not in content
 
 

@@ -11,103 +11,152 @@ written in turn: one that was cut off by a power failure leaves the other.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from leakcap.custody import keys
+from leakcap.custody.keys import PAGE
+from leakcap.custody.locks import held
 from leakcap.errors import InputError
 
-__all__ = ["advance", "refuse_older"]
+__all__ = ["Heads", "Known", "Seen", "refuse_older"]
 
-PAGE, LINE = 4096, 256  # bytes
+LINE = 256  # bytes
 OLDER = (
     "this ledger is not the latest: answers were given from a newer one, or from another copy of it. Bring back the "
     "latest; what was answered from it must not be forgotten"
 )
+Seen = tuple[int, bytes]  # how many entries an account has, and its head after them
 Known = Callable[[int], "bytes | None"]  # the head after so many entries, in the ledger at hand
 
 
-def refuse_older(account: bytes, known: Known) -> None:
-    """An InputError if the key file remembers a head of this account that the ledger does not have."""
-    with _locked() as handle:
-        _refuse(_latest(_lines(handle), account), known)
+@dataclass(frozen=True)
+class Heads:
+    """The heads in the key file, for a ledger that was opened with the key in it."""
+
+    key: bytes = field(repr=False)  # digest
+
+    @classmethod
+    def own(cls) -> Heads:
+        """Those of the user's key, which is made on first use."""
+        return cls(hashlib.sha256(keys.own_key()).digest())
+
+    def latest(self, account: bytes) -> Seen | None:
+        """What is remembered of an account.
+
+        Without a lock: a line that is being written does not count yet, and nobody has seen the answer it is about.
+        """
+        with self._opened(os.O_RDONLY) as content:
+            return _latest(content, account)
+
+    def advance(self, account: bytes, new: Seen, known: Known, seen: Seen | None = None) -> None:
+        """Remember how many entries an account has and its head, before anybody sees the last of them.
+
+        An InputError if a head is remembered that the ledger does not have: another copy was faster. `seen` is what
+        the ledger was compared with before.
+        """
+        while True:
+            # The ledger is asked while nothing is locked here: whoever reads it may be waiting for this lock.
+            with self._opened(os.O_RDWR) as content:
+                latest = _latest(content, account)
+                if latest == seen:
+                    if latest is None or latest[0] < new[0]:
+                        _write(content, account, new)
+                    return
+            refuse_older(latest, known)
+            seen = latest
+
+    @contextmanager
+    def _opened(self, how: int) -> Iterator[_Content]:
+        """The key file, alone if it is to be written."""
+        keys.refuse_other_readers()
+        path = keys.key_file()
+        try:
+            with held(path, how) as handle:
+                if how != os.O_RDONLY:
+                    fcntl.flock(handle, fcntl.LOCK_EX)
+                yield self._read(handle)
+            return
+        except OSError as error:
+            reason = error.strerror or "no locks"
+        raise InputError(
+            f"cannot {'read' if how == os.O_RDONLY else 'write'} the key file {path} ({reason}), which must remember "
+            "what was answered: make room, and see that you may write it and that it lies on a local disk"
+        )
+
+    def _read(self, handle: int) -> _Content:
+        whole = os.pread(handle, os.fstat(handle).st_size, 0)
+        if hashlib.sha256(keys.key_in(whole)).digest() != self.key:
+            raise InputError(
+                f"{keys.key_file()} holds another key than the one that this ledger was opened with: bring that key "
+                "back, or set LEAKCAP_KEY to it"
+            )
+        return _Content(handle, whole)
 
 
-def advance(account: bytes, number: int, head: bytes, known: Known) -> None:
-    """Remember that an account has so many entries and this head, before anybody sees the last of them.
+@dataclass(frozen=True)
+class _Content:
+    handle: int
+    whole: bytes = field(repr=False)
 
-    An InputError if a head is remembered that the ledger does not have: another copy was faster.
-    """
-    with _locked() as handle:
-        lines = list(_lines(handle))
-        latest = _latest(lines, account)
-        _refuse(latest, known)
-        if latest is None or latest[0] < number:
-            _write(handle, _place(lines, account), account, number, head)
+    def line(self, place: int) -> bytes:
+        return self.whole[place : place + LINE]
 
 
-def _refuse(latest: tuple[int, bytes] | None, known: Known) -> None:
+def refuse_older(latest: Seen | None, known: Known) -> None:
+    """An InputError if a ledger does not have the head that is remembered."""
     if latest is not None and known(latest[0]) != latest[1]:
         raise InputError(OLDER)
 
 
-@contextmanager
-def _locked() -> Iterator[int]:
-    keys.own_key()  # makes the file, and looks whose it is
-    path = keys.key_file()
-    handle, reason = -1, ""
-    try:
-        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield handle
-    except OSError as error:
-        reason = error.strerror or "no locks"
-    finally:
-        if handle >= 0:
-            os.close(handle)
-    if reason:
-        raise InputError(
-            f"cannot write the key file {path} ({reason}), which must remember what was answered: make room, or set "
-            "LEAKCAP_KEY to a key file of your own on a local disk"
-        )
+def _latest(content: _Content, account: bytes) -> Seen | None:
+    return max(_places(content, account).values(), default=None)
 
 
-def _lines(handle: int) -> Iterator[tuple[int, bytes, int, bytes]]:
-    """`(place, account, number, head)` of every whole line."""
-    size = os.fstat(handle).st_size
-    content = os.pread(handle, max(0, size - PAGE), PAGE)
-    for start in range(0, len(content), LINE):
-        fields = content[start : start + LINE].split()
-        if len(fields) != 5 or fields[0] != b"head" or fields[4] != _check(fields[:4]):
-            continue
-        yield PAGE + start, bytes.fromhex(fields[1].decode()), int(fields[2]), bytes.fromhex(fields[3].decode())
+def _places(content: _Content, account: bytes) -> dict[int, Seen]:
+    """Where the whole lines of an account are, and what they say."""
+    found: dict[int, Seen] = {}
+    name, place = b"head " + account.hex().encode() + b" ", PAGE
+    while (place := content.whole.find(name, place)) >= 0:
+        said, other = _said(content.line(place)), content.line(place ^ LINE)
+        if said is not None:
+            found[place] = said
+        elif other.strip(b"\0 \n") and _said(other) is None:  # a power failure breaks one of the two at most
+            raise InputError(
+                f"the key file {keys.key_file()} is damaged, and must remember what was answered: bring it back from "
+                "its latest copy"
+            )
+        place += LINE
+    return found
 
 
-def _latest(
-    lines: Iterator[tuple[int, bytes, int, bytes]] | list[tuple[int, bytes, int, bytes]], account: bytes
-) -> tuple[int, bytes] | None:
-    return max(((number, head) for _, own, number, head in lines if own == account), default=None)
+def _said(line: bytes) -> Seen | None:
+    """What a line says, if it is whole."""
+    fields = line.split()
+    if len(fields) != 5 or fields[4] != _check(fields[:4]):
+        return None
+    return int(fields[2]), bytes.fromhex(fields[3].decode())
 
 
-def _place(lines: list[tuple[int, bytes, int, bytes]], account: bytes) -> int:
-    """Where the next line of an account goes: over its older one, or to the end, where there is room for two."""
-    places = sorted((number, place) for place, own, number, _ in lines if own == account)
+def _write(content: _Content, account: bytes, new: Seen) -> None:
+    """Over the older line of an account, or where there is room for two."""
+    places = _places(content, account)
     if len(places) == 2:
-        return places[0][1]
-    if len(places) == 1:
-        return places[0][1] ^ LINE  # its neighbour
-    end = max((place for place, *_ in lines), default=PAGE - LINE)
-    return (end // (2 * LINE) + 1) * (2 * LINE)
-
-
-def _write(handle: int, place: int, account: bytes, number: int, head: bytes) -> None:
-    fields = [b"head", account.hex().encode(), b"%d" % number, head.hex().encode()]
-    line = b" ".join([*fields, _check(fields)])
-    os.pwrite(handle, line.ljust(LINE - 1) + b"\n", place)
-    os.fdatasync(handle) if hasattr(os, "fdatasync") else os.fsync(handle)
+        place = min(places, key=places.__getitem__)
+    elif places:
+        place = next(iter(places)) ^ LINE  # its neighbour
+    else:
+        place = max(PAGE, -(-len(content.whole) // (2 * LINE)) * 2 * LINE)
+    fields = [b"head", account.hex().encode(), b"%d" % new[0], new[1].hex().encode()]
+    line = b" ".join([*fields, _check(fields)]).ljust(LINE - 1) + b"\n"
+    if os.pwrite(content.handle, line, place) != LINE:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    os.fdatasync(content.handle) if hasattr(os, "fdatasync") else os.fsync(content.handle)
 
 
 def _check(fields: list[bytes]) -> bytes:

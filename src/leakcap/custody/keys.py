@@ -15,9 +15,11 @@ from pathlib import Path
 from leakcap.custody.private_files import read_private, write_private
 from leakcap.errors import InputError, MissingExtra
 
-__all__ = ["can_seal", "derived_key", "key_file", "own_key"]
+__all__ = ["PAGE", "can_seal", "derived_key", "key_file", "key_in", "own_key", "refuse_other_readers"]
 
-KEY_LETTERS = 64
+KEY_BYTES = 32
+PAGE = 4096  # bytes that are the key's alone
+NO_KEY = "no key could be read from or written to {}: set LEAKCAP_KEY to a key file of your own"
 
 
 def can_seal() -> bool:
@@ -54,15 +56,29 @@ def own_key() -> bytes:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with suppress(FileExistsError):
                 write_private(path, secrets.token_hex(32).encode(), exclusive=True)
+        refuse_other_readers()
+        return key_in(read_private(path))
+    except OSError:
+        pass
+    raise InputError(NO_KEY.format(path))
+
+
+def refuse_other_readers() -> None:
+    """An InputError if others may read the key."""
+    path = key_file()
+    with suppress(OSError):
         if stat.S_IMODE(path.stat().st_mode) & 0o077:
             raise InputError(
                 f"others may read the key {path}: chmod 600 it. A new key opens none of the runs that were begun"
             )
-        key = bytes.fromhex(read_private(path)[:KEY_LETTERS].decode())  # what follows is `heads`
-    except InputError:
-        raise
-    except (OSError, ValueError):
+
+
+def key_in(content: bytes) -> bytes:
+    """The key in the content of a key file: all that its first page holds; what follows is `heads`."""
+    try:
+        key = bytes.fromhex(content[:PAGE].strip(b"\0 \t\r\n").decode())
+    except ValueError:
         key = b""
-    if len(key) != 32:
-        raise InputError(f"no key could be read from or written to {path}: set LEAKCAP_KEY to a key file of your own")
+    if len(key) != KEY_BYTES:
+        raise InputError(NO_KEY.format(key_file()))
     return key

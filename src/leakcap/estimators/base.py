@@ -53,8 +53,10 @@ OPTIONS = {
     "design",
     "draws",
     "floor",
+    "ledger",
     "memory",
     "mode",
+    "name",
     "progress",
     "public",
 } | {

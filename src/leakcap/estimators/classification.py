@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from leakcap import kernels
 from leakcap.errors import InputError
-from leakcap.estimators.base import Computation, PrivateEstimator, Rows, Utility, checked_weight, validated
+from leakcap.estimators.base import Computation, PrivateEstimator, Rows, Utility, checked_weight, publish, validated
 from leakcap.estimators.coordinates import Coordinates
 from leakcap.estimators.declared_classes import declared_rows
 from leakcap.estimators.logistic_session import Scaled, trained
@@ -283,7 +283,7 @@ class LogisticRegression(_Linear):
         plain.coef_ = (scores.weights[:, 1:] - scores.weights[:, :1]).T if two else scores.weights.T
         plain.intercept_ = scores.level[1:] - scores.level[:1] if two else scores.level
         plain.classes_, plain.n_iter_ = rows.classes, np.array([self.max_iter])
-        made._publish(plain)
+        publish(made, plain)
         return made
 
     def _session_rows(self, made: Any, fitting: Fitting) -> Rows:

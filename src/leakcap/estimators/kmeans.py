@@ -13,7 +13,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 
 from leakcap import kernels
 from leakcap.errors import InputError
-from leakcap.estimators.base import Computation, PrivateEstimator, Rows, Utility, checked_weight, validated
+from leakcap.estimators.base import Computation, PrivateEstimator, Rows, Utility, checked_weight, publish, validated
 from leakcap.estimators.kmeans_session import STEPS, centres_in_session
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints
@@ -155,7 +155,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
         made._rows(fitting.features, None, None)  # names and number of the columns
         steps = min(self.max_iter, STEPS)
         centres = centres_in_session(fitting, self.n_clusters, steps, seed=0)
-        made._publish(_build({"centres": centres}, plain=self._plain(), scale=np.ones((1, 1))))
+        publish(made, _build({"centres": centres}, plain=self._plain(), scale=np.ones((1, 1))))
         return made
 
     def _plain(self) -> cluster.KMeans:

@@ -20,7 +20,7 @@ from leakcap.ground.arrays import Floats, Ints
 from leakcap.kernels.bounded import ColumnNames, unit_sums
 from leakcap.sessions.brought import Brought, Length
 from leakcap.sessions.fitting import Fitting
-from leakcap.sessions.products import Factor, Moments, Products
+from leakcap.sessions.products import Factor, OuterProducts, PairProducts
 
 __all__ = ["LinearScores", "Scaled", "trained"]
 
@@ -70,7 +70,7 @@ class _Rows:
 def trained(fitting: Fitting, scaled: Scaled, codes: Ints, *, classes: int, public: bool) -> LinearScores:
     """Weights from answers alone; rows whose code is -1 are of no class, and bring nothing to gradients."""
     rows = scaled.rows
-    own = _Rows(fitting, rows, codes, classes, fitting.most_rows, scaled.public and public)
+    own = _Rows(fitting, rows, codes, classes=classes, most_rows=fitting.most_rows, public=scaled.public and public)
     first = _first(own)
     left = fitting.share * (1 - MEAN_SHARE)
     map_, radius, largest, left = _levelled(own, first, left)
@@ -126,7 +126,7 @@ def _levelled(own: _Rows, first: _First, left: float) -> tuple[Floats, float, fl
         return np.eye(d), reach, EDGE, left
     moved = Factor.of(own.rows - first.centre, reach)
     noised = own.fitting.ask(
-        Moments(moved, moved, own.fitting.units, square * own.most_rows, _pairs, public=own.public),
+        PairProducts(moved, moved, own.fitting.units, most=square * own.most_rows, finish=_pairs, public=own.public),
         share,
         step="moments",
     )
@@ -154,7 +154,14 @@ def _descended(own: _Rows, z: Floats, count: float, *, left: float, largest: flo
         # Cut to the length at which the product with the row is CLIP.
         most = CLIP / size / np.maximum(second.length, CLIP / size / math.sqrt(2))
         first = Factor.of(errors / np.maximum(1.0, np.linalg.norm(errors, axis=1) / most)[:, None], math.sqrt(2))
-        asked = Products(second, first, own.fitting.units, CLIP / size * own.most_rows, np.asarray, public=own.public)
+        asked = OuterProducts(
+            second,
+            first,
+            own.fitting.units,
+            most=CLIP / size * own.most_rows,
+            finish=np.asarray,
+            public=own.public,
+        )
         noised = own.fitting.ask(asked, left / steps, step=step)
         gradient = noised.value.reshape(weights.shape) / noised.deviations[0]
         weights -= NOISE / math.sqrt(steps) * gradient

@@ -49,6 +49,7 @@ class CoinForEverybody:
     noise: Noise  # its coordinates are what each unit adds to the answer
     draw: Draw  # the coins
     exposure: Floats
+    squares: Floats | None = None  # of everybody; of Gaussian noise alone, whose squares add up
     step: float = GRID  # of the grid, in deviations of the noise
 
     def vector(self, randomness: Randomness) -> Floats:
@@ -119,7 +120,7 @@ def certified(
         not_promised=AFTERWARDS,
         theorems=("bits", "rebuild", "sampler", "log-det"),
     )
-    return CoinForEverybody(noise, draw, exposure), made
+    return CoinForEverybody(noise, draw, exposure, charges if law is NORMAL else None), made
 
 
 def _weight(brings: Contributions) -> float:

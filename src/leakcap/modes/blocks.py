@@ -43,6 +43,7 @@ class CoinsInBlocks:
     brings: InBlocks
     draw: Draw
     exposure: Floats
+    squares: Floats | None = None
 
     def vector(self, randomness: Randomness) -> Floats:
         coins = self.draw(randomness)
@@ -86,4 +87,5 @@ def certified(
         not_promised=AFTERWARDS,
         theorems=("blocks", "bits", "pool", "sampler", "log-det"),
     )
-    return CoinsInBlocks(Noise(space, deviations), brings, draw, np.full(worlds.n, worst)), made
+    everybody = np.full(worlds.n, worst), np.full(worlds.n, moved)
+    return CoinsInBlocks(Noise(space, deviations), brings, draw, *everybody), made

@@ -72,6 +72,7 @@ class SumsOfAll:
     noise: Noise
     total: Ints  # (d,), in multiples of FINE of the noise deviations
     exposure: Floats
+    squares: Floats | None = None
 
     def vector(self, randomness: Randomness) -> Floats:
         return with_noise(self.noise, self.total, randomness)
@@ -124,9 +125,8 @@ def certified(brings: Bounded, caps: tuple[Cap, ...], settings: Settings) -> tup
         theorems=("pool", "sampler") if brings.people is None else ("blocks", "pool", "sampler"),
     )
     people = len(brings.values) if brings.people is None else brings.people
-    return SumsOfAll(
-        Noise(space, deviations), exact_total(brings.values, deviations, moved), np.full(people, worst)
-    ), made
+    total = exact_total(brings.values, deviations, moved)
+    return SumsOfAll(Noise(space, deviations), total, np.full(people, worst), np.full(people, moved)), made
 
 
 def least_noise_within(extent: Extent, caps: tuple[Cap, ...]) -> tuple[Floats, float, float]:

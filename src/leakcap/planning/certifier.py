@@ -25,6 +25,7 @@ from leakcap.modes.interface import Draw, Rerun
 from leakcap.modes.mechanism import by_mechanism
 from leakcap.noise import subspace
 from leakcap.noise.calibrate import MAX_ATTEMPTS, Calibrated
+from leakcap.planning.charged import Charged
 from leakcap.planning.finishing import Finishing
 from leakcap.planning.released import Token
 from leakcap.planning.request import Request, stream
@@ -54,6 +55,7 @@ class Run:
     draw: Draw
     watch: Watcher
     brings: Contributions | Bounded | InBlocks | None = None  # what each unit adds to a mean or a sum
+    charged: Charged | None = None  # the account that a release is charged to
     recompute: bool = False
     seconds: float = 0.0  # that all of it took, compiling included
     design: str = "worlds"

@@ -19,6 +19,7 @@ from leakcap import modes
 from leakcap.caps import CapLike, as_caps
 from leakcap.custody.checkpoint import Checkpoint
 from leakcap.custody.fingerprint import DataPrint, fingerprint
+from leakcap.custody.ledger import Store
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Bools
@@ -28,6 +29,7 @@ from leakcap.modes.mechanism import refuse_mechanism
 from leakcap.noise import SHAPES, OperatingSystem, Randomness, Seeded
 from leakcap.planning.answered import MAX_COINS, answered, brought
 from leakcap.planning.certifier import Run, certifier
+from leakcap.planning.charged import Charged
 from leakcap.planning.designing import designed
 from leakcap.planning.doubling import stored_simulation
 from leakcap.planning.how_many import number_of_worlds
@@ -59,6 +61,8 @@ def plan(
     design: str = "auto",
     bounds: Any = None,
     rows_per_unit: int | None = None,
+    ledger: str | Store | None = None,
+    name: str | None = None,
     rate: float = 0.5,
     unit: npt.ArrayLike | str | None = None,
     strata: npt.ArrayLike | str | None = None,
@@ -108,6 +112,10 @@ def plan(
         bounds: for a pool cap, `(low, high)` of every column, numbers or arrays, or `{column: (low, high)}`; of what
             one unit brings, for `additive` functions. What lies outside is cut. They must not come from the data.
         rows_per_unit: the most rows of one unit that count, the first ones; a pool cap with `unit` needs it.
+        ledger: "sqlite:///file", "postgresql://user@host/database", or a store, in which the release is charged to the
+            account of these data. Sums with a coin for everybody are answered from the account's coins, which sessions
+            share; a release by worlds takes an account for itself. The same plan again gives the same release.
+        name: of the data set in the ledger. None: their contents name them.
         rate: share of the pool in a world: 1/2, 1/k or (k-1)/k.
         unit: whose row it is, an array or the name of a column (which `fn` then does not see); worlds are drawn over
             units.
@@ -226,11 +234,19 @@ def plan(
     )
     brings = brought(job, request, alone.brings, declared=(bounds, rows_per_unit))
     prints = DataPrint(data, whose)
+    if ledger is not None and seed is not None:
+        raise InputError("a plan with a seed is a simulation: leave the ledger out")
+    charged = None
+    if ledger is not None:
+        kind = "pool" if mode == "pool" else "bits" if mode == "individual" and design == "bits" else "release"
+        identity = _identity(job, prints.of_run, request) | {"the bounds": fingerprint(bounds, rows_per_unit)}
+        charged = Charged(ledger, name, kind, names=units.names, named=units.labels is not None, identity=identity)
     stored = None if checkpoint is None else Checkpoint.open(Path(checkpoint))
     with watching(progress) as watch:
         with stored.alone() if stored else nullcontext():
             if stored:
-                stored.begin(_identity(job, prints.of_run, request), seed)
+                declared = {} if bounds is None else {"the bounds": fingerprint(bounds, rows_per_unit)}
+                stored.begin(_identity(job, prints.of_run, request) | declared, seed)
             entropy = stored.entropy if stored else secrets.randbits(128) if seed is None else seed
             request = designed(request, job, entropy, stored)
             found = answered(job, request, brings, entropy=entropy, watch=watch, stored=stored)
@@ -241,9 +257,10 @@ def plan(
             token=Token(lambda: prints.of_release),
             checkpoint=stored,
             rerun=job.rerun(request, found.outputs),
-            draw=partial(_fresh_world, request),
+            draw=partial(_secret_world, request, charged),
             watch=watch,
             brings=brings,
+            charged=charged,
             finishing=found.finishing,
             seconds=time.perf_counter() - began,
             design=request.design,
@@ -267,6 +284,13 @@ def _planned(request: Request, run: Run, job: Job | None) -> Plan:
     advise = partial(suggest, request=request, job=job)
     others = Promises(request, job)
     return Plan(request.caps, run, certifier(request, run), randomness=randomness, advise=advise, others=others)
+
+
+def _secret_world(request: Request, charged: Charged | None, source: Randomness) -> Bools:
+    """Who takes part: by the account's own coins where there is one; simulations toss fresh ones."""
+    if charged is not None and charged.design == "bits" and isinstance(source, OperatingSystem):
+        return charged.coins()
+    return _fresh_world(request, source)
 
 
 def _fresh_world(request: Request, source: Randomness) -> Bools:

@@ -131,23 +131,33 @@ class Plan(Displayed):
         """
         widths, names = self._widths(), self._names()
         stored = self._checkpoint.released() if self._checkpoint else None
+        # Squared distances that add up with those of other answers; where there are none, a release is the only one.
+        charged, charge = self.run.charged, (getattr(self.releaser, "squares", None), self.certificate.sampler_distance)
+        if charged is not None:
+            stored = charged.released(self.caps, *charge) or stored
         quiet = self.certificate.kind == "simulation" or stored is not None
         if stored is None:
             self._token.refuse_spent()
             if not quiet:
                 self._token.refuse_child()
             refuse_fragile(self.answer_of, self.noise, self.offered.build if self.offered else None)
-        self._token.spend(quiet)
+        self._token.spend(quiet or charged is not None)
         if stored is None:
             vector = self.releaser.vector(self.randomness)
-            if self._checkpoint is None:
+            if self._checkpoint is None and charged is None:
                 return self._released(vector, names, widths)
             # Stored before it is seen: a run that is killed here and resumed has no other value to give.
-            stored = self._checkpoint.commit(
-                vector=vector, widths=np.array([width for _, width in widths]), certificate=self.certificate.to_json()
-            )
+            stored = {
+                "vector": vector,
+                "widths": np.array([width for _, width in widths]),
+                "certificate": self.certificate.to_json(),
+            }
+            if self._checkpoint is not None:
+                stored = self._checkpoint.commit(**stored)
+        if charged is not None:
+            stored = charged.commit(self.caps, *charge, **stored)
         certificate = Certificate.from_json(str(stored["certificate"]))
-        if certificate.capped != self.certificate.capped:
+        if charged is None and certificate.capped != self.certificate.capped:
             raise AlreadyReleased(
                 "this checkpoint was released already, under other caps: resume it with the caps of that release to "
                 "see it again"

@@ -19,11 +19,11 @@ from leakcap.sessions.brought import Sums
 from leakcap.simulate import describe
 
 __all__ = [
-    "Answer",
-    "Answered",
     "Bars",
     "Noised",
+    "PastAnswer",
     "Preview",
+    "SessionAnswer",
     "Spending",
     "error_bars",
     "finish_of",
@@ -35,7 +35,7 @@ SIMULATED = 256  # noised sums that tell how far off an answer may be, where it 
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class SessionAnswer:
     """An answer. Public side: safe to publish.
 
     Attributes:
@@ -92,7 +92,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Answered:
+class PastAnswer:
     """One line of a session's history. Public side.
 
     Attributes:

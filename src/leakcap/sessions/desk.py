@@ -10,16 +10,25 @@ from typing import Any
 import numpy as np
 
 from leakcap.custody.ledger import Account, Entry, Open, budgets
+from leakcap.custody.ledger.accounts import Spent, as_text
 from leakcap.errors import BudgetError, InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Bools, Floats
 from leakcap.noise import Randomness
-from leakcap.sessions.account import Spent, as_text
-from leakcap.sessions.answers import Answer, Noised, Preview, Spending, error_bars, finish_of, numbers_of, value_of
+from leakcap.sessions.answers import (
+    Noised,
+    Preview,
+    SessionAnswer,
+    Spending,
+    error_bars,
+    finish_of,
+    numbers_of,
+    value_of,
+)
 from leakcap.sessions.brought import Sums
 from leakcap.sessions.clock import TICKS, Clock, told_after
 from leakcap.sessions.linear import off_by, paying, with_noise
-from leakcap.sessions.questions import Question
+from leakcap.sessions.questions import SessionQuestion
 
 __all__ = ["Desk"]
 
@@ -57,15 +66,15 @@ class Desk:
     randomness: Randomness
 
     def answer(
-        self, question: Question, *, noise: Any = None, share: float | None = None, request: str | None = None
-    ) -> Answer:
+        self, question: SessionQuestion, *, noise: Any = None, share: float | None = None, request: str | None = None
+    ) -> SessionAnswer:
         """The answer to a question: a stored one where there is one, otherwise one that is charged for."""
         settled = self._settled(question, noise, share, request)
         released, sums, deviations = settled.released, settled.sums, settled.deviations
         halving = None if self.everybody or sums.halving is None else sums.halving(released)
         finish = finish_of(sums, deviations)
         bars = error_bars(sums, released, numbers_of(finish, released), deviations=deviations, halving=halving)
-        return Answer(
+        return SessionAnswer(
             value=value_of(finish, released),
             question=settled.entry.body["question"],
             number=settled.entry.number,
@@ -77,13 +86,13 @@ class Desk:
             _widths=bars.widths,
         )
 
-    def noised(self, question: Question, share: float) -> Noised:
+    def noised(self, question: SessionQuestion, share: float) -> Noised:
         """The same for a part of something larger, which needs no error bars."""
         settled = self._settled(question, None, share, None)
         value = value_of(finish_of(settled.sums, settled.deviations), settled.released)
         return Noised(value, settled.deviations)
 
-    def _settled(self, question: Question, noise: Any, share: float | None, request: str | None) -> _Settled:
+    def _settled(self, question: SessionQuestion, noise: Any, share: float | None, request: str | None) -> _Settled:
         noise, share = _noise_or_share(noise, share)
         text = question.text(**{"noise": noise} if share is None else {"share": share})
         sums = question.sums(noise is not None)
@@ -100,10 +109,10 @@ class Desk:
         if again:
             self.account.remember()  # whoever stored it may have been killed before that
         released = np.frombuffer(base64.b64decode(entry.body["sums"]), dtype="<f8").copy()
-        return _Settled(entry, sums, deviations, released, again)
+        return _Settled(entry, sums, deviations, released=released, again=again)
 
     def preview(
-        self, question: Question, *, noise: Any = None, share: float | None = None, request: str | None = None
+        self, question: SessionQuestion, *, noise: Any = None, share: float | None = None, request: str | None = None
     ) -> Preview:
         """What a question would cost; nothing is spent, nothing leaves, no secret is touched."""
         noise, share = _noise_or_share(noise, share)

@@ -18,8 +18,8 @@ from leakcap.ground import checks
 from leakcap.kernels.bounded import Declared
 from leakcap.sessions.answers import Noised
 from leakcap.sessions.brought import Sums
-from leakcap.sessions.questions import Question
-from leakcap.sessions.table import Table
+from leakcap.sessions.questions import SessionQuestion
+from leakcap.sessions.table import SessionTable
 from leakcap.worlds import Units
 
 __all__ = ["FittedInSession", "Fitting", "fitting"]
@@ -61,7 +61,7 @@ class Fitting:
     share: float
     square: float
     _words: Mapping[str, Any]
-    _answer: Callable[[Question, float], Noised]
+    _answer: Callable[[SessionQuestion, float], Noised]
 
     def ask(self, sums: Sums, share: float, **step: Any) -> Noised:
         """The answer to sums over people.
@@ -74,13 +74,13 @@ class Fitting:
         Returns:
             What the noised sums make, and how large the noise is. Asked again, the same for nothing.
         """
-        return self._answer(Question({**self._words, **step}, lambda _: sums), share)
+        return self._answer(SessionQuestion({**self._words, **step}, lambda _: sums), share)
 
 
 def fitting(
-    table: Table,
+    table: SessionTable,
     estimator: Any,
-    answer: Callable[[Question, float], Noised],
+    answer: Callable[[SessionQuestion, float], Noised],
     *,
     columns: Any,
     target: Any,

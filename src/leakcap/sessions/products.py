@@ -22,7 +22,7 @@ from leakcap.sessions.clock import Clock
 from leakcap.sessions.linear import STEP
 from leakcap.worlds import Units
 
-__all__ = ["Factor", "Moments", "Products"]
+__all__ = ["Factor", "OuterProducts", "PairProducts"]
 
 BITS = 18  # of a factor
 EXACT_ROWS = 2**16  # of products of factors of lengths up to 1 and 2^1/2
@@ -46,7 +46,7 @@ class Factor:
 
 
 @dataclass(frozen=True, eq=False)
-class Products:
+class OuterProducts:
     """Everybody brings the products of all numbers of one factor with all of the other, added up over their rows."""
 
     first: Factor
@@ -97,8 +97,8 @@ class Products:
 
 
 @dataclass(frozen=True, eq=False)
-class Moments(Products):
-    """Products of one factor with itself: of every pair of numbers once.
+class PairProducts(OuterProducts):
+    """OuterProducts of one factor with itself: of every pair of numbers once.
 
     Those of two different numbers have 2^-1/2 of the noise: then the length of what a row brings is the square of its
     own, as if every pair stood there twice.
@@ -122,7 +122,7 @@ class Moments(Products):
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Limits of `Moments`."""
+    """Limits of `PairProducts`."""
 
     norm: float
     d: int

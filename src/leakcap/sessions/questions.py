@@ -25,14 +25,14 @@ from leakcap.kernels.blocks import blocks as in_blocks
 from leakcap.kernels.bounded import Bounded, ColumnNames, Declared, Extent, unit_sums
 from leakcap.kernels.contributions import Contributions
 from leakcap.sessions.brought import Brought, BroughtInBlocks, Length, Sums, Within, around_pool, within
-from leakcap.sessions.table import Rows, Table, rows_of_units
+from leakcap.sessions.table import SessionTable, TableRows, rows_of_units
 from leakcap.stats.brought import about_the_pool
 from leakcap.stats.cells import bin_edges
 from leakcap.stats.declared import bounded_covariances, bounded_histograms, bounded_means, bounded_sums
 from leakcap.stats.group_by import GroupBy, group_by
 from leakcap.stats.on_grid import bounded_quantiles
 
-__all__ = ["Question", "Questions", "Where"]
+__all__ = ["Questions", "SessionQuestion", "Where"]
 
 CELLS = 128  # of a quantile's grid, where bounds are given and no grid
 AGREE = 1e-6  # relative: rounding of sums
@@ -40,7 +40,7 @@ Where = str | Callable[..., Any] | None
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class SessionQuestion:
     """One question. `sums` is asked whether the noise was given on the answer's own scale."""
 
     words: Mapping[str, Any]
@@ -55,11 +55,11 @@ class Question:
 class Questions:
     """What can be asked of a table."""
 
-    table: Table
+    table: SessionTable
     block_key: bytes
     quiet: bool  # whether nothing may be said of how the data suit a question
 
-    def count(self, *, where: Where = None, by: Any = None) -> Question:
+    def count(self, *, where: Where = None, by: Any = None) -> SessionQuestion:
         """How many rows there are, in all or in every declared group."""
 
         def sums(_: bool) -> Sums:
@@ -73,7 +73,7 @@ class Questions:
 
         return _asked("count", sums, where=where, by=by)
 
-    def sum(self, columns: Any, *, where: Where = None, by: Any = None, bounds: Any = None) -> Question:
+    def sum(self, columns: Any, *, where: Where = None, by: Any = None, bounds: Any = None) -> SessionQuestion:
         """Sums of columns."""
         names, alone = self.table.names(columns)
 
@@ -90,7 +90,7 @@ class Questions:
 
         return _asked("sum", sums, columns=names, where=where, by=by, bounds=bounds)
 
-    def mean(self, columns: Any, *, where: Where = None, by: Any = None, bounds: Any = None) -> Question:
+    def mean(self, columns: Any, *, where: Where = None, by: Any = None, bounds: Any = None) -> SessionQuestion:
         """Means of columns: sums and a count within declared bounds; otherwise the pool's means, moved by coins."""
         names, alone = self.table.names(columns)
 
@@ -113,7 +113,7 @@ class Questions:
 
     def histogram(
         self, columns: Any, *, edges: Any = None, bounds: Any = None, bins: int = 20, where: Where = None
-    ) -> Question:
+    ) -> SessionQuestion:
         """How many rows lie between edges, for every column."""
         names, alone = self.table.names(columns)
         if (edges is None) == (bounds is None):
@@ -131,7 +131,7 @@ class Questions:
 
         return _asked("histogram", sums, columns=names, where=where, edges=ends)
 
-    def covariance(self, columns: Any, *, bounds: Any = None, where: Where = None) -> Question:
+    def covariance(self, columns: Any, *, bounds: Any = None, where: Where = None) -> SessionQuestion:
         """Variances and covariances of columns."""
         names, alone = self.table.names(columns)
 
@@ -146,7 +146,7 @@ class Questions:
 
     def quantile(
         self, columns: Any, q: Any = 0.5, *, bounds: Any = None, grid: Any = None, where: Where = None
-    ) -> Question:
+    ) -> SessionQuestion:
         """Quantiles of columns, from counts between cut points."""
         names, alone = self.table.names(columns)
         if grid is None and bounds is None:
@@ -162,14 +162,13 @@ class Questions:
 
         def sums(_: bool) -> Sums:
             rows = self.table.rows(self.table.mask(where), names)
-            made = bounded_quantiles(
-                (_cells(rows, alone),), rows.units, Declared(rows=self.table.most_rows, quiet=self.quiet), q, cuts
-            )
+            declared = Declared(rows=self.table.most_rows, quiet=self.quiet)
+            made = bounded_quantiles((_cells(rows, alone),), rows.units, declared, q=q, grid=cuts)
             return within(made, scale=None)
 
         return _asked("quantile", sums, columns=names, where=where, q=q, bounds=bounds, grid=grid)
 
-    def linear(self, fn: Callable[..., Any], *, bounds: Any = None, norm: float | None = None) -> Question:
+    def linear(self, fn: Callable[..., Any], *, bounds: Any = None, norm: float | None = None) -> SessionQuestion:
         """The sum of what a function makes of each person's rows."""
         if not callable(fn) or (bounds is None) == (norm is None):
             raise InputError(
@@ -191,7 +190,7 @@ class Questions:
 
         return _asked("linear", sums, fn=fingerprint(fn)[:16], bounds=bounds, norm=norm)
 
-    def query(self, fn: Callable[..., Any]) -> Question:
+    def query(self, fn: Callable[..., Any]) -> SessionQuestion:
         """The same, of a function that adds up by itself, with noise for what people of this pool bring."""
         if not callable(fn):
             raise InputError("query takes a function of one person's rows")
@@ -210,7 +209,7 @@ class Questions:
 
         return _asked("query", sums, fn=fingerprint(fn)[:16])
 
-    def blocks(self, fn: Callable[..., Any], *, blocks: int, bounds: Any) -> Question:
+    def blocks(self, fn: Callable[..., Any], *, blocks: int, bounds: Any) -> SessionQuestion:
         """Any function, as the average over blocks of people."""
         made = in_blocks(fn, blocks=blocks, bounds=bounds)
 
@@ -250,13 +249,15 @@ class Questions:
         return Declared(_ends(bounds, names), self.table.most_rows, quiet=self.quiet)
 
 
-def _asked(kind: str, sums: Callable[[bool], Sums], **details: Any) -> Question:
+def _asked(kind: str, sums: Callable[[bool], Sums], **details: Any) -> SessionQuestion:
     where = details.get("where")
     if where is not None and not isinstance(where, str):
         if not callable(where):
             raise InputError("where must be a condition as text, or a function of one person's rows")
         details["where"] = f"function {fingerprint(where)[:16]}"
-    return Question({"kind": kind, **{name: value for name, value in details.items() if value is not None}}, sums)
+    return SessionQuestion(
+        {"kind": kind, **{name: value for name, value in details.items() if value is not None}}, sums
+    )
 
 
 def _made_of(fn: Callable[..., Any], rows: tuple[Any, ...]) -> Floats | None:
@@ -268,7 +269,7 @@ def _made_of(fn: Callable[..., Any], rows: tuple[Any, ...]) -> Floats | None:
     return numbers if numbers.size and np.isfinite(numbers).all() else None
 
 
-def _cells(rows: Rows, alone: bool) -> Floats:
+def _cells(rows: TableRows, alone: bool) -> Floats:
     return rows.cells[:, 0] if alone else rows.cells
 
 

@@ -12,12 +12,12 @@ from leakcap.caps import CapLike, PoolMembership, as_caps
 from leakcap.certificates.session import SessionCertificate
 from leakcap.custody.fingerprint import DataPrint
 from leakcap.custody.ledger import Book, Store, budgets, open_book
+from leakcap.custody.ledger.accounts import Secret, name_of, open_account
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.noise import OperatingSystem, Seeded
 from leakcap.planning.released import warn_of_second_secret
-from leakcap.sessions.account import Secret, name_of, open_account
-from leakcap.sessions.answers import Answer, Answered, Preview, Spending
+from leakcap.sessions.answers import PastAnswer, Preview, SessionAnswer, Spending
 from leakcap.sessions.certifying import certificate_of, certificate_of_worlds
 from leakcap.sessions.clock import TICKS, Clock
 from leakcap.sessions.desk import Desk
@@ -25,7 +25,7 @@ from leakcap.sessions.fitting import fitting
 from leakcap.sessions.listed_worlds.desk import WorldsDesk, worlds_desk
 from leakcap.sessions.listed_worlds.functions import WorldFunctions
 from leakcap.sessions.questions import Questions, Where
-from leakcap.sessions.table import Table
+from leakcap.sessions.table import SessionTable
 
 __all__ = ["Session"]
 
@@ -102,7 +102,8 @@ class Session:
             raise InputError("a session with a seed is a simulation: leave the ledger out")
         self.caps = as_caps(cap)
         everybody = isinstance(self.caps[0], PoolMembership)
-        self._table = Table.of(data, unit, rows_per_unit)
+        self._table = SessionTable.of(data, unit, rows_per_unit)
+        clock = Clock.of(self.caps) if design == "bits" else None
         if everybody and self._table.rows_per_unit is None:
             raise InputError(
                 "a pool cap with unit= needs rows_per_unit=, the most rows that one person may bring: further ones are "
@@ -119,6 +120,7 @@ class Session:
             caps=self.caps,
             version=prints.of_run,
             named=self._table.units.labels is not None,
+            clock=(0.0, 0.0) if clock is None else (clock.square, clock.distance),
             worlds=None if design == "bits" else checks.count(at_least=2, worlds=worlds or WORLDS),
         )
         self.name = opened.name
@@ -141,9 +143,10 @@ class Session:
             )
             self._questions = WorldFunctions(self._table)
             return
+        assert clock is not None
         self._desk = Desk(
             account=opened.account,
-            clock=Clock.of(self.caps),
+            clock=clock,
             people=secret.people(names),
             coins=np.ones(len(names), dtype=bool) if everybody else secret.coins(names),
             everybody=everybody,
@@ -154,7 +157,7 @@ class Session:
         )
         self._questions = Questions(self._table, secret.key("blocks"), quiet=everybody or bool(analyst))
 
-    def count(self, *, where: Where = None, by: Any = None, **how: Any) -> Answer:
+    def count(self, *, where: Where = None, by: Any = None, **how: Any) -> SessionAnswer:
         """How many rows there are.
 
         Args:
@@ -168,7 +171,9 @@ class Session:
         """
         return self._desk.answer(self._questions.count(where=where, by=by), **how)
 
-    def sum(self, columns: Any, *, where: Where = None, by: Any = None, bounds: Any = None, **how: Any) -> Answer:
+    def sum(
+        self, columns: Any, *, where: Where = None, by: Any = None, bounds: Any = None, **how: Any
+    ) -> SessionAnswer:
         """Sums of columns.
 
         Args:
@@ -184,7 +189,9 @@ class Session:
         """
         return self._desk.answer(self._questions.sum(columns, where=where, by=by, bounds=bounds), **how)
 
-    def mean(self, columns: Any, *, where: Where = None, by: Any = None, bounds: Any = None, **how: Any) -> Answer:
+    def mean(
+        self, columns: Any, *, where: Where = None, by: Any = None, bounds: Any = None, **how: Any
+    ) -> SessionAnswer:
         """Means of columns.
 
         Args:
@@ -201,7 +208,7 @@ class Session:
 
     def histogram(
         self, columns: Any, *, edges: Any = None, bounds: Any = None, bins: int = 20, where: Where = None, **how: Any
-    ) -> Answer:
+    ) -> SessionAnswer:
         """How many rows lie in each bin, for every column.
 
         Args:
@@ -218,7 +225,7 @@ class Session:
         asked = self._questions.histogram(columns, edges=edges, bounds=bounds, bins=bins, where=where)
         return self._desk.answer(asked, **how)
 
-    def covariance(self, columns: Any, *, bounds: Any = None, where: Where = None, **how: Any) -> Answer:
+    def covariance(self, columns: Any, *, bounds: Any = None, where: Where = None, **how: Any) -> SessionAnswer:
         """Variances and covariances of columns.
 
         Args:
@@ -234,7 +241,7 @@ class Session:
 
     def quantile(
         self, columns: Any, q: Any = 0.5, *, bounds: Any = None, grid: Any = None, where: Where = None, **how: Any
-    ) -> Answer:
+    ) -> SessionAnswer:
         """Quantiles of columns, from counts between cut points.
 
         Args:
@@ -250,7 +257,9 @@ class Session:
         """
         return self._desk.answer(self._questions.quantile(columns, q, bounds=bounds, grid=grid, where=where), **how)
 
-    def linear(self, fn: Callable[..., Any], *, bounds: Any = None, norm: float | None = None, **how: Any) -> Answer:
+    def linear(
+        self, fn: Callable[..., Any], *, bounds: Any = None, norm: float | None = None, **how: Any
+    ) -> SessionAnswer:
         """The sum over people of what a function makes of each one's rows.
 
         Args:
@@ -265,7 +274,7 @@ class Session:
         """
         return self._desk.answer(self._questions.linear(fn, bounds=bounds, norm=norm), **how)
 
-    def query(self, fn: Callable[..., Any], **how: Any) -> Answer:
+    def query(self, fn: Callable[..., Any], **how: Any) -> SessionAnswer:
         """A function that adds up over people, asked of each person alone.
 
         Args:
@@ -281,7 +290,7 @@ class Session:
         """
         return self._desk.answer(self._questions.query(fn), **how)
 
-    def blocks(self, fn: Callable[..., Any], *, blocks: int, bounds: Any, **how: Any) -> Answer:
+    def blocks(self, fn: Callable[..., Any], *, blocks: int, bounds: Any, **how: Any) -> SessionAnswer:
         """Any function, as the average of its answers on blocks of people.
 
         Args:
@@ -376,13 +385,13 @@ class Session:
         return Spending(self._desk.allowed(whole), max(0.0, whole - spent.share))
 
     @property
-    def history(self) -> tuple[Answered, ...]:
+    def history(self) -> tuple[PastAnswer, ...]:
         """All answers so far; for analysts, those of their group."""
         desk = self._desk
         with desk.account.reading() as now:
             group = budgets.group_of(now.state, desk.analyst)
             return tuple(
-                Answered(
+                PastAnswer(
                     number=entry.number,
                     question=entry.body["question"],
                     analyst=entry.body["analyst"],

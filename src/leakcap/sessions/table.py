@@ -17,11 +17,11 @@ from leakcap.sessions.where import matching
 from leakcap.simulate.pool import Pool, first_rows
 from leakcap.worlds import Units
 
-__all__ = ["Rows", "Table"]
+__all__ = ["SessionTable", "TableRows"]
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class TableRows:
     """Some rows, as numbers, and whose they are among all people of the session."""
 
     cells: Floats  # (rows, columns), finite
@@ -30,7 +30,7 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class SessionTable:
     """All rows; custodian side."""
 
     pool: Pool
@@ -39,7 +39,7 @@ class Table:
     own_rows: int  # the most that somebody has
 
     @classmethod
-    def of(cls, data: Any, unit: npt.ArrayLike | str | None, rows_per_unit: int | None) -> Table:
+    def of(cls, data: Any, unit: npt.ArrayLike | str | None, rows_per_unit: int | None) -> SessionTable:
         """From one table or array, or a tuple of several that are sliced alike."""
         pool = Pool(data if isinstance(data, tuple) else (data,))
         whose = pool.pop_column(unit) if isinstance(unit, str) else unit
@@ -96,7 +96,7 @@ class Table:
             found.append(column.astype(np.float64, copy=False))
         return np.stack(found, axis=1) if found else np.empty((self.pool.rows, 0))
 
-    def rows(self, mask: Bools | None, names: list[str]) -> Rows:
+    def rows(self, mask: Bools | None, names: list[str]) -> TableRows:
         """The rows of a condition; those with a missing or infinite number in a column asked about are left out."""
         cells = self.numbers(names)
         inside = np.isfinite(cells).all(axis=1)
@@ -106,10 +106,10 @@ class Table:
         owner = places if self.units.of_row is None else self.units.of_row[places]
         kept = cells if len(places) == len(cells) else cells[places]
         whole = self.units.of_row is None and len(kept) == len(cells)
-        return Rows(kept, Units(len(kept), self.units.count, None if whole else owner), places)
+        return TableRows(kept, Units(len(kept), self.units.count, None if whole else owner), places)
 
     def mask(self, where: Any) -> Bools | None:
-        """Rows that a condition holds for; None for all."""
+        """TableRows that a condition holds for; None for all."""
         if where is None:
             return None
         if isinstance(where, str):
@@ -117,7 +117,7 @@ class Table:
         return self.told(where)
 
     def told(self, where: Any) -> Bools:
-        """Rows of those people of whom a function of their own rows is true; where it fails, they are left out."""
+        """TableRows of those people of whom a function of their own rows is true; where it fails, they are left out."""
         mask = np.zeros(self.units.count, dtype=bool)
         for place, own in enumerate(rows_of_units(self.units)):
             try:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 import leakcap as lc
+from leakcap.custody.ledger.accounts import Spent
 from leakcap.errors import BudgetError
-from leakcap.sessions.account import Spent
 
 PEOPLE, TARGET = 6, 2
 ALONE = np.eye(PEOPLE)[TARGET]

@@ -12,9 +12,9 @@ from scipy.stats import norm
 
 import leakcap as lc
 from leakcap.caps import as_caps
+from leakcap.custody.ledger.accounts import Spent
 from leakcap.ground.arrays import Floats
 from leakcap.sessions import desk
-from leakcap.sessions.account import Spent
 from leakcap.sessions.clock import TICKS, Clock, surest_of
 from leakcap.sessions.linear import Payment, paying
 from tests.claims.sessions.coin_analysts import ALONE, ANALYSTS, PEOPLE, TARGET, Watched, direct, measured

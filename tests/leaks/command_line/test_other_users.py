@@ -24,7 +24,7 @@ from tests.unit.custody.rows import edit
 def test_workers_show_neither_key_nor_data_and_their_shared_memory_goes(tmp_path: Path, shared_places: Any) -> None:
     """Command lines and environments of all children, names in shared memory."""
     shown, modes = _while_workers_run(tmp_path, shared_places)
-    key = (tmp_path / "keys" / "key").read_bytes()
+    key = (tmp_path / "keys" / "key").read_bytes()[:64]  # what follows is no secret
     ((salt,),) = edit(Vault.existing(tmp_path / "plan"), "SELECT salt FROM vault")
     assert len(shown) >= 2
     assert modes

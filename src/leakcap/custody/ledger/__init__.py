@@ -6,10 +6,22 @@ from pathlib import Path
 
 from leakcap.custody import keys
 from leakcap.custody.ledger.book import Account, Book, Entry, Open
-from leakcap.custody.ledger.store import Header, Row, Store, Transaction
+from leakcap.custody.ledger.store import Header, Store, StoredEntry, Transaction
 from leakcap.errors import InputError
 
-__all__ = ["Account", "Book", "Entry", "Header", "Open", "Row", "Store", "Transaction", "default_place", "open_book"]
+__all__ = [
+    "Account",
+    "Book",
+    "Entry",
+    "Header",
+    "Open",
+    "Store",
+    "StoredEntry",
+    "Transaction",
+    "default_file",
+    "default_place",
+    "open_book",
+]
 
 SQLITE, POSTGRES = "sqlite:///", ("postgresql://", "postgres://")
 
@@ -36,5 +48,10 @@ def open_book(place: str | Store | None = None) -> Book:
 
 def default_place() -> str:
     """Beside the key."""
+    return SQLITE + str(default_file())
+
+
+def default_file() -> Path:
+    """The file of the ledger beside the key."""
     key = keys.key_file().absolute()
-    return SQLITE + str(key.with_name(key.name + ".ledger"))
+    return key.with_name(key.name + ".ledger")

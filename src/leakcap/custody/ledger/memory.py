@@ -7,14 +7,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from leakcap.custody.ledger.store import Header, Row
+from leakcap.custody.ledger.store import Header, StoredEntry
+from leakcap.errors import InputError
 
 __all__ = ["MemoryStore"]
 
 
 @dataclass
 class _Kept:
-    rows: list[Row] = field(default_factory=list)
+    rows: list[StoredEntry] = field(default_factory=list)
     values: dict[str, bytes] = field(default_factory=dict)
 
 
@@ -37,6 +38,9 @@ class MemoryStore:
     def make(self, header: Header) -> None:
         self._header = self._header or header
 
+    def migrate(self, steps: Mapping[int, tuple[str, ...]]) -> None:
+        pass  # it was made by this version
+
     def accounts(self) -> list[bytes]:
         return [account for account, kept in self._kept.items() if kept.rows]
 
@@ -53,6 +57,9 @@ class MemoryStore:
             yield MemoryTransaction(copy)
             self._kept[account] = copy
 
+    def scrub(self) -> None:
+        pass
+
     def close(self) -> None:
         pass
 
@@ -63,19 +70,23 @@ class MemoryTransaction:
 
     kept: _Kept
 
-    def last(self) -> Row | None:
+    def last(self) -> StoredEntry | None:
         return self.kept.rows[-1] if self.kept.rows else None
 
-    def row(self, number: int) -> Row | None:
+    def row(self, number: int) -> StoredEntry | None:
         return self.kept.rows[number - 1] if 0 < number <= len(self.kept.rows) else None
 
-    def rows(self) -> Iterator[Row]:
+    def head(self, number: int) -> bytes | None:
+        found = self.row(number)
+        return None if found is None else found.head
+
+    def rows(self) -> Iterator[StoredEntry]:
         return iter(list(self.kept.rows))
 
-    def asked(self, request: bytes) -> Row | None:
-        return next((row for row in reversed(self.kept.rows) if row.request == request), None)
+    def asked(self, request: bytes) -> StoredEntry | None:
+        return next((row for row in reversed(self.kept.rows) if row.request and row.request == request), None)
 
-    def answered(self, question: bytes) -> Row | None:
+    def answered(self, question: bytes) -> StoredEntry | None:
         return next((row for row in reversed(self.kept.rows) if row.question == question), None)
 
     def value(self, name: str) -> bytes | None:
@@ -84,9 +95,9 @@ class MemoryTransaction:
     def names(self) -> list[str]:
         return sorted(self.kept.values)
 
-    def append(self, row: Row, values: Mapping[str, bytes | None]) -> None:
-        if row.number != len(self.kept.rows) + 1:
-            raise ValueError("an entry must follow the last one")
+    def append(self, row: StoredEntry, values: Mapping[str, bytes | None]) -> None:
+        if row.number != len(self.kept.rows) + 1 or (row.request and self.asked(row.request) is not None):
+            raise InputError("an entry must follow the last one, and have a request of its own")
         self.kept.rows.append(row)
         for name, content in values.items():
             if content is None:

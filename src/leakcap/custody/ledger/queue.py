@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from leakcap.custody.locks import held
 from leakcap.errors import InputError
 
 __all__ = ["queued"]
@@ -19,26 +20,19 @@ __all__ = ["queued"]
 @contextmanager
 def queued(path: Path) -> Iterator[None]:
     """Alone, among all processes and threads that queue at this file. The lock falls with its process."""
+    waiting = True
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with held(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW) as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            waiting = False
+            yield
+        return
     except OSError as error:
-        reason = error.strerror
-        handle = -1
-    if handle < 0:
-        raise InputError(f"cannot write {path} ({reason}): make room, or choose a folder on a local disk of your own")
-    try:
-        failed = _locked(handle)
-        if failed:  # some network file systems have no locks
-            raise InputError(f"cannot lock {path} ({failed}): a ledger needs locks. Choose a folder on a local disk")
-        yield
-    finally:
-        os.close(handle)
-
-
-def _locked(handle: int) -> str:
-    """Wait for the lock; in words why there is none."""
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-    except OSError as error:
-        return error.strerror or "no locks"
-    return ""
+        if not waiting:
+            raise
+        reason = error.strerror or "no locks"
+    # Some network file systems have no locks.
+    raise InputError(
+        f"cannot write and lock {path} ({reason}), and a ledger needs that: make room, or choose a folder of your own "
+        "on a local disk"
+    )

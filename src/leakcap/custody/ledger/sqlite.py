@@ -1,7 +1,9 @@
 """A ledger in one SQLite file: every write is a transaction that survives kill -9 and power cuts, or never was.
 
 The connection stays open, in one process: after a fork the child opens its own. Writers queue at a lock of their own
-(`queue`), which also keeps threads of one process apart.
+(`queue`), which also keeps threads of one process apart. On a local disk it has a write-ahead log, one sync for an
+answer; on a network disk, where machines cannot share that, it has a rollback journal. Which of them is decided when
+the file is made, and never changed.
 """
 
 from __future__ import annotations
@@ -9,14 +11,18 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+import weakref
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from leakcap.custody.ledger.disks import on_network
+from leakcap.custody.ledger.migrations import steps_after
 from leakcap.custody.ledger.queue import queued
 from leakcap.custody.ledger.store import VERSION, Header
-from leakcap.custody.ledger.tables import STATEMENTS, SqlTransaction, header_of, header_values
+from leakcap.custody.ledger.tables import HEADER, STATEMENTS, SqlTransaction, header_of, header_values, statements
+from leakcap.custody.locks import forks
 from leakcap.custody.private_files import private_folder, refuse_strangers, write_private
 from leakcap.errors import InputError
 
@@ -26,11 +32,13 @@ PATIENCE = 60.0  # seconds that a call waits for what does not queue, such as a 
 PRAGMAS = (
     "trusted_schema = OFF",
     "cell_size_check = ON",
-    "synchronous = FULL",  # a commit is on the disk before anybody sees an answer
+    "synchronous = EXTRA",  # a commit is on the disk before anybody sees an answer, and stays one
     "fullfsync = ON",
     "secure_delete = ON",  # what is overwritten leaves no trace in free pages
     "temp_store = MEMORY",
+    "wal_autocheckpoint = 2000",  # pages: 32 MB, so that clocks of many people are not written twice for every answer
 )
+PAGE = 16_384  # bytes: clocks of 100,000 people are 50 pages
 CANNOT_WRITE = {
     "SQLITE_FULL": "No space left on device",
     "SQLITE_READONLY": "Read-only file or folder",
@@ -38,6 +46,10 @@ CANNOT_WRITE = {
     "SQLITE_CANTOPEN": "Permission denied, or it is gone",
     "SQLITE_PERM": "Permission denied",
 }
+LOGGED = b"\x02\x02"  # versions in the header of a file that has a write-ahead log (SQLite's file format, 1.3.3)
+WORDS = {"whole": "INTEGER", "of_bytes": "BLOB"}
+# Connections from before a fork are their parent's to close: SQLite must never see them closed here.
+_inherited: list[sqlite3.Connection] = []
 
 
 class SqliteStore:
@@ -45,36 +57,50 @@ class SqliteStore:
 
     def __init__(self, path: Path) -> None:
         """`path` need not exist yet; nothing is opened before it is used."""
-        self.path = path.absolute()
+        self.path = Path(os.path.abspath(path))
         self._lock = threading.Lock()  # one thread at a time uses the connection
-        self._open: tuple[int, sqlite3.Connection] | None = None
-        self._place: Any = None  # which file it was opened as
+        self._open: sqlite3.Connection | None = None
+        self._file: Any = None  # which one the connection is to
+        self._header: Header | None = None  # of the ledger that was there first
+        forks(self)
 
     @property
     def place(self) -> str:
         return str(self.path)
 
     def header(self) -> Header | None:
-        if not os.path.lexists(self.path):
+        if self._header is None and not os.path.lexists(self.path):
             return None
         with self._connected() as database:
-            rows = database.execute("SELECT version, name, salt, sealed FROM ledger").fetchall()
-        found = header_of(rows)
-        if found is None:
-            raise InputError(self._damaged())
-        return found
+            self._header = self._header_in(database)
+            return self._header
 
     def make(self, header: Header) -> None:
         with suppress(FileExistsError):  # another process was first: its file counts
             made = sqlite3.connect(":memory:", isolation_level=None)
-            for statement in _schema():
+            made.execute(f"PRAGMA page_size = {PAGE}")
+            for statement in statements(STATEMENTS, **WORDS):
                 made.execute(statement)
-            made.execute("INSERT INTO ledger VALUES (?, ?, ?, ?, ?)", header_values(header))
+            made.execute("INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?)", header_values(header))
             content = made.serialize()
             made.close()
             if not self.path.parent.exists():
                 private_folder(self.path.parent)
+            if not on_network(self.path.parent):
+                content = content[:18] + LOGGED + content[20:]
             write_private(self.path, content, exclusive=True)
+
+    def migrate(self, steps: Mapping[int, tuple[str, ...]]) -> None:
+        with queued(self._queue), self._connected() as database, _transaction(database):
+            header = self._header_in(database)
+            todo = steps_after(header.version, steps)
+            if todo is None:
+                raise InputError(self._damaged())
+            for statement in statements(tuple(todo), **WORDS):
+                database.execute(statement)
+            database.execute("UPDATE ledger SET version = ?", (VERSION,))
+            self._refuse_other_schemas(database)
+        self._header = None
 
     def accounts(self) -> list[bytes]:
         with self._connected() as database:
@@ -91,20 +117,37 @@ class SqliteStore:
 
     @contextmanager
     def writing(self, account: bytes) -> Iterator[SqlTransaction]:
-        with queued(self.path.with_name(self.path.name + ".lock")), self._connected() as database:
-            database.execute("BEGIN IMMEDIATE")
-            try:
-                yield SqlTransaction(database.execute, account)
-                database.execute("COMMIT")
-            finally:
-                if database.in_transaction:
-                    database.execute("ROLLBACK")
+        with queued(self._queue), self._connected() as database, _transaction(database):
+            yield SqlTransaction(database.execute, account)
+
+    def scrub(self) -> None:
+        with queued(self._queue), self._connected() as database:
+            busy, *_ = database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise InputError(
+                f"other programs are reading {self.path}, so that what was erased still lies beside it: end them, and "
+                "open the ledger once more"
+            )
 
     def close(self) -> None:
         with self._lock:
-            if self._open is not None and self._open[0] == os.getpid():
-                self._open[1].close()
-            self._open = None
+            self._close()
+
+    def forked(self) -> None:
+        """In a child: the connection is the parent's, and a thread that is not here may seem to hold the lock."""
+        if self._open is not None:
+            _inherited.append(self._open)
+            self._closing.detach()
+        self._open, self._lock = None, threading.Lock()
+
+    @property
+    def _queue(self) -> Path:
+        return self.path.with_name(self.path.name + ".lock")
+
+    def _close(self) -> None:
+        if self._open is not None:
+            self._closing()
+        self._open = None
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
@@ -119,36 +162,52 @@ class SqliteStore:
     def _connection(self) -> sqlite3.Connection:
         """That of this process, opened if need be: the file may have been put in another's place meanwhile."""
         own = _identity(self.path)
-        if self._open is not None and self._open[0] == os.getpid() and self._place == own:
-            return self._open[1]
-        # One from before a fork is the parent's to close; so its object is kept, and never used again.
-        self._kept = self._open
+        if self._open is not None and self._file == own:
+            return self._open
+        self._close()
         if own is None:
-            raise InputError(f"the ledger {self.path} is missing: bring it back from a copy")
+            raise InputError(f"the ledger {self.path} is missing, or may not be read: bring it back from a copy")
         for end in ("", "-wal", "-shm", "-journal"):
             _refuse_stranger(self.path.with_name(self.path.name + end))
         # Never makes a file: one that was removed stays removed.
         database = sqlite3.connect(
             f"{self.path.as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=PATIENCE, check_same_thread=False
         )
+        try:
+            self._prepare(database)
+        except BaseException:
+            database.close()
+            raise
+        self._file, self._open = own, database
+        self._closing = weakref.finalize(self, database.close)
+        return database
+
+    def _prepare(self, database: sqlite3.Connection) -> None:
         for pragma in PRAGMAS:
             database.execute(f"PRAGMA {pragma}")
-        self._refuse_other_schemas(database)
-        if database.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
-            raise InputError(f"{self.path} lies on a disk that a ledger cannot use: choose a folder on a local disk")
-        self._place, self._open = own, (os.getpid(), database)
-        return database
+        header = self._header_in(database)
+        if header.version == VERSION:
+            self._refuse_other_schemas(database)
+        if self._header is not None and header.digest != self._header.digest:
+            raise InputError(
+                f"another ledger was put in the place of {self.path}: bring back the one that was in use, or start "
+                "again with the other"
+            )
+        if database.execute("PRAGMA journal_mode").fetchone() == ("wal",) and on_network(self.path):
+            raise InputError(
+                f"the ledger {self.path} was made on a local disk and lies on a network file system now, where it is "
+                "not safe: bring it back to a local disk, or use a database with ledger='postgresql://...'"
+            )
+
+    def _header_in(self, database: sqlite3.Connection) -> Header:
+        found = header_of(database.execute(HEADER).fetchall())
+        if found is None:
+            raise InputError(self._damaged())
+        return found
 
     def _refuse_other_schemas(self, database: sqlite3.Connection) -> None:
         known = {row[0] for row in database.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")}
-        if known != set(_schema()):
-            version = None
-            with suppress(sqlite3.Error):
-                version = database.execute("SELECT version FROM ledger").fetchone()
-            if version and isinstance(version[0], int) and version[0] > VERSION:
-                raise InputError(
-                    f"{self.path} was written by a later version of leakcap: use that, or a ledger of its own"
-                )
+        if known != set(statements(STATEMENTS, **WORDS)):
             raise InputError(self._damaged())
 
     def _in_words(self, code: str) -> str:
@@ -156,18 +215,27 @@ class SqliteStore:
         if kind in CANNOT_WRITE:
             return (
                 f"cannot write the ledger {self.path} ({CANNOT_WRITE[kind]}): nothing was answered. Make room, or see "
-                "that you may write there"
+                "that you may write it, its folder, and what lies beside it"
             )
         if kind in ("SQLITE_BUSY", "SQLITE_LOCKED"):
             return f"other programs have been holding {self.path} for {PATIENCE:g} seconds: wait for them"
+        if kind == "SQLITE_CONSTRAINT":
+            return f"an entry of {self.path} was written twice, and the second refused: ask again"
         return self._damaged()
 
     def _damaged(self) -> str:
         return f"the ledger {self.path} is damaged, or no ledger: bring it back from a copy"
 
 
-def _schema() -> list[str]:
-    return [statement.replace("BYTES", "BLOB").replace("WHOLE", "INTEGER") for statement in STATEMENTS]
+@contextmanager
+def _transaction(database: sqlite3.Connection) -> Iterator[None]:
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        database.execute("COMMIT")
+    finally:
+        if database.in_transaction:
+            database.execute("ROLLBACK")
 
 
 def _identity(path: Path) -> Any:

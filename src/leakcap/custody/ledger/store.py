@@ -7,12 +7,13 @@ all that is asked here on any store.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-__all__ = ["VERSION", "Header", "Row", "Store", "Transaction"]
+__all__ = ["VERSION", "Header", "Store", "StoredEntry", "Transaction"]
 
 VERSION = 1  # of the tables; a ledger of a later one is refused
 
@@ -25,11 +26,20 @@ class Header:
     name: bytes  # drawn when it was made
     salt: bytes  # from which, with the user's key, its own key is made
     sealed: bool
+    check: bytes  # by which the right key is known
+
+    @property
+    def digest(self) -> bytes:
+        """Of all that stays as it is when tables are brought to another version."""
+        return hashlib.sha256(b"leakcap ledger %d" % self.sealed + self.name + self.salt + self.check).digest()
 
 
 @dataclass(frozen=True)
-class Row:
-    """One entry of an account. Rows are numbered from 1 without gaps and are never changed."""
+class StoredEntry:
+    """One entry of an account. Rows are numbered from 1 without gaps and are never changed.
+
+    No two rows of an account have one number, and no two one request: a store refuses the second.
+    """
 
     number: int
     charge: int  # 10^-12 of a clock; 0 for what is no answer
@@ -44,23 +54,27 @@ class Row:
 class Transaction(Protocol):
     """One account, as it is now. What is written is stored for good when the block ends, all of it or nothing."""
 
-    def last(self) -> Row | None:
+    def last(self) -> StoredEntry | None:
         """The latest entry, or None where the account is new."""
         ...
 
-    def row(self, number: int) -> Row | None:
+    def row(self, number: int) -> StoredEntry | None:
         """One entry."""
         ...
 
-    def rows(self) -> Iterator[Row]:
+    def head(self, number: int) -> bytes | None:
+        """The head of one entry: cheaper than the whole of it."""
+        ...
+
+    def rows(self) -> Iterator[StoredEntry]:
         """All entries, in order."""
         ...
 
-    def asked(self, request: bytes) -> Row | None:
+    def asked(self, request: bytes) -> StoredEntry | None:
         """The entry of a request, or None."""
         ...
 
-    def answered(self, question: bytes) -> Row | None:
+    def answered(self, question: bytes) -> StoredEntry | None:
         """The latest entry of a question, or None."""
         ...
 
@@ -72,8 +86,11 @@ class Transaction(Protocol):
         """The names of all values."""
         ...
 
-    def append(self, row: Row, values: Mapping[str, bytes | None]) -> None:
-        """Write an entry and put values beside the entries; None takes a value away."""
+    def append(self, row: StoredEntry, values: Mapping[str, bytes | None]) -> None:
+        """Write an entry and put values beside the entries; None takes a value away.
+
+        An error where an entry has this number or this request already.
+        """
         ...
 
     def erase(self) -> None:
@@ -97,8 +114,12 @@ class Store(Protocol):
         """Make the tables, unless another process was faster."""
         ...
 
+    def migrate(self, steps: Mapping[int, tuple[str, ...]]) -> None:
+        """Bring older tables to `VERSION`, all steps or none; `steps` maps a version to the statements after it."""
+        ...
+
     def accounts(self) -> list[bytes]:
-        """All that there are."""
+        """All that have entries."""
         ...
 
     def reading(self, account: bytes) -> AbstractContextManager[Transaction]:
@@ -107,6 +128,10 @@ class Store(Protocol):
 
     def writing(self, account: bytes) -> AbstractContextManager[Transaction]:
         """An account, alone, for one transaction."""
+        ...
+
+    def scrub(self) -> None:
+        """Leave no trace of what was erased, as far as this database can."""
         ...
 
     def close(self) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, xlogy
 
+from leakcap.custody.ledger.accounts import TICKS
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.proofs import proves
 from leakcap.sessions.listed_worlds.potentials import (
@@ -27,7 +28,6 @@ from leakcap.sessions.listed_worlds.prospects import Prospect
 __all__ = ["REFUSED", "TICKS", "Clocks", "Ticks", "charges", "information_charges", "raised", "whole_ticks"]
 
 Ticks = npt.NDArray[np.int64]
-TICKS = 10**12  # of a whole clock: the least that is charged is one of them
 REFUSED = np.iinfo(np.int64).max  # more than any clock shows: the answer cannot be paid for
 STEPS, PATIENT = 200, 8  # of a search in whole ticks: far more than halving needs; before it is halved at all
 

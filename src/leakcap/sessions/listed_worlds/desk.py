@@ -19,12 +19,12 @@ from scipy.special import ndtri, xlogy
 
 from leakcap.caps import Cap, Membership
 from leakcap.custody.ledger import Account, Entry, Open, budgets
+from leakcap.custody.ledger.accounts import Secret, as_text
 from leakcap.errors import BudgetError, InputError
 from leakcap.ground.arrays import Floats
 from leakcap.noise import Randomness
 from leakcap.planning.accuracy import LEVELS
-from leakcap.sessions.account import Secret, as_text
-from leakcap.sessions.answers import Answer, Preview, Spending, value_of
+from leakcap.sessions.answers import Preview, SessionAnswer, Spending, value_of
 from leakcap.sessions.clock import told_after
 from leakcap.sessions.listed_worlds.cells import REACH
 from leakcap.sessions.listed_worlds.charges import TICKS, Clocks
@@ -71,7 +71,16 @@ def worlds_desk(
     engine = ListedWorlds(listed, rule, CLOSED if always else REACH)
     chosen = randomness.below(listed.m) if world is None else world
     square = potentials[0].start
-    return WorldsDesk(account, engine, chosen, square, always, version, analyst, randomness)
+    return WorldsDesk(
+        account,
+        engine,
+        chosen,
+        square=square,
+        always=always,
+        version=version,
+        analyst=analyst,
+        randomness=randomness,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +98,7 @@ class WorldsDesk:
 
     def answer(
         self, question: WorldQuestion, *, noise: Any = None, share: float | None = None, request: str | None = None
-    ) -> Answer:
+    ) -> SessionAnswer:
         """The answer to a question: stored numbers where there are some, otherwise drawn and charged for."""
         outputs = self._outputs(question)
         deviations = self._deviations(outputs, noise, share)
@@ -112,14 +121,14 @@ class WorldsDesk:
         weights = state.posterior.weights()
         direction = next_direction(whitened, weights, np.empty((0, whitened.shape[1])))
         if direction is None:
-            return Preview(0.0, deviations, True, 0, math.inf)
+            return Preview(0.0, deviations, fits=True, retired=0, more=math.inf)
         priced = self.engine.price(state, whitened @ direction, 1.0)
         if priced is None:
-            return Preview(math.inf, deviations, False, None, 0.0)
+            return Preview(math.inf, deviations, fits=False, more=0.0)
         told = _information(weights, priced)
         left = -float(xlogy(weights, weights).sum())
         share_found = float(priced.charges.max()) / TICKS
-        return Preview(share_found, deviations, True, 0, left / max(told, 1e-300))
+        return Preview(share_found, deviations, fits=True, retired=0, more=left / max(told, 1e-300))
 
     def spending(self) -> tuple[Spending, float]:
         """What whoever has the least left has spent, and the clock at its start."""
@@ -241,7 +250,7 @@ class WorldsDesk:
         }
         now.append("number", body, charge=charge, question=question)
 
-    def _handed_out(self, drawn: list[Entry], outputs: Outputs, deviations: Floats, text: str) -> Answer:
+    def _handed_out(self, drawn: list[Entry], outputs: Outputs, deviations: Floats, text: str) -> SessionAnswer:
         with self.account.reading() as now:
             end = now.answered(f"{as_text([text, self.version])}#{len(drawn)}")
         assert end is not None
@@ -250,7 +259,7 @@ class WorldsDesk:
             direction = _numbers(entry, "direction")
             whitened = whitened + (entry.body["number"] - whitened @ direction) * direction
         numbers = whitened * deviations
-        return Answer(
+        return SessionAnswer(
             value=value_of(partial(rebuild, outputs.node), numbers),
             question=text,
             number=drawn[-1].number if drawn else end.number,

@@ -13,7 +13,7 @@ import numpy as np
 from leakcap import stats
 from leakcap.custody.fingerprint import fingerprint
 from leakcap.errors import InputError
-from leakcap.sessions.table import Table
+from leakcap.sessions.table import SessionTable
 from leakcap.simulate import Outputs, Pool, run_worlds
 from leakcap.worlds import Units, Worlds
 
@@ -50,7 +50,7 @@ class WorldQuestion:
 class WorldFunctions:
     """What can be asked of a table of which a half takes part."""
 
-    table: Table
+    table: SessionTable
 
     def query(self, fn: Callable[..., Any]) -> WorldQuestion:
         """Any function."""

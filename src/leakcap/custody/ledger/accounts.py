@@ -1,4 +1,4 @@
-"""The account of a session in the ledger: its secret, everybody's clock, and what was answered; custodian side."""
+"""The account of a data set in the ledger: its secret, everybody's clock, and what was answered; custodian side."""
 
 from __future__ import annotations
 
@@ -11,20 +11,29 @@ from typing import Any
 import numpy as np
 
 from leakcap.caps import Cap
-from leakcap.custody.ledger import Account, Book, Open
-from leakcap.custody.ledger.budgets import EVERYBODY
+from leakcap.custody.ledger.book import Account, Book
+from leakcap.custody.ledger.opened import Open
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Bools, Ints
-from leakcap.sessions.clock import TICKS
 from leakcap.worlds.keyed import KEY_BYTES, keyed_bits, keyed_numbers
 
-__all__ = ["Opened", "Secret", "Spent", "name_of", "open_account"]
+__all__ = ["TICKS", "Opened", "Secret", "Spent", "as_text", "name_of", "open_account"]
+
+TICKS = 10**12  # of a clock at its start
 
 CONTENTS = "\0contents"  # the account of which data are known by which name
 DESIGNS = {
     "bits": "a coin for everybody",
     "pool": "everybody takes part, under a pool cap",
     "worlds": "one of a list of worlds",
+    "release": "a release with a secret world of its own",
+}
+
+GO_ON = {
+    "bits": "Go on with design='bits'",
+    "pool": "Go on with its pool cap",
+    "worlds": "Go on with design='worlds', in a session",
+    "release": "Keep what was released: it is all that these data give",
 }
 
 
@@ -55,6 +64,8 @@ class Opened:
     secret: Secret
     name: str
     world: int | None = None  # the secret one, where there is a list of them
+    square: float = 0.0  # of everybody's clock, where charges are squares
+    distance: float = 0.0  # in total variation, by which the laws of all answers together may be off
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,11 +129,14 @@ def open_account(
     version: str,
     named: bool,
     worlds: int | None = None,
+    clock: tuple[float, float] = (0.0, 0.0),
+    other_caps: bool = False,
 ) -> Opened:
     """The account of a data set; a new one, with a new secret, where the ledger does not know it.
 
     `version` is a fingerprint of the contents, `named` whether rows carry the names of people, so that contents may
-    change; `worlds` is how many there are to choose from, where there is a list of them.
+    change; `worlds` is how many there are to choose from, where there is a list of them; `clock` the square and the
+    distance that the caps allow. With `other_caps` an account that is there keeps its own.
     """
     _refuse_other_name(book, name, version)
     account = book.account(name)
@@ -130,6 +144,7 @@ def open_account(
         if now.title is None:
             seed = secrets.token_bytes(32).hex()
             now.title = {"name": name, "design": design, "caps": _words(caps), "named": named, "secret": seed}
+            now.title |= {"square": clock[0], "distance": clock[1]}
             if worlds is not None:
                 now.title |= {"worlds": worlds, "world": secrets.randbelow(worlds)}
             now.state = {"version": version, "allowance": TICKS}
@@ -139,7 +154,7 @@ def open_account(
             raise InputError(
                 f"what was answered about {name!r} was forgotten, so that nothing more can be answered about it"
             )
-        _refuse_mixture(name, title, design, caps)
+        _refuse_mixture(name, title, design, None if other_caps else caps)
         if worlds != title.get("worlds"):
             raise InputError(f"{name!r} has an account with {title.get('worlds')} worlds: open it with as many")
         if state["version"] != version:
@@ -156,7 +171,8 @@ def open_account(
                 )
             state["version"] = version
             now.append("contents", {"changed": True})
-    return Opened(account, Secret(bytes.fromhex(title["secret"])), name, title.get("world"))
+    secret = Secret(bytes.fromhex(title["secret"]))
+    return Opened(account, secret, name, world=title.get("world"), square=title["square"], distance=title["distance"])
 
 
 def name_of(version: str) -> str:
@@ -177,13 +193,13 @@ def _refuse_other_name(book: Book, name: str, version: str) -> None:
             )
 
 
-def _refuse_mixture(name: str, title: dict[str, Any], design: str, caps: tuple[Cap, ...]) -> None:
+def _refuse_mixture(name: str, title: dict[str, Any], design: str, caps: tuple[Cap, ...] | None) -> None:
     if title["design"] != design:
         raise InputError(
             f"{name!r} has an account with another secret ({DESIGNS[title['design']]}), and nothing bounds two "
-            f"secrets together: go on with design={title['design']!r}, or with its pool cap"
+            f"secrets together. {GO_ON[title['design']]}"
         )
-    if title["caps"] != _words(caps):
+    if caps is not None and title["caps"] != _words(caps):
         raise InputError(
             f"{name!r} has an account with other caps ({'; '.join(title['caps'])}): open it with those. The custodian "
             "can raise them with `leakcap ledger budget`"
@@ -197,6 +213,3 @@ def _words(caps: tuple[Cap, ...]) -> list[str]:
 def as_text(thing: Any) -> str:
     """JSON in one line, the same for the same thing."""
     return json.dumps(thing, sort_keys=True)
-
-
-__all__ += ["EVERYBODY", "as_text"]

@@ -1,0 +1,139 @@
+"""A release that is charged to the account of its data set in the ledger, stored there, and only then handed out."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from leakcap.caps import Cap
+from leakcap.custody.ledger import Entry, Open, Store, budgets, open_book
+from leakcap.custody.ledger.accounts import Opened, Spent, as_text, name_of, open_account
+from leakcap.errors import AlreadyReleased, BudgetError
+from leakcap.ground.arrays import Bools, Floats
+from leakcap.modes.clock import Clock
+
+__all__ = ["Charged"]
+
+# What a release does that has a secret of its own: it is the only one.
+ALONE = (
+    "these data were released before, with a secret world of their own, and nothing bounds two secrets together: keep "
+    "that release. For several answers ask in a session, leakcap.Session(data, cap=..., ledger=...), from the first"
+)
+SPENT = (
+    "somebody's clock does not pay for this release any more: the ledger counts what was answered about these data "
+    "before. Ask for it in a session with more noise, or see what is left with `leakcap ledger show`"
+)
+
+
+@dataclass(eq=False)
+class Charged:
+    """The account that a plan is charged to; custodian side. It is opened when the plan is released, not before.
+
+    `design` is "bits", "pool" or, for any other plan, "release". `names` are those of the units.
+    """
+
+    ledger: str | Store
+    name: str | None
+    design: str
+    names: Any
+    named: bool  # whether these are names of people, not places in a table
+    identity: dict[str, str]  # of the plan, caps apart
+    _opened: Opened | None = None
+
+    @property
+    def opened(self) -> Opened:
+        """The account, once it is open."""
+        assert self._opened is not None
+        return self._opened
+
+    def coins(self) -> Bools:
+        """Everybody's own coin, the same in every answer about these data."""
+        return self.opened.secret.coins(self.names)
+
+    def released(self, caps: tuple[Cap, ...], squares: Floats | None, off_by: float) -> dict[str, Any] | None:
+        """Open the account: what this plan was released as, or None where it can be released now.
+
+        `squares` are everybody's charges, as squared distances; None where a release takes all there is.
+
+        Raises:
+            AlreadyReleased: another release has taken the account.
+            BudgetError: somebody's clock does not pay for this one.
+        """
+        version = self.identity["the data"]
+        whole = 0.0 if squares is None else float(squares.max(initial=0.0)) * (1 + 1e-9)
+        self._opened = open_account(
+            open_book(self.ledger),
+            name_of(version) if self.name is None else str(self.name),
+            design=self.design,
+            caps=caps,
+            version=version,
+            named=self.named,
+            clock=(max(whole, 1e-300), 2 * off_by),
+            other_caps=True,
+        )
+        with self.opened.account.reading() as now:
+            known = now.answered(self._same(caps))
+            if known is None:
+                self._charge(now, squares, off_by)  # it would be refused: before anything is drawn
+        return None if known is None else self._known(known)
+
+    def commit(self, caps: tuple[Cap, ...], squares: Floats | None, off_by: float, **released: Any) -> dict[str, Any]:
+        """Charge for a release and store it, unless it was: then that is what is released."""
+        same = self._same(caps)
+        with self.opened.account.writing() as now:
+            known = now.answered(same)
+            if known is None:
+                charge = self._charge(now, squares, off_by)
+                now.append("release", _packed(**released), charge=charge, question=same)
+                known = now.latest()
+        return self._known(known)
+
+    def _known(self, entry: Entry) -> dict[str, Any]:
+        self.opened.account.remember()
+        return _unpacked(entry)
+
+    def _charge(self, now: Open, squares: Floats | None, off_by: float) -> int:
+        """What a release takes, laid beside the next entry; an error where that is more than there is."""
+        if squares is None:
+            _refuse_released(now)
+            return int(now.state["allowance"])
+        clock, group = Clock(self.opened.square, self.opened.distance), budgets.EVERYBODY
+        people = self.opened.secret.people(self.names)
+        cost, before = clock.ticks(squares), Spent.read(now, group)
+        own, allowance = before.of(people), int(now.state["allowance"])
+        off = now.state.setdefault("off_by", {})
+        off[group] = off.get(group, 0.0) + off_by
+        if not (cost <= allowance - own).all() or off[group] > clock.distance:
+            raise BudgetError(SPENT)
+        before.after(people, own + cost).write(now, group, before)
+        used = now.state.setdefault("declared", {})
+        used[group] = used.get(group, 0) + int(cost.max(initial=0))
+        return max(1, int(cost.max(initial=0)))
+
+    def _same(self, caps: tuple[Cap, ...]) -> str:
+        return as_text([self.identity, [cap.describe() for cap in caps]])
+
+
+def _refuse_released(now: Open) -> None:
+    if any(entry.charge for entry in now.entries()):
+        raise AlreadyReleased(ALONE)
+
+
+def _packed(*, vector: Floats, widths: Floats, certificate: str) -> dict[str, Any]:
+    return {
+        "vector": base64.b64encode(np.asarray(vector, dtype="<f8").tobytes()).decode(),
+        "widths": np.asarray(widths, dtype=np.float64).tolist(),
+        "certificate": certificate,
+    }
+
+
+def _unpacked(entry: Entry) -> dict[str, Any]:
+    body = entry.body
+    return {
+        "vector": np.frombuffer(base64.b64decode(body["vector"]), dtype="<f8").copy(),
+        "widths": np.asarray(body["widths"], dtype=np.float64),
+        "certificate": body["certificate"],
+    }
