@@ -82,6 +82,7 @@ def test_a_killed_release_is_made_once_and_whole(number: int, tmp_path: Path) ->
         folder.parent.mkdir()
         command = [PYTHON, "-m", "leakcap", "release", str(data), "--fn", "jobs:slow_mean", "--cap", "mi=0.3"]
         command += ["--worlds", "64", "--draws", "256", "--workers", "2", "--out", str(folder), "--quiet"]
+        command += ["--ledger", f"sqlite:///{folder.parent / 'ledger.db'}"]
         plan, committed = folder / "custodian" / "plan", None
         for _ in range(AT_ONCE):
             before, stored = len(log(folder)), stored_worlds(plan, _names(plan))

@@ -61,6 +61,7 @@ def watch(people: Path, tmp_path: Path, monkeypatch: Any, capfd: Any, caplog: An
             place = tmp_path / f"try{number}"
             place.mkdir(exist_ok=True)
             monkeypatch.chdir(place)  # --out is the same word everywhere
+            monkeypatch.setenv("LEAKCAP_LEDGER", f"sqlite:///{tmp_path / secrets.token_hex(8)}.db")
             for first in before or []:
                 seen(order_of(people, first), place / "out", secret, monkeypatch, capfd, caplog)
             found.append(seen(order_of(people, options), place / "out", secret, monkeypatch, capfd, caplog))

@@ -100,7 +100,7 @@ def test_public_files_hold_no_person_no_rare_word_and_no_true_figure(people: Pat
     """The custodian's files hold them, so the search would find them."""
     options = ["--fn", "histogram", "--columns", "town,age", "--levels", "town=here,there", "--bins", "age=0,41,120"]
     _run(["release", str(people), *options, "--unit", "who", *SMALL, "--out", "a"])
-    _run(["release", str(people), "--fn", "mean", "--columns", "age", "--unit", "who", *SMALL, "--out", "b"])
+    _run(["release", str(people), "--fn", "mean", "--columns", "age", "--unit", "who", *SMALL, "--out", "b", "--alone"])
     public = b"".join(path.read_bytes() for path in tmp_path.glob("*/public/*"))
     kept = b"".join(path.read_bytes() for path in tmp_path.glob("*/custodian/*") if path.is_file())
     for sentinel in (UNIT, str(MEAN)):

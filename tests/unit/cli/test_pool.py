@@ -235,7 +235,7 @@ def test_warnings_of_ours_are_sentences(capfd: Any) -> None:
 @pytest.mark.usefixtures("own")
 def test_statistics_of_ours_with_something_bound_to_them_are_sums_too() -> None:
     assert released("--fn", "own_additive:days", "--columns", "days", *POOL) == 0
-    by_name = ["--fn", "own_additive:groups", *POOL, "--bounds", "cost=0,100", "--out", "by-name"]
+    by_name = ["--fn", "own_additive:groups", *POOL, "--bounds", "cost=0,100", "--out", "by-name", "--alone"]
     assert leakcap("release", "visits.csv", *by_name) == 0
 
 

@@ -77,7 +77,8 @@ def test_checkpoints_of_many_projects_share_it(sealed: bool, tmp_path: Path, mon
         assert [entry.kind for entry in now.entries()] == ["release", "release"]
 
 
-def test_it_is_verified_with_the_sessions_in_the_ledger(journal: Journal) -> None:
+def test_it_is_verified_with_the_sessions_in_the_ledger(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LEAKCAP_LEDGER")
     place = f"sqlite:///{journal_file()}"
     lc.Session([[1.0]] * 20, cap=0.6, ledger=place).count(share=0.01)
     found = verify(open_book(None))
