@@ -48,7 +48,12 @@ class Parameter:
 
 def commands() -> dict[str, Callable[..., Any]]:
     """The commands by name, in the order of `leakcap --help`."""
-    return {str(one.name): one.callback for one in app.registered_commands if one.callback is not None}
+    own = {str(one.name): one.callback for one in app.registered_commands if one.callback is not None}
+    for group in app.registered_groups:
+        assert group.typer_instance is not None
+        inner = group.typer_instance.registered_commands
+        own |= {f"{group.name} {one.name}": one.callback for one in inner if one.callback is not None}
+    return own
 
 
 def page() -> str:

@@ -18,6 +18,7 @@ from leakcap.audit.report import AuditReport
 from leakcap.certificates.display import UPSTAIRS, Displayed
 from leakcap.certificates.labels import LabelCertificate
 from leakcap.certificates.release import Certificate
+from leakcap.certificates.session import SessionCertificate
 from leakcap.errors import InputError
 from leakcap.estimators.tradeoff import Curve, CurvePoint
 from leakcap.planning.accuracy import Summary
@@ -31,7 +32,7 @@ from tests.unit.report.test_figures import CERTIFICATE
 from tests.unit.report.test_page import a_custody, an_answer, read
 
 EVIL = '"\'><b onclick="x">hostile</b><script>alert("1")</script>'
-KINDS = (AuditReport, Certificate, Comparison, Curve, LabelCertificate, Plan, Release, Summary)
+KINDS = (AuditReport, Certificate, Comparison, Curve, LabelCertificate, Plan, Release, SessionCertificate, Summary)
 CUSTODIANS = {AuditReport, Comparison, Curve, Plan, Summary}
 
 
@@ -62,6 +63,14 @@ def hostile_labels() -> LabelCertificate:
     return replace(made, mechanism=EVIL, classes=(EVIL, "b"), settings=((EVIL, 1.0),), leakcap_version=EVIL, **told)
 
 
+def hostile_session() -> SessionCertificate:
+    session = lc.Session(np.ones((40, 1)), cap=0.6, seed=1)
+    session.count(share=0.1)
+    capped = (replace(session.certificate.capped[0], meaning=EVIL, cap=EVIL),)
+    told: dict[str, Any] = dict.fromkeys(("pool_public", "assumptions", "not_promised", "theorems"), (EVIL,))
+    return replace(session.certificate, capped=capped, questions=((EVIL, 0.1),), leakcap_version=EVIL, **told)
+
+
 def record(kind: type) -> Any:
     """One of each, with hostile words wherever it takes words."""
     if kind is AuditReport:
@@ -72,6 +81,8 @@ def record(kind: type) -> Any:
         return Curve(points, 0.9, 0.8, 0.5, EVIL, EVIL, 64, 100, 20)
     if kind is Plan:
         return plan()
+    if kind is SessionCertificate:
+        return hostile_session()
     if kind is Summary:
         return replace(plan().summary(), forecast=EVIL, certificate=hostile_certificate())
     if kind is Release:
