@@ -17,7 +17,7 @@ from leakcap.ground import checks
 from leakcap.ground.json_record import entries, is_number, is_whole, is_words
 from leakcap.ground.proofs import proves
 
-__all__ = ["ATTACKERS", "GAMES", "SessionCertificate", "reading"]
+__all__ = ["ATTACKERS", "GAMES", "SessionCertificate", "reading", "spoken"]
 
 KINDS = ("session", "simulation")
 DESIGNS = ("bits", "pool", "worlds")
@@ -50,6 +50,7 @@ ATTACKERS = {
     ),
 }
 MAX_LISTED = 20  # questions on the page; all of them are in the record
+MAX_COLUMNS = 6  # that are named
 RATES = (0.01, 0.001)
 
 
@@ -108,6 +109,7 @@ class SessionCertificate(Displayed):
         return self.kind == "session"
 
     @property
+    @proves("side-information")
     def whoever_is_known(self) -> bool:
         """Whether it holds whoever else is known."""
         return self.design != "worlds"
@@ -239,10 +241,36 @@ def _reading_of_worlds(cert: SessionCertificate) -> tuple[str, ...]:
 
 
 def _asked(cert: SessionCertificate) -> Iterator[str]:
-    shown = [f"{question}: {100 * share:.3g} % of the clock" for question, share in cert.questions[-MAX_LISTED:]]
+    shown = [
+        f"{spoken(question)}: {100 * share:.3g} % of the clock" for question, share in cert.questions[-MAX_LISTED:]
+    ]
     if cert.answered > len(shown):
         shown.insert(0, f"{cert.answered - len(shown):,} earlier answers.")
     yield from listed(f"Answered so far: {cert.answered:,}", tuple(shown) or ("Nothing.",))
+
+
+def spoken(question: str) -> str:
+    """A question as people say it; what is not one of ours stays as it is."""
+    try:
+        told = json.loads(question)
+        kind = told.pop("kind")
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return question
+    columns = told.pop("columns", None)
+    parts = [str(told.pop("estimator", kind)) if kind == "fit" else kind]
+    if columns:
+        named = [columns] if isinstance(columns, str) else columns
+        parts.append(f"of {', '.join(named)}" if len(named) <= MAX_COLUMNS else f"of {len(named)} columns")
+    if "target" in told:
+        parts.append(f"for {told.pop('target')}")
+    if "where" in told:
+        parts.append(f"where {told.pop('where')}")
+    if isinstance(told.get("by"), dict):
+        parts.append(f"by {', '.join(told.pop('by'))}")
+    for name in ("settings", "edges", "grid", "bounds", "norm", "fn"):
+        told.pop(name, None)
+    rest = ", ".join(f"{name} {value}" for name, value in told.items())
+    return " ".join(parts) + (f" ({rest})" if rest else "")
 
 
 def _row(what: str, before: str, after: str) -> str:

@@ -32,7 +32,7 @@ from leakcap.report.release.files import custodian_files, public_files, table_of
 from leakcap.report.release.page import Answer
 from leakcap.tables.questions import ON_GRID, Question, ask
 
-__all__ = ["ReleaseOrder", "run"]
+__all__ = ["ReleaseOrder", "account_of", "refuse_second", "run"]
 
 MAX_ROWS = 20  # outputs on the terminal
 BOUNDED = ("mean", "sum", "covariance")  # need bounds under a pool cap; what is counted needs none
@@ -76,6 +76,9 @@ class ReleaseOrder:
     ledger: str | None = None
     name: str | None = None
     alone: bool = False
+    session: bool = False
+    share: float | None = None
+    where: str | None = None
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> ReleaseOrder:
@@ -108,6 +111,8 @@ class ReleaseOrder:
 
 def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
     """Plan, release once, write; all that was done before is taken up."""
+    if order.share is not None or order.where is not None:
+        raise InputError("--share and --where are for questions in a session: add --session")
     started = time.monotonic()
     terminal = Terminal(quiet, json)
     caps = limits(order.cap)
@@ -121,7 +126,7 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
     folders = Folders.under(order.out)
     folders.sweep()
     bounds = _declared(order, question.columns)
-    account = _account(order)
+    account = account_of(order)
     for_table = order.compare and not _of_pool(caps)
     with terminal.heeding(), terminal.watching() as watch:
         planned = plan(
@@ -178,7 +183,7 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
     terminal.result(_facts(planned.certificate, answer, folders))
 
 
-def _account(order: ReleaseOrder) -> AccountAt:
+def account_of(order: ReleaseOrder) -> AccountAt:
     """Of the file: known by its contents, whichever columns are asked for and wherever it lies."""
     digest = hashlib.sha256()
     with order.data.open("rb") as file:
@@ -197,8 +202,8 @@ def _way_on(account: AccountAt) -> Iterator[None]:
     except (AlreadyReleased, BudgetError) as error:
         words = str(error)
     raise AlreadyReleased(
-        f"{words}. The ledger knows these data as {account.name!r}. --alone releases them nevertheless, uncounted, and "
-        "writes that down"
+        f"{words}. The ledger knows these data as {account.name!r}. --session asks in a "
+        "session of these data, from the first question on; --alone releases them nevertheless, uncounted, and writes that down"
     )
 
 

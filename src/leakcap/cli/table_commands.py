@@ -123,6 +123,15 @@ def release_command(
     alone: Annotated[
         bool, typer.Option("--alone", help="Release once more, uncounted; the ledger writes it down.")
     ] = False,
+    session: Annotated[
+        bool, typer.Option("--session", help="Ask in the session of these data: one cap for all its answers.")
+    ] = False,
+    share: Annotated[
+        float | None, typer.Option(help="In a session: of the clock, .01 if left out.", metavar="SHARE")
+    ] = None,
+    where: Annotated[
+        str | None, typer.Option(help='In a session: which rows, as in "age > 40".', metavar="CONDITION")
+    ] = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -136,7 +145,13 @@ def release_command(
     with ending("The same command goes on from here."):
         from leakcap.cli.release import ReleaseOrder, run
 
-        run(ReleaseOrder.of(_ordered(context)), quiet, json)
+        order = ReleaseOrder.of(_ordered(context))
+        if order.session:
+            from leakcap.cli.session import run_in_session
+
+            run_in_session(order, quiet, json)
+            return
+        run(order, quiet, json)
 
 
 def labels_command(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from leakcap.caps import Cap, Membership, PoolMembership, TruePositiveRate
-from leakcap.certificates.session import SessionCertificate
+from leakcap.certificates.session import SessionCertificate, spoken
 from leakcap.ground.proofs import proves
 from leakcap.modes.about_one import rate_of_recognised
 from leakcap.modes.interface import capped_figures
@@ -57,7 +57,9 @@ def certificate_of(
         rate_of_recognised(math.sqrt(square), cap.fpr, clock.distance) if isinstance(cap, TruePositiveRate) else success
         for cap in caps
     )
-    pool_public = tuple(CENTRE + question for question in pool_made) + ((OWN_ROWS,) if own_rows else ())
+    pool_public = tuple(CENTRE + spoken(question) for question in dict.fromkeys(pool_made)) + (
+        (OWN_ROWS,) if own_rows else ()
+    )
     in_pool = success if everybody else None if pool_public else _in_the_pool(success)
     return SessionCertificate(
         kind="simulation" if seeded else "session",

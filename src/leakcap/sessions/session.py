@@ -11,7 +11,7 @@ import numpy.typing as npt
 from leakcap.caps import CapLike, PoolMembership, as_caps
 from leakcap.certificates.session import SessionCertificate
 from leakcap.custody.fingerprint import DataPrint
-from leakcap.custody.ledger import Book, Store, budgets, open_book
+from leakcap.custody.ledger import AccountAt, Book, Store, budgets, open_book
 from leakcap.custody.ledger.accounts import Secret, name_of, open_account
 from leakcap.errors import InputError
 from leakcap.ground import checks
@@ -61,7 +61,7 @@ class Session:
         cap: CapLike,
         design: str = "bits",
         unit: npt.ArrayLike | str | None = None,
-        ledger: str | Store | None = None,
+        ledger: str | Store | AccountAt | None = None,
         name: str | None = None,
         analyst: str | None = None,
         always: bool = False,
@@ -113,12 +113,16 @@ class Session:
         prints = DataPrint(self._table.pool.data, self._table.units.labels)
         if self._alone and not self._seeded:
             warn_of_second_secret(prints.of_release)
+        version = ledger.version if isinstance(ledger, AccountAt) else prints.of_run
+        place: str | Store | None = ledger.place if isinstance(ledger, AccountAt) else ledger
+        if isinstance(ledger, AccountAt):
+            name = ledger.name
         opened = open_account(
-            Book.in_memory() if ledger is None else open_book(ledger),
-            name_of(prints.of_run) if name is None else str(name),
+            Book.in_memory() if place is None else open_book(place),
+            name_of(version) if name is None else str(name),
             design="pool" if everybody else design,
             caps=self.caps,
-            version=prints.of_run,
+            version=version,
             named=self._table.units.labels is not None,
             clock=(0.0, 0.0) if clock is None else (clock.square, clock.distance),
             always=bool(always),
@@ -138,7 +142,7 @@ class Session:
                 secret=secret,
                 world=opened.world if seed is None else None,
                 always=always,
-                version=prints.of_run,
+                version=version,
                 analyst=analyst or "",
                 randomness=OperatingSystem() if seed is None else Seeded(seed),
             )
@@ -152,7 +156,7 @@ class Session:
             people=secret.people(names),
             coins=np.ones(len(names), dtype=bool) if everybody else secret.coins(names),
             everybody=everybody,
-            version=prints.of_run,
+            version=version,
             analyst=analyst or "",
             retire=bool(retire),
             randomness=OperatingSystem() if seed is None else Seeded(seed),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from leakcap.certificates.session import ATTACKERS, GAMES, SessionCertificate, reading
+from leakcap.certificates.session import ATTACKERS, GAMES, SessionCertificate, reading, spoken
 from leakcap.report.compared import Compared
 from leakcap.report.html import Markup, markup, render
 from leakcap.report.numbers import bound, unbroken
@@ -30,7 +30,7 @@ def session_page(certificate: SessionCertificate) -> str:
         reading=reading(certificate),
         game=GAMES[certificate.design],
         attacker=ATTACKERS[certificate.design],
-        questions=[(question, f"{100 * share:.3g} %") for question, share in listed],
+        questions=[(spoken(question), f"{100 * share:.3g} %") for question, share in listed],
         earlier=f"{certificate.answered - len(listed):,}" if certificate.answered > len(listed) else "",
     )
 

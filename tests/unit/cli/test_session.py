@@ -1,0 +1,108 @@
+"""`leakcap release` and the ledger: a second release is refused with the way on, and the ways on work."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import leakcap as lc
+from tests.unit.cli.running import leakcap
+
+SMALL = ("--cap", "membership=0.6", "--quiet")
+
+
+@pytest.fixture
+def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {"age": rng.integers(18, 90, 800), "cost": rng.gamma(2, 50, 800).round(2), "ward": rng.choice(["A", "B"], 800)}
+    )
+    monkeypatch.chdir(tmp_path)
+    table.to_csv("people.csv", index=False)
+    return tmp_path
+
+
+def answer(folder: str) -> Any:
+    return json.loads((Path(folder) / "public" / "answer.json").read_text())
+
+
+@pytest.mark.parametrize("second", [("mean", "age"), ("mean", "cost"), ("sum", "age")])
+def test_a_second_release_of_a_file_is_refused_wherever_it_lies(
+    people: Path, second: tuple[str, str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert leakcap("release", "people.csv", "--fn", "mean", "--columns", "age", *SMALL, "--out", "one") == 0
+    (people / "elsewhere").mkdir()
+    (people / "people.csv").rename(people / "elsewhere" / "renamed.csv")
+    fn, column = second
+    assert leakcap("release", "elsewhere/renamed.csv", "--fn", fn, "--columns", column, *SMALL, "--out", "two") == 4
+    said = " ".join(capfd.readouterr().err.split())
+    assert "--session" in said and "--alone" in said and not Path("two/public").exists()
+
+
+def test_alone_releases_nevertheless_and_is_written_down(people: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    order = ("release", "people.csv", "--fn", "mean", "--columns", "age", *SMALL)
+    assert leakcap(*order, "--out", "one") == 0
+    assert leakcap(*order, "--out", "two", "--alone") == 0
+    capfd.readouterr()
+    assert leakcap("ledger", "show", "--json") == 0
+    (account,) = json.loads(capfd.readouterr().out)["accounts"]
+    assert leakcap("ledger", "export", account["name"]) == 0
+    kinds = [row["kind"] for row in json.loads(capfd.readouterr().out)]
+    assert kinds == ["opened", "release", "alone"]
+
+
+def test_the_same_command_goes_on_in_its_own_folder(people: Path) -> None:
+    order = ("release", "people.csv", "--fn", "mean", "--columns", "age", *SMALL, "--out", "one")
+    assert leakcap(*order, "--preview") == 0
+    assert leakcap(*order) == 0
+    assert leakcap(*order) == 4  # finished
+
+
+def test_questions_of_a_session_share_one_cap(people: Path) -> None:
+    ask = ("release", "people.csv", "--session", *SMALL)
+    assert leakcap(*ask, "--fn", "count", "--by", "ward=A,B", "--where", "age > 40", "--out", "a") == 0
+    assert (
+        leakcap(*ask, "--fn", "mean", "--columns", "age,cost", "--bounds", "0,500", "--share", "0.4", "--out", "b") == 0
+    )
+    assert leakcap(*ask, "--fn", "quantile", "--columns", "age", "--q", "0.5", "--bounds", "0,128", "--out", "c") == 0
+    assert leakcap(*ask, "--fn", "histogram", "--columns", "age", "--bins", "0:100:25", "--out", "d") == 0
+    table = pd.read_csv("people.csv")
+    assert abs(answer("a")["answer"][0] - ((table.age > 40) & (table.ward == "A")).sum()) < 300
+    assert answer("b")["share"] == pytest.approx(0.4)
+    cert = lc.SessionCertificate.from_json((people / "d" / "public" / "certificate.json").read_text())
+    assert cert.answered == 4 and cert.membership_success == pytest.approx(0.6, abs=1e-6)
+    assert sum(share for _, share in cert.questions) == pytest.approx(0.43)
+
+
+def test_a_release_and_a_session_share_the_clock_where_they_can(
+    people: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ask = ("release", "people.csv", "--session", *SMALL)
+    assert leakcap(*ask, "--fn", "count", "--share", "0.9", "--out", "a") == 0
+    assert leakcap("release", "people.csv", "--fn", "mean", "--columns", "age", *SMALL, "--out", "b") == 4
+    assert "clock does not pay" in " ".join(capfd.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--fn", "share", "--session"), "--session answers"),
+        (("--fn", "mean", "--session"), "--columns"),
+        (("--fn", "mean", "--columns", "age", "--share", "0.1"), "add --session"),
+        (("--fn", "mean", "--columns", "age", "--session", "--clip", "0,1"), "no meaning"),
+        (("--fn", "histogram", "--columns", "age", "--session"), "--bins"),
+        (("--fn", "count", "--by", "ward", "--session"), "declare them"),
+        (("--fn", "count", "--session", "--where", "height > 3"), "no column 'height'"),
+    ],
+)
+def test_what_cannot_be_asked_says_what_can(
+    people: Path, words: tuple[str, ...], says: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert leakcap("release", "people.csv", *words, *SMALL, "--out", "x") == 2
+    assert says in " ".join(capfd.readouterr().err.split())
+    assert not Path("x/public").exists()
