@@ -202,8 +202,8 @@ def _way_on(account: AccountAt) -> Iterator[None]:
     except (AlreadyReleased, BudgetError) as error:
         words = str(error)
     raise AlreadyReleased(
-        f"{words}. The ledger knows these data as {account.name!r}. --session asks in a "
-        "session of these data, from the first question on; --alone releases them nevertheless, uncounted, and writes that down"
+        f"{words}. The ledger knows these data as {account.name!r}. --session asks in a session of these data, from "
+        "the first question on; --alone releases them nevertheless, uncounted, and writes that down"
     )
 
 

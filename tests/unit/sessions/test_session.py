@@ -16,8 +16,10 @@ import pytest
 
 import leakcap as lc
 from leakcap.certificates.session import SessionCertificate
+from leakcap.custody.ledger.accounts import Secret
 from leakcap.errors import BudgetError, CapError, InputError, RepeatedReleaseWarning
 from leakcap.sessions.clock import TICKS
+from leakcap.worlds.keyed import keyed_bits
 from tests.refusals import refusal
 
 N = 4000
@@ -345,3 +347,26 @@ def test_charges_in_the_ledger_are_whole_ticks() -> None:
     with one._desk.account.reading() as now:
         charges = [entry.charge for entry in now.entries() if entry.kind == "answer"]
     assert charges == [pytest.approx(0.125 * TICKS, rel=1e-9)] and isinstance(charges[0], int)
+
+
+def test_analysts_ask_within_declared_bounds() -> None:
+    """Without bounds the answer is built around the pool's own: of one person that is the person's value."""
+    one = session(analyst="ann")
+    for ask in (
+        lambda: one.mean("cost", where="age = 44"),
+        lambda: one.sum("cost", share=0.1),
+        lambda: one.mean("cost", bounds=(0, 1000), noise=1.0),
+        lambda: one.preview("mean", "cost"),
+    ):
+        with refused(InputError, "declared bounds"):
+            ask()
+    assert one.mean("cost", bounds=(0, 1000)).value > 0
+
+
+def test_keys_for_different_purposes_are_different() -> None:
+    secret = Secret(bytes(32))
+    keys = {secret.key(purpose) for purpose in ("coins", "blocks", "people", "worlds")}
+    assert len(keys) == 4
+    names = np.arange(4000)
+    blocks = keyed_bits(names, secret.key("blocks"))
+    assert abs((secret.coins(names) == blocks).mean() - 0.5) < 0.04
