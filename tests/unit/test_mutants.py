@@ -23,6 +23,7 @@ ROOMS = {
     "noise",
     "modes",
     "planning",
+    "custody",
     "sessions",
     "estimators",
     "labels",
