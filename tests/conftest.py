@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +54,9 @@ def _key_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         yield
 
 
+_number = count()  # not by chance: that is drawn for each test anew
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _ledger_of_the_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Commands of one module know nothing of what others released."""
@@ -66,7 +71,7 @@ def _ledger_of_the_test(
 ) -> None:
     """And neither do those of one test. It is written with the first release."""
     folder = tmp_path_factory.getbasetemp() / "ledgers"
-    monkeypatch.setenv("LEAKCAP_LEDGER", f"sqlite:///{folder / secrets.token_hex(8)}.db")
+    monkeypatch.setenv("LEAKCAP_LEDGER", f"sqlite:///{folder / f'{os.getpid()}-{next(_number)}'}.db")
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import sys
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,9 @@ def people(tmp_path: Path) -> Path:
 # Two runs, everything that can be seen of them
 
 
+_ledgers = count()
+
+
 @pytest.fixture
 def watch(people: Path, tmp_path: Path, monkeypatch: Any, capfd: Any, caplog: Any) -> Callable[..., list[Seen]]:
     """A command run once for every secret, each time in an equal folder of its own."""
@@ -61,7 +65,7 @@ def watch(people: Path, tmp_path: Path, monkeypatch: Any, capfd: Any, caplog: An
             place = tmp_path / f"try{number}"
             place.mkdir(exist_ok=True)
             monkeypatch.chdir(place)  # --out is the same word everywhere
-            monkeypatch.setenv("LEAKCAP_LEDGER", f"sqlite:///{tmp_path / secrets.token_hex(8)}.db")
+            monkeypatch.setenv("LEAKCAP_LEDGER", f"sqlite:///{tmp_path / str(next(_ledgers))}.db")
             for first in before or []:
                 seen(order_of(people, first), place / "out", secret, monkeypatch, capfd, caplog)
             found.append(seen(order_of(people, options), place / "out", secret, monkeypatch, capfd, caplog))

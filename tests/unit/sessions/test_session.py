@@ -22,7 +22,7 @@ from leakcap.sessions.clock import TICKS
 from leakcap.worlds.keyed import keyed_bits
 from tests.refusals import refusal
 
-N = 4000
+N = 1500
 
 
 def people() -> pd.DataFrame:
