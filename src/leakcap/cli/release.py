@@ -190,7 +190,8 @@ def account_of(order: ReleaseOrder) -> AccountAt:
         while part := file.read(2**20):
             digest.update(part)
     version = digest.hexdigest()
-    return AccountAt(order.ledger or default_place(), order.name or f"file {version[:32]}", version)
+    name = order.name or f"file {version[:32]}"
+    return AccountAt(order.ledger or default_place(), name, version, by_rows=order.unit is None)
 
 
 @contextmanager

@@ -136,7 +136,7 @@ class Charged:
 
 
 def _refuse_released(now: Open) -> None:
-    if any(entry.charge for entry in now.entries()):
+    if any(entry.charge or entry.kind == "alone" for entry in now.entries()):
         raise AlreadyReleased(ALONE)
 
 

@@ -251,7 +251,7 @@ def plan(
             name_of(version) if name is None else str(name),
             kind,
             names=units.names,
-            named=units.labels is not None,
+            named=units.labels is not None and not (isinstance(ledger, AccountAt) and ledger.by_rows),
             identity=identity,
             version=version,
             words=f"release of {getattr(fn, '__qualname__', type(fn).__name__)}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from leakcap.errors import BudgetError, InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Bools, Floats
 from leakcap.noise import Randomness
+from leakcap.planning.rebuilding import attempted
 from leakcap.sessions.answers import (
     Noised,
     Preview,
@@ -181,7 +183,9 @@ class Desk:
         before.after(self.people, payment.spent).write(now, group, before)
         used[group] = used.get(group, 0) + declared
         budgets.count(state, self.analyst, declared, moment)
-        numbers = numbers_of(finish_of(sums, deviations), noised)
+        # What is drawn is charged and kept, also where nothing can be made of it: taking it back would tell something.
+        made, failed = attempted(partial(numbers_of, finish_of(sums, deviations)), noised)
+        numbers = np.empty(0) if failed else made
         body = {
             "question": text,
             "analyst": self.analyst,

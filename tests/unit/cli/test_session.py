@@ -54,6 +54,7 @@ def test_alone_releases_nevertheless_and_is_written_down(people: Path, capfd: py
     assert leakcap("ledger", "export", account["name"]) == 0
     kinds = [row["kind"] for row in json.loads(capfd.readouterr().out)]
     assert kinds == ["opened", "release", "alone"]
+    assert leakcap("ledger", "verify") == 0
 
 
 def test_the_same_command_goes_on_in_its_own_folder(people: Path) -> None:
@@ -61,6 +62,15 @@ def test_the_same_command_goes_on_in_its_own_folder(people: Path) -> None:
     assert leakcap(*order, "--preview") == 0
     assert leakcap(*order) == 0
     assert leakcap(*order) == 4  # finished
+
+
+def test_rows_that_are_left_out_do_not_change_who_is_who(people: Path) -> None:
+    table = pd.read_csv("people.csv")
+    table.loc[::7, "cost"] = np.nan
+    table.to_csv("people.csv", index=False)
+    ask = ("release", "people.csv", "--cap", "membership=0.55", "--quiet", "--fn", "mean", "--columns")
+    assert leakcap("release", "people.csv", "--session", *SMALL, "--fn", "count", "--out", "a") == 0
+    assert leakcap(*ask, "cost", "--missing", "drop", "--out", "b") == 0  # in the same account: the same coins
 
 
 def test_questions_of_a_session_share_one_cap(people: Path) -> None:

@@ -6,6 +6,7 @@ import pickle
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -370,3 +371,18 @@ def test_keys_for_different_purposes_are_different() -> None:
     names = np.arange(4000)
     blocks = keyed_bits(names, secret.key("blocks"))
     assert abs((secret.coins(names) == blocks).mean() - 0.5) < 0.04
+
+
+def test_an_answer_of_which_nothing_can_be_made_is_charged_all_the_same() -> None:
+    """Taking it back because of what was drawn would be an answer for nothing."""
+    one = session()
+    question = one._questions.count()
+    sums = question.sums(False)
+
+    def fails(total: Any) -> Any:
+        raise ValueError("negative")
+
+    broken = replace(question, sums=lambda _: replace(sums, finish=fails))
+    with pytest.raises(ValueError, match="negative"):
+        one._desk.answer(broken, share=0.3)
+    assert one.spent.share == pytest.approx(0.3)

@@ -61,6 +61,7 @@ class AccountAt:
     place: str | Store
     name: str
     version: str  # a digest of the contents
+    by_rows: bool = False  # whether people are known by their rows, also where labels of these are given
 
 
 def default_file() -> Path:

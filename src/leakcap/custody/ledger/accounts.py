@@ -192,7 +192,7 @@ def record_alone(book: Book, name: str, version: str, words: str) -> None:
             now.title = {"name": name, "design": "release", "caps": [], "named": False, "secret": ""}
             now.title |= {"square": 0.0, "distance": 0.0}
             now.state = {"version": version, "allowance": TICKS}
-        now.append("alone", {"what": words, "at": datetime.now(UTC).isoformat(timespec="seconds")}, charge=1)
+        now.append("alone", {"what": words, "at": datetime.now(UTC).isoformat(timespec="seconds")})
 
 
 def name_of(version: str) -> str:
