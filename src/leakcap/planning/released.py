@@ -126,11 +126,12 @@ class Token:
         raise LeakcapError("the right to release is neither copied nor pickled: it is spent once")
 
 
-def warn_of_second_secret(prints: Collection[str]) -> None:
-    """A warning if something else was released of data with one of these fingerprints, in this process."""
+def warn_of_second_secret(prints: Collection[str], remember: bool = True) -> None:
+    """A warning if something was released of data with one of these fingerprints, in this process and in no ledger."""
     with _lock_of_prints:
         known = bool(_prints_of_released_data & set(prints))
-        _prints_of_released_data.update(prints)
+        if remember:
+            _prints_of_released_data.update(prints)
     if known:
         warnings.warn(
             "these data were released before in this process. Certificates stand alone: two releases with two "

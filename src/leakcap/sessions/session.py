@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from leakcap.caps import CapLike, PoolMembership, as_caps
 from leakcap.certificates.session import SessionCertificate
-from leakcap.custody.fingerprint import DataPrint
+from leakcap.custody.fingerprint import DataPrint, contents_print
 from leakcap.custody.ledger import AccountAt, Book, Store, budgets, open_book
 from leakcap.custody.ledger.accounts import Secret, name_of, open_account
 from leakcap.errors import InputError
@@ -111,8 +111,8 @@ class Session:
             )
         self._alone, self._seeded = ledger is None, seed is not None
         prints = DataPrint(self._table.pool.data, self._table.units.labels)
-        if self._alone and not self._seeded:
-            warn_of_second_secret(prints.of_release)
+        if not self._seeded:
+            warn_of_second_secret(prints.of_release, remember=self._alone)
         version = ledger.version if isinstance(ledger, AccountAt) else prints.of_run
         place: str | Store | None = ledger.place if isinstance(ledger, AccountAt) else ledger
         if isinstance(ledger, AccountAt):
@@ -126,6 +126,7 @@ class Session:
             named=self._table.units.labels is not None,
             clock=(0.0, 0.0) if clock is None else (clock.square, clock.distance),
             always=bool(always),
+            contents="" if isinstance(ledger, AccountAt) else contents_print(self._table.pool.data),
             worlds=None if design == "bits" else checks.count(at_least=2, worlds=worlds or WORLDS),
         )
         self.name = opened.name

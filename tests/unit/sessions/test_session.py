@@ -225,6 +225,8 @@ def test_one_data_set_has_one_secret(ledger: str) -> None:
     lc.Session(people(), cap=0.6, ledger=ledger, name="people")
     with refused(InputError, "known to the ledger as 'people'"):
         lc.Session(people(), cap=0.6, ledger=ledger, name="others")
+    with refused(InputError, "known to the ledger as 'people'"):
+        lc.Session(people().iloc[::-1], cap=0.6, ledger=ledger, name="turned round")
     with refused(InputError, "other caps"):
         lc.Session(people(), cap=0.7, ledger=ledger, name="people")
     with refused(InputError, "another secret"):
@@ -237,6 +239,12 @@ def test_sessions_without_a_ledger_warn_of_each_other() -> None:
     lc.Session(people(), cap=0.6)
     with pytest.warns(RepeatedReleaseWarning, match="session with a ledger"):
         lc.Session(people(), cap=0.6)
+
+
+def test_a_session_with_a_ledger_warns_of_what_was_released_without(ledger: str) -> None:
+    lc.release(lc.stats.mean, people()[["age"]], cap=0.6, design="bits")
+    with pytest.warns(RepeatedReleaseWarning, match="released before"):
+        lc.Session(people()[["age"]], cap=0.6, ledger=ledger)
 
 
 REFUSED: dict[str, tuple[Any, type[Exception], str]] = {

@@ -132,15 +132,17 @@ def open_account(
     worlds: int | None = None,
     clock: tuple[float, float] = (0.0, 0.0),
     always: bool = False,
+    contents: str = "",
     other_caps: bool = False,
 ) -> Opened:
     """The account of a data set; a new one, with a new secret, where the ledger does not know it.
 
-    `version` is a fingerprint of the contents, `named` whether rows carry the names of people, so that contents may
-    change; `worlds` is how many there are to choose from, where there is a list of them; `clock` the square and the
-    distance that the caps allow. With `other_caps` an account that is there keeps its own.
+    `version` is a fingerprint of the contents, `contents` one that does not depend on the order of rows, `named`
+    whether rows carry the names of people, so that contents may change; `worlds` is how many there are to choose from,
+    where there is a list of them; `clock` the square and the distance that the caps allow. With `other_caps` an account
+    that is there keeps its own.
     """
-    _refuse_other_name(book, name, version)
+    _refuse_other_name(book, name, contents or version)
     account = book.account(name)
     with account.writing() as now:
         if now.title is None:
@@ -200,12 +202,12 @@ def name_of(version: str) -> str:
     return f"data {version[:32]}"
 
 
-def _refuse_other_name(book: Book, name: str, version: str) -> None:
+def _refuse_other_name(book: Book, name: str, contents: str) -> None:
     """One data set, one secret: the same contents under another name would have another."""
     with book.account(CONTENTS).writing() as now:
-        known = now.answered(version)
+        known = now.answered(contents)
         if known is None:
-            now.append("contents", {"name": name}, question=version)
+            now.append("contents", {"name": name}, question=contents)
         elif known.body.get("name") != name:
             raise InputError(
                 f"these data are known to the ledger as {known.body.get('name')!r}: nothing bounds two secrets "
