@@ -290,10 +290,10 @@ class LogisticRegression(_Linear):
         """The classes as numbers; -1 where a row is of none of those declared."""
         if self.classes is not None:
             return declared_rows(made, fitting.features, fitting.target, self.classes)
-        if fitting.everybody:
+        if fitting.declared_only:
             raise InputError(
-                "a pool cap needs the classes there may be: LogisticRegression(classes=['no', 'yes']), for example. "
-                "They must not come from the data, because a class that shows tells that somebody is in it"
+                "for analysts and under a pool cap say which classes there may be: LogisticRegression(classes=['no', "
+                "'yes']), for example. They must not come from the data: a class that shows tells of somebody in it"
             )
         return super(LogisticRegression, made)._rows(fitting.features, fitting.target, None)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import check_consistent_length
 
 from leakcap.errors import InputError
 from leakcap.estimators.base import Rows, validated
@@ -15,11 +15,14 @@ __all__ = ["declared_rows"]
 
 
 def declared_rows(estimator: Any, X: Any, y: Any, declared: Any) -> Rows:
-    """The rows, each with the place of its class among those declared; -1 where it is none of them."""
+    """The rows, each with the place of its class among those declared; -1 where it is none of them.
+
+    Of the target nothing is checked but its length: a cell that suits no check would be heard.
+    """
     classes = _different(declared)
-    features, target = validated(estimator, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
-    check_classification_targets(target)
-    place = places(target, classes.tolist())
+    features = validated(estimator, X, dtype=np.float64, order="C", ensure_min_samples=2)
+    check_consistent_length(features, y)
+    place = places(np.asarray(y, dtype=object), classes.tolist())
     return Rows(features, np.where(place < len(classes), place, -1), classes)
 
 

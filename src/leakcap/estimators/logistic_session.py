@@ -20,6 +20,7 @@ from leakcap.ground.arrays import Floats, Ints
 from leakcap.kernels.bounded import ColumnNames, unit_sums
 from leakcap.sessions.brought import Brought, Length
 from leakcap.sessions.fitting import Fitting
+from leakcap.sessions.linear import cut_to_length
 from leakcap.sessions.products import Factor, OuterProducts, PairProducts
 
 __all__ = ["LinearScores", "Scaled", "trained"]
@@ -60,8 +61,7 @@ class _Rows:
 
     def sums(self, values: Floats, norm: float, finish: Callable[[Floats], Any]) -> Brought:
         """Rows of numbers, each of length at most `norm`."""
-        length = np.linalg.norm(values, axis=1, keepdims=True)
-        inside = values * (np.minimum(1.0, norm / np.maximum(length, np.finfo(float).tiny)) * (1 - 1e-12))
+        inside = cut_to_length(values, norm) * (1 - 1e-12)
         units = self.fitting.units
         each = unit_sums(inside, units.of_row, units.count)
         return Brought(each, Length(norm * self.most_rows, values.shape[1]), finish, scale=None, declared=self.public)
@@ -201,8 +201,7 @@ class Scaled:
             middle, spread, public = cells.mean(axis=0), cells.std(axis=0), False
             size = np.where(spread > 0, spread, 1.0) * (2 * math.sqrt(d))
         rows = (cells - middle) / size
-        rows = rows / np.maximum(1.0, np.linalg.norm(rows, axis=1, keepdims=True))
-        return cls(rows, middle, size, public)
+        return cls(cut_to_length(rows, 1.0), middle, size, public)
 
     def back(self, scores: LinearScores) -> LinearScores:
         """The same scores as a function of the features themselves."""

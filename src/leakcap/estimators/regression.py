@@ -55,7 +55,14 @@ class _LeastSquares(MultiOutputMixin, RegressorMixin, PrivateEstimator):
 
     def _rows(self, X: Any, y: Any, weight: Any) -> Rows:
         features, target = validated(
-            self, X, y, dtype=np.float64, order="C", multi_output=True, y_numeric=True, ensure_min_samples=2
+            self,
+            X,
+            y,
+            dtype=np.float64,
+            order="C",
+            multi_output=True,
+            y_numeric=True,
+            ensure_min_samples=2,
         )
         return Rows(features, np.asarray(target, dtype=np.float64), weight=checked_weight(weight, features))
 

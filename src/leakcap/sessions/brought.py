@@ -18,6 +18,7 @@ from leakcap.sessions.linear import GRAINS, charges, exact_sums
 from leakcap.simulate.silence import unheard
 
 __all__ = [
+    "BesidesNobody",
     "Brought",
     "BroughtInBlocks",
     "Length",
@@ -175,7 +176,7 @@ class Brought:
 
     def totals(self, deviations: Floats, pays: Bools, coins: Bools, everybody: bool) -> Totals:
         factor = self.factor(everybody)
-        found = exact_sums(self.values, deviations / factor, pays & coins)
+        found = exact_sums(self.values, deviations / factor, pays, coins)
         if self.centre is None:
             return found, GRAINS, 0.0
         # Whoever pays moves the answer up or down by a half of what they bring, about the pool's own.
@@ -221,7 +222,51 @@ class BroughtInBlocks:
         # A word, a warning or an error that is heard only now would tell about the coins.
         found = unheard(lambda: self.made.answers(pays & coins))
         answers = np.zeros((1, self.numbers)) if found is None else found
-        return exact_sums(answers, deviations, np.ones(len(answers), dtype=bool)), GRAINS, 0.0
+        blocks = np.ones(len(answers), dtype=bool)
+        return exact_sums(answers, deviations, blocks, blocks), GRAINS, 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class BesidesNobody:
+    """Sums of which the last person is made up, and never takes part: there so that there are rows, whoever else is."""
+
+    made: Sums
+
+    @property
+    def limits(self) -> Limits:
+        return self.made.limits
+
+    @property
+    def public(self) -> bool:
+        return self.made.public
+
+    @property
+    def scale(self) -> Floats | float | None:
+        return self.made.scale
+
+    @property
+    def finish(self) -> Callable[[Floats], Any]:
+        return self.made.finish
+
+    @property
+    def halving(self) -> Callable[[Floats], Floats] | None:
+        return self.made.halving
+
+    @property
+    def numbers(self) -> int:
+        return self.made.numbers
+
+    def factor(self, everybody: bool) -> float:
+        return self.made.factor(everybody)
+
+    def charges(self, deviations: Floats, clock: Clock, everybody: bool) -> Ints:
+        return self.made.charges(deviations, clock, everybody)[:-1]
+
+    def rounded(self, deviations: Floats, everybody: bool) -> Floats:
+        return self.made.rounded(deviations, everybody)
+
+    def totals(self, deviations: Floats, pays: Bools, coins: Bools, everybody: bool) -> Totals:
+        return self.made.totals(deviations, np.append(pays, False), np.append(coins, False), everybody)
 
 
 def within(made: Bounded, halving: Callable[[Floats], Floats] | None = None, scale: float | None = 1.0) -> Brought:

@@ -106,7 +106,8 @@ class Desk:
             entry = _stored(now, key, same)
             again = entry is not None
             if entry is None:
-                self._charge(now, sums, deviations, group=group, text=text, key=key, same=same)
+                made = question.pool_made or not sums.public
+                self._charge(now, sums, deviations, group=group, text=text, key=key, same=same, pool_made=made)
                 entry = now.latest()
         if again:
             self.account.remember()  # whoever stored it may have been killed before that
@@ -151,7 +152,18 @@ class Desk:
         """The success that so many clocks allow."""
         return told_after(whole * self.clock.square, self.clock.distance)
 
-    def _charge(self, now: Open, sums: Sums, deviations: Floats, *, group: str, text: str, key: str, same: str) -> None:
+    def _charge(
+        self,
+        now: Open,
+        sums: Sums,
+        deviations: Floats,
+        *,
+        group: str,
+        text: str,
+        key: str,
+        same: str,
+        pool_made: bool,
+    ) -> None:
         """Charge everybody for a question, draw the answer, and write both down."""
         moment, state, declared = datetime.now(UTC), now.state, self._declared(sums, deviations)
         allowance, used = int(state["allowance"]), state.setdefault("declared", {})
@@ -193,7 +205,7 @@ class Desk:
             "at": moment.isoformat(timespec="seconds"),
             "sums": base64.b64encode(noised.astype("<f8").tobytes()).decode(),
             "numbers": numbers.tolist() if len(numbers) <= MAX_LISTED else [],
-            "pool_made": not sums.public,
+            "pool_made": pool_made,
         }
         now.append("answer", body, charge=declared, request=key, question=same)
 

@@ -12,17 +12,20 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import is_regressor
 
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.kernels.bounded import Declared
 from leakcap.sessions.answers import Noised
-from leakcap.sessions.brought import Sums
+from leakcap.sessions.brought import BesidesNobody, Sums
 from leakcap.sessions.questions import SessionQuestion
 from leakcap.sessions.table import SessionTable
 from leakcap.worlds import Units
 
 __all__ = ["FittedInSession", "Fitting", "fitting"]
+
+NOBODY = 2  # rows of somebody who is made up
 
 
 class FittedInSession(Protocol):
@@ -46,6 +49,8 @@ class Fitting:
         declared: bounds of the features and the most rows of a person; None where none were declared.
         norm: the most length of a row, where that was declared.
         everybody: whether everybody takes part, under a pool cap.
+        declared_only: whether nothing but sums may depend on the data; then the last person of `units` is made up, so
+            that there are rows whoever else is there, and never takes part.
         share: of the clock, that the whole fit may take.
         square: the whole clock, as a squared distance in deviations of noise.
     """
@@ -58,9 +63,11 @@ class Fitting:
     declared: Declared | None
     norm: float | None
     everybody: bool
+    declared_only: bool
     share: float
     square: float
     _words: Mapping[str, Any]
+    _pool_made: bool  # whether which columns there are was read off the data
     _answer: Callable[[SessionQuestion, float], Noised]
 
     def ask(self, sums: Sums, share: float, **step: Any) -> Noised:
@@ -74,7 +81,8 @@ class Fitting:
         Returns:
             What the noised sums make, and how large the noise is. Asked again, the same for nothing.
         """
-        return self._answer(SessionQuestion({**self._words, **step}, lambda _: sums), share)
+        asked = BesidesNobody(sums) if self.declared_only else sums
+        return self._answer(SessionQuestion({**self._words, **step}, lambda _: asked, self._pool_made), share)
 
 
 def fitting(
@@ -100,24 +108,40 @@ def fitting(
             "StandardScaler, Ridge, LinearRegression, PCA, KMeans, GaussianNB, NearestClassMean and LogisticRegression "
             "for sessions. Any other function can be asked in blocks"
         )
+    if quiet and (columns is None or (bounds is None and norm is None)):
+        raise InputError(
+            "for analysts and under a pool cap everything but the sums is declared: name the columns, and give "
+            "bounds=(low, high) of them that do not come from the data, or norm= for LogisticRegression"
+        )
     goal = None if target is None else table.names(target)[0][0]
     names = [name for name, cells in table.columns.items() if name != goal and cells.dtype.kind in "biuf"]
     if columns is not None:
         names = table.names(columns)[0]
-    mask = None
-    if goal is not None:
+    mask, numbers = None, names
+    if goal is not None and is_regressor(estimator):
+        numbers = [*names, goal]
+    elif goal is not None:
         mask = ~np.asarray(pandas.isna(table.columns[goal]), dtype=bool)
-    rows = table.rows(mask, names)
+    rows = table.rows(mask, numbers)
+    cells, units = rows.cells[:, : len(names)], rows.units
+    aim = None if goal is None else table.columns[goal][rows.places] if mask is not None else rows.cells[:, -1]
+    if quiet:  # that there are no rows, or too few of them for scikit-learn, is not for everybody to hear
+        owner = np.arange(units.count) if units.of_row is None else units.of_row
+        units = Units(len(cells) + NOBODY, units.count + 1, np.append(owner, np.full(NOBODY, units.count)))
+        cells = np.vstack([cells, np.zeros((NOBODY, len(names)))])
+        if aim is not None:
+            aim = np.append(aim, np.zeros(NOBODY)) if mask is None else np.append(aim.astype(object), [None] * NOBODY)
     settings = {name: str(value) for name, value in estimator.get_params(deep=False).items() if value is not None}
     return Fitting(
-        features=pandas.DataFrame(rows.cells, columns=names) if table.has_names else rows.cells,
+        features=pandas.DataFrame(cells, columns=names) if table.has_names else cells,
         names=tuple(names),
-        target=None if goal is None else table.columns[goal][rows.places],
-        units=rows.units,
+        target=aim,
+        units=units,
         most_rows=table.most_rows,
         declared=None if bounds is None else Declared(bounds, table.most_rows, quiet=quiet),
         norm=None if norm is None else checks.positive(norm=norm),
         everybody=everybody,
+        declared_only=quiet,
         share=share,
         square=square,
         _words={
@@ -129,5 +153,6 @@ def fitting(
             "bounds": bounds,
             "norm": norm,
         },
+        _pool_made=columns is None,
         _answer=answer,
     )

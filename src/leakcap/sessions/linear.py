@@ -18,13 +18,20 @@ from leakcap.noise import Randomness
 from leakcap.noise.entropy import sampler_distance
 from leakcap.sessions.clock import Clock
 
-__all__ = ["GRAINS", "STEP", "Payment", "charges", "exact_sums", "off_by", "paying", "with_noise"]
+__all__ = ["GRAINS", "STEP", "Payment", "charges", "cut_to_length", "exact_sums", "off_by", "paying", "with_noise"]
 
 STEP = 2.0**-4  # of the grid on which answers leave, in deviations: it adds 3e-4 of the noise's variance
 FINE = 2.0**-32  # to multiples of which, in deviations, everything that is added up is cut
 GRAINS = round(STEP / FINE)  # in a step
 BLOCK = 2**22  # numbers at a time
 FURTHEST = 2.0**20  # deviations that one person may move a sum by: more than any clock allows
+
+
+def cut_to_length(rows: Floats, most: float) -> Floats:
+    """Rows, scaled down where they are longer; without a word about one that is too long to be squared."""
+    with np.errstate(over="ignore"):
+        length = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows * (most / np.maximum(length, most)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,19 +67,21 @@ def paying(cost: Ints, spent: Ints, allowance: int) -> Payment:
 
 
 @proves("linear-sessions")
-def exact_sums(values: Floats, deviations: Floats, taking_part: Bools) -> Ints:
-    """Sums over those who take part, in multiples of FINE of the deviations, of values cut towards 0.
+def exact_sums(values: Floats, deviations: Floats, pays: Bools, coins: Bools) -> Ints:
+    """Sums over payers whose coin says so, in multiples of FINE of the deviations, of values cut towards 0.
 
-    They are exact, so that neither their order nor their rounding tells of anybody.
+    They are exact, so that neither their order nor their rounding tells of anybody; and the same work is done whatever
+    the coins say.
     """
     total = np.zeros(len(deviations), dtype=np.int64)
-    places = np.flatnonzero(taking_part)
+    places = np.flatnonzero(pays)
     step = max(1, BLOCK // max(1, len(deviations)))
     for start in range(0, len(places), step):
-        whitened = values[places[start : start + step]] / deviations
+        some = places[start : start + step]
+        whitened = values[some] / deviations
         if np.abs(whitened).max(initial=0.0) > FURTHEST:
             raise InputError("the noise is too small for what people bring: give a larger one")
-        total += np.trunc(whitened / FINE).astype(np.int64).sum(axis=0)
+        total += (np.trunc(whitened / FINE).astype(np.int64) * coins[some, None]).sum(axis=0)
     return total
 
 

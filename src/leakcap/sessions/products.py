@@ -19,7 +19,7 @@ from leakcap.ground.proofs import proves
 from leakcap.kernels.bounded import unit_sums
 from leakcap.sessions.brought import Length, Limits, Totals
 from leakcap.sessions.clock import Clock
-from leakcap.sessions.linear import STEP
+from leakcap.sessions.linear import STEP, cut_to_length
 from leakcap.worlds import Units
 
 __all__ = ["Factor", "OuterProducts", "PairProducts"]
@@ -39,9 +39,7 @@ class Factor:
     @classmethod
     def of(cls, rows: Floats, most: float = 1.0) -> Factor:
         """Rows, cut to this length at most, and towards 0."""
-        length = np.linalg.norm(rows, axis=1, keepdims=True)
-        cut = rows * np.minimum(1.0, most / np.maximum(length, np.finfo(float).tiny))
-        whole = np.trunc(cut * 2.0**BITS * (1 - ROUNDING))
+        whole = np.trunc(cut_to_length(rows, most) * 2.0**BITS * (1 - ROUNDING))
         return cls(whole, np.sqrt(np.einsum("ij,ij->i", whole, whole)) * (2.0**-BITS * (1 + ROUNDING)))
 
 
@@ -85,11 +83,13 @@ class OuterProducts:
 
     @proves("linear-sessions")
     def totals(self, deviations: Floats, pays: Bools, coins: Bools, everybody: bool) -> Totals:
-        rows = self.units.rows_in(pays & coins)
+        rows = self.units.rows_in(pays)
+        takes_part = (coins if self.units.of_row is None else coins[self.units.of_row])[:, None]
         total = np.zeros((self.first.whole.shape[1], self.second.whole.shape[1]), dtype=np.int64)
         for start in range(0, len(rows), EXACT_ROWS):
             some = rows[start : start + EXACT_ROWS]
-            total += (self.first.whole[some].T @ self.second.whole[some]).astype(np.int64)
+            # Whatever the coins say, the same work is done.
+            total += (self.first.whole[some].T @ (self.second.whole[some] * takes_part[some])).astype(np.int64)
         return self._numbers(total), _grains(deviations, self.factor(everybody)), 0.0
 
     def _numbers(self, total: Ints) -> Ints:

@@ -8,6 +8,7 @@ nothing about who is in the pool.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,15 +26,17 @@ from leakcap.kernels.blocks import blocks as in_blocks
 from leakcap.kernels.bounded import Bounded, ColumnNames, Declared, Extent, unit_sums
 from leakcap.kernels.contributions import Contributions
 from leakcap.sessions.brought import Brought, BroughtInBlocks, Length, Sums, Within, around_pool, within
+from leakcap.sessions.linear import cut_to_length
 from leakcap.sessions.table import SessionTable, TableRows, rows_of_units
 from leakcap.stats.brought import about_the_pool
 from leakcap.stats.cells import bin_edges
 from leakcap.stats.declared import bounded_covariances, bounded_histograms, bounded_means, bounded_sums
 from leakcap.stats.group_by import GroupBy, group_by
-from leakcap.stats.on_grid import bounded_quantiles
+from leakcap.stats.on_grid import bounded_quantiles, grids_of
 
 __all__ = ["Questions", "SessionQuestion", "Where"]
 
+MAX_NUMBERS = 1024  # of one question, for analysts and under pool caps
 CELLS = 128  # of a quantile's grid, where bounds are given and no grid
 AGREE = 1e-6  # relative: rounding of sums
 Where = str | Callable[..., Any] | None
@@ -45,6 +48,7 @@ class SessionQuestion:
 
     words: Mapping[str, Any]
     sums: Callable[[bool], Sums]
+    pool_made: bool = False  # whether the question itself was read off the data
 
     def text(self, **how: Any) -> str:
         """The same for the same question."""
@@ -65,7 +69,7 @@ class Questions:
         def sums(_: bool) -> Sums:
             mask, most = self.table.mask(where), self.table.most_rows
             if by is not None:
-                return self._grouped(mask, group_by(by, "count"), Declared(rows=most))
+                return self._grouped(mask, group_by(by, "count"), Declared(rows=most, quiet=self.quiet))
             rows = self.table.rows(mask, [])
             ones = unit_sums(np.ones((len(rows.cells), 1)), rows.units.of_row, rows.units.count)
             made = Bounded(ones, Extent.one_of([1], most), _number)
@@ -124,6 +128,7 @@ class Questions:
         ends = bin_edges(edges)
 
         def sums(_: bool) -> Sums:
+            self._refuse_too_many((len(ends) - 1) * len(names))
             rows, most = self.table.rows(self.table.mask(where), names), self.table.most_rows
             made = bounded_histograms((rows.cells,), rows.units, Declared(rows=most), ends)
             finish = partial(_bins, columns=len(names), alone=alone)
@@ -162,33 +167,39 @@ class Questions:
 
         def sums(_: bool) -> Sums:
             rows = self.table.rows(self.table.mask(where), names)
+            self._refuse_too_many(sum(2 * len(one) for one in grids_of(cuts, _cells(rows, alone))))
             declared = Declared(rows=self.table.most_rows, quiet=self.quiet)
             made = bounded_quantiles((_cells(rows, alone),), rows.units, declared, q=q, grid=cuts)
             return within(made, scale=None)
 
         return _asked("quantile", sums, columns=names, where=where, q=q, bounds=bounds, grid=grid)
 
-    def linear(self, fn: Callable[..., Any], *, bounds: Any = None, norm: float | None = None) -> SessionQuestion:
-        """The sum of what a function makes of each person's rows."""
+    def linear(
+        self, fn: Callable[..., Any], *, bounds: Any = None, norm: float | None = None, shape: Any = None
+    ) -> SessionQuestion:
+        """The sum of what a function makes of each person's rows; its shape is declared, because one could tell."""
         if not callable(fn) or (bounds is None) == (norm is None):
             raise InputError(
                 "linear takes a function of one person's rows, and the most that one person may bring: "
                 "bounds=(low, high) of its numbers, or norm= of all of them together"
             )
 
-        def sums(_: bool) -> Sums:
-            values, shape = self._each(fn, bounds)
-            finish = partial(_shaped, shape=shape)
-            if norm is None:
-                inside, (low, high), _outside = Declared(bounds, quiet=True).cut(values, None)
-                most = np.maximum(np.abs(low), np.abs(high))
-                return Brought(inside, Within(Extent.together(most, most**-2.0)), finish)
-            limit = checks.positive(norm=norm)
-            length = np.linalg.norm(values, axis=1, keepdims=True)
-            inside = values * np.minimum(1.0, limit / np.maximum(length, np.finfo(float).tiny)) * (1 - 1e-12)
-            return Brought(inside, Length(limit, values.shape[1]), finish)
+        form, flat = _form(bounds, shape)
+        if form is None and self.quiet:
+            form = ()
 
-        return _asked("linear", sums, fn=fingerprint(fn)[:16], bounds=bounds, norm=norm)
+        def sums(_: bool) -> Sums:
+            values, found = self._each(fn, form)
+            finish, declared = partial(_shaped, shape=found), form is not None
+            if norm is None:
+                inside, (low, high), _outside = Declared(flat, quiet=True).cut(values, None)
+                most = np.maximum(np.abs(low), np.abs(high))
+                return Brought(inside, Within(Extent.together(most, most**-2.0)), finish, declared=declared)
+            limit = checks.positive(norm=norm)
+            inside = cut_to_length(values, limit) * (1 - 1e-12)
+            return Brought(inside, Length(limit, values.shape[1]), finish, declared=declared)
+
+        return _asked("linear", sums, fn=fingerprint(fn)[:16], bounds=bounds, norm=norm, shape=shape)
 
     def query(self, fn: Callable[..., Any]) -> SessionQuestion:
         """The same, of a function that adds up by itself, with noise for what people of this pool bring."""
@@ -196,11 +207,11 @@ class Questions:
             raise InputError("query takes a function of one person's rows")
 
         def sums(_: bool) -> Sums:
-            values, shape = self._each(fn, None)
             with np.errstate(all="ignore"):
                 whole = np.asarray(fn(*self.table.pool.data), dtype=np.float64)
+            values, shape = self._each(fn, whole.shape)  # of the pool, as all of this answer is
             size = np.abs(values).sum(axis=0)
-            if whole.shape != shape or not (np.abs(whole.ravel() - values.sum(axis=0)) <= AGREE * size + 1e-300).all():
+            if not (np.abs(whole.ravel() - values.sum(axis=0)) <= AGREE * size + 1e-300).all():
                 raise InputError(
                     "this function is no sum over people: what it says of all rows is not what it says of each person "
                     "together. Ask for it in blocks: session.blocks(fn, blocks=100, bounds=(low, high))"
@@ -215,35 +226,51 @@ class Questions:
 
         def sums(_: bool) -> Sums:
             data, units = self.table.pool.data, self.table.units
+            self._refuse_too_many(len(made.extent.limits))
             if self.quiet:
                 return BroughtInBlocks(InBlocks(made, data, units, made.of_rows(units, self.block_key)))
             return BroughtInBlocks(made.cut(data, units, self.block_key))  # warns where blocks are too small
 
         return _asked("blocks", sums, fn=fingerprint(fn)[:16], blocks=blocks, bounds=bounds)
 
-    def _each(self, fn: Callable[..., Any], bounds: Any) -> tuple[Floats, tuple[int, ...]]:
-        """What a function makes of each person's rows; nothing of those of whom it makes no finite numbers."""
+    def _each(self, fn: Callable[..., Any], shape: tuple[int, ...] | None) -> tuple[Floats, tuple[int, ...]]:
+        """What a function makes of each person's rows, and its shape, where that is not declared.
+
+        Of whom it makes anything but finite numbers of the shape, it makes nothing. That it suits nobody is for the
+        custodian to hear: to others it would tell who is in the pool, and so would a shape that is not declared.
+        """
         found: list[Floats | None] = []
         for own in rows_of_units(self.table.units):
             found.append(_made_of(fn, tuple(take_alone(part, own) for part in self.table.pool.data)))
-        shape = next((one.shape for one in found if one is not None), None)
         if shape is None:
-            raise InputError("the function makes no finite numbers of anybody's rows: it must return numbers")
+            shape = next((one.shape for one in found if one is not None), ())
+        self._refuse_too_many(math.prod(shape))
+        fitting = [one if one is not None and one.shape == shape else None for one in found]
+        if not self.quiet and all(one is None for one in fitting):
+            raise InputError(f"the function makes no finite numbers of shape {shape} of anybody's rows")
         none = np.zeros(shape)
-        return np.stack([none if one is None or one.shape != shape else one for one in found]).reshape(
-            len(found), -1
-        ), shape
+        return np.stack([none if one is None else one for one in fitting]).reshape(len(found), -1), shape
 
     def _grouped(self, mask: Bools | None, fn: GroupBy, declared: Declared, scale: float | None = 1.0) -> Sums:
         import pandas
 
         for name, _ in fn.keys:
             self.table.names(name)
+        self._refuse_too_many(fn.groups * (len(fn.of) + 1))
         rows = self.table.rows(mask, list(fn.of))
         keys = {name: self.table.columns[name][rows.places] for name, _ in fn.keys}
+        if self.quiet:  # cell by cell: levels of another kind than a column's are not to be heard
+            keys = {name: cells.astype(object) for name, cells in keys.items()}
         frame = pandas.DataFrame({**keys, **dict(zip(fn.of, rows.cells.T, strict=True))})
         halving = partial(_of_counts, most=declared.rows) if fn.statistic == "count" else None
         return within(fn.bounded((frame,), rows.units, declared), halving, scale)
+
+    def _refuse_too_many(self, numbers: int) -> None:
+        """A limit that does not depend on how many people there are, where nobody may learn that."""
+        if self.quiet and numbers > MAX_NUMBERS:
+            raise InputError(
+                f"{numbers:,} numbers are too many for one question, {MAX_NUMBERS:,} at most: ask in parts"
+            )
 
     def _declared(self, names: list[str], bounds: Any) -> Declared:
         return Declared(_ends(bounds, names), self.table.most_rows, quiet=self.quiet)
@@ -258,6 +285,27 @@ def _asked(kind: str, sums: Callable[[bool], Sums], **details: Any) -> SessionQu
     return SessionQuestion(
         {"kind": kind, **{name: value for name, value in details.items() if value is not None}}, sums
     )
+
+
+def _form(bounds: Any, shape: Any) -> tuple[tuple[int, ...] | None, Any]:
+    """The declared shape of what one person brings, if there is one, and bounds of its numbers in a row."""
+    form = None if shape is None else _checked_shape(shape)
+    if bounds is None:
+        return form, None
+    try:
+        low, high = np.broadcast_arrays(*(np.asarray(end, dtype=np.float64) for end in bounds))
+    except (TypeError, ValueError):
+        raise InputError("bounds must be (low, high): two numbers, or two arrays of the answer's shape") from None
+    if not low.shape:
+        return form, (float(low), float(high))
+    if form not in (None, low.shape):
+        raise InputError(f"bounds of shape {low.shape} do not fit shape={form}")
+    return low.shape, (low.ravel(), high.ravel())
+
+
+def _checked_shape(shape: Any) -> tuple[int, ...]:
+    given = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    return tuple(checks.count(shape=one) for one in given)
 
 
 def _made_of(fn: Callable[..., Any], rows: tuple[Any, ...]) -> Floats | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -102,7 +102,8 @@ class Session:
             raise InputError("a session with a seed is a simulation: leave the ledger out")
         self.caps = as_caps(cap)
         everybody = isinstance(self.caps[0], PoolMembership)
-        self._table = SessionTable.of(data, unit, rows_per_unit)
+        quiet = everybody or bool(analyst)  # whether nothing may be said of what the data are like
+        self._table = SessionTable.of(data, unit, rows_per_unit, quiet)
         clock = Clock.of(self.caps) if design == "bits" else None
         if everybody and self._table.rows_per_unit is None:
             raise InputError(
@@ -162,7 +163,7 @@ class Session:
             retire=bool(retire),
             randomness=OperatingSystem() if seed is None else Seeded(seed),
         )
-        self._questions = Questions(self._table, secret.key("blocks"), quiet=everybody or bool(analyst))
+        self._questions = Questions(self._table, secret.key("blocks"), quiet=quiet)
 
     def count(self, *, where: Where = None, by: Any = None, **how: Any) -> SessionAnswer:
         """How many rows there are.
@@ -265,21 +266,29 @@ class Session:
         return self._desk.answer(self._questions.quantile(columns, q, bounds=bounds, grid=grid, where=where), **how)
 
     def linear(
-        self, fn: Callable[..., Any], *, bounds: Any = None, norm: float | None = None, **how: Any
+        self,
+        fn: Callable[..., Any],
+        *,
+        bounds: Any = None,
+        norm: float | None = None,
+        shape: int | tuple[int, ...] | None = None,
+        **how: Any,
     ) -> SessionAnswer:
         """The sum over people of what a function makes of each one's rows.
 
         Args:
             fn: function of one person's rows, sliced alike from every data argument, that returns a number or an
-                array. Of people of whom it makes no finite numbers, nothing is added.
+                array. Of people of whom it makes anything but finite numbers of the shape, nothing is added.
             bounds: `(low, high)` of its numbers; what lies outside is cut.
             norm: in place of bounds, the most length of all its numbers together; longer ones are scaled down.
+            shape: of what it returns. None: that of the bounds; where these are two numbers, for the custodian the
+                shape that it has of this pool, which the certificate then lists, and for others one number.
             **how: as for `count`.
 
         Returns:
             The sums, in the form that `fn` returns.
         """
-        return self._desk.answer(self._questions.linear(fn, bounds=bounds, norm=norm), **how)
+        return self._desk.answer(self._questions.linear(fn, bounds=bounds, norm=norm, shape=shape), **how)
 
     def query(self, fn: Callable[..., Any], **how: Any) -> SessionAnswer:
         """A function that adds up over people, asked of each person alone.
@@ -409,7 +418,7 @@ class Session:
                     at=entry.body["at"],
                 )
                 for entry in now.entries()
-                if entry.kind in ANSWERS and (not desk.analyst or entry.body["group"] == group)
+                if entry.kind in ANSWERS and (not desk.analyst or _is_for(entry.body, group))
             )
 
     @property
@@ -446,3 +455,8 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session({self.name!r}, {'; '.join(cap.describe() for cap in self.caps)})"
+
+
+def _is_for(body: Mapping[str, Any], group: str) -> bool:
+    """Whether analysts of a group may see an answer: not where it was built around the pool's own statistic."""
+    return body["group"] == group and not body.get("pool_made", False)

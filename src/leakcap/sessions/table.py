@@ -13,7 +13,7 @@ import numpy.typing as npt
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Bools, Floats, Ints
 from leakcap.ground.slices import take_alone
-from leakcap.sessions.where import matching
+from leakcap.sessions.where import matching, numbers_among
 from leakcap.simulate.pool import Pool, first_rows
 from leakcap.worlds import Units
 
@@ -37,9 +37,12 @@ class SessionTable:
     units: Units
     rows_per_unit: int | None  # declared
     own_rows: int  # the most that somebody has
+    quiet: bool = False  # whether nothing may be said of what the data are like
 
     @classmethod
-    def of(cls, data: Any, unit: npt.ArrayLike | str | None, rows_per_unit: int | None) -> SessionTable:
+    def of(
+        cls, data: Any, unit: npt.ArrayLike | str | None, rows_per_unit: int | None, quiet: bool = False
+    ) -> SessionTable:
         """From one table or array, or a tuple of several that are sliced alike."""
         pool = Pool(data if isinstance(data, tuple) else (data,))
         whose = pool.pop_column(unit) if isinstance(unit, str) else unit
@@ -49,7 +52,7 @@ class SessionTable:
             raise InputError("there are no rows")
         units = Units.of(pool.rows, whose)
         most = 1 if units.of_row is None else int(np.bincount(units.of_row).max())
-        return cls(pool, units, rows_per_unit if whose is not None else 1, most)
+        return cls(pool, units, rows_per_unit if whose is not None else 1, most, quiet)
 
     @property
     def has_names(self) -> bool:
@@ -92,7 +95,12 @@ class SessionTable:
         for name in names:
             column = self.columns[name]
             if column.dtype.kind not in "biuf":
-                raise InputError(f"column {name!r} does not hold numbers: ask how many rows have which value, with by=")
+                column = numbers_among(column)
+                # One odd cell must not change what can be asked: only the custodian hears that there are no numbers.
+                if not self.quiet and not np.isfinite(column).any():
+                    raise InputError(
+                        f"column {name!r} does not hold numbers: ask how many rows have which value, with by="
+                    )
             found.append(column.astype(np.float64, copy=False))
         return np.stack(found, axis=1) if found else np.empty((self.pool.rows, 0))
 
@@ -113,7 +121,7 @@ class SessionTable:
         if where is None:
             return None
         if isinstance(where, str):
-            return matching(where, self.columns, self.pool.rows)
+            return matching(where, self.columns, self.pool.rows, self.quiet)
         return self.told(where)
 
     def told(self, where: Any) -> Bools:
@@ -163,5 +171,5 @@ def _plain(column: Any) -> npt.NDArray[Any]:
     if kinds <= {str}:
         return values.astype(str) if not missing.any() else values
     if all(issubclass(kind, (bool, int, float, np.number, np.bool_)) for kind in kinds):
-        return np.where(missing, np.nan, values).astype(np.float64)
+        return numbers_among(values)
     return values

@@ -1,11 +1,13 @@
 """Conditions on rows as text, such as `age > 40 and ward in ('A', 'B')`: which rows a question is about.
 
-The words are those of SQL. A comparison with a missing value, or of text with a number, is neither true nor false, and
-such rows are left out, whatever else there is: no row can make a condition fail.
+The words are those of SQL. Numbers are compared with numbers, text with text and dates with dates; every other
+comparison is neither true nor false, and such rows are left out. What a row makes of a condition hangs on its own cells
+alone: what kind the whole column is of would tell of others.
 """
 
 from __future__ import annotations
 
+import datetime
 import operator
 import re
 from collections.abc import Callable, Mapping
@@ -15,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from leakcap.errors import InputError
-from leakcap.ground.arrays import Bools
+from leakcap.ground.arrays import Bools, Floats
 
-__all__ = ["matching"]
+__all__ = ["matching", "numbers_among"]
 
 TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|(?P<text>'(?:[^']|'')*')|(?P<quoted>\"[^\"]+\")"
@@ -55,11 +57,14 @@ class _Truth:
         return _Truth(self.true | other.true, self.false & other.false)
 
 
-def matching(condition: str, columns: Mapping[str, Any], rows: int) -> Bools:
-    """Which rows a condition is true for; an InputError where it cannot be read, or names a column there is not."""
+def matching(condition: str, columns: Mapping[str, Any], rows: int, quiet: bool = False) -> Bools:
+    """Which rows a condition is true for; an InputError where it cannot be read, or names a column there is not.
+
+    `quiet` where nobody may hear whether it suits what the columns hold.
+    """
     if len(condition) > MAX_LETTERS:
         raise InputError(f"the condition has more than {MAX_LETTERS:,} letters: ask several questions")
-    reader = _Reader(_tokens(condition), columns, rows)
+    reader = _Reader(_tokens(condition), columns, rows, quiet)
     found = reader.either()
     if reader.rest:
         raise InputError(f"the condition cannot be read from {reader.rest[0][1]!r} on: {HOW}")
@@ -84,8 +89,8 @@ def _tokens(condition: str) -> list[tuple[str, str]]:
 class _Reader:
     """Reads tokens from left to right."""
 
-    def __init__(self, tokens: list[tuple[str, str]], columns: Mapping[str, Any], rows: int) -> None:
-        self.rest, self.columns, self.rows, self.depth = tokens, columns, rows, 0
+    def __init__(self, tokens: list[tuple[str, str]], columns: Mapping[str, Any], rows: int, quiet: bool) -> None:
+        self.rest, self.columns, self.rows, self.quiet, self.depth = tokens, columns, rows, quiet, 0
 
     def either(self) -> _Truth:
         found = self.both()
@@ -134,8 +139,8 @@ class _Reader:
             found = self._compared(">=", left, low) & self._compared("<=", left, self.operand())
         elif not negate and self.rest and self.rest[0][1] in COMPARISONS:
             found = self._compared(self.rest.pop(0)[1], left, self.operand())
-        elif not negate and isinstance(left, np.ndarray) and left.dtype == bool:
-            found = _Truth(left, ~left)
+        elif not negate and isinstance(left, np.ndarray) and (self.quiet or left.dtype == bool):
+            found = ~self._compared("=", left, 0.0)
         else:
             raise InputError(f"the condition lacks a comparison: {HOW}")
         return ~found if negate else found
@@ -171,43 +176,84 @@ class _Reader:
     def _compared(self, sign: str, left: Any, right: Any) -> _Truth:
         if not isinstance(left, np.ndarray) and not isinstance(right, np.ndarray):
             raise InputError(f'a comparison needs a column, such as age > 40; a column called 0 is written "0": {HOW}')
-        left, right = _as_dates(left, right), _as_dates(right, left)
-        (one, known), (other, also) = _cells(left, right, self.rows), _cells(right, left, self.rows)
-        with np.errstate(invalid="ignore"):
-            found = np.asarray(COMPARISONS[sign](one, other), dtype=bool)
-        sure = known & also
-        return _Truth(found & sure, ~found & sure)
+        if not self.quiet:
+            _refuse_no_date(left, right)
+            _refuse_no_date(right, left)
+        true, false = np.zeros(self.rows, dtype=bool), np.zeros(self.rows, dtype=bool)
+        for kind in (_numbers, _texts, _dates):
+            (one, known), (other, also) = kind(left), kind(right)
+            sure = np.broadcast_to(known & also, (self.rows,))
+            if sure.any():
+                found = np.broadcast_to(np.asarray(COMPARISONS[sign](one, other), dtype=bool), (self.rows,))
+                true, false = true | (found & sure), false | (~found & sure)
+        return _Truth(true, false)
 
 
-def _cells(side: Any, beside: Any, rows: int) -> tuple[Any, Bools]:
-    """A side of a comparison in the kind of the other, and which of its cells are of that kind."""
-    cells = np.broadcast_to(np.asarray(side), (rows,))
-    as_text = any(np.asarray(part).dtype.kind in "US" for part in (side, beside)) or (
-        np.asarray(side).dtype.kind == "O" and np.asarray(beside).dtype.kind == "O"
-    )
-    if cells.dtype.kind in "biuf":
-        known = ~np.isnan(cells) if cells.dtype.kind == "f" else np.ones(rows, dtype=bool)
-        return (np.zeros(rows, dtype="U1"), np.zeros(rows, dtype=bool)) if as_text else (cells, known)
+Kind = tuple[Any, Any]  # a side of a comparison as cells of one kind, and which of them are of that kind
+
+
+def _numbers(side: Any) -> Kind:
+    cells = np.asarray(side)
+    if cells.dtype.kind not in "biuf":
+        cells = numbers_among(cells) if cells.dtype.kind == "O" else np.full(cells.shape, np.nan)
+    cells = cells.astype(np.float64, copy=False)
+    return np.nan_to_num(cells), ~np.isnan(cells)
+
+
+def _texts(side: Any) -> Kind:
+    cells = np.asarray(side)
     if cells.dtype.kind in "US":
-        return (cells, np.ones(rows, dtype=bool)) if as_text else (np.zeros(rows), np.zeros(rows, dtype=bool))
-    if cells.dtype.kind == "M":
-        return cells, ~np.isnat(cells)
-    wanted: type | tuple[type, ...] = str if as_text else (bool, int, float, np.number, np.bool_)
-    known = np.fromiter((isinstance(cell, wanted) for cell in cells), dtype=bool, count=rows) & ~_missing(cells)
-    filler: Any = "" if as_text else 0.0
-    plain = np.array([cell if sure else filler for cell, sure in zip(cells, known, strict=True)])
-    return plain, known
+        return cells.astype(str, copy=False), np.ones(cells.shape, dtype=bool)
+    if cells.dtype.kind != "O":
+        return "", np.zeros(cells.shape, dtype=bool)
+    known = np.array([isinstance(cell, str) for cell in cells], dtype=bool)
+    return np.array([cell if sure else "" for cell, sure in zip(cells, known, strict=True)], dtype=str), known
 
 
-def _as_dates(side: Any, beside: Any) -> Any:
-    """A text that is compared with a column of dates."""
-    if not isinstance(side, str) or np.asarray(beside).dtype.kind != "M":
-        return side
-    try:
-        return np.datetime64(side)
-    except ValueError:
-        pass
-    raise InputError(f"{side!r} is no date: write it as in '2026-01-31'")
+def _dates(side: Any) -> Kind:
+    """A text that reads as a date is one beside dates, of whatever kind the others of its column are."""
+    cells = np.asarray(side)
+    if cells.dtype.kind == "O":
+        cells = np.array([_as_date(cell) for cell in cells], dtype="datetime64[us]")
+    elif isinstance(side, str):
+        cells = np.asarray(_as_date(side, text=True), dtype="datetime64[us]")
+    elif cells.dtype.kind != "M":
+        cells = np.full(cells.shape, "NaT", dtype="datetime64[us]")
+    cells = cells.astype("datetime64[us]")
+    return cells, ~np.isnat(cells)
+
+
+def _as_date(cell: Any, text: bool = False) -> Any:
+    """A date without its zone, or none."""
+    if isinstance(cell, datetime.datetime) and cell.tzinfo is not None:
+        cell = cell.astimezone(datetime.UTC).replace(tzinfo=None)
+    if isinstance(cell, (datetime.date, np.datetime64)) or (text and isinstance(cell, str)):
+        try:
+            return np.asarray(cell, dtype="datetime64[us]")[()]
+        except ValueError:
+            pass
+    return np.datetime64("NaT")
+
+
+def _refuse_no_date(side: Any, beside: Any) -> None:
+    if isinstance(side, str) and np.asarray(beside).dtype.kind == "M" and np.isnat(_as_date(side, text=True)):
+        raise InputError(f"{side!r} is no date: write it as in '2026-01-31'")
+
+
+def numbers_among(cells: Any) -> Floats:
+    """The cells that are numbers; whatever else there is counts as missing."""
+    return np.array([_as_number(cell) for cell in cells.tolist()], dtype=np.float64)
+
+
+def _as_number(cell: Any) -> float:
+    if isinstance(cell, (complex, np.complexfloating)) and cell.imag == 0:
+        cell = cell.real  # beside one that is not, real numbers of a column are complex
+    if isinstance(cell, (bool, int, float, np.integer, np.floating, np.bool_)):
+        try:
+            return float(cell)
+        except OverflowError:
+            pass
+    return float("nan")
 
 
 def _missing(cells: Any) -> Bools:

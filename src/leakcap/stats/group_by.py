@@ -118,7 +118,7 @@ class GroupBy:
         elif self.statistic != "count":
             centre, half = (low + high) / 2, (high - low) / 2
         moments = self._moments(cells, centre) / np.append(half, 1.0)[: self._width()]
-        values = self._of_units(group, moments, units)
+        values = self._of_units(group, moments, units, quiet=declared.quiet)
         width, groups = self._width(), np.arange(self.groups)
         weights = np.ones((self.groups, width))
         if self.statistic in ("mean", "share"):
@@ -160,21 +160,22 @@ class GroupBy:
             return ones
         return cells if self.statistic == "sum" else np.hstack([cells - centre, ones])
 
-    def _spread(self, group: Ints, moments: Floats) -> Floats:
+    def _spread(self, group: Ints, moments: Floats, quiet: bool = False) -> Floats:
         """The same, in the place of the group."""
         width = moments.shape[1]
-        if len(group) * self.groups * width > MAX_CELLS:
+        if not quiet and len(group) * self.groups * width > MAX_CELLS:
             raise InputError(f"{self.groups:,} groups are too many for {len(group):,} rows: declare fewer")
         found = np.zeros((len(group), self.groups, width))
         inside = np.flatnonzero(group >= 0)
         found[inside, group[inside]] = moments[inside]
-        return found.reshape(len(group), -1)
+        return found.reshape(len(group), self.groups * width)
 
-    def _of_units(self, group: Ints, moments: Floats, units: Units) -> Floats:
+    def _of_units(self, group: Ints, moments: Floats, units: Units, quiet: bool = False) -> Floats:
+        """`quiet` where a limit that depends on the number of people would tell it."""
         if units.of_row is None:
-            return self._spread(group, moments)
+            return self._spread(group, moments, quiet)
         inside, width = group >= 0, moments.shape[1]
-        if units.count * self.groups * width > MAX_CELLS:
+        if not quiet and units.count * self.groups * width > MAX_CELLS:
             raise InputError(f"{self.groups:,} groups are too many for {units.count:,} units: declare fewer")
         place = units.of_row[inside] * self.groups + group[inside]
         return unit_sums(moments[inside], place, units.count * self.groups).reshape(units.count, -1)

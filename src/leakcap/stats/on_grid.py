@@ -116,7 +116,7 @@ def bounded_quantiles(
         _warn_of_own_ends(table, grids)
     trees = [TreeCounts(len(cuts) - 1) for cuts in grids]
     extent = extent_of_trees(trees, declared.rows)
-    if units.count * len(extent.limits) > MAX_CELLS:
+    if not declared.quiet and units.count * len(extent.limits) > MAX_CELLS:
         raise InputError(f"{len(extent.limits):,} counts are too many for {units.count:,} units: a coarser grid")
     owner = np.arange(units.rows) if units.of_row is None else units.of_row
     values, start = np.zeros((units.count, len(extent.limits))), 0

@@ -28,7 +28,7 @@ class ProductTotals:
 def product_rows(columns: Floats, targets: Floats) -> Floats:
     """What every row adds: each pair of columns once, columns times targets, columns, targets, and 1."""
     i, j = np.triu_indices(columns.shape[1])
-    cross = (columns[:, :, None] * targets[:, None]).reshape(len(columns), -1)
+    cross = (columns[:, :, None] * targets[:, None]).reshape(len(columns), columns.shape[1] * targets.shape[1])
     return np.hstack([columns[:, i] * columns[:, j], cross, columns, targets, np.ones((len(columns), 1))])
 
 
