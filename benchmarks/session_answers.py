@@ -7,6 +7,7 @@ same questions would leave the best attacker with, had they been fixed before: t
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -34,7 +35,7 @@ from leakcap.sessions.listed_worlds.rules import (
 from leakcap.worlds import draw_worlds
 
 UNITS, WORLDS, NOISE = 2000, 1024, 10.0
-SESSIONS, OTHERS = 10, 2  # by the clock, and by each of the other rules
+SESSIONS, OTHERS = 40, 4  # by the clock, and by each of the other rules
 MIN_PEOPLE, MIN_SHARE = 30, 1 / 200
 TOPIC = "Sessions"
 ASKED = {0.55: "at least 200, .005 below the cap at most", 0.6: "at least 500, .005 below the cap at most"}
@@ -109,27 +110,29 @@ def fixed_success(given: list[Any], masks: Any, draws: int = 4000, seed: int = 0
     return float(success[draws // 2 :, worst].mean())
 
 
+def played(job: tuple[str, float, int]) -> tuple[str, int, float, float]:
+    """One session: the rule, how many answers, CPU seconds of each, and the success of fixed questions."""
+    name, cap, seed = job
+    given, masks, seconds = answered(RULES[name](cap), seed, CLOSED if name == "every transcript" else REACH)
+    success = fixed_success(given, masks) if name == "clock" else float("nan")
+    print(f"{cap:.2f} {name}: {len(given)} answers, {seconds:.3f} CPU s each; fixed before: {success:.4f}", flush=True)
+    return name, len(given), seconds, success
+
+
 def measure(cap: float) -> None:
-    """The clock over several sessions, each with people, worlds, questions and a secret of its own."""
-    found: dict[str, list[int]] = {}
-    successes, cost = [], 0.0
-    for name, rule in RULES.items():
-        reach = CLOSED if name == "every transcript" else REACH
-        for seed in range(SESSIONS if name == "clock" else OTHERS):
-            given, masks, seconds = answered(rule(cap), seed, reach)
-            found.setdefault(name, []).append(len(given))
-            print(f"{cap:.2f} {name}: {len(given)} answers, {seconds:.3f} CPU s each", flush=True)
-            if name == "clock":
-                successes.append(fixed_success(given, masks))
-                cost += seconds / SESSIONS
-                print(f"{cap:.2f} the same questions, fixed before: {successes[-1]:.4f}", flush=True)
-    means = {name: f"{np.mean(numbers):.0f}" for name, numbers in found.items()}
-    least, most = min(found["clock"]), max(found["clock"])
+    """The clock over many sessions, each with people, worlds, questions and a secret of its own."""
+    jobs = [(name, cap, seed) for name in RULES for seed in range(SESSIONS if name == "clock" else OTHERS)]
+    with multiprocessing.get_context("spawn").Pool() as crowd:
+        found = crowd.map(played, jobs, chunksize=1)
+    means = {name: f"{np.mean([one[1] for one in found if one[0] == name]):.0f}" for name in RULES}
+    clock = [one for one in found if one[0] == "clock"]
+    answers, error = [one[1] for one in clock], np.std([one[1] for one in clock]) / np.sqrt(SESSIONS)
+    cost, success = np.mean([one[2] for one in clock]), np.mean([one[3] for one in clock])
     record(
         f"session-answers-{round(100 * cap)}",
-        f"{means.pop('clock')} answers on average ({SESSIONS} sessions, {least} to {most}), {cost:.2g} CPU s each; the "
-        f"same questions, fixed before, leave {100 * np.mean(successes):.1f} % on average. Other rules: "
-        + ", ".join(f"{name} {number}" for name, number in means.items()),
+        f"{means.pop('clock')} answers on average, standard error {error:.0f} ({SESSIONS} sessions, {min(answers)} to "
+        f"{max(answers)}), {cost:.2g} CPU s each; the same questions, fixed before, leave {100 * success:.1f} % on "
+        "average. Other rules: " + ", ".join(f"{name} {number}" for name, number in means.items()),
         topic=TOPIC,
         claim=f"Adult, {UNITS:,} people, {WORLDS:,} worlds, counts with noise of {NOISE:g} sampling errors: adaptive "
         f"answers until the first refusal at a membership cap of {cap:.2f}",

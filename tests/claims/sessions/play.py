@@ -53,9 +53,13 @@ class View:
     @property
     def left(self) -> float:
         """What the target's first clock shows."""
+        return self.shown(self.state.clocks)
+
+    def shown(self, clocks: Any) -> float:
+        """What it would show of such clocks."""
         rule = self.engine.rule
         start = rule.potentials[0].start if isinstance(rule, Clocks) else 0.25
-        return float(start * self.state.clocks[0, self.target] / TICKS)
+        return float(start * clocks[0, self.target] / TICKS)
 
 
 Analyst = Callable[[View], Question | None]
@@ -185,7 +189,9 @@ def sampled(engine: ListedWorlds, analyst: Analyst, target: int, *, sessions: in
             )
             law = joint.sum(axis=0)
             shares = joint[view.members].sum(axis=0) / np.where(law > 0, law, 1.0)
-            values = potential(shares, after.left if isinstance(engine.rule, Clocks) else 0.0)
+            after_each = [priced.left(view.state.clocks, one) for one in range(len(law))]
+            shown = [view.shown(clocks) if isinstance(engine.rule, Clocks) else 0.0 for clocks in after_each]
+            values = np.array([potential(share, left) for share, left in zip(shares, shown, strict=True)])
             luck += float(values[cell] - law @ values)
             view, refusals = after, 0
         found[number] = max(view.share, 1 - view.share) - luck

@@ -17,7 +17,7 @@ from leakcap.ground.arrays import Floats
 from leakcap.sessions import desk
 from leakcap.sessions.clock import TICKS, Clock, surest_of
 from leakcap.sessions.linear import Payment, paying
-from tests.claims.sessions.coin_analysts import ALONE, ANALYSTS, PEOPLE, TARGET, Watched, direct, measured
+from tests.claims.sessions.coin_analysts import ANALYSTS, PEOPLE, TARGET, Watched, direct, measured
 
 M = (2 * norm.ppf(0.6)) ** 2
 Rule = Callable[[Floats], Floats]  # from the log-odds after the first answer to the charge of the second
@@ -108,7 +108,7 @@ def test_a_planted_charge_that_is_not_paid_is_caught(monkeypatch: pytest.MonkeyP
 
     def insistent(play: Watched) -> None:
         for step in range(8):
-            play.ask(ALONE, 1.5 * play.whole * (1 + 1e-6 * step))
+            play.ask(play.alone, 1.5 * play.whole * (1 + 1e-6 * step))
 
     assert measured(insistent, 40)[0] < 0.62
     monkeypatch.setattr(desk, "paying", forgetful)

@@ -64,7 +64,7 @@ class Watching:
     """Adds up the information about the world that each answer of a session is said to have told."""
 
     def __init__(self, worlds: Any) -> None:
-        self.rule, self.rows = WorldInformationRule(CAP), 1
+        self.rule, self.rows, self.leaning = WorldInformationRule(CAP), 1, False
         self.engine = ListedWorlds(worlds, self, REACH)
         self.amount = 0.0
 

@@ -183,3 +183,19 @@ def test_designs_caps_and_data_do_not_mix(ledger: str) -> None:
         session(cap=lc.pool_membership(0.6))
     with pytest.raises(InputError, match="always"):
         lc.Session(people(), cap=0.6, always=True, seed=1)
+
+
+def test_clocks_lean_the_same_way_in_another_process(ledger: str) -> None:
+    how = {"cap": 0.6, "design": "worlds", "worlds": WORLDS, "ledger": ledger, "name": "people"}
+    one = lc.Session(people(), **how)
+    for step in range(20):
+        one.count(where=f"age > {20 + 3 * step}", noise=60.0 + step)
+    other = lc.Session(people(), **how)
+    priced = []
+    for opened in (one, other):
+        with opened._desk.account.reading() as now:
+            state = opened._desk._state(now)
+        assert len(state.recent) == 20
+        priced.append(opened._desk.engine.price(state, np.linspace(0, 1, WORLDS), 5.0))
+    assert priced[0].lean is not None
+    assert (priced[0].lean == priced[1].lean).all() and (priced[0].charges == priced[1].charges).all()

@@ -25,7 +25,17 @@ from leakcap.sessions.listed_worlds.potentials import (
 )
 from leakcap.sessions.listed_worlds.prospects import Prospect
 
-__all__ = ["REFUSED", "TICKS", "Clocks", "Ticks", "charges", "information_charges", "raised", "whole_ticks"]
+__all__ = [
+    "REFUSED",
+    "TICKS",
+    "Clocks",
+    "Ticks",
+    "charges",
+    "information_charges",
+    "leaned",
+    "raised",
+    "whole_ticks",
+]
 
 Ticks = npt.NDArray[np.int64]
 REFUSED = np.iinfo(np.int64).max  # more than any clock shows: the answer cannot be paid for
@@ -42,6 +52,11 @@ class Clocks:
     def rows(self) -> int:
         return len(self.potentials)
 
+    @property
+    def leaning(self) -> bool:
+        """Whether clocks may lean: nats only add up."""
+        return not any(isinstance(potential, InformationClock) for potential in self.potentials)
+
     def price(self, prospect: Prospect, left: Ticks) -> Ticks:
         """Charges in ticks, `(potentials, units)`; `REFUSED` where what is left does not pay for the answer."""
         found = np.empty_like(left)
@@ -57,18 +72,19 @@ class Clocks:
 def charges(potential: WeighedClock, prospect: Prospect, left: Ticks) -> Ticks:
     """The least number of ticks for every unit, at least 1; `REFUSED` for all if one of them cannot pay.
 
-    Guarantee: with the charge taken, the mean over the answer's cells of the weighed mistakes is at least what it is
-    now, less three times the rounding error of the sums. So no answer raises the mean of the potential by more.
+    Guarantee: with the charge taken, and what is left leaned, the mean over the answer's cells of the weighed mistakes
+    is at least what it is now, less three times the rounding error of the sums. So no answer raises the mean of the
+    potential by more.
     """
     missing, accusing = potential.weights
-    pay = _Pay(missing * prospect.inside, accusing * prospect.outside)
+    pay = _Pay(missing * prospect.inside, accusing * prospect.outside, potential, prospect.lean)
     # Equal up to rounding is equal: where a unit is as good as known, what is left of its clock changes no digit.
     now = mistakes(missing * prospect.members, accusing * prospect.others, _shown(potential, left))
     target = now * (1 - prospect.rounding)
     found = np.full(len(left), REFUSED, dtype=np.int64)
     if not ((left > 0) & (pay.floor() >= target)).all():
         return found
-    mean, _ = pay.at(np.arange(len(left)), _shown(potential, left - 1))
+    mean, _ = pay.at(np.arange(len(left)), left - 1)
     cheap = mean >= target
     found[cheap] = 1
     units = np.flatnonzero(~cheap)
@@ -80,7 +96,7 @@ def charges(potential: WeighedClock, prospect: Prospect, left: Ticks) -> Ticks:
             break
         trial[busy] = np.clip(trial[busy], low[busy] + 1, high[busy] - 1)
         some, tried = units[busy], trial[busy].astype(np.int64)
-        mean, slope = pay.at(some, _shown(potential, left[some] - tried))
+        mean, slope = pay.at(some, left[some] - tried)
         lacking = target[some] - mean
         pays = lacking <= 0
         high[busy[pays]] = tried[pays]
@@ -106,6 +122,11 @@ def _shown(potential: WeighedClock, ticks: Ticks) -> Floats:
     return potential.start * (ticks / TICKS)
 
 
+def leaned(ticks: Ticks, lean: Floats | None) -> Ticks:
+    """What clocks show after an answer that leaves them with so many ticks upright."""
+    return ticks if lean is None else np.floor(ticks * lean).astype(np.int64)
+
+
 def _first(prospect: Prospect, units: Ints, start: float) -> Floats:
     """The charge of small steps: the variance of the posterior over the square of that of the bit."""
     cells = (prospect.inside + prospect.outside)[:, units]
@@ -119,8 +140,8 @@ def _first(prospect: Prospect, units: Ints, start: float) -> Floats:
 class _Pay:
     """The weighed mistakes after an answer, on average over its cells, as a function of what clocks show then."""
 
-    def __init__(self, inside: Floats, outside: Floats) -> None:
-        self.inside, self.outside = inside, outside
+    def __init__(self, inside: Floats, outside: Floats, potential: WeighedClock, lean: Floats | None) -> None:
+        self.inside, self.outside, self.potential, self.lean = inside, outside, potential, lean
         with np.errstate(divide="ignore", invalid="ignore"):
             self.turn = np.log(inside) - np.log(outside)
         self.known = ~((inside > 0) & (outside > 0))
@@ -130,17 +151,19 @@ class _Pay:
         """With nothing left."""
         return np.asarray(np.minimum(self.inside, self.outside).sum(axis=0))
 
-    def at(self, units: Ints, left: Floats) -> tuple[Floats, Floats]:
-        """The mean for some units, and how much it falls with the square root of what clocks show."""
+    def at(self, units: Ints, ticks: Ticks) -> tuple[Floats, Floats]:
+        """The mean for some units, and how much it falls with the square root of what clocks show upright."""
         everybody = len(units) == self.inside.shape[1]
         columns = slice(None) if everybody else units
         inside, outside, turn = self.inside[:, columns], self.outside[:, columns], self.turn[:, columns]
         known = self.known[:, columns]
+        lean = None if self.lean is None else self.lean[:, columns]
+        left = _shown(self.potential, leaned(ticks, lean))
         apart = np.sqrt(left)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             turned = turn / apart
             found = inside * ndtr(-apart / 2 - turned) + outside * ndtr(turned - apart / 2)
-            slope = inside * np.exp(-((apart / 2 + turned) ** 2) / 2)
+            slope = inside * np.exp(-((apart / 2 + turned) ** 2) / 2) * (1.0 if lean is None else np.sqrt(lean))
         least = np.minimum(inside, outside)
         found = np.where(known | (left <= 0), least, np.minimum(found, least))
         slope[known] = 0.0

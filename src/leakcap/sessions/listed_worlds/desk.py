@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import ndtri, xlogy
 
 from leakcap.caps import Cap, Membership
@@ -31,6 +32,7 @@ from leakcap.sessions.listed_worlds.charges import TICKS, Clocks
 from leakcap.sessions.listed_worlds.directions import next_direction
 from leakcap.sessions.listed_worlds.engine import ListedState, ListedWorlds, Priced, SessionRule
 from leakcap.sessions.listed_worlds.functions import WorldQuestion
+from leakcap.sessions.listed_worlds.leaning import RECENT
 from leakcap.sessions.listed_worlds.potentials import potentials_of
 from leakcap.sessions.listed_worlds.rules import CLOSED, AlwaysRule
 from leakcap.simulate import Outputs, rebuild
@@ -39,7 +41,7 @@ from leakcap.worlds import draw_worlds
 __all__ = ["WorldsDesk", "worlds_desk"]
 
 DEFAULT_SHARE = 0.01
-STATE, CLOCKS = "posterior", "worlds clocks"
+STATE, CLOCKS, ASKED = "posterior", "worlds clocks", "asked {}"
 SEARCHED = 40  # noises that are tried for a share
 REFUSED = (
     "somebody cannot pay for this question any more: ask with more noise, or another question. Nothing was drawn, and "
@@ -299,6 +301,7 @@ class WorldsDesk:
             np.frombuffer(clocks, dtype="<i8").reshape(rows, units),
             answers=told["answers"],
             lost=told["lost"],
+            recent=_asked(now, told["answers"]),
         )
 
     def _keep(self, now: Open, state: ListedState) -> None:
@@ -310,6 +313,16 @@ class WorldsDesk:
         }
         now.put(STATE, json.dumps(told).encode())
         now.put(CLOCKS, state.clocks.astype("<i8").tobytes())
+        assert state.recent is not None
+        now.put(ASKED.format((state.answers - 1) % RECENT), state.recent[-1].astype("<f4").tobytes())
+
+
+def _asked(now: Open, answers: int) -> npt.NDArray[np.float32] | None:
+    """The last questions, in their order; None in accounts that were kept before these were."""
+    stored = [now.value(ASKED.format(number % RECENT)) for number in range(max(0, answers - RECENT), answers)]
+    if not stored or any(one is None for one in stored):
+        return None
+    return np.stack([np.frombuffer(one, dtype="<f4") for one in stored if one is not None])
 
 
 def _information(weights: Floats, priced: Priced) -> float:

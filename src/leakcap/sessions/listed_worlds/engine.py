@@ -17,7 +17,8 @@ from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
 from leakcap.noise import Randomness
 from leakcap.sessions.listed_worlds.cells import REACH, Channel, cells_of
-from leakcap.sessions.listed_worlds.charges import TICKS, Ticks
+from leakcap.sessions.listed_worlds.charges import TICKS, Ticks, leaned
+from leakcap.sessions.listed_worlds.leaning import RECENT, lean_of
 from leakcap.sessions.listed_worlds.posterior import Posterior
 from leakcap.sessions.listed_worlds.potentials import RESERVE
 from leakcap.sessions.listed_worlds.prospects import Prospect, prospects, shares
@@ -34,6 +35,11 @@ class SessionRule(Protocol):
         """Clocks that each unit has."""
         ...
 
+    @property
+    def leaning(self) -> bool:
+        """Whether what clocks show after an answer may hang on it."""
+        ...
+
     def price(self, prospect: Prospect, left: Ticks) -> Ticks:
         """Ticks for some units, `(rows, units)`; more than is left where the answer must not be given."""
         ...
@@ -47,6 +53,7 @@ class ListedState:
         fraction, power, answers: the posterior over worlds.
         clocks: `(rows, units)`, ticks left.
         lost: of `RESERVE`, what the rounding errors of earlier answers may have taken, at most.
+        recent: `(questions, worlds)`, what was asked last, in deviations of its noise.
     """
 
     fraction: Floats
@@ -54,6 +61,7 @@ class ListedState:
     clocks: Ticks
     answers: int = 0
     lost: float = 0.0
+    recent: npt.NDArray[np.float32] | None = None
 
     @property
     def posterior(self) -> Posterior:
@@ -67,10 +75,18 @@ class Priced:
     Attributes:
         cells: the channel.
         charges: `(rows, units)`, ticks.
+        asked: `(worlds,)`, the number in every world, in deviations of the noise.
+        lean: `(cells, units)`, factors of what clocks show after each cell; None where all are 1.
     """
 
     cells: Channel
     charges: Ticks
+    asked: Floats
+    lean: Floats | None = None
+
+    def left(self, clocks: Ticks, cell: int) -> Ticks:
+        """What clocks show once this cell was drawn."""
+        return leaned(clocks - self.charges, None if self.lean is None else self.lean[cell])
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,23 +126,30 @@ class ListedWorlds:
             raise InputError("outputs must hold one number for every world")
         if self._lost(state, cells) > RESERVE:
             return None
-        found = np.empty_like(state.clocks)
-        for units, prospect in prospects(self.worlds, state.posterior, cells):
+        found, leans = np.empty_like(state.clocks), list[Floats]()
+        asked, recent = np.asarray(outputs, dtype=np.float64) / noise, state.recent
+        lean = None
+        if self.rule.leaning and recent is not None:
+            lean = lean_of(state.posterior.weights(), asked, recent, cells.values / noise)
+        for units, prospect in prospects(self.worlds, state.posterior, cells, lean):
             left = state.clocks[:, units]
             found[:, units] = self.rule.price(prospect, left)
             if not ((found[:, units] >= 0) & (found[:, units] <= left)).all():
                 return None
-        return Priced(cells, found)
+            if prospect.lean is not None:
+                leans.append(prospect.lean)
+        return Priced(cells, found, asked, np.hstack(leans) if leans else None)
 
     def after(self, state: ListedState, priced: Priced, cell: int) -> ListedState:
-        """The session once the answer was drawn: charges are taken whatever it was."""
+        """The session once the answer was drawn: charges are taken whatever it was, and clocks lean as was said."""
         posterior = state.posterior.after(priced.cells, cell)
         return ListedState(
             posterior.fraction,
             posterior.power,
-            state.clocks - priced.charges,
+            priced.left(state.clocks, cell),
             answers=posterior.answers,
             lost=self._lost(state, priced.cells),
+            recent=_with(state.recent, priced.asked),
         )
 
     def ask(
@@ -146,3 +169,9 @@ class ListedWorlds:
     def _lost(self, state: ListedState, cells: Channel) -> float:
         """Rounding errors so far and of this answer: three times that of a sum, of mistakes of at most 1/2."""
         return state.lost + 1.5 * state.posterior.rounding(cells)
+
+
+def _with(recent: npt.NDArray[np.float32] | None, asked: Floats) -> npt.NDArray[np.float32]:
+    """The last questions, and one more, as they are stored."""
+    latest = asked.astype(np.float32)[None]
+    return latest if recent is None else np.vstack([recent[-RECENT + 1 :], latest])

@@ -10,6 +10,7 @@ import numpy as np
 
 from leakcap.ground.arrays import Floats
 from leakcap.sessions.listed_worlds.cells import Channel
+from leakcap.sessions.listed_worlds.leaning import Lean
 from leakcap.sessions.listed_worlds.posterior import Posterior
 from leakcap.worlds import Worlds
 
@@ -29,6 +30,7 @@ class Prospect:
         others: the same that it does not.
         worlds: `(cells, worlds)`, probability of the cell together with the world.
         rounding: relative error of each of these numbers, and of sums over them, at most.
+        lean: `(cells, units)`, factors of what clocks show after each cell; None where all are 1.
     """
 
     inside: Floats
@@ -37,6 +39,7 @@ class Prospect:
     others: Floats
     worlds: Floats
     rounding: float
+    lean: Floats | None = None
 
     @cached_property
     def cells(self) -> Floats:
@@ -44,7 +47,9 @@ class Prospect:
         return np.asarray(self.worlds.sum(axis=1))
 
 
-def prospects(worlds: Worlds, posterior: Posterior, cells: Channel) -> Iterator[tuple[slice, Prospect]]:
+def prospects(
+    worlds: Worlds, posterior: Posterior, cells: Channel, lean: Lean | None = None
+) -> Iterator[tuple[slice, Prospect]]:
     """All units, in order, some at a time."""
     weights = posterior.weights()
     joint = np.ascontiguousarray((cells.masses() * weights[:, None]).T)
@@ -62,6 +67,7 @@ def prospects(worlds: Worlds, posterior: Posterior, cells: Channel) -> Iterator[
                 others=outside[-1],
                 worlds=joint,
                 rounding=rounding,
+                lean=None if lean is None else lean.of(columns, inside[-1]),
             ),
         )
 

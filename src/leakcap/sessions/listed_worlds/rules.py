@@ -43,6 +43,7 @@ class _Spending:
 
     success: float
     rows: ClassVar[int] = 1
+    leaning: ClassVar[bool] = False
 
     def budget(self) -> float:
         raise NotImplementedError
@@ -113,6 +114,7 @@ class AlwaysRule:
     success: float
     rate: float = 0.5
     rows: ClassVar[int] = 1
+    leaning: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.rate != 0.5:
@@ -140,6 +142,7 @@ class BrokenRealisedRule:
 
     success: float
     rows: ClassVar[int] = 1
+    leaning: ClassVar[bool] = False
 
     @proves("realised-rule")
     def price(self, prospect: Prospect, left: Ticks) -> Ticks:
