@@ -114,6 +114,20 @@ class SessionCertificate(Displayed):
         """Whether it holds whoever else is known."""
         return self.design != "worlds"
 
+    @proves("side-information")
+    def given(self, known: int) -> float:
+        """Success of an attacker who knows of so many other people whether they take part.
+
+        Args:
+            known: how many.
+
+        Returns:
+            The certified bound; 1 where nothing is certified, as with a list of worlds and a single known person: a
+            question about both of them may tell nothing about either alone, and everything together.
+        """
+        k = checks.count(at_least=0, known=known)
+        return self.membership_success if k == 0 or self.whoever_is_known else 1.0
+
     @proves("linear-sessions")
     def true_positive_rate(self, fpr: float) -> float:
         """Share of participants recognised, at most, at a rate of false alarms.
@@ -223,8 +237,9 @@ def reading(cert: SessionCertificate) -> tuple[str, ...]:
 def _reading_of_worlds(cert: SessionCertificate) -> tuple[str, ...]:
     assert cert.worlds is not None
     found = [
-        f"It ends where the attacker learns from elsewhere who takes part: about {math.log2(cert.worlds):.3g} people "
-        f"who are known leave one of {cert.worlds:,} halves.",
+        f"It ends where the attacker learns from elsewhere who takes part: {percent(cert.given(1), 0)} given a single "
+        f"person who is known. Before any answer about {math.log2(cert.worlds):.3g} people who are known leave one of "
+        f"{cert.worlds:,} halves (log2 m).",
         f"Answers carry at most {math.log(cert.worlds):.3g} nats about the half: many answers belong on a session with "
         "a coin for everybody.",
     ]

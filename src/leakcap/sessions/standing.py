@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from leakcap.caps import Cap
 from leakcap.custody.ledger.accounts import DESIGNS, TICKS
 from leakcap.custody.ledger.operations import Standing
 from leakcap.ground.proofs import proves
-from leakcap.sessions.clock import told_after
+from leakcap.sessions.clock import Clock, told_after
 
-__all__ = ["Together", "together"]
+__all__ = ["Together", "longer_clock", "together"]
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,16 @@ def together(standing: Standing) -> Together:
     if standing.design == "release":
         return Together(promise, None, "One release: its own certificate says what it allows, and there is no other.")
     if standing.design == "worlds":
-        return Together(promise, None, f"All answers together keep: {'; '.join(standing.caps)}.")
+        return Together(promise, None, f"All answers together keep: {'; '.join(standing.raised or standing.caps)}.")
     success = told_after(groups * standing.square * standing.allowance / TICKS, groups * standing.distance)
     who = "All answers together" if groups == 1 else f"All {groups} groups together, if they tell each other,"
     what = "is in the data" if standing.design == "pool" else "takes part"
     return Together(
         promise, success, f"{who} allow at most {100 * success:.4g} % right guesses whether a person {what}."
     )
+
+
+@proves("linear-sessions")
+def longer_clock(square: float, caps: tuple[Cap, ...]) -> int:
+    """How long the clock of larger caps is, in ticks of the one that an account was opened with; rounded down."""
+    return int(Clock.of(caps).square / square * TICKS)

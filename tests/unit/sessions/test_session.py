@@ -394,3 +394,12 @@ def test_an_answer_of_which_nothing_can_be_made_is_charged_all_the_same() -> Non
     with pytest.raises(ValueError, match="negative"):
         one._desk.answer(broken, share=0.3)
     assert one.spent.share == pytest.approx(0.3)
+
+
+def test_a_cap_is_raised_in_the_session_as_on_the_command_line() -> None:
+    session = lc.Session(np.arange(50.0)[:, None], cap=0.55, seed=1)
+    session.raise_cap(0.6, who="owner", why="a larger study")
+    assert 0.5999 < session.certificate.membership_success <= 0.6
+    for wrong in (0.58, lc.pool_membership(0.7)):
+        with pytest.raises(InputError, match=r"raise"):
+            session.raise_cap(wrong, who="owner", why="again")
