@@ -128,7 +128,7 @@ class SessionCertificate(Displayed):
         k = checks.count(at_least=0, known=known)
         return self.membership_success if k == 0 or self.whoever_is_known else 1.0
 
-    @proves("linear-sessions")
+    @proves("linear-sessions", "every-transcript")
     def true_positive_rate(self, fpr: float) -> float:
         """Share of participants recognised, at most, at a rate of false alarms.
 
@@ -139,11 +139,18 @@ class SessionCertificate(Displayed):
             The largest rate at which participants are recognised, after any number of answers.
         """
         checks.fraction(fpr=fpr)
+        if self.always:  # no course of answers is more than so many times likelier with the person than without
+            return min(1.0, fpr * self.membership_success / (1 - self.membership_success), fpr + self._gained)
         if self.design == "worlds":
             # Certainty may be reached: what is capped is the mean of both rates.
-            return min(1.0, fpr + 2 * self.membership_success - 1)
+            return min(1.0, fpr + self._gained)
         least = ndtri(min(1.0, fpr + self.sampler_distance))
         return min(1.0, float(ndtr(least + math.sqrt(self.square))) * (1 + 1e-9) + self.sampler_distance)
+
+    @property
+    def _gained(self) -> float:
+        """By how much participants are recognised more often than others are accused, at most."""
+        return 2 * self.membership_success - 1
 
     def to_json(self) -> str:
         """The whole record, in a stable order.

@@ -29,8 +29,9 @@ class OfDeclaredClasses(PrivateClassifier):
         declared = self._declared()
         if declared is None:
             raise InputError(
-                f"a pool cap needs the classes there may be: {type(self).__name__}(..., classes=['no', 'yes']), for "
-                "example. They must not come from the data, because a class that shows tells that somebody is in it"
+                f"a pool cap, or a session within bounds, needs the classes there may be: {type(self).__name__}(..., "
+                "classes=['no', 'yes']), for example. They must not come from the data, because a class that shows "
+                "tells that somebody is in it"
             )
         if weight is not None:
             raise InputError("under a pool cap every row counts alike: leave out sample_weight")

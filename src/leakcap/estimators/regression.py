@@ -69,8 +69,8 @@ class _LeastSquares(MultiOutputMixin, RegressorMixin, PrivateEstimator):
     def _rows_of_all(self, X: Any, y: Any, weight: Any) -> Rows:
         if self.target_bounds is None:
             raise InputError(
-                f"a pool cap needs bounds of y that do not come from the data: {type(self).__name__}(..., "
-                "target_bounds=(0, 100)), for example"
+                f"a pool cap, or a session within bounds, needs bounds of y that do not come from the data: "
+                f"{type(self).__name__}(..., target_bounds=(0, 100)), for example"
             )
         return super()._rows_of_all(X, y, weight)
 

@@ -232,3 +232,16 @@ def test_whoever_knows_one_other_person_is_promised_nothing() -> None:
     assert session().certificate.given(1) == 1.0
     assert "given a single person" in str(session().certificate)
     assert lc.Session(people(), cap=0.6, seed=1).certificate.given(N - 1) == pytest.approx(0.6, abs=1e-9)
+
+
+@pytest.mark.parametrize("bounds", [{}, {"size": (0, 1)}, (1,), "wide", (5, 1), (0, float("nan"))])
+@pytest.mark.parametrize("kind", ["mean", "sum", "covariance", "histogram"])
+def test_bounds_that_are_none_are_refused_in_our_words(kind: str, bounds: Any) -> None:
+    with pytest.raises(InputError, match="bounds"):
+        getattr(session(), kind)("age", bounds=bounds)
+
+
+def test_bounds_by_name_cut_as_a_pair_does() -> None:
+    by_name = session().mean(["age", "cost"], bounds={"cost": (0, 100), "age": (20, 60)}, noise=5.0)
+    pair = session().mean(["age", "cost"], bounds=([20, 0], [60, 100]), noise=5.0)
+    assert (by_name.value == pair.value).all()
