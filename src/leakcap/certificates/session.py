@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import groupby
 
 from scipy.special import ndtr, ndtri
 
@@ -17,7 +18,7 @@ from leakcap.ground import checks
 from leakcap.ground.json_record import entries, is_number, is_whole, is_words
 from leakcap.ground.proofs import proves
 
-__all__ = ["ATTACKERS", "GAMES", "SessionCertificate", "reading", "spoken"]
+__all__ = ["ATTACKERS", "GAMES", "SessionCertificate", "reading", "spoken", "told_together"]
 
 KINDS = ("session", "simulation")
 DESIGNS = ("bits", "pool", "worlds")
@@ -263,12 +264,20 @@ def _reading_of_worlds(cert: SessionCertificate) -> tuple[str, ...]:
 
 
 def _asked(cert: SessionCertificate) -> Iterator[str]:
-    shown = [
-        f"{spoken(question)}: {100 * share:.3g} % of the clock" for question, share in cert.questions[-MAX_LISTED:]
-    ]
-    if cert.answered > len(shown):
-        shown.insert(0, f"{cert.answered - len(shown):,} earlier answers.")
+    told = told_together(cert.questions)
+    shown = [f"{words}: {100 * share:.3g} % of the clock" for words, share in told[-MAX_LISTED:]]
+    if len(told) > len(shown):
+        shown.insert(0, f"{len(told) - len(shown):,} earlier questions.")
     yield from listed(f"Answered so far: {cert.answered:,}", tuple(shown) or ("Nothing.",))
+
+
+def told_together(questions: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Questions as people say them, the steps of a fit and the numbers of a vector as one, and what they take."""
+    found = []
+    for words, group in groupby(questions, key=lambda one: spoken(one[0])):
+        shares = [share for _, share in group]
+        found.append((words if len(shares) == 1 else f"{words}, {len(shares):,} answers", sum(shares)))
+    return found
 
 
 def spoken(question: str) -> str:
@@ -289,7 +298,7 @@ def spoken(question: str) -> str:
         parts.append(f"where {told.pop('where')}")
     if isinstance(told.get("by"), dict):
         parts.append(f"by {', '.join(told.pop('by'))}")
-    for name in ("settings", "edges", "grid", "bounds", "norm", "fn"):
+    for name in ("settings", "edges", "grid", "bounds", "norm", "fn", "step", "share"):
         told.pop(name, None)
     rest = ", ".join(f"{name} {value}" for name, value in told.items())
     return " ".join(parts) + (f" ({rest})" if rest else "")

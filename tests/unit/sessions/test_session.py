@@ -403,3 +403,17 @@ def test_a_cap_is_raised_in_the_session_as_on_the_command_line() -> None:
     for wrong in (0.58, lc.pool_membership(0.7)):
         with pytest.raises(InputError, match=r"raise"):
             session.raise_cap(wrong, who="owner", why="again")
+
+
+def test_a_fit_is_one_line_of_the_certificate() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.normal(size=300), "size": rng.normal(size=300), "y": rng.integers(0, 2, 300)})
+    session = lc.Session(table, cap=0.6, seed=1)
+    session.count(share=0.01)
+    session.fit(lc.estimators.LogisticRegression(classes=[0, 1]), ["age", "size"], "y", bounds=(-3, 3), share=0.1)
+    lines = str(session.certificate).splitlines()
+    about = [line for line in lines if "LogisticRegression" in line]
+    assert about == [
+        f"  - LogisticRegression of age, size for y, {session.certificate.answered - 1} answers: 10 % of the clock"
+    ]
+    assert "  - count: 1 % of the clock" in lines
