@@ -7,11 +7,12 @@ drawn, or asks a price that depends on it, gives an answer for nothing (docs/pro
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import math
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -324,7 +325,17 @@ class WorldsDesk:
             _widths=tuple((level, float(ndtri((1 + level) / 2)) * deviations) for level in LEVELS),
         )
 
+    @cached_property
+    def _halves(self) -> str:
+        """Which halves are listed: drawn from a key, they are others if another version draws otherwise."""
+        return hashlib.sha256(np.ascontiguousarray(self.engine.worlds.packed).tobytes()).hexdigest()
+
     def _state(self, now: Open) -> ListedState:
+        if now.state.get("halves", self._halves) != self._halves:
+            raise InputError(
+                "these halves are not the ones that this account's answers were drawn from: open it with the versions "
+                "of leakcap and numpy that it was opened with"
+            )
         posterior, clocks = now.value(STATE), now.value(CLOCKS)
         if posterior is None or clocks is None:
             return self.engine.begin()
@@ -346,6 +357,7 @@ class WorldsDesk:
             "answers": state.answers,
             "lost": state.lost,
         }
+        now.state["halves"] = self._halves
         now.put(STATE, json.dumps(told).encode())
         now.put(CLOCKS, state.clocks.astype("<i8").tobytes())
         if state.recent is not None:
