@@ -13,8 +13,9 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from leakcap import kernels
 from leakcap.errors import InputError
-from leakcap.estimators.base import Computation, PrivateEstimator, Rows, Utility, checked_weight, validated
+from leakcap.estimators.base import Computation, PrivateEstimator, Utility
 from leakcap.estimators.coordinates import Coordinates
+from leakcap.estimators.data import Rows, checked_weight, validated
 from leakcap.estimators.regression_sums import moved_coefficients, solved
 from leakcap.estimators.sums import ProductSums
 from leakcap.ground import checks
