@@ -6,6 +6,9 @@ noise must stay the same, and so must the sums, because what the others bring ha
 
 from __future__ import annotations
 
+import datetime
+import decimal
+import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,9 +20,10 @@ import pytest
 
 import leakcap as lc
 from leakcap import estimators
-from leakcap.sessions import desk
+from leakcap.sessions import answers, desk
+from tests.leaks.test_sessions import Stopped
 
-PEOPLE = 40
+PEOPLE = 14
 Ask = Callable[[lc.Session], Any]
 
 
@@ -35,8 +39,9 @@ def pool() -> pd.DataFrame:
             "day": pd.to_datetime("2026-01-01") + pd.to_timedelta(rng.integers(0, 90, PEOPLE), "D"),
             "rare": np.nan,
             "y": rng.normal(size=PEOPLE),
+            "kind": pd.Categorical(rng.choice(["x", "y"], PEOPLE)),
         }
-    )
+    ).astype({"day": "datetime64[ns]"})
 
 
 SOMEBODY = pool().iloc[:1].assign(id=999)
@@ -51,9 +56,17 @@ ODD = {
             "day": ["spring"],
             "rare": [1.0],
             "y": ["high"],
+            "kind": ["z"],
         }
     ),
     "of no kind": SOMEBODY.assign(age=[10**400], ward=[[1]], day=[None], size=[1j], y=[0.5]),
+    "at the end of time": SOMEBODY.assign(
+        age=[decimal.Decimal("sNaN")],
+        day=[datetime.datetime.max.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=-9)))],
+        ward=["A\0"],
+        rare=[10**400],
+        kind=[None],
+    ),
     "far away": SOMEBODY.assign(age=1e308, size=np.inf, rare=2.0, y=-1e308),
 }
 ASKED: dict[str, Ask] = {
@@ -61,6 +74,20 @@ ASKED: dict[str, Ask] = {
     "a shape of theirs": lambda s: s.linear(lambda r: np.ones(3 if "old" in list(r["age"]) else 2), bounds=(0, 1)),
     "a length": lambda s: s.linear(lambda r: r[["age", "rare"]].to_numpy(float).ravel() * 1e3, norm=1.0, shape=2),
     "a condition": lambda s: s.count(where=lambda r: r["age"].iloc[0] == "old"),
+    "kinds of columns": lambda s: s.linear(lambda r: float(r["age"].dtype == object), bounds=(0, 1)),
+    "kinds in a condition": lambda s: s.count(where=lambda r: r["day"].dtype.kind == "M"),
+    "categories": lambda s: s.linear(lambda r: pd.get_dummies(r["kind"]).sum().to_numpy(), bounds=([0, 0], [1, 1])),
+    "kinds in blocks": lambda s: s.blocks(lambda r: float(r["age"].dtype == object), blocks=4, bounds=(0, 1)),
+    "words": lambda s: s.linear(lambda r: print(r["rare"].notna().any()) or np.nanmean(r["rare"]), bounds=(0, 1)),
+    "an end": lambda s: s.linear(lambda r: sys.exit() if r["rare"].notna().any() else 1.0, bounds=(0, 1)),
+    "an end in a condition": lambda s: s.count(where=lambda r: sys.exit() if r["rare"].notna().any() else True),
+    "narrow bounds": lambda s: s.mean("age", bounds=(1.0, 1 + 2**-52), where="rare is not null"),
+    "rather narrow bounds": lambda s: s.covariance("age", bounds=(1.0, 1 + 2**-28)),
+    "tiny bounds": lambda s: s.sum("age", bounds=(0, 5e-324)),
+    "a tiny length": lambda s: s.linear(lambda r: float(r["y"].iloc[0]), norm=5e-324),
+    "dates as numbers": lambda s: s.sum("day", bounds=(0, 2e18)),
+    "groups of dates": lambda s: s.count(by={"day": [pd.Timestamp("2026-01-05"), pd.Timestamp("2026-02-05")]}),
+    "groups of text": lambda s: s.count(by={"ward": ["A", "A\0"]}),
     "yes": lambda s: s.count(where="smokes"),
     "no": lambda s: s.count(where="not smokes"),
     "true": lambda s: s.count(where="smokes = true"),
@@ -114,56 +141,92 @@ WHO: dict[str, dict[str, Any]] = {
 }
 
 
-def told(monkeypatch: pytest.MonkeyPatch, data: pd.DataFrame, who: str, ask: Ask, *, quiet: bool = True) -> list[Any]:
-    """Everything that is heard, and the sums before noise."""
-    found: list[Any] = []
+Hear = Callable[..., list[Any]]
+
+
+@pytest.fixture
+def hear(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Hear:
+    """Everything that is heard of a question, and the sums before noise."""
+    sums: list[Any] = []
 
     def instead_of_noise(total: Any, grains: Any, deviations: Any, _: Any) -> Any:
-        found.append((np.asarray(total).tolist(), np.asarray(deviations).tolist()))
+        sums.append((np.asarray(total).tolist(), np.asarray(deviations).tolist()))
         return np.linspace(1, 2, len(total)) * deviations
 
     monkeypatch.setattr(desk, "with_noise", instead_of_noise)
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always")
-        session = lc.Session(data, unit="id", rows_per_unit=2, seed=1, **WHO[who])
-        coins = np.arange(len(data)) % 2 == 0
-        coins[PEOPLE:] = False
-        session._desk = replace(session._desk, coins=coins)
-        asked = session._questions
-        session._questions = replace(asked, quiet=quiet, table=replace(asked.table, quiet=quiet))
-        try:
-            answer = ask(session)
-            found.append((type(answer).__name__, repr(answer)))
-            if hasattr(answer, "value"):
-                found.append((repr(answer.value), np.asarray(answer.noise).tolist(), answer.share))
-        except lc.LeakcapError as error:
-            found.append((type(error).__name__, str(error)))
-    # A fit in 100 steps ends in the same sums, or it does not: the last ones show it.
-    return [*found[:2], *found[-3:], len(found), sorted({str(one.message) for one in heard})]
+    monkeypatch.setattr(desk, "datetime", Stopped)
+    monkeypatch.setattr(answers, "SIMULATED", 4)  # error bars follow from what was released
+
+    def heard(data: pd.DataFrame, who: str, ask: Ask, quiet: bool = True) -> list[Any]:
+        sums.clear()
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            session = lc.Session(data, unit="id", rows_per_unit=1, seed=1, **WHO[who])
+            coins = np.arange(len(data)) % 2 == 0
+            coins[PEOPLE:] = False
+            session._desk = replace(session._desk, coins=coins)
+            asked = session._questions
+            session._questions = replace(asked, quiet=quiet, table=replace(asked.table, quiet=quiet))
+            said: list[Any] = []
+            try:
+                answer = ask(session)
+                said += [type(answer).__name__, repr(answer)]
+                if hasattr(answer, "value"):
+                    said += [repr(answer.value), np.asarray(answer.noise).tolist(), answer.share]
+            except (lc.LeakcapError, SystemExit, KeyboardInterrupt) as error:
+                said += [type(error).__name__, str(error)]
+            said += [session.spent, session.remaining, session.certificate.to_json(), capsys.readouterr()]
+        return [*sums, *said, sorted({str(one.message) for one in warned})]
+
+    return heard
 
 
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("who", WHO)
-def test_nothing_but_their_own_part_of_the_sums_tells_that_somebody_is_there(
-    monkeypatch: pytest.MonkeyPatch, who: str, asked: str
-) -> None:
-    ask, without = ASKED[asked], pool()
-    expected = told(monkeypatch, without, who, ask)
+def test_nothing_but_their_own_part_of_the_sums_tells_that_somebody_is_there(hear: Hear, who: str, asked: str) -> None:
+    expected = hear(pool(), who, ASKED[asked])
     for odd, person in ODD.items():
-        found = told(monkeypatch, pd.concat([without, person], ignore_index=True), who, ask)
+        found = hear(pd.concat([pool(), person], ignore_index=True), who, ASKED[asked])
         assert found == expected, f"with somebody {odd} in the pool"
 
 
-@pytest.mark.parametrize("asked", ["yes", "a function of them alone", "groups of another kind", "means of text"])
-def test_where_nothing_is_kept_quiet_they_are_heard_of(monkeypatch: pytest.MonkeyPatch, asked: str) -> None:
-    ask, without = ASKED[asked], pool()
-    expected = told(monkeypatch, without, "an analyst", ask, quiet=False)
-    pools = (pd.concat([without, person], ignore_index=True) for person in ODD.values())
-    assert any(told(monkeypatch, one, "an analyst", ask, quiet=False) != expected for one in pools)
+LOUD = [
+    "yes",
+    "a function of them alone",
+    "groups of another kind",
+    "means of text",
+    "kinds in a condition",
+    "categories",
+]
+
+
+@pytest.mark.parametrize("asked", LOUD)
+def test_where_nothing_is_kept_quiet_they_are_heard_of(hear: Hear, asked: str) -> None:
+    expected = hear(pool(), "an analyst", ASKED[asked], False)
+    pools = (pd.concat([pool(), person], ignore_index=True) for person in ODD.values())
+    assert any(hear(one, "an analyst", ASKED[asked], False) != expected for one in pools)
+
+
+def test_an_analyst_is_told_of_the_custodians_questions_that_there_are_some() -> None:
+    session = lc.Session(pool(), cap=0.6, unit="id", rows_per_unit=1, seed=1)
+    session.count(share=0.1)
+    before = lc.Session.spent.fget(session).share
+    session.mean("age", noise=9.0, where="ward != 'a name'")
+    session._desk = replace(session._desk, analyst="ann")
+    told = session.certificate.to_json() + str(session.certificate)
+    assert "a name" not in told
+    assert "questions of the custodian" in told
+    assert session.certificate.answered == 2
+    assert session.spent.share == pytest.approx(before)
+    with pytest.raises(lc.InputError, match="rows_per_unit"):
+        lc.Session(pool(), cap=0.6, unit="id", analyst="ann", seed=1)
+    for nobody in ("", 0, 5):
+        with pytest.raises(lc.InputError, match="analyst must be a name"):
+            lc.Session(pool(), cap=0.6, analyst=nobody, seed=1)
 
 
 def test_the_custodians_answers_about_the_pool_are_not_in_an_analysts_history() -> None:
-    session = lc.Session(pool(), cap=0.6, unit="id", rows_per_unit=2, seed=1)
+    session = lc.Session(pool(), cap=0.6, unit="id", rows_per_unit=1, seed=1)
     about_the_pool = session.mean("age", share=0.1)
     within_bounds = session.mean("age", bounds=(0, 100), share=0.1)
     assert [past.number for past in session.history] == [about_the_pool.number, within_bounds.number]

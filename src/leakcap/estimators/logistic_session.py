@@ -33,6 +33,7 @@ EDGE = 0.25  # of the trace: the largest noise at which second moments are worth
 CONSTANT = 0.1  # value of the feature that carries the intercepts
 TURN = 1.6  # the longest step times the curvature at the start
 MIN_STEPS, MAX_STEPS = 10, 100
+LARGEST = 1e150
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +201,8 @@ class Scaled:
         else:
             middle, spread, public = cells.mean(axis=0), cells.std(axis=0), False
             size = np.where(spread > 0, spread, 1.0) * (2 * math.sqrt(d))
-        rows = (cells - middle) / size
+        with np.errstate(over="ignore"):  # what is too large to be squared is cut all the same
+            rows = np.clip((cells - middle) / size, -LARGEST, LARGEST)
         return cls(cut_to_length(rows, 1.0), middle, size, public)
 
     def back(self, scores: LinearScores) -> LinearScores:

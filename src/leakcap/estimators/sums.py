@@ -16,7 +16,7 @@ import numpy as np
 
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
-from leakcap.kernels.bounded import Bounded, ColumnNames, Declared, Extent, unit_sums
+from leakcap.kernels.bounded import Bounded, ColumnNames, Declared, Extent, in_half_widths, unit_sums
 from leakcap.kernels.contributions import Contributions, Finish, Informed
 from leakcap.stats.declared import APART
 from leakcap.stats.products import product_rows, split_products
@@ -108,7 +108,7 @@ class ProductSums(OfAll):
             v, (lowest, highest), outside = Declared(self.target_bounds).cut(data[1], None)
             low, high, cut = np.append(low, lowest), np.append(high, highest), cut + outside
         middle, half = (low + high) / 2, (high - low) / 2
-        z, v = (z - middle[:d]) / half[:d], (v - middle[d:]) / half[d:]
+        z, v = in_half_widths(z, low[:d], high[:d]), in_half_widths(v, low[d:], high[d:])
         weights = _weights(d, v.shape[1])
         _refuse_too_many(len(z), len(weights))
         each = product_rows(z, v)
@@ -173,7 +173,7 @@ class ClassSums(OfAll):
         """What every unit brings, within the declared bounds: to the numbers of a row's own class."""
         cells, (low, high), cut = declared.cut(data[0], ColumnNames(self.names))
         middle, half = (low + high) / 2, (high - low) / 2
-        z, d = (cells - middle) / half, len(half)
+        z, d = in_half_widths(cells, low, high), len(half)
         # Squares lie between 0 and 1, so that about 1/2 nobody moves them by more than 1/2.
         parts = [z, z**2 - 0.5] if self.squares else [z]
         each = np.hstack([*parts, np.ones((len(z), 1))])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["take", "take_alone"]
+__all__ = ["take", "take_alone", "take_own"]
 
 
 def take(data: Any, rows: npt.NDArray[np.intp]) -> Any:
@@ -35,4 +35,24 @@ def take_alone(data: Any, rows: npt.NDArray[np.intp]) -> Any:
     index: Any = getattr(data, "index", None)
     if type(index).__name__ == "RangeIndex":
         found.index = type(index)(len(rows))
+    return found
+
+
+def take_own(data: Any, rows: npt.NDArray[np.intp]) -> Any:
+    """The same, and of what kind the columns are follows from these rows alone: it would tell of other rows."""
+    found = take_alone(data, rows)
+    if hasattr(found, "iloc"):
+        plain = found.astype(object)
+        plain.index = (
+            type(plain.index)(plain.index) if type(plain.index).__name__ == "RangeIndex" else list(plain.index)
+        )
+        return plain.infer_objects()
+    if isinstance(found, np.ndarray) or hasattr(found, "tocsr"):
+        if found.dtype.kind in "biuf":
+            return found.astype(np.float64)
+        return found.astype("datetime64[us]") if found.dtype.kind == "M" else found.astype(object)
+    if hasattr(found, "to_dict") and hasattr(found, "columns"):  # polars
+        return type(found)(found.to_dict(as_series=False), strict=False)
+    if hasattr(found, "to_list"):
+        return type(found)(found.name, found.to_list(), strict=False)
     return found

@@ -12,7 +12,7 @@ import numpy as np
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints
-from leakcap.ground.slices import take_alone
+from leakcap.ground.slices import take_alone, take_own
 from leakcap.kernels.bounded import Bounded, Declared, Extent, unit_sums
 from leakcap.kernels.contributions import Contributions
 from leakcap.kernels.moments.sums import masked_sums
@@ -72,7 +72,7 @@ class Additive:
                 "a pool cap needs the bounds of what one person brings, such as bounds=(0, 1): a pair of numbers, or "
                 "of arrays with one for each number that `contributions` returns"
             )
-        values, shape = self._one_by_one(data, units, summed=self.each == "row")
+        values, shape = self._one_by_one(data, units, summed=self.each == "row", taken=take_own)
         inside, (low, high), cut = declared.cut(values, None)
         limits = np.maximum(np.abs(low), np.abs(high))
         return Bounded(inside, Extent.together(limits, limits**-2.0), partial(self._finished, shape=shape), cut)
@@ -89,10 +89,12 @@ class Additive:
             raise InputError("contributions of each='row' must return as many entries as there are rows")
         return unit_sums(found.reshape(len(found), -1), units.of_row, units.count), found.shape[1:]
 
-    def _one_by_one(self, data: tuple[Any, ...], units: Units, summed: bool = False) -> tuple[Floats, tuple[int, ...]]:
+    def _one_by_one(
+        self, data: tuple[Any, ...], units: Units, *, summed: bool = False, taken: Callable[..., Any] = take_alone
+    ) -> tuple[Floats, tuple[int, ...]]:
         found, shapes = [], set()
         for own in _rows_of_units(units):
-            one = np.asarray(self.contributions(*(take_alone(part, own) for part in data)), dtype=np.float64)
+            one = np.asarray(self.contributions(*(taken(part, own) for part in data)), dtype=np.float64)
             one = one.sum(axis=0) if summed else one
             found.append(one.ravel())
             shapes.add(one.shape)

@@ -14,7 +14,8 @@ from leakcap.errors import BlocksWarning, InputError, OutputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Bools, Floats, Ints
 from leakcap.ground.callers import frames_of_ours
-from leakcap.ground.slices import take, take_alone
+from leakcap.ground.interrupts import interrupts_heard
+from leakcap.ground.slices import take, take_alone, take_own
 from leakcap.kernels.bounded import Bounded, Declared, Extent
 from leakcap.worlds import Units, Worlds
 from leakcap.worlds.keyed import KEY_BYTES, keyed_blocks
@@ -56,13 +57,19 @@ class Blocks:
         found = keyed_blocks(units.names, key, self.blocks)
         return found if units.of_row is None else found[units.of_row]
 
-    def counted(self, data: tuple[Any, ...], of_row: Ints) -> tuple[Floats, int, int]:
+    def counted(
+        self, data: tuple[Any, ...], of_row: Ints, taken: Callable[..., Any] = take_alone
+    ) -> tuple[Floats, int, int]:
         """`(blocks, d)` answers, cut to the bounds and measured from their middle; how many numbers were outside, and
         how many blocks had no answer."""
         low, high, middle = self._ends
         found, outside, failed = np.zeros((self.blocks, len(low))), 0, 0
+        stops = list[bool]()
         for block, rows in enumerate(_rows_of(of_row, self.blocks)):
-            numbers = self.asked(tuple(take_alone(part, rows) for part in data))
+            with interrupts_heard(stops):
+                numbers = self.asked(tuple(taken(part, rows) for part in data))
+            if stops:
+                raise KeyboardInterrupt
             if numbers is None:
                 failed += 1
                 continue
@@ -77,7 +84,7 @@ class Blocks:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")  # of a block without rows, again and again
                 numbers = np.asarray(self.fn(*rows), dtype=np.float64)
-        except Exception:  # whatever it is, it would tell of a person
+        except BaseException:  # whatever it is, it would tell of a person
             return None
         return numbers.ravel() if numbers.shape == self.low.shape and np.isfinite(numbers).all() else None
 
@@ -133,7 +140,7 @@ class Blocks:
         """What every block brings."""
         if declared.bounds is not None:
             raise InputError("blocks have bounds of their own, those of the answer: leave bounds out of plan()")
-        made = self.cut(data, units, declared.key)
+        made = replace(self.cut(data, units, declared.key), hidden=True)
         return Bounded(made.answers(), self.extent, self.finish, made.outside, people=units.count)
 
 
@@ -146,13 +153,15 @@ class InBlocks:
     units: Units
     of_row: Ints  # the block of every row
     outside: int = 0  # numbers outside the bounds, of answers on all of the pool
+    hidden: bool = False  # whether nobody may learn who is in the pool: then blocks know nothing of each other's kinds
 
     def answers(self, mask: Bools | None = None) -> Floats:
         """`(blocks, d)`, for the units in `mask`, or for all."""
+        taken = take_own if self.hidden else take_alone
         if mask is None:
-            return self.of.counted(self.data, self.of_row)[0]
+            return self.of.counted(self.data, self.of_row, taken)[0]
         rows = self.units.rows_in(mask)
-        return self.of.counted(tuple(take(part, rows) for part in self.data), self.of_row[rows])[0]
+        return self.of.counted(tuple(take(part, rows) for part in self.data), self.of_row[rows], taken)[0]
 
     def sums(self, coins: Worlds) -> Floats:
         """`(m, d)`: what all blocks answer together, for each of these coins."""

@@ -17,7 +17,9 @@ from leakcap.errors import BoundsWarning, InputError
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.callers import frames_of_ours
 
-__all__ = ["Bounded", "ColumnNames", "Declared", "Extent", "unit_sums"]
+__all__ = ["Bounded", "ColumnNames", "Declared", "Extent", "in_half_widths", "unit_sums"]
+
+NARROWEST = 2.0**-30  # bounds, relative to their size
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +127,11 @@ class Declared:
         return inside, (low, high), int((inside != cells).sum())
 
 
+def in_half_widths(cells: Floats, low: Floats, high: Floats) -> Floats:
+    """Cells from -1 to 1 about the middle of their bounds; also after rounding."""
+    return np.asarray(np.clip((cells - (low + high) / 2) / ((high - low) / 2), -1.0, 1.0))
+
+
 def unit_sums(rows: Floats, of_row: Ints | None, count: int) -> Floats:
     """What the rows of every unit add up to."""
     if of_row is None:
@@ -140,6 +147,9 @@ def _ends(bounds: Any, count: int) -> tuple[Floats, Floats]:
         raise InputError(f"bounds must be (low, high): two numbers, or one for each of the {count} columns") from None
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
         raise InputError("bounds must be finite, with low below high in every column")
+    # By the bounds alone: where rounding decides, it would tell of a person who is cut.
+    if (high - low < 1e-100).any() or (high - low < NARROWEST * np.maximum(np.abs(low), np.abs(high))).any():
+        raise InputError("bounds are too close to each other beside their size: choose wider ones, or other units")
     if max(np.abs(low).max(), np.abs(high).max()) > 1e100:
         raise InputError("bounds beyond 1e100 leave nothing of an answer: choose narrower ones")
     return low, high

@@ -18,6 +18,7 @@ from leakcap.sessions.linear import GRAINS, charges, exact_sums
 from leakcap.simulate.silence import unheard
 
 __all__ = [
+    "NOBODY",
     "BesidesNobody",
     "Brought",
     "BroughtInBlocks",
@@ -31,6 +32,7 @@ __all__ = [
     "within",
 ]
 
+NOBODY = 2  # people with a row each who are made up
 ROUNDING = 1e-12  # relative: what sums of squares lose, with room to spare
 # Exact sums in whole numbers of grains, how many of these a step of the answer's grid has, and what is to be added to
 # the noised sums.
@@ -228,7 +230,7 @@ class BroughtInBlocks:
 
 @dataclass(frozen=True, eq=False)
 class BesidesNobody:
-    """Sums of which the last person is made up, and never takes part: there so that there are rows, whoever else is."""
+    """Sums of which the last people are made up, and never take part: there so that there are rows, whoever else is."""
 
     made: Sums
 
@@ -260,13 +262,14 @@ class BesidesNobody:
         return self.made.factor(everybody)
 
     def charges(self, deviations: Floats, clock: Clock, everybody: bool) -> Ints:
-        return self.made.charges(deviations, clock, everybody)[:-1]
+        return self.made.charges(deviations, clock, everybody)[:-NOBODY]
 
     def rounded(self, deviations: Floats, everybody: bool) -> Floats:
         return self.made.rounded(deviations, everybody)
 
     def totals(self, deviations: Floats, pays: Bools, coins: Bools, everybody: bool) -> Totals:
-        return self.made.totals(deviations, np.append(pays, False), np.append(coins, False), everybody)
+        nobody = np.zeros(NOBODY, dtype=bool)
+        return self.made.totals(deviations, np.append(pays, nobody), np.append(coins, nobody), everybody)
 
 
 def within(made: Bounded, halving: Callable[[Floats], Floats] | None = None, scale: float | None = 1.0) -> Brought:

@@ -23,6 +23,7 @@ ASSUMED = (
     "Other releases of these data go through the same ledger.",
 )
 KEYED = "Coins come from a keyed function (SipHash) of people's names, which behaves like a random one."
+BLOCKS = "A function that was asked in blocks keeps nothing from one block to the next."
 DECLARED = "Bounds, groups and conditions were written down without looking at the data."
 NOT_PROMISED = (
     "What the answers say about people in general may be applied to anybody: that is what they are published for.",
@@ -40,6 +41,7 @@ def certificate_of(
     allowance: int,
     groups: int,
     answers: list[tuple[str, float]],
+    answered: int,
     pool_made: list[str],
     own_rows: bool,
     alone: bool,
@@ -60,6 +62,7 @@ def certificate_of(
     pool_public = tuple(CENTRE + spoken(question) for question in dict.fromkeys(pool_made)) + (
         (OWN_ROWS,) if own_rows else ()
     )
+    in_blocks = any('"kind": "blocks"' in question for question, _ in answers)
     in_pool = success if everybody else None if pool_public else _in_the_pool(success)
     return SessionCertificate(
         kind="simulation" if seeded else "session",
@@ -68,14 +71,14 @@ def certificate_of(
         membership_success=success,
         square=square,
         sampler_distance=clock.distance,
-        answered=len(answers),
+        answered=answered,
         questions=tuple(answers),
         surest=tuple((people, surest_of(square, people)) for people in PEOPLE),
         groups=groups,
         groups_success=told_after(groups * square, groups * clock.distance),
         alone=alone,
         pool_public=pool_public,
-        assumptions=ASSUMED + (() if everybody else (KEYED,)) + (DECLARED,),
+        assumptions=ASSUMED + (() if everybody else (KEYED,)) + (DECLARED,) + ((BLOCKS,) if in_blocks else ()),
         not_promised=NOT_PROMISED + ((NOT_IN_POOL,) if in_pool is None else ()),
         theorems=("linear-sessions", "retire", "sampler") + (("pool",) if everybody else ()),
         leakcap_version=__version__,

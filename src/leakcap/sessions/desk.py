@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -67,6 +68,11 @@ class Desk:
     retire: bool
     randomness: Randomness
 
+    @property
+    def quiet(self) -> bool:
+        """Whether no account is shown but what was declared: to analysts, and to anybody where the pool is hidden."""
+        return self.everybody or bool(self.analyst)
+
     def answer(
         self, question: SessionQuestion, *, noise: Any = None, share: float | None = None, request: str | None = None
     ) -> SessionAnswer:
@@ -124,10 +130,10 @@ class Desk:
         declared = self._declared(sums, deviations)
         with self.account.reading() as now:
             group, allowance = budgets.group_of(now.state, self.analyst), int(now.state["allowance"])
-            used = now.state.get("declared", {}).get(group, 0)
+            used = _declared_so_far(now.state, group)
             spent = Spent.read(now, group).of(self.people)
         retired = None
-        if not self.analyst:
+        if not self.quiet:
             cost = sums.charges(deviations, self.clock, self.everybody)
             retired = int((~paying(cost, spent, allowance).pays).sum())
         return Preview(declared / TICKS, deviations, used + declared <= allowance, retired)
@@ -139,9 +145,8 @@ class Desk:
         """
         with self.account.reading() as now:
             allowance = int(now.state["allowance"])
-            declared = now.state.get("declared", {})
-            if self.analyst:
-                spent = min(declared.get(budgets.group_of(now.state, self.analyst), 0), allowance)
+            if self.quiet:
+                spent = min(_declared_so_far(now.state, budgets.group_of(now.state, self.analyst)), allowance)
             else:
                 clocks = (Spent.read(now, group).ticks for group in budgets.groups(now.state))
                 spent = max(int(ticks.max(initial=0)) for ticks in clocks)
@@ -184,7 +189,8 @@ class Desk:
         cost = sums.charges(deviations, self.clock, self.everybody)
         payment = paying(cost, before.of(self.people), allowance)
         # What an analyst is refused for must not tell of the pool: what was declared, and nothing else.
-        short = used.get(group, 0) + declared > allowance if self.analyst else not payment.pays.all()
+        so_far = _declared_so_far(state, group)
+        short = so_far + declared > allowance if self.quiet else not payment.pays.all()
         if short and not self.retire:
             raise BudgetError(
                 "somebody cannot pay for this question any more: give more noise or a smaller share, or let such "
@@ -194,6 +200,9 @@ class Desk:
         noised = with_noise(total, np.asarray(grains), deviations, self.randomness) + beside
         before.after(self.people, payment.spent).write(now, group, before)
         used[group] = used.get(group, 0) + declared
+        if pool_made:  # a price that was read off the pool is not for analysts
+            hidden = state.setdefault("declared_of_pool", {})
+            hidden[group] = hidden.get(group, 0) + declared
         budgets.count(state, self.analyst, declared, moment)
         # What is drawn is charged and kept, also where nothing can be made of it: taking it back would tell something.
         made, failed = attempted(partial(numbers_of, finish_of(sums, deviations)), noised)
@@ -249,6 +258,12 @@ def _noise_or_share(noise: Any, share: float | None) -> tuple[Any, float | None]
     if not given.size or not np.isfinite(given).all() or not (given > 0).all():
         raise InputError("noise must be finite and above 0: the deviation of the noise, on the answer's own scale")
     return given.tolist(), None
+
+
+def _declared_so_far(state: Mapping[str, Any], group: str) -> int:
+    """What answers within declared bounds took of anybody's clock, at most."""
+    hidden = state.get("declared_of_pool", {}).get(group, 0)
+    return int(state.get("declared", {}).get(group, 0)) - int(hidden)
 
 
 def _stored(now: Open, key: str, same: str) -> Entry | None:

@@ -15,17 +15,16 @@ import numpy.typing as npt
 from sklearn.base import is_regressor
 
 from leakcap.errors import InputError
-from leakcap.ground import checks
 from leakcap.kernels.bounded import Declared
 from leakcap.sessions.answers import Noised
-from leakcap.sessions.brought import BesidesNobody, Sums
+from leakcap.sessions.brought import NOBODY, BesidesNobody, Sums
+from leakcap.sessions.linear import checked_norm
 from leakcap.sessions.questions import SessionQuestion
 from leakcap.sessions.table import SessionTable
+from leakcap.sessions.where import missing_among
 from leakcap.worlds import Units
 
 __all__ = ["FittedInSession", "Fitting", "fitting"]
-
-NOBODY = 2  # rows of somebody who is made up
 
 
 class FittedInSession(Protocol):
@@ -49,8 +48,8 @@ class Fitting:
         declared: bounds of the features and the most rows of a person; None where none were declared.
         norm: the most length of a row, where that was declared.
         everybody: whether everybody takes part, under a pool cap.
-        declared_only: whether nothing but sums may depend on the data; then the last person of `units` is made up, so
-            that there are rows whoever else is there, and never takes part.
+        declared_only: whether nothing but sums may depend on the data; then the last two people of `units` are made up,
+            so that there are rows whoever else is there, and never take part.
         share: of the clock, that the whole fit may take.
         square: the whole clock, as a squared distance in deviations of noise.
     """
@@ -121,13 +120,14 @@ def fitting(
     if goal is not None and is_regressor(estimator):
         numbers = [*names, goal]
     elif goal is not None:
-        mask = ~np.asarray(pandas.isna(table.columns[goal]), dtype=bool)
+        mask = ~missing_among(table.columns[goal])
     rows = table.rows(mask, numbers)
     cells, units = rows.cells[:, : len(names)], rows.units
     aim = None if goal is None else table.columns[goal][rows.places] if mask is not None else rows.cells[:, -1]
     if quiet:  # that there are no rows, or too few of them for scikit-learn, is not for everybody to hear
         owner = np.arange(units.count) if units.of_row is None else units.of_row
-        units = Units(len(cells) + NOBODY, units.count + 1, np.append(owner, np.full(NOBODY, units.count)))
+        last = units.count + np.arange(NOBODY)
+        units = Units(len(cells) + NOBODY, units.count + NOBODY, np.append(owner, last))
         cells = np.vstack([cells, np.zeros((NOBODY, len(names)))])
         if aim is not None:
             aim = np.append(aim, np.zeros(NOBODY)) if mask is None else np.append(aim.astype(object), [None] * NOBODY)
@@ -139,7 +139,7 @@ def fitting(
         units=units,
         most_rows=table.most_rows,
         declared=None if bounds is None else Declared(bounds, table.most_rows, quiet=quiet),
-        norm=None if norm is None else checks.positive(norm=norm),
+        norm=None if norm is None else checked_norm(norm),
         everybody=everybody,
         declared_only=quiet,
         share=share,

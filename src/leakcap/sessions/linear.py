@@ -12,19 +12,38 @@ from dataclasses import dataclass
 import numpy as np
 
 from leakcap.errors import InputError
+from leakcap.ground import checks
 from leakcap.ground.arrays import Bools, Floats, Ints
 from leakcap.ground.proofs import proves
 from leakcap.noise import Randomness
 from leakcap.noise.entropy import sampler_distance
 from leakcap.sessions.clock import Clock
 
-__all__ = ["GRAINS", "STEP", "Payment", "charges", "cut_to_length", "exact_sums", "off_by", "paying", "with_noise"]
+__all__ = [
+    "GRAINS",
+    "STEP",
+    "Payment",
+    "charges",
+    "checked_norm",
+    "cut_to_length",
+    "exact_sums",
+    "off_by",
+    "paying",
+    "with_noise",
+]
 
 STEP = 2.0**-4  # of the grid on which answers leave, in deviations: it adds 3e-4 of the noise's variance
 FINE = 2.0**-32  # to multiples of which, in deviations, everything that is added up is cut
 GRAINS = round(STEP / FINE)  # in a step
 BLOCK = 2**22  # numbers at a time
 FURTHEST = 2.0**20  # deviations that one person may move a sum by: more than any clock allows
+
+
+def checked_norm(norm: float) -> float:
+    """A declared length, refused by itself alone where dividing by it leaves the range of numbers."""
+    if not 1e-100 <= checks.positive(norm=norm) <= 1e100:
+        raise InputError("norm must lie between 1e-100 and 1e100: give the data in other units")
+    return float(norm)
 
 
 def cut_to_length(rows: Floats, most: float) -> Floats:

@@ -20,23 +20,24 @@ from leakcap.custody.fingerprint import fingerprint
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Bools, Floats
-from leakcap.ground.slices import take_alone
 from leakcap.kernels.blocks import InBlocks
 from leakcap.kernels.blocks import blocks as in_blocks
 from leakcap.kernels.bounded import Bounded, ColumnNames, Declared, Extent, unit_sums
 from leakcap.kernels.contributions import Contributions
 from leakcap.sessions.brought import Brought, BroughtInBlocks, Length, Sums, Within, around_pool, within
-from leakcap.sessions.linear import cut_to_length
+from leakcap.sessions.linear import checked_norm, cut_to_length
 from leakcap.sessions.table import SessionTable, TableRows, rows_of_units
+from leakcap.simulate.silence import each_unheard
 from leakcap.stats.brought import about_the_pool
 from leakcap.stats.cells import bin_edges
 from leakcap.stats.declared import bounded_covariances, bounded_histograms, bounded_means, bounded_sums
 from leakcap.stats.group_by import GroupBy, group_by
 from leakcap.stats.on_grid import bounded_quantiles, grids_of
 
-__all__ = ["Questions", "SessionQuestion", "Where"]
+__all__ = ["Questions", "SessionQuestion", "Where", "for_json"]
 
 MAX_NUMBERS = 1024  # of one question, for analysts and under pool caps
+OF_THE_POOL = "as it is in this pool"
 CELLS = 128  # of a quantile's grid, where bounds are given and no grid
 AGREE = 1e-6  # relative: rounding of sums
 Where = str | Callable[..., Any] | None
@@ -52,7 +53,7 @@ class SessionQuestion:
 
     def text(self, **how: Any) -> str:
         """The same for the same question."""
-        return json.dumps({**self.words, **how}, sort_keys=True, default=_plain)
+        return json.dumps({**self.words, **how}, sort_keys=True, default=for_json)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,11 +196,18 @@ class Questions:
                 inside, (low, high), _outside = Declared(flat, quiet=True).cut(values, None)
                 most = np.maximum(np.abs(low), np.abs(high))
                 return Brought(inside, Within(Extent.together(most, most**-2.0)), finish, declared=declared)
-            limit = checks.positive(norm=norm)
+            limit = checked_norm(norm)
             inside = cut_to_length(values, limit) * (1 - 1e-12)
             return Brought(inside, Length(limit, values.shape[1]), finish, declared=declared)
 
-        return _asked("linear", sums, fn=fingerprint(fn)[:16], bounds=bounds, norm=norm, shape=shape)
+        return _asked(
+            "linear",
+            sums,
+            fn=fingerprint(fn)[:16],
+            bounds=bounds,
+            norm=norm,
+            shape=OF_THE_POOL if form is None else form,
+        )
 
     def query(self, fn: Callable[..., Any]) -> SessionQuestion:
         """The same, of a function that adds up by itself, with noise for what people of this pool bring."""
@@ -228,7 +236,7 @@ class Questions:
             data, units = self.table.pool.data, self.table.units
             self._refuse_too_many(len(made.extent.limits))
             if self.quiet:
-                return BroughtInBlocks(InBlocks(made, data, units, made.of_rows(units, self.block_key)))
+                return BroughtInBlocks(InBlocks(made, data, units, made.of_rows(units, self.block_key), hidden=True))
             return BroughtInBlocks(made.cut(data, units, self.block_key))  # warns where blocks are too small
 
         return _asked("blocks", sums, fn=fingerprint(fn)[:16], blocks=blocks, bounds=bounds)
@@ -239,9 +247,7 @@ class Questions:
         Of whom it makes anything but finite numbers of the shape, it makes nothing. That it suits nobody is for the
         custodian to hear: to others it would tell who is in the pool, and so would a shape that is not declared.
         """
-        found: list[Floats | None] = []
-        for own in rows_of_units(self.table.units):
-            found.append(_made_of(fn, tuple(take_alone(part, own) for part in self.table.pool.data)))
+        found = each_unheard(lambda own: _made_of(fn, self.table.rows_alone(own)), rows_of_units(self.table.units))
         if shape is None:
             shape = next((one.shape for one in found if one is not None), ())
         self._refuse_too_many(math.prod(shape))
@@ -309,11 +315,8 @@ def _checked_shape(shape: Any) -> tuple[int, ...]:
 
 
 def _made_of(fn: Callable[..., Any], rows: tuple[Any, ...]) -> Floats | None:
-    try:
-        with np.errstate(all="ignore"):
-            numbers = np.asarray(fn(*rows), dtype=np.float64)
-    except Exception:  # whatever it is, it would tell of this person
-        return None
+    with np.errstate(all="ignore"):
+        numbers = np.asarray(fn(*rows), dtype=np.float64)
     return numbers if numbers.size and np.isfinite(numbers).all() else None
 
 
@@ -363,10 +366,8 @@ def _of_means(total: Floats) -> Floats:
     return np.full(len(total), max(float(total[-1]), 0.0))
 
 
-def _plain(thing: Any) -> Any:
-    """For JSON: arrays as lists, anything else by its words."""
-    if isinstance(thing, np.ndarray):
-        return thing.tolist()
-    if isinstance(thing, (np.integer, np.floating, np.bool_)):
-        return thing.item()
+def for_json(thing: Any) -> Any:
+    """Arrays and columns as lists, in full; anything else by its words."""
+    if hasattr(thing, "__array__"):
+        return np.asarray(thing).tolist()
     return list(thing) if isinstance(thing, range) else str(thing)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.caps import CapLike, PoolMembership, as_caps
+from leakcap.caps import Cap, CapLike, PoolMembership, as_caps
 from leakcap.certificates.session import SessionCertificate
 from leakcap.custody.fingerprint import DataPrint, contents_print
 from leakcap.custody.ledger import AccountAt, Book, Store, budgets, open_book
@@ -101,17 +101,21 @@ class Session(Asked):
         checks.choice(("bits", "worlds"), design=design)
         if design == "bits" and (always or worlds is not None):
             raise InputError("always and worlds are for design='worlds': with a coin for everybody leave them out")
+        if seed is not None:
+            checks.count(at_least=0, seed=seed)
         if seed is not None and ledger is not None:
             raise InputError("a session with a seed is a simulation: leave the ledger out")
+        if analyst is not None and (not isinstance(analyst, str) or not analyst):
+            raise InputError("analyst must be a name, as text; leave it out where the custodian asks")
         self.caps = as_caps(cap)
         everybody = isinstance(self.caps[0], PoolMembership)
         quiet = everybody or bool(analyst)  # whether nothing may be said of what the data are like
         self._table = SessionTable.of(data, unit, rows_per_unit, quiet)
         clock = Clock.of(self.caps) if design == "bits" else None
-        if everybody and self._table.rows_per_unit is None:
+        if quiet and design == "bits" and self._table.rows_per_unit is None:
             raise InputError(
-                "a pool cap with unit= needs rows_per_unit=, the most rows that one person may bring: further ones are "
-                "left out"
+                "a pool cap or an analyst with unit= needs rows_per_unit=, the most rows that one person may bring: "
+                "further ones are left out"
             )
         self._alone, self._seeded = ledger is None, seed is not None
         prints = DataPrint(self._table.pool.data, self._table.units.labels)
@@ -180,8 +184,9 @@ class Session(Asked):
 
         Args:
             estimator: one of `leakcap.estimators`: Mean, Covariance, StandardScaler, Ridge, LinearRegression, PCA,
-                KMeans, GaussianNB, NearestClassMean, LogisticRegression; or any object with `fit_in_session`. It stays
-                as it is. It needs no cap: that of the session holds.
+                KMeans, GaussianNB, NearestClassMean, LogisticRegression; or any object with `fit_in_session`, which is
+                given the rows: never take one from an analyst. It stays as it is. It needs no cap: that of the session
+                holds.
             columns: names of the features; None for all columns of numbers but the target.
             target: name of the column that is to be predicted, where the estimator needs one.
             bounds: `(low, high)` of every feature, or `{column: (low, high)}`; they must not come from the data. None:
@@ -274,7 +279,12 @@ class Session(Asked):
             state = now.state
             answers = [entry for entry in now.entries() if entry.kind in ANSWERS]
             promised = self._desk.promised(now) if isinstance(self._desk, WorldsDesk) else None
-        told = [(entry.body["question"], entry.charge / TICKS) for entry in answers]
+            group = budgets.group_of(state, self._desk.analyst)
+        own = [entry for entry in answers if not self._desk.analyst or _is_for(entry.body, group)]
+        told = [(entry.body["question"], entry.charge / TICKS) for entry in own]
+        pool_made = [entry.body["question"] for entry in answers if entry.body.get("pool_made")]
+        if pool_made and self._desk.analyst:
+            pool_made = ["questions of the custodian's"]
         if isinstance(self._desk, WorldsDesk):
             return certificate_of_worlds(
                 self.caps,
@@ -292,7 +302,8 @@ class Session(Asked):
             allowance=state["allowance"],
             groups=len(budgets.groups(state)),
             answers=told,
-            pool_made=[entry.body["question"] for entry in answers if entry.body["pool_made"]],
+            pool_made=pool_made,
+            answered=len(answers),
             own_rows=self._table.rows_per_unit is None,
             alone=self._alone,
             seeded=self._seeded,
@@ -319,7 +330,8 @@ class Session(Asked):
                 raise InputError("with a list of worlds one membership cap can be raised, such as 0.55 to 0.6")
             self._desk.raise_to(larger[0], who=who, why=why)
             return
-        if {type(one) for one in larger} != {type(one) for one in self.caps}:
+        same = len(larger) == len(self.caps) and all(_is_larger(*pair) for pair in zip(larger, self.caps, strict=True))
+        if not same:
             raise InputError("raise a cap to a larger one of its own kind, such as 0.55 to 0.6")
         allowance = longer_clock(self._desk.clock.square, larger)
         set_budget(self._desk.account, who=who, why=why, allowance=allowance, caps=[one.describe() for one in larger])
@@ -334,3 +346,9 @@ class Session(Asked):
 def _is_for(body: Mapping[str, Any], group: str) -> bool:
     """Whether analysts of a group may see an answer: not where it was built around the pool's own statistic."""
     return body["group"] == group and not body.get("pool_made", False)
+
+
+def _is_larger(cap: Cap, before: Cap) -> bool:
+    """Whether a cap is another's, with a limit that is no smaller."""
+    same = type(cap) is type(before) and getattr(cap, "fpr", None) == getattr(before, "fpr", None)
+    return same and cap.limit >= before.limit

@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Bools, Floats, Ints
-from leakcap.ground.slices import take_alone
-from leakcap.sessions.where import matching, numbers_among
+from leakcap.ground.slices import take_alone, take_own
+from leakcap.sessions.where import matching, missing_among, numbers_among
 from leakcap.simulate.pool import Pool, first_rows
+from leakcap.simulate.silence import each_unheard
 from leakcap.worlds import Units
 
 __all__ = ["SessionTable", "TableRows"]
@@ -124,14 +125,15 @@ class SessionTable:
             return matching(where, self.columns, self.pool.rows, self.quiet)
         return self.told(where)
 
+    def rows_alone(self, own: Ints) -> tuple[Any, ...]:
+        """Somebody's rows as a function sees them; where nobody may hear of others, also their kinds are their own."""
+        taken = take_own if self.quiet else take_alone
+        return tuple(taken(part, own) for part in self.pool.data)
+
     def told(self, where: Any) -> Bools:
         """TableRows of those people of whom a function of their own rows is true; where it fails, they are left out."""
-        mask = np.zeros(self.units.count, dtype=bool)
-        for place, own in enumerate(rows_of_units(self.units)):
-            try:
-                mask[place] = bool(where(*(take_alone(part, own) for part in self.pool.data)))
-            except Exception:  # whatever it is, it would tell of this person
-                mask[place] = False
+        found = each_unheard(lambda own: bool(where(*self.rows_alone(own))), rows_of_units(self.units))
+        mask = np.array([one is True for one in found], dtype=bool)
         return mask if self.units.of_row is None else mask[self.units.of_row]
 
 
@@ -157,19 +159,21 @@ def _columns(part: Any, start: int) -> list[tuple[str, npt.NDArray[Any]]]:
 
 
 def _plain(column: Any) -> npt.NDArray[Any]:
-    """Text as text, numbers as numbers with NaN for what is missing; anything else as it is."""
+    """Text as text, numbers as numbers with NaN for what is missing, dates in microseconds; anything else as it is."""
     import pandas
 
     series = pandas.Series(column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column))
     if series.dtype.kind in "biuf":
         return series.to_numpy()
     if series.dtype.kind == "M":
-        return series.to_numpy()
+        return np.asarray(series.to_numpy(), dtype="datetime64[us]")
     values = series.to_numpy(dtype=object)
-    missing = pandas.isna(values)
+    missing = missing_among(values)
     kinds = {type(value) for value in values[~missing]}
     if kinds <= {str}:
-        return values.astype(str) if not missing.any() else values
-    if all(issubclass(kind, (bool, int, float, np.number, np.bool_)) for kind in kinds):
+        # An array of text loses what follows the last letter, if that is nothing but NUL.
+        whole = not missing.any() and not any("\0" in value for value in values)
+        return values.astype(str) if whole else values
+    if all(issubclass(kind, (bool, int, float, np.integer, np.floating, np.bool_)) for kind in kinds):
         return numbers_among(values)
     return values

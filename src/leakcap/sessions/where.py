@@ -8,6 +8,7 @@ alone: what kind the whole column is of would tell of others.
 from __future__ import annotations
 
 import datetime
+import decimal
 import operator
 import re
 from collections.abc import Callable, Mapping
@@ -19,7 +20,7 @@ import numpy as np
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Bools, Floats
 
-__all__ = ["matching", "numbers_among"]
+__all__ = ["matching", "missing_among", "numbers_among"]
 
 TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|(?P<text>'(?:[^']|'')*')|(?P<quoted>\"[^\"]+\")"
@@ -123,7 +124,7 @@ class _Reader:
         if self.take("is"):
             negate = self.take("not")
             self.need("null")
-            missing = _missing(np.broadcast_to(np.asarray(left), (self.rows,)))
+            missing = missing_among(np.broadcast_to(np.asarray(left), (self.rows,)))
             found = _Truth(missing, ~missing)
             return ~found if negate else found
         negate = self.take("not")
@@ -225,13 +226,13 @@ def _dates(side: Any) -> Kind:
 
 def _as_date(cell: Any, text: bool = False) -> Any:
     """A date without its zone, or none."""
-    if isinstance(cell, datetime.datetime) and cell.tzinfo is not None:
-        cell = cell.astimezone(datetime.UTC).replace(tzinfo=None)
-    if isinstance(cell, (datetime.date, np.datetime64)) or (text and isinstance(cell, str)):
-        try:
+    try:
+        if isinstance(cell, datetime.datetime) and cell.tzinfo is not None:
+            cell = cell.astimezone(datetime.UTC).replace(tzinfo=None)
+        if isinstance(cell, (datetime.date, np.datetime64)) or (text and isinstance(cell, str)):
             return np.asarray(cell, dtype="datetime64[us]")[()]
-        except ValueError:
-            pass
+    except (ValueError, OverflowError):
+        pass
     return np.datetime64("NaT")
 
 
@@ -256,7 +257,22 @@ def _as_number(cell: Any) -> float:
     return float("nan")
 
 
-def _missing(cells: Any) -> Bools:
-    import pandas
+def missing_among(cells: Any) -> Bools:
+    """Which cells hold nothing, or a number that is none, each looked at by itself."""
+    if cells.dtype.kind in "biufc":
+        return np.isnan(cells)
+    if cells.dtype.kind == "M":
+        return np.isnat(cells)
+    if cells.dtype.kind != "O":
+        return np.zeros(cells.shape, dtype=bool)
+    return np.array([_is_missing(cell) for cell in cells], dtype=bool)
 
-    return np.asarray(pandas.isna(cells), dtype=bool)
+
+def _is_missing(cell: Any) -> bool:
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(cell, decimal.Decimal):
+        return cell.is_nan()
+    if isinstance(cell, (bool, int, float, np.integer, np.floating, np.bool_)):
+        return bool(np.isnan(_as_number(cell)))
+    return isinstance(cell, np.datetime64) and bool(np.isnat(cell))

@@ -5,16 +5,17 @@ from __future__ import annotations
 import gc
 import logging
 import os
-import signal
 import sys
-import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
-from typing import Any, TypeVar
+from typing import TypeVar
 
-__all__ = ["hushed", "silenced", "unheard"]
+from leakcap.ground.interrupts import interrupts_heard
 
+__all__ = ["each_unheard", "hushed", "silenced", "unheard"]
+
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -58,7 +59,7 @@ def unheard(compute: Callable[[], T]) -> T | None:
     """
     result, begun, stops = None, False, list[bool]()
     try:
-        with _heard(stops), silenced():
+        with interrupts_heard(stops), silenced():
             begun = True
             result = _attempted(compute)
     except BaseException:  # it may have closed what the silence is lifted with
@@ -79,20 +80,22 @@ def _attempted(compute: Callable[[], T]) -> T | None:
     return result
 
 
-@contextmanager
-def _heard(stops: list[bool]) -> Iterator[None]:
-    """Notes down every Ctrl-C of the user's; it ends what runs, as always."""
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield  # interrupts go to the main thread alone
-        return
-
-    def heard(number: int, frame: Any) -> None:
-        stops.append(True)
-        before(number, frame)
-
-    signal.signal(signal.SIGINT, heard)
+def each_unheard(compute: Callable[[S], T], things: Iterable[S]) -> list[T | None]:
+    """The same for each of many things: one that fails does so alone, and nothing is heard of which."""
+    found, begun, stops = list[T | None](), False, list[bool]()
     try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+        with interrupts_heard(stops), silenced():
+            begun = True
+            for thing in things:
+                try:
+                    found.append(compute(thing))
+                except BaseException:  # whatever it is, it would tell of this one
+                    found.append(None)
+                if stops:
+                    break
+    except BaseException:
+        if not begun:
+            raise
+    if stops:
+        raise KeyboardInterrupt
+    return found

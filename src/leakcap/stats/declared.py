@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from leakcap.ground.arrays import Floats
-from leakcap.kernels.bounded import Bounded, Declared, Extent, unit_sums
+from leakcap.kernels.bounded import Bounded, Declared, Extent, in_half_widths, unit_sums
 from leakcap.stats.cells import bin_edges, bin_of, one_table, places
 from leakcap.stats.products import product_rows, split_products
 from leakcap.worlds import Units
@@ -78,8 +78,8 @@ def bounded_levels(data: tuple[Any, ...], units: Units, declared: Declared, leve
 def bounded_covariances(data: tuple[Any, ...], units: Units, declared: Declared) -> Bounded:
     """Products, sums and the number of rows, in units of half-widths about the middle of the bounds."""
     cells, (low, high), cut = declared.cut(one_table(data), data[0])
-    middle, half = (low + high) / 2, (high - low) / 2
-    z = (cells - middle) / half
+    half = (high - low) / 2
+    z = in_half_widths(cells, low, high)
     d = z.shape[1]
     above = np.triu_indices(d)
     each = product_rows(z, np.empty((len(z), 0)))
@@ -100,7 +100,7 @@ def cells_of(place: Any, count: int, units: Units) -> Floats:
 
 def _means(cells: Floats, units: Units, rows: int, ends: tuple[Floats, Floats], *, cut: int, flat: bool) -> Bounded:
     middle, half = (ends[0] + ends[1]) / 2, (ends[1] - ends[0]) / 2
-    each = np.hstack([(cells - middle) / half, np.ones((len(cells), 1))])
+    each = np.hstack([in_half_widths(cells, *ends), np.ones((len(cells), 1))])
     weights = np.append(np.ones(len(half)), APART * len(half))
     extent = Extent.together(np.full(each.shape[1], float(rows)), weights)
     return Bounded(

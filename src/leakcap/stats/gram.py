@@ -12,7 +12,7 @@ import numpy.typing as npt
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
 from leakcap.kernels import offers
-from leakcap.kernels.bounded import Bounded, ColumnNames, Declared, Extent, unit_sums
+from leakcap.kernels.bounded import Bounded, ColumnNames, Declared, Extent, in_half_widths, unit_sums
 from leakcap.kernels.contributions import Contributions, adds_up
 from leakcap.kernels.moments import grams
 from leakcap.kernels.moments.swapped import SwappedGrams
@@ -86,7 +86,7 @@ def _bounded(data: tuple[Any, ...], units: Units, declared: Declared) -> Bounded
     table, form = _cells(data)
     cells, (low, high), cut = declared.cut(table, ColumnNames(_names(data, form)))
     middle, half = (low + high) / 2, (high - low) / 2
-    z, d = (cells - middle) / half, form.d
+    z, d = in_half_widths(cells, low, high), form.d
     weights = _weights(middle / half, d)
     _refuse_too_many(units.count, len(weights))
     values = unit_sums(product_rows(z[:, :d], z[:, d:]), units.of_row, units.count)

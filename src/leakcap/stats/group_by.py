@@ -117,7 +117,7 @@ class GroupBy:
             half = np.maximum(np.abs(low), np.abs(high))
         elif self.statistic != "count":
             centre, half = (low + high) / 2, (high - low) / 2
-        moments = self._moments(cells, centre) / np.append(half, 1.0)[: self._width()]
+        moments = np.clip(self._moments(cells, centre) / np.append(half, 1.0)[: self._width()], -1.0, 1.0)
         values = self._of_units(group, moments, units, quiet=declared.quiet)
         width, groups = self._width(), np.arange(self.groups)
         weights = np.ones((self.groups, width))

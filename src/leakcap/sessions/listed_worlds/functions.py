@@ -15,6 +15,7 @@ from leakcap.custody.fingerprint import fingerprint
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.kernels.bounded import ColumnNames, Declared
+from leakcap.sessions.questions import for_json
 from leakcap.sessions.table import SessionTable
 from leakcap.simulate import Outputs, Pool, run_worlds
 from leakcap.stats.cells import bin_edges
@@ -34,7 +35,7 @@ class WorldQuestion:
 
     def text(self, **how: Any) -> str:
         """The same for the same question."""
-        return json.dumps({**self.words, **how}, sort_keys=True, default=_plain)
+        return json.dumps({**self.words, **how}, sort_keys=True, default=for_json)
 
     def in_worlds(self, worlds: Worlds) -> Outputs:
         """The answer in every world; an error where it fails in one of them."""
@@ -123,7 +124,3 @@ class WorldFunctions:
         told = where if where is None or isinstance(where, str) else f"function {fingerprint(where)[:16]}"
         words = {"kind": kind, "columns": names or None, "where": told, **details}
         return WorldQuestion(fn, rows, {name: value for name, value in words.items() if value is not None}, scale)
-
-
-def _plain(thing: Any) -> Any:
-    return thing.tolist() if isinstance(thing, (np.ndarray, np.generic)) else str(thing)
