@@ -39,7 +39,7 @@ class Asked:
 
 
 def chain(joint: Any, person: int, order: Any) -> Any:
-    """Success against a person, `(games, known)`, by how many others are known, from 0 on: those first in order first.
+    """Success against a person, `(games, known)`, by how many others are known: those first in order first.
 
     `joint` has an axis for games, one for what was seen, and one of length 2 for every coin: probabilities.
     """
@@ -53,7 +53,7 @@ def chain(joint: Any, person: int, order: Any) -> Any:
 
 
 def chains(joint: Any) -> Any:
-    """`(games, people, known)`: success against everybody, each with an order of their own in which others are known."""
+    """`(games, people, known)`: success against everybody, each with an own order in which others are known."""
     rng = np.random.default_rng(5)
     shaped = joint.reshape(*joint.shape[:2], *[2] * PEOPLE)
     orders = [rng.permutation(np.delete(np.arange(PEOPLE), person)).tolist() for person in range(PEOPLE)]
