@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
 
 from tests import cost
 
@@ -41,6 +45,35 @@ def test_cpu_seconds_are_told_from_other_processes_too(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     (line,) = [line for line in done.stdout.splitlines() if line.endswith("test_it.py::test_works")]
     assert 0 < float(line.split()[0]) < 60
+    (line,) = [line for line in done.stdout.splitlines() if "were taken here" in line]
+    assert 0 < float(line.split()[0]) < 60
+
+
+def test_on_a_core_that_takes_twice_as_long_half_of_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = itertools.count(step=2 * cost.QUIET_SECONDS)  # what the work takes
+    monkeypatch.setattr(cost.time, "thread_time", lambda: next(clock))
+    spent = itertools.count(step=3.0)
+    monkeypatch.setattr(cost, "cpu_seconds", lambda: next(spent))
+    meter, report = cost.Meter(), SimpleNamespace(when="teardown", nodeid="a test", user_properties=[])
+    list(meter.pytest_runtest_protocol())  # this test goes on without a guard
+    measuring = meter.pytest_runtest_makereport(SimpleNamespace(when="teardown"))
+    next(measuring)
+    with pytest.raises(StopIteration):
+        measuring.send(report)
+    meter.pytest_runtest_logreport(report)
+    os.close(meter.stderr)
+    assert meter.taken == 3.0 and meter.seconds == {"a test": pytest.approx(1.5)}
+
+
+def test_the_pace_is_measured_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    worked: list[None] = []
+    monkeypatch.setattr(cost, "some_work", lambda: worked.append(None))
+    now = [100.0]
+    monkeypatch.setattr(cost.time, "monotonic", lambda: now[0])
+    pace = cost.Pace()
+    for now[0], times in ((100.0, 2), (101.9, 2), (102.0, 4), (103.0, 4)):
+        pace()
+        assert len(worked) == times
 
 
 def test_folders_have_sums_and_budgets_and_going_over_one_is_said() -> None:

@@ -38,26 +38,26 @@ class Asked:
         self.seen.append(answer.value / answer.noise[0])
 
 
-def chain(joint: Any, person: int, order: Any) -> list[float]:
-    """Success against a person by how many others are known, from 0 on: those first in order are known first.
+def chain(joint: Any, person: int, order: Any) -> Any:
+    """Success against a person, `(games, known)`, by how many others are known: those first in order first.
 
-    `joint` has an axis of length 2 for every coin after the first one, which is for what was seen: probabilities.
+    `joint` has an axis for games, one for what was seen, and one of length 2 for every coin: probabilities.
     """
     table, names, found = joint, list(range(PEOPLE)), []
     for dropped in [None, *reversed(order)]:
         if dropped is not None:
-            table = table.sum(axis=1 + names.index(dropped))
+            table = table.sum(axis=2 + names.index(dropped))
             names.remove(dropped)
-        found.append(float(table.max(axis=1 + names.index(person)).sum()))
-    return found[::-1]
+        found.append(table.max(axis=2 + names.index(person)).reshape(len(table), -1).sum(axis=1))
+    return np.array(found[::-1]).T
 
 
 def chains(joint: Any) -> Any:
-    """`(people, known)`: success against everybody, each with an order of their own in which others are known."""
+    """`(games, people, known)`: success against everybody, each with an own order in which others are known."""
     rng = np.random.default_rng(5)
-    shaped = joint.reshape(-1, *[2] * PEOPLE)
+    shaped = joint.reshape(*joint.shape[:2], *[2] * PEOPLE)
     orders = [rng.permutation(np.delete(np.arange(PEOPLE), person)).tolist() for person in range(PEOPLE)]
-    return np.array([chain(shaped, person, order) for person, order in enumerate(orders)])
+    return np.stack([chain(shaped, person, order) for person, order in enumerate(orders)], axis=1)
 
 
 def integrated(moves: Any, step: float = 0.9) -> Any:
@@ -69,7 +69,7 @@ def integrated(moves: Any, step: float = 0.9) -> Any:
         axes.append(step * norm.pdf(grid[:, None] - mean))
     joint = np.einsum("is,js,ks->ijks", *axes, optimize=True) / 2**PEOPLE
     assert abs(joint.sum() - 1) < 1e-5
-    return chains(joint.reshape(-1, 2**PEOPLE))
+    return chains(joint.reshape(1, -1, 2**PEOPLE))[0]
 
 
 def fixed_questions(share: float) -> Any:
@@ -104,7 +104,7 @@ def transcripts(finer: float = 1.0) -> tuple[Any, Any]:
     The second and third question follow from what the answers told so far. `finer` is by how much smaller than declared
     attackers know the noise to be.
     """
-    found = []
+    posteriors = []
     for seed in range(SESSIONS):
         play, logs = Asked(seed), np.zeros(2**PEOPLE)
         weights = np.random.default_rng(seed).choice([-1.0, 1.0], size=PEOPLE)
@@ -116,8 +116,9 @@ def transcripts(finer: float = 1.0) -> tuple[Any, Any]:
             # The likelier side of everybody first; then who is known best against who is known least.
             weights = np.where(odds > 0, 1.0, -1.0) if len(play.seen) == 1 else np.where(far, 1.0, -1.0)
         posterior = np.exp(logs - logs.max())
-        found.append(chains((posterior / posterior.sum())[None]))
-    return np.mean(found, axis=0), np.std(found, axis=0) / np.sqrt(SESSIONS)
+        posteriors.append(posterior / posterior.sum())
+    found = chains(np.array(posteriors)[:, None])
+    return found.mean(axis=0), found.std(axis=0) / np.sqrt(SESSIONS)
 
 
 def test_attackers_of_adaptive_sessions_never_beat_the_cap_on_what_was_drawn() -> None:

@@ -280,7 +280,7 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_is_refused_costs_nothing_and_says_what_to_do(what: str) -> None:
     ask, kind, words = REFUSED[what]
-    one = session()
+    one = lc.Session(people().iloc[:50], cap=0.6, seed=1)  # a function of one person's rows is called for everybody
     with refused(kind, words):
         ask(one)
     assert one.spent.share == 0 and one.certificate.answered == 0
