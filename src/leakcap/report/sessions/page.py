@@ -11,7 +11,7 @@ from leakcap.certificates.session import ATTACKERS, GAMES, SessionCertificate, r
 from leakcap.report.compared import Compared
 from leakcap.report.html import Markup, markup, render
 from leakcap.report.numbers import bound, unbroken
-from leakcap.report.words import first_clause
+from leakcap.report.words import ATTACK_HEADS, first_clause
 
 __all__ = ["session_fragment", "session_page"]
 
@@ -28,8 +28,6 @@ def session_page(certificate: SessionCertificate) -> str:
         **_first(certificate),
         cert=certificate,
         reading=reading(certificate),
-        game=GAMES[certificate.design],
-        attacker=ATTACKERS[certificate.design],
         questions=[(spoken(question), f"{100 * share:.3g} %") for question, share in listed],
         earlier=f"{certificate.answered - len(listed):,}" if certificate.answered > len(listed) else "",
     )
@@ -37,7 +35,7 @@ def session_page(certificate: SessionCertificate) -> str:
 
 def session_fragment(certificate: SessionCertificate) -> str:
     """A part of a notebook: before and after, the table, the limits, and the whole in words."""
-    return render("sessions/fragment.html", **_first(certificate), words=str(certificate))
+    return render("certificate_fragment.html", **_first(certificate), words=str(certificate))
 
 
 def _first(cert: SessionCertificate) -> dict[str, Any]:
@@ -45,7 +43,10 @@ def _first(cert: SessionCertificate) -> dict[str, Any]:
         "title": TITLE,
         "kicker": "leakcap certificate of a session" + ("" if cert.is_guarantee else " · SIMULATION, no release"),
         "lead": _headline(cert),
+        "told": [("The game", [GAMES[cert.design]]), ("The attacker", [ATTACKERS[cert.design]])],
         "card": _compared(cert),
+        "attack_heads": ATTACK_HEADS,
+        "attack_note": "",
         "attack_rows": _attack_rows(cert),
         "limits": [first_clause(line) for line in cert.not_promised],
     }
