@@ -25,8 +25,8 @@ MOST_NAMES = 24  # in one line
 PRIORS = (0.5, 0.9, 0.99)
 TITLE = "Certificate of private labels"
 GAME = (
-    "Everything but the labels is known. Each of {:,} labels was replaced by an observation, drawn at random by chances "
-    "that depend on that label alone. Only the observations leave."
+    "Everything but the labels is known. Each of {:,} labels was replaced by an observation, drawn at random by "
+    "chances that depend on that label alone. Only the observations leave."
 )
 ATTACKER = (
     "Anybody, and the worst is assumed: they know all features, every other label, the chances, the observations and "

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from leakcap.certificates.session import ATTACKERS, GAMES, SessionCertificate, reading, spoken
-from leakcap.report.compared import Compared
+from leakcap.report.compared import guesses_after_all
 from leakcap.report.html import Markup, markup, render
 from leakcap.report.numbers import bound, unbroken
 from leakcap.report.words import ATTACK_HEADS, first_clause
@@ -44,7 +44,7 @@ def _first(cert: SessionCertificate) -> dict[str, Any]:
         "kicker": "leakcap certificate of a session" + ("" if cert.is_guarantee else " · SIMULATION, no release"),
         "lead": _headline(cert),
         "told": [("The game", [GAMES[cert.design]]), ("The attacker", [ATTACKERS[cert.design]])],
-        "card": _compared(cert),
+        "card": guesses_after_all(cert.design == "pool", cert.membership_success),
         "attack_heads": ATTACK_HEADS,
         "attack_note": "",
         "attack_rows": _attack_rows(cert),
@@ -60,21 +60,6 @@ def _headline(cert: SessionCertificate) -> str:
     return unbroken(
         f"However many questions were and will be asked, {who} guesses whether {what} with at most "
         f"{bound(cert.membership_success)} success. {cert.answered:,} answers were given so far."
-    )
-
-
-def _compared(cert: SessionCertificate) -> Compared:
-    asked = "is this person in the data?" if cert.design == "pool" else "does this person take part?"
-    return Compared(
-        question=f"“{asked[0].upper()}{asked[1:]}”",
-        asked="How many of 100 guesses are right, after all answers",
-        before_word="a coin flip",
-        before="50 %",
-        prior=0.5,
-        success=cert.membership_success,
-        at_most="at most",
-        knowing="knowing nothing",
-        anyway="before",
     )
 
 
