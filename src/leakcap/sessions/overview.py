@@ -89,7 +89,8 @@ class AccountOverview:
             return self.together.words
         if self.standing.design == "release":
             return "Nothing bounds all that was released of these data together: each release had a secret of its own."
-        return f"Of what is counted: {self.together.words}"
+        words = self.together.words
+        return f"Of what is counted: {words[0].lower()}{words[1:]}"
 
     @property
     def whole(self) -> float:

@@ -12,7 +12,7 @@ from leakcap.custody.ledger.accounts import TICKS
 from leakcap.report.compared import guesses_after_all
 from leakcap.report.html import Markup, markup, render, shortened
 from leakcap.report.ledger.spending import bar, bars, line
-from leakcap.report.ledger.words import NONE, analyst, changed, moment, share, taken
+from leakcap.report.ledger.words import NONE, analyst, changed, count, moment, share, taken, when
 from leakcap.report.numbers import bound, unbroken
 from leakcap.report.words import ATTACK_HEADS
 from leakcap.sessions.overview import AccountOverview, LedgerOverview
@@ -65,8 +65,10 @@ def _warning(record: LedgerOverview) -> tuple[str, str] | None:
         return "THE LEDGER IS NOT WHOLE", "What stands here may be wrong: bring the ledger back from its latest copy."
     uncounted = sum(len(one.uncounted) for one in record.accounts)
     if uncounted:
-        many = "1 release was" if uncounted == 1 else f"{uncounted:,} releases were"
-        return "NOT EVERYTHING IS COUNTED", f"{many} made besides, with secrets of their own: no figure covers them."
+        why = f"{uncounted:,} releases were made besides, with secrets of their own: no figure covers them."
+        if uncounted == 1:
+            why = "A release was made besides, with a secret of its own: no figure covers it."
+        return "NOT EVERYTHING IS COUNTED", why
     return None
 
 
@@ -92,18 +94,17 @@ def _account(one: AccountOverview, others: tuple[str, ...]) -> dict[str, Any]:
         "own_heads": ATTACK_HEADS,
         "limits": _limits(one),
         "changes": [
-            (" ".join(changed(change.what)), change.why, shortened(change.who), moment(change.at))
+            (" ".join(changed(change.what)), change.why, shortened(change.who), when(change.at))
             for change in one.changes
         ],
         "bars": [] if standing.forgotten or standing.design == "release" else bars(one),
         "line": None if standing.forgotten or standing.design == "release" else line(one),
-        "answered": f"{_answers(one):,}",
+        "answered": "" if standing.forgotten else count(len(one.answers)),
         "answers": [
-            (_question(answer.question), analyst(answer.who), moment(answer.at), taken(answer.share))
-            for answer in listed
+            (_question(answer.question), analyst(answer.who), when(answer.at), taken(answer.share)) for answer in listed
         ],
         "earlier": f"{len(one.answers) - len(listed):,}" if len(one.answers) > len(listed) else "",
-        "uncounted": [(shortened(release.what), moment(release.at)) for release in one.uncounted],
+        "uncounted": [(shortened(release.what), when(release.at)) for release in one.uncounted],
         "not_counted": _not_counted(one, others),
     }
 
@@ -116,18 +117,21 @@ def _told(one: AccountOverview) -> list[tuple[str, list[str]]]:
     standing = one.standing
     if one.closed is not None:
         closed = f"Forgotten {moment(one.closed.at)} UTC by {one.closed.who}: {one.closed.why}"
-        return [("Closed for ever", [closed, "What was asked and answered is erased; what it took stays on record."])]
+        erased = f"What was asked is erased. That there were charges, {count(standing.answers)}, stays on record."
+        return [("Closed for ever", [closed, erased])]
     opened = f"Since {moment(standing.opened)} UTC." if standing.opened else ""
     found = [("The secret", [f"{one.together.promise}.", opened])]
     caps = [unbroken(f"{cap[:1].upper()}{cap[1:]}.") for cap in standing.raised or standing.caps]
     if caps:
         found.append(("What is capped", [*caps, "This was raised: see below." if standing.raised else ""]))
     if standing.design != "release":
-        found.append((f"So far: {_answers(one):,} answers", _so_far(one)))
+        found.append((f"So far: {count(_answers(one))}", _so_far(one)))
     return found
 
 
 def _so_far(one: AccountOverview) -> list[str]:
+    if not one.answers:
+        return ["Nothing was asked yet."]
     if one.together.so_far is None:
         return ["What every answer took is known. What is left follows from all of them together."]
     used = max(one.by_group.values()) / one.whole

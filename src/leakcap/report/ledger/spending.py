@@ -15,17 +15,18 @@ from leakcap.report.ledger.words import NONE, analyst, share, taken
 from leakcap.report.numbers import UNBROKEN
 from leakcap.sessions.overview import AccountOverview, CountedAnswer
 
-__all__ = ["Bars", "bar", "bars", "line"]
+__all__ = ["SpendingBars", "bar", "bars", "line"]
 
 Row = tuple[Markup | str, ...]
 MAX_ROWS = 24  # of one picture
 MAX_DAYS = 7
 LINES = "bound", "pool", "before"  # how the clocks are drawn that have gone furthest
 MAX_TICKS = 5
+LONGEST_LABEL = 40  # characters
 
 
 @dataclass(frozen=True)
-class Bars:
+class SpendingBars:
     """A table whose last column draws what its others say."""
 
     title: str
@@ -35,7 +36,7 @@ class Bars:
     left_out: int
 
 
-def bars(account: AccountOverview) -> list[Bars]:
+def bars(account: AccountOverview) -> list[SpendingBars]:
     """By group, by analyst, and by day."""
     found = [_by_clock(account)]
     if account.answers:
@@ -73,14 +74,14 @@ def line(account: AccountOverview) -> Markup | None:
     marks = []
     for kind, (name, steps) in zip(LINES, lines.items(), strict=False):
         chart.line(kind, *steps)
-        whose = f" by {name or 'everybody else'}" if len(lines) > 1 else ""
+        whose = f" by {name[:LONGEST_LABEL] or 'everybody else'}" if len(lines) > 1 else ""
         marks.append(("line", kind, f"taken{whose}, at most"))
     return chart.svg("What answers took from each clock at most, from the first one on.") + key(
         (*marks, ("line", "cap", "the whole clock"))
     )
 
 
-def _by_clock(account: AccountOverview) -> Bars:
+def _by_clock(account: AccountOverview) -> SpendingBars:
     groups = account.standing.groups
     words = "Each group has a clock of its own." if groups else "All who ask share one clock."
     everybody = "everybody else" if groups else "everybody"
@@ -88,23 +89,25 @@ def _by_clock(account: AccountOverview) -> Bars:
         (_group(name or everybody, groups.get(name, ())), spent, account.whole)
         for name, spent in account.by_group.items()
     ]
-    return Bars("By clock", words, ("clock of", "taken", "whole", ""), *_rows(given, account.whole))
+    return SpendingBars("By clock", words, ("clock of", "taken", "whole", ""), *_rows(given, account.whole))
 
 
-def _by_analyst(account: AccountOverview) -> Bars:
+def _by_analyst(account: AccountOverview) -> SpendingBars:
     budgets = {who: _limit(most) for who, (_, most) in account.standing.analysts.items()}
     busiest = sorted(account.by_analyst.items(), key=lambda one: -one[1])
     given = [(analyst(who), spent, budgets.get(who)) for who, spent in busiest]
     words = "What each asked for, and may ask for in all."
-    return Bars("By analyst", words, ("analyst", "taken", "budget", ""), *_rows(given, account.whole))
+    return SpendingBars("By analyst", words, ("analyst", "taken", "budget", ""), *_rows(given, account.whole))
 
 
-def _by_day(account: AccountOverview) -> Bars:
+def _by_day(account: AccountOverview) -> SpendingBars:
     days = sorted(account.by_day.items(), reverse=True)
     limit = _limit(account.standing.day_budget)
     words = f"The last {MAX_DAYS} days with answers." if len(days) > MAX_DAYS else "Days with answers, in UTC."
     given = [(markup("{}", day), spent, limit) for day, spent in days[:MAX_DAYS]]
-    return Bars("By day", words, ("day", "taken", "budget", ""), *_rows(given, 0.0))
+    return SpendingBars(
+        "By day", words, ("day", "taken", "budget", ""), *_rows(given, account.whole if limit is None else 0.0)
+    )
 
 
 def _rows(given: Sequence[tuple[Markup, float, float | None]], least: float) -> tuple[tuple[Row, ...], int]:

@@ -9,7 +9,7 @@ from leakcap.custody.ledger.accounts import TICKS
 from leakcap.report.html import Markup, markup, shortened
 from leakcap.report.numbers import UNBROKEN, at_most, neat
 
-__all__ = ["NONE", "analyst", "changed", "moment", "share", "taken"]
+__all__ = ["NONE", "analyst", "changed", "count", "moment", "share", "taken", "when"]
 
 NONE = "-"  # where there is no figure
 
@@ -27,6 +27,16 @@ def taken(amount: float) -> str:
 def moment(at: str) -> str:
     """A time in UTC, to the minute."""
     return at[:16].replace("T", UNBROKEN)
+
+
+def when(at: str) -> Markup:
+    """The same, in one line."""
+    return markup('<span class="at">{}</span>', moment(at))
+
+
+def count(answers: int) -> str:
+    """How many answers."""
+    return "1 answer" if answers == 1 else f"{answers:,} answers"
 
 
 def analyst(who: str) -> Markup:
