@@ -138,6 +138,7 @@ def test_closed_single_and_listed_accounts_have_their_own_words() -> None:
     assert "What its own certificate says" in told and "60.00 %" in told and "By clock" not in told
     listed = words(ledger_page(a_ledger(an_account(replace(a_standing(), design="worlds", groups={})))))
     assert "All answers together keep: guess who took part" in listed and "By clock" in listed
+    assert "cannot pay any more" not in listed, "charges of listed worlds do not add up to a clock"
 
 
 def test_several_accounts_are_one_page_with_a_list_that_leads_to_each() -> None:

@@ -21,6 +21,8 @@ from leakcap.version import __version__
 __all__ = ["ledger_fragment", "ledger_page"]
 
 ALL = "All data sets of the ledger"
+MEETING = "Where a line meets the orange one, whoever brings the most cannot pay any more."
+LEANING = "Added up, the most that each took. How much is left follows from the answers, too, and may be more."
 MAX_LISTED = 200  # answers on the page; all of them are in the ledger
 
 
@@ -99,6 +101,7 @@ def _account(one: AccountOverview, others: tuple[str, ...]) -> dict[str, Any]:
         ],
         "bars": [] if standing.forgotten or standing.design == "release" else bars(one),
         "line": None if standing.forgotten or standing.design == "release" else line(one),
+        "line_words": LEANING if standing.design == "worlds" else MEETING,
         "answered": "" if standing.forgotten else count(len(one.answers)),
         "answers": [
             (_question(answer.question), analyst(answer.who), when(answer.at), taken(answer.share)) for answer in listed
