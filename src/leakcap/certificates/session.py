@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import groupby
 
 from scipy.special import ndtr, ndtri
 
@@ -17,7 +18,7 @@ from leakcap.ground import checks
 from leakcap.ground.json_record import entries, is_number, is_whole, is_words
 from leakcap.ground.proofs import proves
 
-__all__ = ["ATTACKERS", "GAMES", "SessionCertificate", "reading", "spoken"]
+__all__ = ["ATTACKERS", "GAMES", "SessionCertificate", "reading", "spoken", "told_together"]
 
 KINDS = ("session", "simulation")
 DESIGNS = ("bits", "pool", "worlds")
@@ -114,7 +115,21 @@ class SessionCertificate(Displayed):
         """Whether it holds whoever else is known."""
         return self.design != "worlds"
 
-    @proves("linear-sessions")
+    @proves("side-information")
+    def given(self, known: int) -> float:
+        """Success of an attacker who knows of so many other people whether they take part.
+
+        Args:
+            known: how many.
+
+        Returns:
+            The certified bound; 1 where nothing is certified, as with a list of worlds and a single known person: a
+            question about both of them may tell nothing about either alone, and everything together.
+        """
+        k = checks.count(at_least=0, known=known)
+        return self.membership_success if k == 0 or self.whoever_is_known else 1.0
+
+    @proves("linear-sessions", "every-transcript")
     def true_positive_rate(self, fpr: float) -> float:
         """Share of participants recognised, at most, at a rate of false alarms.
 
@@ -125,11 +140,18 @@ class SessionCertificate(Displayed):
             The largest rate at which participants are recognised, after any number of answers.
         """
         checks.fraction(fpr=fpr)
+        if self.always:  # no course of answers is more than so many times likelier with the person than without
+            return min(1.0, fpr * self.membership_success / (1 - self.membership_success), fpr + self._gained)
         if self.design == "worlds":
             # Certainty may be reached: what is capped is the mean of both rates.
-            return min(1.0, fpr + 2 * self.membership_success - 1)
+            return min(1.0, fpr + self._gained)
         least = ndtri(min(1.0, fpr + self.sampler_distance))
         return min(1.0, float(ndtr(least + math.sqrt(self.square))) * (1 + 1e-9) + self.sampler_distance)
+
+    @property
+    def _gained(self) -> float:
+        """By how much participants are recognised more often than others are accused, at most."""
+        return 2 * self.membership_success - 1
 
     def to_json(self) -> str:
         """The whole record, in a stable order.
@@ -223,8 +245,9 @@ def reading(cert: SessionCertificate) -> tuple[str, ...]:
 def _reading_of_worlds(cert: SessionCertificate) -> tuple[str, ...]:
     assert cert.worlds is not None
     found = [
-        f"It ends where the attacker learns from elsewhere who takes part: about {math.log2(cert.worlds):.3g} people "
-        f"who are known leave one of {cert.worlds:,} halves.",
+        f"It ends where the attacker learns from elsewhere who takes part: {percent(cert.given(1), 0)} given a single "
+        f"person who is known. Before any answer about {math.log2(cert.worlds):.3g} people who are known leave one of "
+        f"{cert.worlds:,} halves (log2 m).",
         f"Answers carry at most {math.log(cert.worlds):.3g} nats about the half: many answers belong on a session with "
         "a coin for everybody.",
     ]
@@ -241,12 +264,20 @@ def _reading_of_worlds(cert: SessionCertificate) -> tuple[str, ...]:
 
 
 def _asked(cert: SessionCertificate) -> Iterator[str]:
-    shown = [
-        f"{spoken(question)}: {100 * share:.3g} % of the clock" for question, share in cert.questions[-MAX_LISTED:]
-    ]
-    if cert.answered > len(shown):
-        shown.insert(0, f"{cert.answered - len(shown):,} earlier answers.")
+    told = told_together(cert.questions)
+    shown = [f"{words}: {100 * share:.3g} % of the clock" for words, share in told[-MAX_LISTED:]]
+    if len(told) > len(shown):
+        shown.insert(0, f"{len(told) - len(shown):,} earlier questions.")
     yield from listed(f"Answered so far: {cert.answered:,}", tuple(shown) or ("Nothing.",))
+
+
+def told_together(questions: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Questions as people say them, the steps of a fit and the numbers of a vector as one, and what they take."""
+    found = []
+    for words, group in groupby(questions, key=lambda one: spoken(one[0])):
+        shares = [share for _, share in group]
+        found.append((words if len(shares) == 1 else f"{words}, {len(shares):,} answers", sum(shares)))
+    return found
 
 
 def spoken(question: str) -> str:
@@ -267,7 +298,7 @@ def spoken(question: str) -> str:
         parts.append(f"where {told.pop('where')}")
     if isinstance(told.get("by"), dict):
         parts.append(f"by {', '.join(told.pop('by'))}")
-    for name in ("settings", "edges", "grid", "bounds", "norm", "fn"):
+    for name in ("settings", "edges", "grid", "bounds", "norm", "fn", "step", "share"):
         told.pop(name, None)
     rest = ", ".join(f"{name} {value}" for name, value in told.items())
     return " ".join(parts) + (f" ({rest})" if rest else "")

@@ -28,9 +28,8 @@ from leakcap.custody.ledger.operations import (
 )
 from leakcap.custody.private_files import write_private
 from leakcap.errors import InputError
-from leakcap.sessions.clock import Clock
 from leakcap.sessions.overview import overview
-from leakcap.sessions.standing import Together, together
+from leakcap.sessions.standing import Together, longer_clock, together
 
 __all__ = ["run_budget", "run_export", "run_forget", "run_page", "run_show", "run_verify"]
 
@@ -131,8 +130,11 @@ def _allowance(book: Book, name: str, caps: Sequence[str]) -> int:
         square = float((now.title or {}).get("square", 0.0))
         design = (now.title or {}).get("design")
     if design not in ("bits", "pool") or not square:
-        raise InputError("caps are raised where everybody has a coin, or takes part: not for a list of worlds")
-    return int(Clock.of(as_caps(limits(caps))).square / square * TICKS)
+        raise InputError(
+            "caps are raised here where everybody has a coin, or takes part. With a list of worlds the session itself "
+            "raises it: leakcap.Session(...).raise_cap(0.6, who=..., why=...)"
+        )
+    return longer_clock(square, as_caps(limits(caps)))
 
 
 def _print(one: Standing, all_of_it: Together, terminal: Terminal) -> None:

@@ -33,7 +33,7 @@ def limits(words: Sequence[str]) -> list[caps.Cap]:
 
 
 def _limit(word: str) -> caps.Cap:
-    name, _, given = word.partition("=")
+    name, _, given = (word if "=" in word else f"membership={word}").partition("=")  # a bare number, as in Python
     if name not in KINDS or not given:
         raise CapError(f"--cap {word} says nothing: write one of {HELP}")
     make, needs = KINDS[name]
@@ -41,6 +41,8 @@ def _limit(word: str) -> caps.Cap:
         values = [float(number) for number in given.split(":")]
     except ValueError:
         values = []
+    if "=" not in word and not values:
+        raise CapError(f"--cap {word} says nothing: write one of {HELP}")
     if len(values) != len(needs):
         raise CapError(f"--cap {name} needs {len(needs)} number(s): {name}={':'.join(needs).upper()}")
     return make(**dict(zip(needs, values, strict=True)))

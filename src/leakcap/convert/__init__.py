@@ -17,8 +17,6 @@ from leakcap.convert.differential_privacy import (
 )
 from leakcap.convert.first_moment import from_first_moment, scale_for_mip
 from leakcap.convert.information import (
-    agreement_prior,
-    bits_right,
     generalisation,
     membership,
     mutual_information,
@@ -28,6 +26,7 @@ from leakcap.convert.information import (
     precision,
     true_positive_rate,
 )
+from leakcap.convert.priors import agreement_prior, bits_right
 from leakcap.convert.rounding import percent_up
 
 __all__ = [

@@ -17,7 +17,6 @@ from types import NoneType
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -26,7 +25,7 @@ from leakcap.caps import PoolMembership, Task, as_caps
 from leakcap.custody.fingerprint import row_prints
 from leakcap.errors import InputError, OutputError, UselessReleaseWarning
 from leakcap.estimators.company import MARK, family_of, fitted_by, join_family, refuse_company
-from leakcap.ground.arrays import Floats
+from leakcap.estimators.data import Rows, checked_weight, column_of, validated, without_column
 from leakcap.kernels.bounded import Declared
 from leakcap.kernels.contributions import bounded_contributions, contributions
 from leakcap.planning.entry import plan
@@ -38,12 +37,11 @@ from leakcap.sessions.brought import around_pool, within
 from leakcap.sessions.fitting import Fitting
 from leakcap.simulate import describe, rebuild
 
-__all__ = ["Computation", "PrivateEstimator", "Rows", "Utility", "planned", "publish", "validated"]
+__all__ = ["Computation", "PrivateEstimator", "Utility", "planned", "publish"]
 
 Answer = dict[str, Any]
 TRIED = 10  # simulated releases from which the expected utility is estimated
 MIN_USABLE_SHARE = 0.5  # share of what the plain answer is worth, below which a release is hardly usable
-SCORED = 2000  # rows of the pool on which utility is judged
 OPTIONS = {
     "backend",
     "bounds",
@@ -71,21 +69,6 @@ MADE_OF_SUMS = (
 )
 OURS = {"certificate_", "estimator_", "plan_", "release_"}  # a wrapped estimator's own attributes do not take these
 _plans: weakref.WeakKeyDictionary[PrivateEstimator, Plan] = weakref.WeakKeyDictionary()
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """The checked data of a fit. A class is stored as its place among `classes`."""
-
-    features: Any
-    target: npt.NDArray[Any] | None = None
-    classes: npt.NDArray[Any] | None = None
-    weight: Floats | None = None
-
-    @property
-    def some(self) -> slice:
-        """The rows on which utility is judged: enough of them, not all."""
-        return slice(None, None, max(1, self.features.shape[0] // SCORED))
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,7 +218,7 @@ class PrivateEstimator(BaseEstimator):
     ) -> tuple[Plan, Computation]:
         """The plan of a fit, before any release, and the recipe that makes an estimator of its release."""
         self._refuse_data_in_settings()
-        X, unit = _without_column(X, unit)
+        X, unit = without_column(X, unit)
         groups = self._strata(X, y) if strata is None else strata
         design = self._design(cap)
         rows = (self._rows_of_all if design == "pool" else self._rows)(X, y, sample_weight)
@@ -391,7 +374,7 @@ class PrivateEstimator(BaseEstimator):
                 raise InputError("strata='y' requires y to be passed, but the target y is None")
             groups = np.asarray(y)
             return groups.ravel() if groups.shape[1:] == (1,) else groups
-        return np.asarray(_column(X, self.strata))
+        return np.asarray(column_of(X, self.strata))
 
     def _warn_where_useless(self, made: Plan, computation: Computation) -> None:
         """Before the secret is drawn, warn of a release that would be worth next to nothing."""
@@ -434,40 +417,3 @@ def planned(
 def publish(estimator: PrivateEstimator, released: Any) -> None:
     """Make an estimator of what was released, as a fit does at its end."""
     estimator._publish(released)
-
-
-def validated(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
-    """scikit-learn's own checks of data, under the name that they have in the installed version."""
-    try:
-        from sklearn.utils.validation import validate_data
-    except ImportError:  # before 1.6
-        if checks.pop("skip_check_array", False):
-            checks["cast_to_ndarray"] = False
-        return estimator._validate_data(X, y, **checks)
-    return validate_data(estimator, X, y, **checks)
-
-
-def checked_weight(weight: Any, features: Any) -> Floats | None:
-    """Weights of the rows, or None where all of them are 1."""
-    if weight is None:
-        return None
-    from sklearn.utils.validation import _check_sample_weight
-
-    found = np.asarray(_check_sample_weight(weight, features, dtype=np.float64))
-    if (found < 0).any() or not found.any():
-        raise InputError("sample_weight must be positive or zero, and not all zero")
-    return None if (found == found[0]).all() and found[0] == 1 else found
-
-
-def _column(X: Any, name: str) -> Any:
-    if not hasattr(X, "columns") or name not in list(X.columns):
-        raise InputError(f"there is no column {name!r}: give an array, or X as a table with that column")
-    return X[name]
-
-
-def _without_column(X: Any, unit: Any) -> tuple[Any, Any]:
-    """The table without the column that names the units, and the units."""
-    if not isinstance(unit, str):
-        return X, unit
-    whose = np.asarray(_column(X, unit))
-    return X[[name for name in X.columns if name != unit]], whose

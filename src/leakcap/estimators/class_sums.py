@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from leakcap.errors import InputError
-from leakcap.estimators.base import Rows, Utility
+from leakcap.estimators.base import Utility
 from leakcap.estimators.classification import PrivateClassifier
+from leakcap.estimators.data import Rows
 from leakcap.estimators.declared_classes import declared_rows
 from leakcap.ground.arrays import Floats, Ints
 
@@ -29,8 +30,9 @@ class OfDeclaredClasses(PrivateClassifier):
         declared = self._declared()
         if declared is None:
             raise InputError(
-                f"a pool cap needs the classes there may be: {type(self).__name__}(..., classes=['no', 'yes']), for "
-                "example. They must not come from the data, because a class that shows tells that somebody is in it"
+                f"a pool cap, or a session within bounds, needs the classes there may be: {type(self).__name__}(..., "
+                "classes=['no', 'yes']), for example. They must not come from the data, because a class that shows "
+                "tells that somebody is in it"
             )
         if weight is not None:
             raise InputError("under a pool cap every row counts alike: leave out sample_weight")

@@ -17,8 +17,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from leakcap import kernels
 from leakcap.errors import InputError
-from leakcap.estimators.base import Computation, PrivateEstimator, Rows, Utility, checked_weight, publish, validated
+from leakcap.estimators.base import Computation, PrivateEstimator, Utility, publish
 from leakcap.estimators.coordinates import Coordinates
+from leakcap.estimators.data import Rows, checked_weight, validated
 from leakcap.estimators.declared_classes import declared_rows
 from leakcap.estimators.logistic_session import Scaled, trained
 from leakcap.ground import checks

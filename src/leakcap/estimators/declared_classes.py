@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_consistent_length
 
 from leakcap.errors import InputError
-from leakcap.estimators.base import Rows, validated
+from leakcap.estimators.data import Rows, validated
 from leakcap.stats.cells import places
 
 __all__ = ["declared_rows"]

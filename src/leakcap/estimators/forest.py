@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from leakcap import kernels
 from leakcap.errors import InputError
-from leakcap.estimators.base import Computation, Rows
+from leakcap.estimators.base import Computation
 from leakcap.estimators.classification import PrivateClassifier
+from leakcap.estimators.data import Rows
 from leakcap.estimators.trees import Rulers, Skeleton, VotingTrees, drawn_nodes, drawn_rungs
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints

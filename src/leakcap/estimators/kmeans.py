@@ -13,7 +13,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 
 from leakcap import kernels
 from leakcap.errors import InputError
-from leakcap.estimators.base import Computation, PrivateEstimator, Rows, Utility, checked_weight, publish, validated
+from leakcap.estimators.base import Computation, PrivateEstimator, Utility, publish
+from leakcap.estimators.data import Rows, checked_weight, validated
 from leakcap.estimators.kmeans_session import STEPS, centres_in_session
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints

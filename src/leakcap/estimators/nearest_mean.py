@@ -11,8 +11,9 @@ import numpy.typing as npt
 from sklearn import neighbors
 
 from leakcap import kernels
-from leakcap.estimators.base import Computation, Rows
+from leakcap.estimators.base import Computation
 from leakcap.estimators.class_sums import OfDeclaredClasses, class_weights
+from leakcap.estimators.data import Rows
 from leakcap.estimators.sums import ByClass, ClassSums, Moved
 from leakcap.ground.arrays import Floats
 from leakcap.kernels.moments import sums_of

@@ -18,8 +18,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
 from leakcap.errors import InputError, OutputError
-from leakcap.estimators.base import Computation, PrivateEstimator, Rows, Utility, checked_weight, validated
+from leakcap.estimators.base import Computation, PrivateEstimator, Utility
 from leakcap.estimators.company import private_parts
+from leakcap.estimators.data import Rows, checked_weight, validated
 
 __all__ = ["DIAGNOSTICS", "Private"]
 

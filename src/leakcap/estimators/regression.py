@@ -13,8 +13,9 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from leakcap import kernels
 from leakcap.errors import InputError
-from leakcap.estimators.base import Computation, PrivateEstimator, Rows, Utility, checked_weight, validated
+from leakcap.estimators.base import Computation, PrivateEstimator, Utility
 from leakcap.estimators.coordinates import Coordinates
+from leakcap.estimators.data import Rows, checked_weight, validated
 from leakcap.estimators.regression_sums import moved_coefficients, solved
 from leakcap.estimators.sums import ProductSums
 from leakcap.ground import checks
@@ -69,8 +70,8 @@ class _LeastSquares(MultiOutputMixin, RegressorMixin, PrivateEstimator):
     def _rows_of_all(self, X: Any, y: Any, weight: Any) -> Rows:
         if self.target_bounds is None:
             raise InputError(
-                f"a pool cap needs bounds of y that do not come from the data: {type(self).__name__}(..., "
-                "target_bounds=(0, 100)), for example"
+                f"a pool cap, or a session within bounds, needs bounds of y that do not come from the data: "
+                f"{type(self).__name__}(..., target_bounds=(0, 100)), for example"
             )
         return super()._rows_of_all(X, y, weight)
 

@@ -93,9 +93,9 @@ class AccountOverview:
         return f"Of what is counted: {words[0].lower()}{words[1:]}"
 
     @property
-    def whole(self) -> float:
-        """How long everybody's clock is."""
-        return self.standing.allowance / TICKS
+    def whole(self) -> float | None:
+        """How long everybody's clock is; None for listed worlds, where what is left follows from the answers, too."""
+        return None if self.standing.design == "worlds" else self.standing.allowance / TICKS
 
     @property
     def by_group(self) -> dict[str, float]:

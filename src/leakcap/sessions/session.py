@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,18 +13,21 @@ from leakcap.certificates.session import SessionCertificate
 from leakcap.custody.fingerprint import DataPrint, contents_print
 from leakcap.custody.ledger import AccountAt, Book, Store, budgets, open_book
 from leakcap.custody.ledger.accounts import Secret, name_of, open_account
+from leakcap.custody.ledger.operations import set_budget
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.noise import OperatingSystem, Seeded
 from leakcap.planning.released import warn_of_second_secret
-from leakcap.sessions.answers import PastAnswer, Preview, SessionAnswer, Spending
+from leakcap.sessions.answers import PastAnswer, Preview, Spending
+from leakcap.sessions.asked import Asked
 from leakcap.sessions.certifying import certificate_of, certificate_of_worlds
 from leakcap.sessions.clock import TICKS, Clock
 from leakcap.sessions.desk import Desk
 from leakcap.sessions.fitting import fitting
 from leakcap.sessions.listed_worlds.desk import WorldsDesk, worlds_desk
 from leakcap.sessions.listed_worlds.functions import WorldFunctions
-from leakcap.sessions.questions import Questions, Where
+from leakcap.sessions.questions import Questions
+from leakcap.sessions.standing import longer_clock
 from leakcap.sessions.table import SessionTable
 
 __all__ = ["Session"]
@@ -34,7 +37,7 @@ ANSWERS = ("answer", "number", "release")  # kinds of entries
 KINDS = ("count", "sum", "mean", "histogram", "covariance", "quantile", "linear", "query", "blocks")
 
 
-class Session:
+class Session(Asked):
     """Many answers about one data set, under one cap for all of them together. Custodian side.
 
     Everybody has a clock, of which every answer takes as much as it tells about them. Whoever has too little left for a
@@ -133,8 +136,6 @@ class Session:
         self.name = opened.name
         secret = opened.secret if seed is None else Secret(np.random.default_rng(seed).bytes(32))
         names = self._table.units.names
-        self._desk: Any
-        self._questions: Any
         if design == "worlds":
             self._desk = worlds_desk(
                 opened.account,
@@ -164,161 +165,6 @@ class Session:
             randomness=OperatingSystem() if seed is None else Seeded(seed),
         )
         self._questions = Questions(self._table, secret.key("blocks"), quiet=quiet)
-
-    def count(self, *, where: Where = None, by: Any = None, **how: Any) -> SessionAnswer:
-        """How many rows there are.
-
-        Args:
-            where: a condition, such as "age > 40 and ward = 'A'"; or a function of one person's rows, true or false.
-            by: groups, declared as in `{"ward": ["A", "B"]}`.
-            **how: `noise=` (deviation of the answer's noise) or `share=` (of the clock, .01 by default), and `request=`
-                (a key of yours: asking again with it gives the same answer).
-
-        Returns:
-            The answer: a number, or a table with the groups as its index.
-        """
-        return self._desk.answer(self._questions.count(where=where, by=by), **how)
-
-    def sum(
-        self, columns: Any, *, where: Where = None, by: Any = None, bounds: Any = None, **how: Any
-    ) -> SessionAnswer:
-        """Sums of columns.
-
-        Args:
-            columns: the name of a column, or a list of them.
-            where: as for `count`.
-            by: as for `count`; needs bounds.
-            bounds: `(low, high)` of every column, or `{column: (low, high)}`; what lies outside is cut. They must not
-                come from the data. None: noise is made for what people of this pool bring, and the certificate says so.
-            **how: as for `count`.
-
-        Returns:
-            The answer: a number for one column, otherwise an array; a table for groups.
-        """
-        return self._desk.answer(self._questions.sum(columns, where=where, by=by, bounds=bounds), **how)
-
-    def mean(
-        self, columns: Any, *, where: Where = None, by: Any = None, bounds: Any = None, **how: Any
-    ) -> SessionAnswer:
-        """Means of columns.
-
-        Args:
-            columns: the name of a column, or a list of them.
-            where: as for `count`.
-            by: as for `count`; needs bounds.
-            bounds: as for `sum`. With bounds, a sum and a count are noised, and nothing else depends on the data.
-            **how: as for `count`; `noise=` takes the number of rows from the pool, which the certificate says.
-
-        Returns:
-            The answer: a number for one column, otherwise an array; a table for groups.
-        """
-        return self._desk.answer(self._questions.mean(columns, where=where, by=by, bounds=bounds), **how)
-
-    def histogram(
-        self, columns: Any, *, edges: Any = None, bounds: Any = None, bins: int = 20, where: Where = None, **how: Any
-    ) -> SessionAnswer:
-        """How many rows lie in each bin, for every column.
-
-        Args:
-            columns: the name of a column, or a list of them.
-            edges: of the bins, ascending, for all columns alike. They must not come from the data.
-            bounds: in place of edges, `(low, high)` for bins of equal width.
-            bins: how many of these.
-            where: as for `count`.
-            **how: as for `count`.
-
-        Returns:
-            Counts, `(bins,)` for one column, otherwise `(columns, bins)`.
-        """
-        asked = self._questions.histogram(columns, edges=edges, bounds=bounds, bins=bins, where=where)
-        return self._desk.answer(asked, **how)
-
-    def covariance(self, columns: Any, *, bounds: Any = None, where: Where = None, **how: Any) -> SessionAnswer:
-        """Variances and covariances of columns.
-
-        Args:
-            columns: the name of a column, or a list of them.
-            bounds: as for `sum`.
-            where: as for `count`.
-            **how: `share=` and `request=`, as for `count`.
-
-        Returns:
-            The matrix, `(columns, columns)`; one number for one column.
-        """
-        return self._desk.answer(self._questions.covariance(columns, bounds=bounds, where=where), **how)
-
-    def quantile(
-        self, columns: Any, q: Any = 0.5, *, bounds: Any = None, grid: Any = None, where: Where = None, **how: Any
-    ) -> SessionAnswer:
-        """Quantiles of columns, from counts between cut points.
-
-        Args:
-            columns: the name of a column, or a list of them.
-            q: a level from 0 to 1, or a list of them.
-            bounds: `(low, high)` for a grid of 128 cells of equal width.
-            grid: cut points, in place of bounds. They must not come from the data.
-            where: as for `count`.
-            **how: `share=` and `request=`, as for `count`.
-
-        Returns:
-            The quantiles, one for each level and column.
-        """
-        return self._desk.answer(self._questions.quantile(columns, q, bounds=bounds, grid=grid, where=where), **how)
-
-    def linear(
-        self,
-        fn: Callable[..., Any],
-        *,
-        bounds: Any = None,
-        norm: float | None = None,
-        shape: int | tuple[int, ...] | None = None,
-        **how: Any,
-    ) -> SessionAnswer:
-        """The sum over people of what a function makes of each one's rows.
-
-        Args:
-            fn: function of one person's rows, sliced alike from every data argument, that returns a number or an
-                array. Of people of whom it makes anything but finite numbers of the shape, nothing is added.
-            bounds: `(low, high)` of its numbers; what lies outside is cut.
-            norm: in place of bounds, the most length of all its numbers together; longer ones are scaled down.
-            shape: of what it returns. None: that of the bounds; where these are two numbers, for the custodian the
-                shape that it has of this pool, which the certificate then lists, and for others one number.
-            **how: as for `count`.
-
-        Returns:
-            The sums, in the form that `fn` returns.
-        """
-        return self._desk.answer(self._questions.linear(fn, bounds=bounds, norm=norm, shape=shape), **how)
-
-    def query(self, fn: Callable[..., Any], **how: Any) -> SessionAnswer:
-        """A function that adds up over people, asked of each person alone.
-
-        Args:
-            fn: function of rows that returns a number or an array: of all rows it must return the sum of what it
-                returns for each person.
-            **how: as for `count`.
-
-        Returns:
-            The answer, in the form that `fn` returns.
-
-        Raises:
-            InputError: the function is no sum: ask `blocks`.
-        """
-        return self._desk.answer(self._questions.query(fn), **how)
-
-    def blocks(self, fn: Callable[..., Any], *, blocks: int, bounds: Any, **how: Any) -> SessionAnswer:
-        """Any function, as the average of its answers on blocks of people.
-
-        Args:
-            fn: function of rows that returns a number, or an array of the bounds' shape.
-            blocks: how many, at least 2, chosen without looking at the data.
-            bounds: `(low, high)` of the answer, chosen without looking at the data.
-            **how: as for `count`.
-
-        Returns:
-            The average over blocks.
-        """
-        return self._desk.answer(self._questions.blocks(fn, blocks=blocks, bounds=bounds), **how)
 
     def fit(
         self,
@@ -427,12 +273,14 @@ class Session:
         with self._desk.account.reading() as now:
             state = now.state
             answers = [entry for entry in now.entries() if entry.kind in ANSWERS]
+            promised = self._desk.promised(now) if isinstance(self._desk, WorldsDesk) else None
         told = [(entry.body["question"], entry.charge / TICKS) for entry in answers]
         if isinstance(self._desk, WorldsDesk):
             return certificate_of_worlds(
                 self.caps,
                 worlds=self._desk.engine.worlds.m,
                 square=self._desk.square,
+                promised=promised,
                 answers=told,
                 always=self._desk.always,
                 alone=self._alone,
@@ -449,6 +297,32 @@ class Session:
             alone=self._alone,
             seeded=self._seeded,
         )
+
+    def raise_cap(self, cap: CapLike, *, who: str, why: str) -> None:
+        """Allow more from now on. What was answered under the smaller cap stays answered; the larger one covers it too.
+
+        Args:
+            cap: a larger cap of the same kind.
+            who: raises it; it is written down.
+            why: it is raised.
+
+        Raises:
+            InputError: the cap is not larger, an analyst asks, or this session's cap cannot be raised.
+        """
+        if self._desk.analyst:
+            raise InputError("the custodian raises caps: open the session without analyst=")
+        if not who or not why:
+            raise InputError("say who raises the cap and why: it is written down")
+        larger = as_caps(cap)
+        if isinstance(self._desk, WorldsDesk):
+            if len(larger) > 1:
+                raise InputError("with a list of worlds one membership cap can be raised, such as 0.55 to 0.6")
+            self._desk.raise_to(larger[0], who=who, why=why)
+            return
+        if {type(one) for one in larger} != {type(one) for one in self.caps}:
+            raise InputError("raise a cap to a larger one of its own kind, such as 0.55 to 0.6")
+        allowance = longer_clock(self._desk.clock.square, larger)
+        set_budget(self._desk.account, who=who, why=why, allowance=allowance, caps=[one.describe() for one in larger])
 
     def __reduce__(self) -> Any:
         raise InputError("a session holds the data and their secret: it is not pickled. Open it again with its ledger")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from leakcap.caps import Cap
 from leakcap.certificates.text import percent
 from leakcap.custody.ledger.accounts import DESIGNS, TICKS
 from leakcap.custody.ledger.operations import Standing
 from leakcap.ground.proofs import proves
-from leakcap.sessions.clock import told_after
+from leakcap.sessions.clock import Clock, told_after
 
-__all__ = ["Together", "together"]
+__all__ = ["Together", "longer_clock", "together"]
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def together(standing: Standing) -> Together:
     if standing.design == "release":
         return Together(promise, None, "One release: its own certificate says what it allows, and there is no other.")
     if standing.design == "worlds":
-        return Together(promise, None, f"All answers together keep: {'; '.join(standing.caps)}.")
+        return Together(promise, None, f"All answers together keep: {'; '.join(standing.raised or standing.caps)}.")
     # Nobody's clock was taken more from than was declared, nor than there is.
     taken = sum(min(ticks, standing.allowance) for ticks in standing.declared.values())
     so_far = told_after(standing.square * taken / TICKS, len(standing.declared) * standing.distance)
@@ -53,3 +54,9 @@ def together(standing: Standing) -> Together:
     what = "is in the data" if standing.design == "pool" else "takes part"
     most = percent(success).replace(".00 %", " %")  # rounded up: it is a bound
     return Together(promise, success, f"{who} allow at most {most} right guesses whether a person {what}.", so_far)
+
+
+@proves("linear-sessions")
+def longer_clock(square: float, caps: tuple[Cap, ...]) -> int:
+    """How long the clock of larger caps is, in ticks of the one that an account was opened with; rounded down."""
+    return int(Clock.of(caps).square / square * TICKS)

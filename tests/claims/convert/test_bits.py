@@ -92,7 +92,7 @@ def test_agreement_prior_is_at_least_one_world_and_counts_repeats() -> None:
 def test_agreement_prior_does_not_depend_on_the_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     masks = np.random.default_rng(5).random((30, 47)) < 0.5
     whole = convert.agreement_prior(masks, np.arange(48))
-    monkeypatch.setattr("leakcap.convert.information._CELLS", 7 * 30)
+    monkeypatch.setattr("leakcap.convert.priors.CELLS", 7 * 30)
     assert np.array_equal(convert.agreement_prior(masks, np.arange(48)), whole)
     assert whole[0] == 1
     assert whole[-1] == pytest.approx(1 / 30)

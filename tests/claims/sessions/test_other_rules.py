@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import leakcap as lc
 from leakcap.errors import CapError
 from leakcap.sessions.listed_worlds.cells import REACH
 from leakcap.sessions.listed_worlds.engine import ListedWorlds
@@ -17,7 +18,7 @@ from leakcap.sessions.listed_worlds.rules import (
     WorldInformationRule,
     budget_in_nats,
 )
-from tests.claims.sessions.play import CAP, View, engine_of, leaves, pool, success
+from tests.claims.sessions.play import CAP, View, engine_of, leaves, pool, recognised, success
 
 
 def surest(engine: ListedWorlds, analyst: Any, answers: int, targets: int) -> float:
@@ -42,6 +43,20 @@ def within_on_every_transcript(rule: Any, reach: float) -> bool:
 
 def test_every_transcript_stays_within_the_cap_for_everybody() -> None:
     assert within_on_every_transcript(AlwaysRule(CAP), CLOSED)
+
+
+def test_on_every_transcript_participants_are_recognised_no_more_often_than_the_odds_allow() -> None:
+    """By all ends of a session; the figure is the certificate's. The clock alone does not keep it."""
+    session = lc.Session(np.arange(6.0)[:, None], cap=CAP, design="worlds", worlds=16, seed=0, always=True)
+    most = session.certificate.true_positive_rate(0.01)
+    assert most == pytest.approx(0.01 * CAP / (1 - CAP))
+    direct = {True: AlwaysRule(CAP), False: engine_of(pool(16, 6)).rule}
+    found = {}
+    for always, rule in direct.items():
+        engine = ListedWorlds(pool(16, 6), rule, CLOSED)
+        ends = leaves(engine, lambda view: (view.members.astype(float), 5.0 * 1.3**view.refusals), 0, 3)
+        found[always] = recognised(ends, 0.01)
+    assert 0.01 < found[True] <= most < found[False]
 
 
 def test_planted_averages_in_its_place_are_caught() -> None:

@@ -11,6 +11,8 @@ from scipy.stats import norm
 
 import leakcap as lc
 from leakcap.ground.arrays import Floats
+from leakcap.sessions.listed_worlds.cells import REACH
+from tests.claims.sessions.play import engine_of, pool
 
 PEOPLE, TARGET, NOISE = 5, 0, 1.3
 GRID = np.linspace(-14, 14, 1401)
@@ -90,3 +92,21 @@ def test_certificates_say_for_whom_it_holds() -> None:
     rows = np.ones((40, 1))
     assert lc.Session(rows, cap=0.6, seed=1).certificate.whoever_is_known
     assert not lc.Session(rows, cap=0.6, design="worlds", worlds=16, seed=1).certificate.whoever_is_known
+
+
+def test_in_a_list_of_worlds_one_known_person_may_be_enough() -> None:
+    """Whether two people are both in or both out: it tells nothing about either, and everything about both."""
+    engine = engine_of(pool(1024, 12), reach=REACH)
+    masks = engine.worlds.masks()
+    same = (masks[:, 0] == masks[:, 1]).astype(float)
+    priced = engine.price(engine.begin(), same, 0.02)
+    assert priced is not None
+    joint = priced.cells.masses() / engine.worlds.m
+
+    def success(given: np.ndarray) -> float:
+        inside, outside = joint[given & masks[:, 0]].sum(axis=0), joint[given & ~masks[:, 0]].sum(axis=0)
+        return float(np.maximum(inside, outside).sum())
+
+    everything = np.ones(len(masks), dtype=bool)
+    assert success(everything) < 0.55
+    assert success(masks[:, 1]) + success(~masks[:, 1]) > 0.999

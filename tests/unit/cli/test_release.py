@@ -18,8 +18,10 @@ import pytest
 from sklearn.linear_model import Ridge
 
 import leakcap as lc
+from leakcap.cli.limits import limits
 from leakcap.custody import folders
 from leakcap.custody.vault import Vault
+from leakcap.errors import CapError
 from leakcap.planning.entry import stored_plan
 from leakcap.planning.released import forget_released
 from tests.unit.cli.running import leakcap
@@ -466,3 +468,10 @@ def test_shells_can_complete_it() -> None:
     shown = command_line("--show-completion", "bash")
     assert shown.returncode == 0
     assert "leakcap" in shown.stdout
+
+
+def test_a_bare_number_caps_membership_as_in_python() -> None:
+    assert limits(["0.55", "tpr=0.01:0.05"]) == [lc.membership(0.55), lc.true_positive_rate(0.01, 0.05)]
+    for word in ("x", "", "membership", "=3", "0.55:1"):
+        with pytest.raises(CapError, match="--cap"):
+            limits([word])

@@ -91,7 +91,7 @@ def test_all_that_was_taken_is_there_by_clock_analyst_and_day() -> None:
         "ann 20 % 25 %",
         "custodian 10 % -",
         "2026-01-03 20 % 50 %",
-        "count (share 0.1) custodian 2026-01-01 09:30 10 %",
+        "count custodian 2026-01-01 09:30 10 %",
         "mean of age ann 2026-01-03 10:00 20 %",
         "ann may use 25 % of the clock. zoe has no budget any more. A day may use 50 % of the clock.",
         "The group research has a clock of its own: eve. a new team root 2026-01-02 07:00",
@@ -139,6 +139,19 @@ def test_closed_single_and_listed_accounts_have_their_own_words() -> None:
     listed = words(ledger_page(a_ledger(an_account(replace(a_standing(), design="worlds", groups={})))))
     assert "All answers together keep: guess who took part" in listed and "By clock" in listed
     assert "cannot pay any more" not in listed, "charges of listed worlds do not add up to a clock"
+    raised = BudgetChange("2026-01-09T00:00:00+00:00", "root", "agreed", {"caps": ["at most 62 %"]})
+    worlds = replace(an_account(replace(a_standing(), design="worlds", groups={})), changes=(raised,))
+    assert "Caps were raised: at most 62 %. agreed root" in words(ledger_page(a_ledger(worlds)))
+
+
+def test_the_steps_of_a_fit_are_one_line() -> None:
+    steps = tuple(
+        CountedAnswer(f"2026-01-01T09:3{step}:00+00:00", "ann", "", question=text, share=0.01)
+        for step in range(4)
+        for text in [f'{{"kind": "fit", "estimator": "KMeans", "step": {step}}}']
+    )
+    told = words(ledger_page(a_ledger(replace(an_account(), answers=steps)))).replace("\u00a0", " ")
+    assert "KMeans, 4 answers ann 2026-01-01 09:30 4 %" in told and told.count("KMeans") == 1
 
 
 def test_several_accounts_are_one_page_with_a_list_that_leads_to_each() -> None:
@@ -156,7 +169,7 @@ def test_several_accounts_are_one_page_with_a_list_that_leads_to_each() -> None:
 def test_many_answers_are_cut_and_the_page_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "MAX_LISTED", 2)
     told = words(ledger_page(a_ledger()))
-    assert "1 earlier answers are in the ledger" in told and "mean of age" in told and "count (share 0.1)" not in told
+    assert "1 earlier questions are in the ledger" in told and "mean of age" in told and "count custodian" not in told
 
 
 @pytest.mark.parametrize("made", [ledger_page, ledger_fragment])

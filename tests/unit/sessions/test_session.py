@@ -394,3 +394,26 @@ def test_an_answer_of_which_nothing_can_be_made_is_charged_all_the_same() -> Non
     with pytest.raises(ValueError, match="negative"):
         one._desk.answer(broken, share=0.3)
     assert one.spent.share == pytest.approx(0.3)
+
+
+def test_a_cap_is_raised_in_the_session_as_on_the_command_line() -> None:
+    session = lc.Session(np.arange(50.0)[:, None], cap=0.55, seed=1)
+    session.raise_cap(0.6, who="owner", why="a larger study")
+    assert 0.5999 < session.certificate.membership_success <= 0.6
+    for wrong in (0.58, lc.pool_membership(0.7)):
+        with pytest.raises(InputError, match=r"raise"):
+            session.raise_cap(wrong, who="owner", why="again")
+
+
+def test_a_fit_is_one_line_of_the_certificate() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.normal(size=300), "size": rng.normal(size=300), "y": rng.integers(0, 2, 300)})
+    session = lc.Session(table, cap=0.6, seed=1)
+    session.count(share=0.01)
+    session.fit(lc.estimators.LogisticRegression(classes=[0, 1]), ["age", "size"], "y", bounds=(-3, 3), share=0.1)
+    lines = str(session.certificate).splitlines()
+    about = [line for line in lines if "LogisticRegression" in line]
+    assert about == [
+        f"  - LogisticRegression of age, size for y, {session.certificate.answered - 1} answers: 10 % of the clock"
+    ]
+    assert "  - count: 1 % of the clock" in lines

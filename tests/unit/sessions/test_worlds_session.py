@@ -12,6 +12,7 @@ import pytest
 import leakcap as lc
 from leakcap.certificates.session import SessionCertificate
 from leakcap.errors import BudgetError, CapError, InputError, LeakcapError
+from leakcap.sessions.listed_worlds import desk
 from leakcap.sessions.listed_worlds.charges import TICKS
 
 N, WORLDS = 120, 64
@@ -199,3 +200,58 @@ def test_clocks_lean_the_same_way_in_another_process(ledger: str) -> None:
         priced.append(opened._desk.engine.price(state, np.linspace(0, 1, WORLDS), 5.0))
     assert priced[0].lean is not None
     assert (priced[0].lean == priced[1].lean).all() and (priced[0].charges == priced[1].charges).all()
+
+
+def test_a_cap_is_raised_by_whoever_says_why_and_the_larger_one_is_certified(ledger: str) -> None:
+    how = {"cap": 0.55, "design": "worlds", "worlds": WORLDS, "ledger": ledger, "name": "people"}
+    one = lc.Session(people(), **how)
+    for step in range(100):
+        try:
+            one.count(where="age > 40", noise=20.0 + 1e-3 * step)
+        except BudgetError:
+            break
+    assert step < 99
+    answered, left = one.certificate.answered, one._desk.spending()
+    one.raise_cap(0.6, who="owner", why="a larger study")
+    assert one.count(where="age > 40", noise=21.0).value == pytest.approx(N / 3, abs=200)
+    after = lc.Session(people(), **how)
+    assert after.certificate.membership_success == 0.6
+    assert after.certificate.answered == answered + 1
+    assert after.remaining.success == pytest.approx(0.6, abs=1e-6) and left[1] == 1.0
+    assert 1 < after.spent.share < after._desk.spending()[1]
+    for cap in (0.6, 0.58, lc.true_positive_rate(0.01, 0.5), [0.7, lc.true_positive_rate(0.01, 0.9)]):
+        with pytest.raises(InputError, match="raised"):
+            after.raise_cap(cap, who="owner", why="again")
+    with pytest.raises(InputError, match="written down"):
+        after.raise_cap(0.7, who="", why="again")
+    with pytest.raises(InputError, match="custodian"):
+        lc.Session(people(), analyst="ann", **how).raise_cap(0.7, who="ann", why="please")
+
+
+def test_whoever_knows_one_other_person_is_promised_nothing() -> None:
+    assert session().certificate.given(0) == 0.6
+    assert session().certificate.given(1) == 1.0
+    assert "given a single person" in str(session().certificate)
+    assert lc.Session(people(), cap=0.6, seed=1).certificate.given(N - 1) == pytest.approx(0.6, abs=1e-9)
+
+
+@pytest.mark.parametrize("bounds", [{}, {"size": (0, 1)}, (1,), "wide", (5, 1), (0, float("nan"))])
+@pytest.mark.parametrize("kind", ["mean", "sum", "covariance", "histogram"])
+def test_bounds_that_are_none_are_refused_in_our_words(kind: str, bounds: Any) -> None:
+    with pytest.raises(InputError, match="bounds"):
+        getattr(session(), kind)("age", bounds=bounds)
+
+
+def test_bounds_by_name_cut_as_a_pair_does() -> None:
+    by_name = session().mean(["age", "cost"], bounds={"cost": (0, 100), "age": (20, 60)}, noise=5.0)
+    pair = session().mean(["age", "cost"], bounds=([20, 0], [60, 100]), noise=5.0)
+    assert (by_name.value == pair.value).all()
+
+
+def test_halves_that_another_version_draws_otherwise_are_refused(ledger: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    how = {"cap": 0.6, "design": "worlds", "worlds": WORLDS, "ledger": ledger, "name": "people"}
+    lc.Session(people(), **how).count(where="age > 40", noise=60.0)
+    drawn = desk.draw_worlds
+    monkeypatch.setattr(desk, "draw_worlds", lambda n, m, rng: drawn(n, m, np.random.default_rng(0)))
+    with pytest.raises(InputError, match="halves are not the ones"):
+        lc.Session(people(), **how).count(where="age > 40", noise=61.0)

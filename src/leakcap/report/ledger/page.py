@@ -5,6 +5,8 @@ One file without scripts or outside references, and a pure function of its recor
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 
 from leakcap.certificates.session import spoken
@@ -86,7 +88,8 @@ def _whole(record: LedgerOverview) -> str:
 
 def _account(one: AccountOverview, others: tuple[str, ...]) -> dict[str, Any]:
     standing = one.standing
-    listed = [] if standing.forgotten else one.answers[-MAX_LISTED:]
+    asked = [] if standing.forgotten else list(_asked(one))
+    listed = asked[-MAX_LISTED:]
     return {
         "name": shortened(standing.name),
         "lead": unbroken(one.words),
@@ -103,10 +106,8 @@ def _account(one: AccountOverview, others: tuple[str, ...]) -> dict[str, Any]:
         "line": None if standing.forgotten or standing.design == "release" else line(one),
         "line_words": LEANING if standing.design == "worlds" else MEETING,
         "answered": "" if standing.forgotten else count(len(one.answers)),
-        "answers": [
-            (_question(answer.question), analyst(answer.who), when(answer.at), taken(answer.share)) for answer in listed
-        ],
-        "earlier": f"{len(one.answers) - len(listed):,}" if len(one.answers) > len(listed) else "",
+        "answers": listed,
+        "earlier": f"{len(asked) - len(listed):,}" if len(asked) > len(listed) else "",
         "uncounted": [(shortened(release.what), when(release.at)) for release in one.uncounted],
         "not_counted": _not_counted(one, others),
     }
@@ -137,7 +138,7 @@ def _so_far(one: AccountOverview) -> list[str]:
         return ["Nothing was asked yet."]
     if one.together.so_far is None:
         return ["What every answer took is known. What is left follows from all of them together."]
-    used = max(one.by_group.values()) / one.whole
+    used = max(one.by_group.values()) / (one.whole or 1.0)
     short = "By what was declared a clock has run out: whoever cannot pay is left out, or the question is refused."
     return [
         unbroken(f"They allow at most {bound(one.together.so_far)} right guesses."),
@@ -155,8 +156,13 @@ def _limits(one: AccountOverview) -> list[tuple[str, str]]:
     return found
 
 
-def _question(text: str) -> Markup:
-    return shortened(spoken(text))
+def _asked(one: AccountOverview) -> Iterator[tuple[Markup | str, ...]]:
+    """What was asked, in order; the steps of a fit as one."""
+    for (words, who), group in groupby(one.answers, key=lambda answer: (spoken(answer.question), answer.who)):
+        answers = list(group)
+        many = f", {count(len(answers))}" if len(answers) > 1 else ""
+        share_of_all = taken(sum(answer.share for answer in answers))
+        yield markup("{}{}", shortened(words), many), analyst(who), when(answers[0].at), share_of_all
 
 
 def _indexed(place: int, one: AccountOverview) -> tuple[Markup | str, ...]:
@@ -165,7 +171,7 @@ def _indexed(place: int, one: AccountOverview) -> tuple[Markup | str, ...]:
     if one.standing.forgotten:
         return name, f"{_answers(one):,}", most, "closed", ""
     spent = max(one.by_group.values())
-    return name, f"{_answers(one):,}", most, taken(spent), bar(spent, one.whole, max(spent, one.whole))
+    return name, f"{_answers(one):,}", most, taken(spent), bar(spent, one.whole, max(spent, one.whole or 1.0))
 
 
 def _not_counted(one: AccountOverview, others: tuple[str, ...]) -> list[Markup | str]:

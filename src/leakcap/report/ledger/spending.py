@@ -70,15 +70,15 @@ def line(account: AccountOverview) -> Markup | None:
     allowed = _allowed(account, first, days)
     top = max(*(y[-1] for _, y in lines.values()), allowed[1][-1])
     chart = Chart(_calendar(first, days), _shares(top))
-    chart.line("cap", *allowed)
     marks = []
+    if account.whole is not None:
+        chart.line("cap", *allowed)
+        marks.append(("line", "cap", "the whole clock"))
     for kind, (name, steps) in zip(LINES, lines.items(), strict=False):
         chart.line(kind, *steps)
         whose = f" by {name[:LONGEST_LABEL] or 'everybody else'}" if len(lines) > 1 else ""
         marks.append(("line", kind, f"taken{whose}, at most"))
-    return chart.svg("What answers took from each clock at most, from the first one on.") + key(
-        (*marks, ("line", "cap", "the whole clock"))
-    )
+    return chart.svg("What answers took from each clock at most, from the first one on.") + key(marks)
 
 
 def _by_clock(account: AccountOverview) -> SpendingBars:
@@ -89,7 +89,7 @@ def _by_clock(account: AccountOverview) -> SpendingBars:
         (_group(name or everybody, groups.get(name, ())), spent, account.whole)
         for name, spent in account.by_group.items()
     ]
-    return SpendingBars("By clock", words, ("clock of", "taken", "whole", ""), *_rows(given, account.whole))
+    return SpendingBars("By clock", words, ("clock of", "taken", "whole", ""), *_rows(given, _least(account)))
 
 
 def _by_analyst(account: AccountOverview) -> SpendingBars:
@@ -97,7 +97,7 @@ def _by_analyst(account: AccountOverview) -> SpendingBars:
     busiest = sorted(account.by_analyst.items(), key=lambda one: -one[1])
     given = [(analyst(who), spent, budgets.get(who)) for who, spent in busiest]
     words = "What each asked for, and may ask for in all."
-    return SpendingBars("By analyst", words, ("analyst", "taken", "budget", ""), *_rows(given, account.whole))
+    return SpendingBars("By analyst", words, ("analyst", "taken", "budget", ""), *_rows(given, _least(account)))
 
 
 def _by_day(account: AccountOverview) -> SpendingBars:
@@ -106,7 +106,7 @@ def _by_day(account: AccountOverview) -> SpendingBars:
     words = f"The last {MAX_DAYS} days with answers." if len(days) > MAX_DAYS else "Days with answers, in UTC."
     given = [(markup("{}", day), spent, limit) for day, spent in days[:MAX_DAYS]]
     return SpendingBars(
-        "By day", words, ("day", "taken", "budget", ""), *_rows(given, account.whole if limit is None else 0.0)
+        "By day", words, ("day", "taken", "budget", ""), *_rows(given, _least(account) if limit is None else 0.0)
     )
 
 
@@ -124,6 +124,11 @@ def _rows(given: Sequence[tuple[Markup, float, float | None]], least: float) -> 
 def _group(name: str, members: Iterable[str]) -> Markup:
     told = ", ".join(members)
     return markup("{}{}", name, markup(' <span class="small">{}</span>', told) if told else "")
+
+
+def _least(account: AccountOverview) -> float:
+    """How long a scale is at least, so that little looks little."""
+    return account.whole or 1.0
 
 
 def _limit(ticks: int | None) -> float | None:

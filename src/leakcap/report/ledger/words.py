@@ -52,9 +52,11 @@ def changed(what: Mapping[str, Any]) -> Iterator[str]:
         yield f"A day {_may_use(what['day'])}."
     for group, members in what.get("groups", {}).items():
         yield f"The group {group} has a clock of its own: {', '.join(members)}."
+    caps = "; ".join(what.get("caps", ()))
     if "allowance" in what:
-        longer = neat(what["allowance"] / TICKS, 3)
-        yield f"Caps were raised, so that every clock is {longer} times the first: {'; '.join(what.get('caps', ()))}."
+        yield f"Caps were raised, so that every clock is {neat(what['allowance'] / TICKS, 3)} times the first: {caps}."
+    elif caps:  # on a list of worlds, where clocks go up by what is known
+        yield f"Caps were raised: {caps}."
 
 
 def _may_use(ticks: int | None) -> str:

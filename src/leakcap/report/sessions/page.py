@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from leakcap.certificates.session import ATTACKERS, GAMES, SessionCertificate, reading, spoken
+from leakcap.certificates.session import ATTACKERS, GAMES, SessionCertificate, reading, told_together
 from leakcap.report.compared import guesses_after_all
 from leakcap.report.html import Markup, markup, render
 from leakcap.report.numbers import bound, unbroken
@@ -22,14 +22,15 @@ MAX_LISTED = 100  # questions on the page; all of them are in the record
 
 def session_page(certificate: SessionCertificate) -> str:
     """A whole HTML document for everybody."""
-    listed = certificate.questions[-MAX_LISTED:]
+    told = told_together(certificate.questions)
+    listed = told[-MAX_LISTED:]
     return render(
         "sessions/page.html",
         **_first(certificate),
         cert=certificate,
         reading=reading(certificate),
-        questions=[(spoken(question), f"{100 * share:.3g} %") for question, share in listed],
-        earlier=f"{certificate.answered - len(listed):,}" if certificate.answered > len(listed) else "",
+        questions=[(words, f"{100 * share:.3g} %") for words, share in listed],
+        earlier=f"{len(told) - len(listed):,}" if len(told) > len(listed) else "",
     )
 
 

@@ -7,11 +7,12 @@ drawn, or asks a price that depends on it, gives an answer for nothing (docs/pro
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import math
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -23,17 +24,18 @@ from leakcap.custody.ledger import Account, Entry, Open, budgets
 from leakcap.custody.ledger.accounts import Secret, as_text
 from leakcap.errors import BudgetError, InputError
 from leakcap.ground.arrays import Floats
+from leakcap.ground.proofs import proves
 from leakcap.noise import Randomness
 from leakcap.planning.accuracy import LEVELS
 from leakcap.sessions.answers import Preview, SessionAnswer, Spending, value_of
 from leakcap.sessions.clock import told_after
 from leakcap.sessions.listed_worlds.cells import REACH
-from leakcap.sessions.listed_worlds.charges import TICKS, Clocks
+from leakcap.sessions.listed_worlds.charges import TICKS, Clocks, raised
 from leakcap.sessions.listed_worlds.directions import next_direction
 from leakcap.sessions.listed_worlds.engine import ListedState, ListedWorlds, Priced, SessionRule
 from leakcap.sessions.listed_worlds.functions import WorldQuestion
 from leakcap.sessions.listed_worlds.leaning import RECENT
-from leakcap.sessions.listed_worlds.potentials import potentials_of
+from leakcap.sessions.listed_worlds.potentials import RESERVE, MembershipClock, potentials_of
 from leakcap.sessions.listed_worlds.rules import CLOSED, AlwaysRule
 from leakcap.simulate import Outputs, rebuild
 from leakcap.worlds import draw_worlds
@@ -141,11 +143,45 @@ class WorldsDesk:
         return Preview(share_found, deviations, fits=True, retired=0, more=left / max(told, 1e-300))
 
     def spending(self) -> tuple[Spending, float]:
-        """What whoever has the least left has spent, and the clock at its start."""
+        """What whoever has the least left has spent, and the clock at its start, as long as it is by now."""
         with self.account.reading() as now:
+            state, cap = self._state(now), self.promised(now)
+        whole = 1.0 if cap is None else (2 * float(ndtri(cap - RESERVE))) ** 2 / self.square
+        spent = max(0.0, whole - int(state.clocks.min()) / TICKS)
+        return Spending(told_after(spent * self.square), spent), whole
+
+    def promised(self, now: Open) -> float | None:
+        """The success to which the cap was raised; None where it is the one that the account was opened with."""
+        return now.state.get("raised_to")
+
+    @proves("clock")
+    def raise_to(self, cap: Cap, *, who: str, why: str) -> None:
+        """A larger cap from now on. Everybody's clock goes up, by the rule that is for what is known of them.
+
+        Guarantee: no potential rises by more than the difference of the caps, so that the larger one is kept.
+        """
+        rule = self.engine.rule
+        if not isinstance(rule, Clocks) or len(rule.potentials) > 1 or not isinstance(cap, Membership):
+            raise InputError(
+                "with a list of worlds one membership cap can be raised, such as 0.55 to 0.6, and no other"
+            )
+        (potential,) = rule.potentials
+        assert isinstance(potential, MembershipClock)
+        with self.account.writing() as now:
+            # What is kept back for rounding errors is kept back once.
+            before = told_after(self.square) if (now_at := self.promised(now)) is None else now_at - RESERVE
+            gain = cap.success - RESERVE - before
+            if gain <= 0:
+                raise InputError(
+                    "a cap is raised, never lowered: answers were given by it. Give analysts or days a budget"
+                )
             state = self._state(now)
-        spent = 1 - int(state.clocks.min()) / TICKS
-        return Spending(told_after(spent * self.square), spent), 1.0
+            clocks = raised(potential, self.engine.shares(state), state.clocks[0], gain)
+            self._keep(now, replace(state, clocks=clocks[None]))
+            now.state["raised"], now.state["raised_to"] = [cap.describe()], cap.success
+            what = {"caps": [cap.describe()]}
+            at = datetime.now(UTC).isoformat(timespec="seconds")
+            now.append("budget", {"what": what, "who": who, "why": why, "at": at})
 
     def allowed(self, whole: float) -> float:
         """The success that the cap allows in the end."""
@@ -289,7 +325,17 @@ class WorldsDesk:
             _widths=tuple((level, float(ndtri((1 + level) / 2)) * deviations) for level in LEVELS),
         )
 
+    @cached_property
+    def _halves(self) -> str:
+        """Which halves are listed: drawn from a key, they are others if another version draws otherwise."""
+        return hashlib.sha256(np.ascontiguousarray(self.engine.worlds.packed).tobytes()).hexdigest()
+
     def _state(self, now: Open) -> ListedState:
+        if now.state.get("halves", self._halves) != self._halves:
+            raise InputError(
+                "these halves are not the ones that this account's answers were drawn from: open it with the versions "
+                "of leakcap and numpy that it was opened with"
+            )
         posterior, clocks = now.value(STATE), now.value(CLOCKS)
         if posterior is None or clocks is None:
             return self.engine.begin()
@@ -311,10 +357,11 @@ class WorldsDesk:
             "answers": state.answers,
             "lost": state.lost,
         }
+        now.state["halves"] = self._halves
         now.put(STATE, json.dumps(told).encode())
         now.put(CLOCKS, state.clocks.astype("<i8").tobytes())
-        assert state.recent is not None
-        now.put(ASKED.format((state.answers - 1) % RECENT), state.recent[-1].astype("<f4").tobytes())
+        if state.recent is not None:
+            now.put(ASKED.format((state.answers - 1) % RECENT), state.recent[-1].astype("<f4").tobytes())
 
 
 def _asked(now: Open, answers: int) -> npt.NDArray[np.float32] | None:

@@ -13,8 +13,11 @@ import numpy as np
 from leakcap import stats
 from leakcap.custody.fingerprint import fingerprint
 from leakcap.errors import InputError
+from leakcap.ground import checks
+from leakcap.kernels.bounded import ColumnNames, Declared
 from leakcap.sessions.table import SessionTable
 from leakcap.simulate import Outputs, Pool, run_worlds
+from leakcap.stats.cells import bin_edges
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["WorldFunctions", "WorldQuestion"]
@@ -88,7 +91,10 @@ class WorldFunctions:
         """Shares of the rows in bins."""
         if (edges is None) == (bounds is None):
             raise InputError("give the edges of the bins, or bounds=(low, high) for bins of equal width")
-        ends = np.linspace(bounds[0], bounds[1], bins + 1) if edges is None else np.asarray(edges)
+        if edges is None:
+            (low,), (high,) = Declared(bounds).of_columns(None, 1)
+            edges = np.linspace(low, high, checks.count(bins=bins) + 1)
+        ends = bin_edges(edges)
         return self._of("histogram", columns, where, partial(stats.histogram, edges=ends), edges=ends)
 
     def linear(self, *_: Any, **__: Any) -> WorldQuestion:
@@ -103,13 +109,15 @@ class WorldFunctions:
         if details.get("by") is not None:
             raise InputError("groups are for design='bits'; here ask for each group, or with query(fn)")
         names, alone = ([], True) if columns is None else self.table.names(columns)
-        bounds = details.get("bounds")
+        bounds, ends = details.get("bounds"), None
+        if bounds is not None:
+            ends = Declared(bounds).of_columns(ColumnNames(tuple(names)), len(names))
 
         def rows() -> tuple[tuple[Any, ...], Units]:
             found = self.table.rows(self.table.mask(where), names)
             cells = found.cells if names else np.ones((len(found.cells), 1))
-            if bounds is not None:
-                cells = np.clip(cells, *(np.asarray(end, dtype=np.float64) for end in bounds))
+            if ends is not None:
+                cells = np.clip(cells, *ends)
             return (cells[:, 0] if alone else cells,), found.units
 
         told = where if where is None or isinstance(where, str) else f"function {fingerprint(where)[:16]}"
