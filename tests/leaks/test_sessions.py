@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import leakcap as lc
 from leakcap.custody.ledger import accounts as account
 from leakcap.errors import LeakcapError
 from leakcap.sessions import desk
+from leakcap.sessions import overview as overviews
 
 PEOPLE = 60
 
@@ -89,6 +91,54 @@ def test_all_that_is_shown_is_the_same_whichever_coins_were_secret(
     assert seen[0][0] == seen[1][0] == seen[2][0]
     # Sealed values differ in every byte; how many there are, how long, and what stands beside them must not.
     assert kept[0] == kept[1] == kept[2]
+
+
+def page_for_the_custodian(place: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The custodian's page, as if it were looked at at the same time in the same place."""
+    monkeypatch.setattr(overviews, "datetime", Stopped)
+    return replace(overviews.overview(place, "people"), place="the ledger").to_html()
+
+
+@pytest.mark.parametrize("cap", [lc.membership(0.6), lc.pool_membership(0.6)])
+def test_the_page_of_a_ledger_is_the_same_whichever_coins_were_secret(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own_key: Path, cap: Any
+) -> None:
+    pages, coins, secrets = [], [], []
+    monkeypatch.setattr(account, "datetime", Stopped)
+    names = [f"person-{i:04d}" for i in range(PEOPLE)]
+    for seed in range(3):
+        rig(monkeypatch, seed)
+        place = f"sqlite:///{tmp_path / f'ledger-{seed}.db'}"
+        session = lc.Session(table(), cap=cap, unit=names, rows_per_unit=1, ledger=place, name="people")
+        ask_everything(session)
+        coins.append(session._desk.coins.copy())
+        with session._desk.account.reading() as now:
+            secrets.append((now.title or {})["secret"])
+        pages.append(page_for_the_custodian(place, monkeypatch))
+    assert len(set(secrets)) == 3, "the secrets are the same: nothing was compared"
+    assert isinstance(cap, type(lc.pool_membership(0.6))) or not np.array_equal(coins[0], coins[1])
+    assert pages[0] == pages[1] == pages[2]
+    assert "count where" in pages[0] and "By clock" in pages[0], "the page shows too little to be compared"
+    assert not any(word in page for page in pages for word in ("person-0", *secrets))
+
+
+def test_a_planted_page_that_tells_a_clock_is_caught(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own_key: Path
+) -> None:
+    honest = overviews.together
+
+    def tells_the_coins(standing: Any) -> Any:
+        return replace(honest(standing), words=f"{session._desk.coins[:8].sum()} of the first eight take part")
+
+    pages = set()
+    monkeypatch.setattr(account, "datetime", Stopped)
+    for seed in range(4):
+        rig(monkeypatch, seed)
+        monkeypatch.setattr(overviews, "together", tells_the_coins)
+        place = f"sqlite:///{tmp_path / f'ledger-{seed}.db'}"
+        session = lc.Session(table(), cap=0.6, ledger=place, name="people")
+        pages.add(page_for_the_custodian(place, monkeypatch))
+    assert len(pages) > 1
 
 
 def test_a_planted_refusal_that_reads_the_coins_is_caught(

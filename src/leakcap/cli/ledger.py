@@ -28,9 +28,10 @@ from leakcap.custody.ledger.operations import (
 )
 from leakcap.custody.private_files import write_private
 from leakcap.errors import InputError
+from leakcap.sessions.overview import overview
 from leakcap.sessions.standing import Together, longer_clock, together
 
-__all__ = ["run_budget", "run_export", "run_forget", "run_show", "run_verify"]
+__all__ = ["run_budget", "run_export", "run_forget", "run_page", "run_show", "run_verify"]
 
 
 def run_show(place: str | None, name: str | None, quiet: bool = False, json: bool = False) -> None:
@@ -45,6 +46,12 @@ def run_show(place: str | None, name: str | None, quiet: bool = False, json: boo
     for one in standings:
         _print(one, together(one), terminal)
     terminal.result({"ledger": book.store.place, "accounts": [_facts(one) for one in standings]})
+
+
+def run_page(place: str | None, name: str | None, out: Path, quiet: bool = False) -> None:
+    """The same as a page, with what was asked and when, for the custodian alone."""
+    write_private(out, overview(place, name).to_html().encode())
+    Terminal(quiet).say(f"[bold]{plain(str(out))}[/bold]: custodian only, do not publish.")
 
 
 def run_verify(place: str | None, quiet: bool = False, json: bool = False) -> bool:

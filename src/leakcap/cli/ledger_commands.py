@@ -26,14 +26,15 @@ Place = Annotated[
     ),
 ]
 Name = Annotated[str, typer.Argument(help="Name of the data set.", metavar="NAME", show_default=False)]
+OneOrAll = Annotated[
+    str | None, typer.Argument(help="One data set; all if left out.", metavar="NAME", show_default=False)
+]
 Why = Annotated[str, typer.Option(help="Why: it is written down.", metavar="WORDS", show_default=False)]
 
 
 @ledger_app.command("show")
 def show_command(
-    name: Annotated[
-        str | None, typer.Argument(help="One data set; all if left out.", metavar="NAME", show_default=False)
-    ] = None,
+    name: OneOrAll = None,
     ledger: Place = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -43,6 +44,20 @@ def show_command(
         from leakcap.cli.ledger import run_show
 
         run_show(ledger, name, quiet, json)
+
+
+@ledger_app.command("page")
+def page_command(
+    out: Annotated[Path, typer.Option(help="File to write, yours alone.", metavar="FILE", show_default=False)],
+    name: OneOrAll = None,
+    ledger: Place = None,
+    quiet: Quiet = False,
+) -> None:
+    """What all releases on a data set together allow, on one HTML page for the custodian."""
+    with ending():
+        from leakcap.cli.ledger import run_page
+
+        run_page(ledger, name, out, quiet)
 
 
 @ledger_app.command("verify")

@@ -9,7 +9,7 @@ from leakcap.report.chart import dots, dots_key
 from leakcap.report.html import Markup
 from leakcap.report.numbers import bound, of_hundred
 
-__all__ = ["Compared"]
+__all__ = ["Compared", "guesses_after_all"]
 
 
 @dataclass(frozen=True)
@@ -51,3 +51,18 @@ class Compared:
     @property
     def key(self) -> Markup:
         return dots_key(self.right > self.luck, self.at_most)
+
+
+def guesses_after_all(in_pool: bool, success: float) -> Compared:
+    """Guesses at one person after all answers of a session: whether they are in the pool at all, or take part."""
+    return Compared(
+        question="“Is this person in the data?”" if in_pool else "“Does this person take part?”",
+        asked="How many of 100 guesses are right, after all answers",
+        before_word="a coin flip",
+        before="50 %",
+        prior=0.5,
+        success=success,
+        at_most="at most",
+        knowing="knowing nothing",
+        anyway="before",
+    )

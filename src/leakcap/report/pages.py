@@ -18,12 +18,14 @@ from leakcap.planning.plans import Plan
 from leakcap.planning.released import Release
 from leakcap.report.audit.page import audit_fragment, audit_page
 from leakcap.report.labels.page import label_fragment, label_page
+from leakcap.report.ledger.page import ledger_fragment, ledger_page
 from leakcap.report.promises import comparison_fragment, comparison_page
 from leakcap.report.release.page import fragment as release_fragment
 from leakcap.report.release.page import plan_fragment, plan_page, public_page
 from leakcap.report.release.records import Answer
 from leakcap.report.sessions.page import session_fragment, session_page
 from leakcap.report.tradeoff import Tradeoff, tradeoff_fragment, tradeoff_page, tradeoff_svg
+from leakcap.sessions.overview import LedgerOverview
 
 __all__ = ["axes", "fragment", "page", "picture"]
 
@@ -48,12 +50,14 @@ page.register(AuditReport, audit_page)
 page.register(Certificate, public_page)
 page.register(Comparison, comparison_page)
 page.register(LabelCertificate, label_page)
+page.register(LedgerOverview, ledger_page)
 page.register(SessionCertificate, session_page)
 page.register(Summary, plan_page)
 fragment.register(AuditReport, audit_fragment)
 fragment.register(Certificate, release_fragment)
 fragment.register(Comparison, comparison_fragment)
 fragment.register(LabelCertificate, label_fragment)
+fragment.register(LedgerOverview, ledger_fragment)
 fragment.register(SessionCertificate, session_fragment)
 fragment.register(Summary, plan_fragment)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from leakcap.certificates import text
 from leakcap.certificates.release import Certificate
 
-__all__ = ["first_clause", "warning"]
+__all__ = ["ATTACK_HEADS", "first_clause", "warning"]
 
+ATTACK_HEADS = "What the best attacker may try", "before", "after, at most"
 LONGEST_CLAUSE = 100  # characters of a line that is meant to be short
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from leakcap.caps import Cap
+from leakcap.certificates.text import percent
 from leakcap.custody.ledger.accounts import DESIGNS, TICKS
 from leakcap.custody.ledger.operations import Standing
 from leakcap.ground.proofs import proves
@@ -21,11 +22,13 @@ class Together:
         promise: which secret the answers share, in words.
         success: of the best guess at one person once all clocks have run out; None where that is not one figure.
         words: the same in a sentence.
+        so_far: what the answers that were given allow; None where that is not one figure.
     """
 
     promise: str
     success: float | None
     words: str
+    so_far: float | None = None
 
 
 @proves("linear-sessions")
@@ -43,12 +46,14 @@ def together(standing: Standing) -> Together:
         return Together(promise, None, "One release: its own certificate says what it allows, and there is no other.")
     if standing.design == "worlds":
         return Together(promise, None, f"All answers together keep: {'; '.join(standing.raised or standing.caps)}.")
+    # Nobody's clock was taken more from than was declared, nor than there is.
+    taken = sum(min(ticks, standing.allowance) for ticks in standing.declared.values())
+    so_far = told_after(standing.square * taken / TICKS, len(standing.declared) * standing.distance)
     success = told_after(groups * standing.square * standing.allowance / TICKS, groups * standing.distance)
     who = "All answers together" if groups == 1 else f"All {groups} groups together, if they tell each other,"
     what = "is in the data" if standing.design == "pool" else "takes part"
-    return Together(
-        promise, success, f"{who} allow at most {100 * success:.4g} % right guesses whether a person {what}."
-    )
+    most = percent(success).replace(".00 %", " %")  # rounded up: it is a bound
+    return Together(promise, success, f"{who} allow at most {most} right guesses whether a person {what}.", so_far)
 
 
 @proves("linear-sessions")

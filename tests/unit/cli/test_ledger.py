@@ -81,6 +81,20 @@ def test_export_gives_the_same_rows_in_both_forms_to_its_owner_alone(
     assert json.loads(target.read_text()) == rows and stat.S_IMODE(target.stat().st_mode) == 0o600
 
 
+@pytest.mark.parametrize("name", [("people",), ()])
+def test_the_page_is_its_owners_alone_and_says_what_all_answers_allow(
+    capsys: pytest.CaptureFixture[str], ledger: str, tmp_path: Path, name: tuple[str, ...]
+) -> None:
+    target = tmp_path / "page.html"
+    target.touch(mode=0o644)
+    code, out, _ = run(capsys, "page", *name, "--out", str(target), "--ledger", ledger)
+    assert code == 0 and "do not publish" in " ".join(out.split())
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    page = target.read_text(encoding="utf-8").replace("\u00a0", " ")
+    assert "All answers together allow at most 60 % right guesses whether a person takes part." in page
+    assert page.startswith("<!DOCTYPE html>") and "CUSTODIAN ONLY" in page
+
+
 def test_verify_ends_with_1_where_an_entry_was_changed(
     capsys: pytest.CaptureFixture[str], ledger: str, tmp_path: Path
 ) -> None:
@@ -107,6 +121,7 @@ def test_forgetting_needs_a_yes_and_closes_the_account(capsys: pytest.CaptureFix
     ("words", "says"),
     [
         (("show", "nobody"), "no account"),
+        (("page", "nobody", "--out", "page.html"), "no account"),
         (("export", "people", "--format", "xml"), "json or csv"),
         (("budget", "people", "--why", "x"), "name a budget"),
         (("budget", "people", "--why", "x", "--analyst", "ann"), "ann=0.2"),

@@ -27,13 +27,26 @@ from leakcap.planning.plans import Plan, Release
 from leakcap.report import pages
 from leakcap.report.labels.page import Labelled, label_page
 from leakcap.report.release.page import custodian_page, public_page
+from leakcap.sessions.overview import LedgerOverview
 from tests.unit.report.test_audit_page import HOLDING, a_report
 from tests.unit.report.test_figures import CERTIFICATE
+from tests.unit.report.test_ledger_page import hostile as hostile_ledger
 from tests.unit.report.test_page import a_custody, an_answer, read
 
 EVIL = '"\'><b onclick="x">hostile</b><script>alert("1")</script>'
-KINDS = (AuditReport, Certificate, Comparison, Curve, LabelCertificate, Plan, Release, SessionCertificate, Summary)
-CUSTODIANS = {AuditReport, Comparison, Curve, Plan, Summary}
+KINDS = (
+    AuditReport,
+    Certificate,
+    Comparison,
+    Curve,
+    LabelCertificate,
+    LedgerOverview,
+    Plan,
+    Release,
+    SessionCertificate,
+    Summary,
+)
+CUSTODIANS = {AuditReport, Comparison, Curve, LedgerOverview, Plan, Summary}
 
 
 @cache
@@ -79,6 +92,8 @@ def record(kind: type) -> Any:
     if kind is Curve:
         points = tuple(CurvePoint((lc.membership(cap),), cap - 0.001, cap, 0.01, 2.0) for cap in (0.55, 0.7))
         return Curve(points, 0.9, 0.8, 0.5, EVIL, EVIL, 64, 100, 20)
+    if kind is LedgerOverview:
+        return hostile_ledger()
     if kind is Plan:
         return plan()
     if kind is SessionCertificate:

@@ -17,13 +17,26 @@ from leakcap.report.chart import Axis, Chart, captioned, key, log_chances
 from leakcap.report.compared import Compared
 from leakcap.report.html import Markup, joined, markup, render, shortened
 from leakcap.report.numbers import UNBROKEN, bound, unbroken
-from leakcap.report.words import first_clause
+from leakcap.report.words import ATTACK_HEADS, first_clause
 
 __all__ = ["Labelled", "attacks", "label_fragment", "label_page"]
 
 MOST_NAMES = 24  # in one line
 PRIORS = (0.5, 0.9, 0.99)
 TITLE = "Certificate of private labels"
+GAME = (
+    "Everything but the labels is known. Each of {:,} labels was replaced by an observation, drawn at random by "
+    "chances that depend on that label alone. Only the observations leave."
+)
+ATTACKER = (
+    "Anybody, and the worst is assumed: they know all features, every other label, the chances, the observations and "
+    "whatever is computed from them. They compute without limit. Only the one label that they are asked for is hidden "
+    "from them."
+)
+ANY_QUESTION = (
+    "“Any question” is one whose best answer is right with the chance stated before: “is the label this one?”, asked "
+    "about a person of whom the attacker knows much already."
+)
 
 
 @dataclass(frozen=True)
@@ -53,7 +66,7 @@ def label_page(certificate: LabelCertificate, labelled: Labelled | None = None) 
 
 def label_fragment(certificate: LabelCertificate) -> str:
     """A part of a notebook: before and after, the table, the limits, and the whole in words."""
-    return render("labels/fragment.html", **_first(certificate, None), words=str(certificate))
+    return render("certificate_fragment.html", **_first(certificate, None), words=str(certificate))
 
 
 def attacks(cert: LabelCertificate) -> list[tuple[str, float, float]]:
@@ -69,8 +82,10 @@ def _first(cert: LabelCertificate, labelled: Labelled | None) -> dict[str, Any]:
         "title": labelled.title if labelled else TITLE,
         "kicker": f"leakcap certificate of private labels{issued}",
         "lead": _headline(cert, "reading this file" if labelled else "seeing the observations"),
-        "labels": f"{cert.labels:,}",
+        "told": [("The game: what was done", [GAME.format(cert.labels)]), ("The attacker", [ATTACKER])],
         "card": _compared(cert),
+        "attack_heads": ATTACK_HEADS,
+        "attack_note": ANY_QUESTION,
         "attack_rows": _attack_rows(cert),
         "limits": [first_clause(line) for line in cert.not_promised],
     }

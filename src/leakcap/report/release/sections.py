@@ -64,9 +64,10 @@ def first_facts(cert: Certificate) -> dict[str, Any]:
     return {
         "cert": cert,
         "warning": warning(cert),
-        "what_was_done": what_was_done(cert),
-        "attacker": attacker(cert),
-        "if_they_know": if_they_know(cert),
+        "told": [
+            ("The game: what was done", [what_was_done(cert)]),
+            ("The attacker", [attacker(cert), if_they_know(cert)]),
+        ],
         "card": _compared(cert),
         "limits": [first_clause(line) for line in cert.not_promised[:SHORT_LINES]],
     }

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from leakcap.certificates.session import ATTACKERS, GAMES, SessionCertificate, reading, told_together
-from leakcap.report.compared import Compared
+from leakcap.report.compared import guesses_after_all
 from leakcap.report.html import Markup, markup, render
 from leakcap.report.numbers import bound, unbroken
-from leakcap.report.words import first_clause
+from leakcap.report.words import ATTACK_HEADS, first_clause
 
 __all__ = ["session_fragment", "session_page"]
 
@@ -29,8 +29,6 @@ def session_page(certificate: SessionCertificate) -> str:
         **_first(certificate),
         cert=certificate,
         reading=reading(certificate),
-        game=GAMES[certificate.design],
-        attacker=ATTACKERS[certificate.design],
         questions=[(words, f"{100 * share:.3g} %") for words, share in listed],
         earlier=f"{len(told) - len(listed):,}" if len(told) > len(listed) else "",
     )
@@ -38,7 +36,7 @@ def session_page(certificate: SessionCertificate) -> str:
 
 def session_fragment(certificate: SessionCertificate) -> str:
     """A part of a notebook: before and after, the table, the limits, and the whole in words."""
-    return render("sessions/fragment.html", **_first(certificate), words=str(certificate))
+    return render("certificate_fragment.html", **_first(certificate), words=str(certificate))
 
 
 def _first(cert: SessionCertificate) -> dict[str, Any]:
@@ -46,7 +44,10 @@ def _first(cert: SessionCertificate) -> dict[str, Any]:
         "title": TITLE,
         "kicker": "leakcap certificate of a session" + ("" if cert.is_guarantee else " · SIMULATION, no release"),
         "lead": _headline(cert),
-        "card": _compared(cert),
+        "told": [("The game", [GAMES[cert.design]]), ("The attacker", [ATTACKERS[cert.design]])],
+        "card": guesses_after_all(cert.design == "pool", cert.membership_success),
+        "attack_heads": ATTACK_HEADS,
+        "attack_note": "",
         "attack_rows": _attack_rows(cert),
         "limits": [first_clause(line) for line in cert.not_promised],
     }
@@ -60,21 +61,6 @@ def _headline(cert: SessionCertificate) -> str:
     return unbroken(
         f"However many questions were and will be asked, {who} guesses whether {what} with at most "
         f"{bound(cert.membership_success)} success. {cert.answered:,} answers were given so far."
-    )
-
-
-def _compared(cert: SessionCertificate) -> Compared:
-    asked = "is this person in the data?" if cert.design == "pool" else "does this person take part?"
-    return Compared(
-        question=f"“{asked[0].upper()}{asked[1:]}”",
-        asked="How many of 100 guesses are right, after all answers",
-        before_word="a coin flip",
-        before="50 %",
-        prior=0.5,
-        success=cert.membership_success,
-        at_most="at most",
-        knowing="knowing nothing",
-        anyway="before",
     )
 
 
