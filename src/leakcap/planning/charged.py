@@ -23,6 +23,7 @@ ALONE = (
     "these data were released before, with a secret world of their own, and nothing bounds two secrets together: keep "
     "that release. For several answers ask in a session, leakcap.Session(data, cap=..., ledger=...), from the first"
 )
+CUSTODIAN = ""  # who releases
 SPENT = (
     "somebody's clock does not pay for this release any more: the ledger counts what was answered about these data "
     "before. Ask for it in a session with more noise, or see what is left with `leakcap ledger show`"
@@ -102,7 +103,7 @@ class Charged:
         """What the history of the account says of it."""
         return {
             "question": self.words,
-            "analyst": "",
+            "analyst": CUSTODIAN,
             "group": budgets.EVERYBODY,
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
             "numbers": [],
@@ -126,10 +127,14 @@ class Charged:
         off[group] = off.get(group, 0.0) + off_by
         if not (cost <= allowance - own).all() or off[group] > clock.distance:
             raise BudgetError(SPENT)
+        charge, moment = max(1, int(cost.max(initial=0))), datetime.now(UTC)
+        budgets.refuse(now.state, CUSTODIAN, charge, moment)
         before.after(people, own + cost).write(now, group, before)
-        used = now.state.setdefault("declared", {})
-        used[group] = used.get(group, 0) + int(cost.max(initial=0))
-        return max(1, int(cost.max(initial=0)))
+        for kept in ("declared", *(() if self.design == "pool" else ("declared_of_pool",))):
+            used = now.state.setdefault(kept, {})
+            used[group] = used.get(group, 0) + charge
+        budgets.count(now.state, CUSTODIAN, charge, moment)
+        return charge
 
     def _same(self, caps: tuple[Cap, ...]) -> str:
         return as_text([self.identity, [cap.describe() for cap in caps]])

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import leakcap as lc
+from leakcap.custody.ledger import open_book
+from leakcap.custody.ledger.operations import account_named, set_budget, show, verify
 from leakcap.errors import AlreadyReleased, BudgetError, InputError
 
 N = 300
@@ -89,3 +91,18 @@ def test_an_estimator_is_charged_by_its_options(ledger: str) -> None:
 def test_a_simulation_has_no_ledger(ledger: str) -> None:
     with pytest.raises(InputError, match="simulation"):
         lc.plan(lc.stats.mean, table(), cap=0.6, seed=1, ledger=ledger)
+
+
+def test_a_release_counts_for_its_day(tmp_path: Path, own_key: Path) -> None:
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    how = {"ledger": f"sqlite:///{tmp_path / 'ledger.db'}", "name": "people"}
+    lc.Session(rows, cap=0.6, **how)
+    lc.release(lc.stats.mean, rows, cap=0.52, design="bits", **how)
+    book = open_book(how["ledger"])
+    (standing,) = show(book)
+    assert standing.analysts[""][0] == sum(standing.days.values()) == standing.declared[""] > 0
+    assert verify(book).whole
+    set_budget(account_named(book, "people"), who="owner", why="slowly", day=standing.declared[""])
+    with pytest.raises(BudgetError, match="today"):
+        lc.release(lc.stats.sum, rows, cap=0.52, design="bits", **how)
+    assert lc.Session(rows, cap=0.6, analyst="ann", **how).spent.share == 0  # what it took was read off the pool
