@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +19,8 @@ from leakcap.ground import checks
 from leakcap.kernels.bounded import Declared
 from leakcap.sessions.answers import Noised
 from leakcap.sessions.brought import Sums
+from leakcap.sessions.clock import Clock
+from leakcap.sessions.linear import off_by
 from leakcap.sessions.questions import SessionQuestion
 from leakcap.sessions.table import SessionTable
 from leakcap.worlds import Units
@@ -48,6 +51,8 @@ class Fitting:
         everybody: whether everybody takes part, under a pool cap.
         share: of the clock, that the whole fit may take.
         square: the whole clock, as a squared distance in deviations of noise.
+        numbers: how many numbers all answers of a session may have.
+        quiet: whether nothing may be said of what the data are like.
     """
 
     features: Any
@@ -60,6 +65,8 @@ class Fitting:
     everybody: bool
     share: float
     square: float
+    numbers: int
+    quiet: bool
     _words: Mapping[str, Any]
     _answer: Callable[[SessionQuestion, float], Noised]
 
@@ -87,7 +94,7 @@ def fitting(
     bounds: Any,
     norm: float | None,
     share: float,
-    square: float,
+    clock: Clock,
     everybody: bool,
     quiet: bool,
 ) -> Fitting:
@@ -97,8 +104,8 @@ def fitting(
     if not hasattr(estimator, "fit_in_session"):
         raise InputError(
             f"{type(estimator).__name__} is not made of sums over people: leakcap.estimators has Mean, Covariance, "
-            "StandardScaler, Ridge, LinearRegression, PCA, KMeans, GaussianNB, NearestClassMean and LogisticRegression "
-            "for sessions. Any other function can be asked in blocks"
+            "StandardScaler, Ridge, LinearRegression, PCA, KMeans, GaussianNB, NearestClassMean, LogisticRegression "
+            "and, for any torch module, NeuralNetwork for sessions. Any other function can be asked in blocks"
         )
     goal = None if target is None else table.names(target)[0][0]
     names = [name for name, cells in table.columns.items() if name != goal and cells.dtype.kind in "biuf"]
@@ -108,7 +115,8 @@ def fitting(
     if goal is not None:
         mask = ~np.asarray(pandas.isna(table.columns[goal]), dtype=bool)
     rows = table.rows(mask, names)
-    settings = {name: str(value) for name, value in estimator.get_params(deep=False).items() if value is not None}
+    told = estimator.told_in_session if hasattr(estimator, "told_in_session") else partial(estimator.get_params, False)
+    settings = {name: str(value) for name, value in told().items() if value is not None}
     return Fitting(
         features=pandas.DataFrame(rows.cells, columns=names) if table.has_names else rows.cells,
         names=tuple(names),
@@ -119,7 +127,9 @@ def fitting(
         norm=None if norm is None else checks.positive(norm=norm),
         everybody=everybody,
         share=share,
-        square=square,
+        square=clock.square,
+        numbers=int(clock.distance / off_by(1)),
+        quiet=quiet,
         _words={
             "kind": "fit",
             "estimator": type(estimator).__name__,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -347,6 +348,7 @@ class Session:
         desk, questions = self._desk, self._questions
         if isinstance(desk, WorldsDesk):
             raise InputError("fits are made of sums over people: open the session with design='bits'")
+        estimator = _as_estimator(estimator)
         made = fitting(
             self._table,
             estimator,
@@ -356,12 +358,12 @@ class Session:
             bounds=bounds,
             norm=norm,
             share=checks.positive(share=share),
-            square=desk.clock.square,
+            clock=desk.clock,
             everybody=desk.everybody,
             quiet=questions.quiet,
         )
         found = estimator.fit_in_session(made)
-        if hasattr(found, "estimator_"):
+        if hasattr(found, "estimator_") or hasattr(found, "certificate_"):
             found.certificate_ = self.certificate
         return found
 
@@ -446,3 +448,13 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session({self.name!r}, {'; '.join(cap.describe() for cap in self.caps)})"
+
+
+def _as_estimator(given: Any) -> Any:
+    """A torch module becomes an estimator; where torch was never loaded, there is none."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(given, torch.nn.Module):
+        return given
+    from leakcap.sessions.networks.estimator import NeuralNetwork
+
+    return NeuralNetwork(given)
