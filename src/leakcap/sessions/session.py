@@ -326,14 +326,15 @@ class Session:
 
         Args:
             estimator: one of `leakcap.estimators`: Mean, Covariance, StandardScaler, Ridge, LinearRegression, PCA,
-                KMeans, GaussianNB, NearestClassMean, LogisticRegression; or any object with `fit_in_session`. It stays
-                as it is. It needs no cap: that of the session holds.
+                KMeans, GaussianNB, NearestClassMean, LogisticRegression, NeuralNetwork; a bare `torch.nn.Module`, which
+                is trained with NeuralNetwork's defaults; or any object with `fit_in_session`. It stays as it is. It
+                needs no cap: that of the session holds.
             columns: names of the features; None for all columns of numbers but the target.
             target: name of the column that is to be predicted, where the estimator needs one.
             bounds: `(low, high)` of every feature, or `{column: (low, high)}`; they must not come from the data. None:
                 where the estimator can, the pool's own fit is moved by coins, and the certificate says so.
-            norm: for LogisticRegression, in place of bounds: the most length of a row of features; longer ones are
-                scaled down. It must not come from the data.
+            norm: for LogisticRegression and NeuralNetwork, in place of bounds: the most length of a row of features;
+                longer ones are scaled down. It must not come from the data.
             share: of the clock, that the whole fit takes at most.
 
         Returns:
