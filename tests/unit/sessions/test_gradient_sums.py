@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+import leakcap as lc
 from leakcap.caps import as_caps
+from leakcap.sessions.brought import Length
 from leakcap.sessions.clock import TICKS, Clock
 from leakcap.sessions.networks.seats import FEWEST, Seats
 from leakcap.sessions.networks.sums import GradientSums, Pairs, cut
 from leakcap.sessions.products import BITS
+from leakcap.sessions.questions import SessionQuestion
 from leakcap.worlds import Units
 
 CLOCK = Clock.of(as_caps(0.6))
@@ -144,3 +147,31 @@ def test_nobody_brings_more_than_was_paid_for(monkeypatch: pytest.MonkeyPatch) -
     assert sums.lengths.max() > 0
     assert not total(sums, np.ones(70, dtype=bool)).any()
     assert len(called) == 2 * len(sums.seats.blocks), "everybody's gradients are made, whatever coins say"
+
+
+SESSIONS, PERSON, CAP = 300, 11, 0.7
+
+
+def guessed() -> float:
+    """How often the best guess at one person is right, by whoever knows everybody else's coin and all gradients."""
+    sums, right = sums_of(ROWS, TARGETS, clip=0.1), 0
+    own = total(sums, np.arange(70) == PERSON) * GRAIN
+    for seed in range(SESSIONS):
+        session = lc.Session(ROWS, cap=CAP, seed=seed)
+        answer = session._desk.noised(SessionQuestion({"kind": "step"}, lambda _: sums), 1.0)
+        coins = session._desk.coins
+        others = 2 * total(sums, coins & (np.arange(70) != PERSON)) * GRAIN
+        taken = (answer.value - others - own) @ own > 0
+        right += taken == coins[PERSON]
+    return right / SESSIONS
+
+
+def test_the_best_guess_at_one_person_succeeds_as_often_as_the_cap_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    # All gradients are longer than the clip, so that one step with a whole clock tells as much as it may. The standard
+    # error is .027: three of them on either side.
+    assert abs(guessed() - CAP) < 3 * 0.027
+    # The twin: half of the noise, for a quarter of the price.
+    monkeypatch.setattr(GradientSums, "limits", property(lambda self: Length(self.most_rows / 2, self.numbers)))
+    honest = GradientSums.charges
+    monkeypatch.setattr(GradientSums, "charges", lambda self, *how: honest(self, *how) // 4)
+    assert guessed() > CAP + 3 * 0.027
