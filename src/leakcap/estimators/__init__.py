@@ -10,6 +10,7 @@ from leakcap.estimators.pca import PCA
 from leakcap.estimators.private import Private
 from leakcap.estimators.regression import LinearRegression, Ridge
 from leakcap.estimators.tradeoff import Curve, privacy_utility_curve
+from leakcap.sessions.networks.estimator import NeuralNetwork
 
 __all__ = [
     "PCA",
@@ -22,6 +23,7 @@ __all__ = [
     "LogisticRegression",
     "Mean",
     "NearestClassMean",
+    "NeuralNetwork",
     "Private",
     "RandomForestClassifier",
     "Ridge",

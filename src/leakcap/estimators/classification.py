@@ -21,12 +21,13 @@ from leakcap.estimators.base import Computation, PrivateEstimator, Utility, publ
 from leakcap.estimators.coordinates import Coordinates
 from leakcap.estimators.data import Rows, checked_weight, validated
 from leakcap.estimators.declared_classes import declared_rows
-from leakcap.estimators.logistic_session import Scaled, trained
+from leakcap.estimators.logistic_session import trained
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.cores import Machine
 from leakcap.kernels.linear import ABSENT, linear_svm, logistic
 from leakcap.sessions.fitting import Fitting
+from leakcap.sessions.scaling import Scale
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["LinearSVC", "LogisticRegression", "PrivateClassifier"]
@@ -274,11 +275,9 @@ class LogisticRegression(_Linear):
         if fitting.target is None:
             raise InputError("say what is to be predicted: session.fit(LogisticRegression(), target='income')")
         rows = self._session_rows(made, fitting)
-        scaled = Scaled.of(fitting)
+        scale = Scale.of(fitting)
         assert rows.classes is not None and rows.target is not None
-        scores = scaled.back(
-            trained(fitting, scaled, rows.target, classes=len(rows.classes), public=self.classes is not None)
-        )
+        scores = trained(fitting, scale, rows.target, classes=len(rows.classes), public=self.classes is not None)
         two = len(rows.classes) == 2
         plain = made._plain()
         plain.coef_ = (scores.weights[:, 1:] - scores.weights[:, :1]).T if two else scores.weights.T

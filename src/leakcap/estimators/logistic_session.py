@@ -9,21 +9,17 @@ same for all data.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import softmax
 
 from leakcap.ground.arrays import Floats, Ints
-from leakcap.kernels.bounded import ColumnNames, unit_sums
-from leakcap.sessions.brought import Brought, Length
 from leakcap.sessions.fitting import Fitting
-from leakcap.sessions.linear import cut_to_length
 from leakcap.sessions.products import Factor, OuterProducts, PairProducts
+from leakcap.sessions.scaling import Middle, Scale, asked_middle
 
-__all__ = ["LinearScores", "Scaled", "trained"]
+__all__ = ["LinearScores", "trained"]
 
 MEAN_SHARE = 0.03
 MOMENTS_SHARE = 0.05  # of what is left then
@@ -38,7 +34,7 @@ LARGEST = 1e150
 
 @dataclass(frozen=True, eq=False)
 class LinearScores:
-    """Scores of the classes as a linear function of rows: `rows @ weights + level`. Public side."""
+    """Scores of the classes as a linear function of features: `features @ weights + level`. Public side."""
 
     weights: Floats  # (d, classes)
     level: Floats  # (classes,)
@@ -60,19 +56,12 @@ class _Rows:
         """Of everybody, how many take part."""
         return 1.0 if self.fitting.everybody else 0.5
 
-    def sums(self, values: Floats, norm: float, finish: Callable[[Floats], Any]) -> Brought:
-        """Rows of numbers, each of length at most `norm`."""
-        inside = cut_to_length(values, norm) * (1 - 1e-12)
-        units = self.fitting.units
-        each = unit_sums(inside, units.of_row, units.count)
-        return Brought(each, Length(norm * self.most_rows, values.shape[1]), finish, scale=None, declared=self.public)
 
-
-def trained(fitting: Fitting, scaled: Scaled, codes: Ints, *, classes: int, public: bool) -> LinearScores:
+def trained(fitting: Fitting, scale: Scale, codes: Ints, *, classes: int, public: bool) -> LinearScores:
     """Weights from answers alone; rows whose code is -1 are of no class, and bring nothing to gradients."""
-    rows = scaled.rows
-    own = _Rows(fitting, rows, codes, classes=classes, most_rows=fitting.most_rows, public=scaled.public and public)
-    first = _first(own)
+    rows = scale.rows(fitting.features)
+    own = _Rows(fitting, rows, codes, classes=classes, most_rows=fitting.most_rows, public=scale.public and public)
+    first = asked_middle(fitting, rows, fitting.units, share=fitting.share * MEAN_SHARE, public=own.public)
     left = fitting.share * (1 - MEAN_SHARE)
     map_, radius, largest, left = _levelled(own, first, left)
     moved = (rows - first.centre) @ map_
@@ -81,38 +70,12 @@ def trained(fitting: Fitting, scaled: Scaled, codes: Ints, *, classes: int, publ
     )
     weights = _descended(own, z, first.count, left=left, largest=largest)
     through = map_ @ weights[:-1] / radius
-    return LinearScores(through, CONSTANT * weights[-1] - first.centre @ through)
+    level = CONSTANT * weights[-1] - first.centre @ through
+    by_feature = through / scale.size[:, None]
+    return LinearScores(by_feature, level - scale.middle @ by_feature)
 
 
-@dataclass(frozen=True)
-class _First:
-    """What the first answer tells, of everybody."""
-
-    count: float
-    centre: Floats
-    square: float  # mean squared distance from the centre
-    deviation: float  # of the noise in the sums
-
-
-def _first(own: _Rows) -> _First:
-    """The number of rows, their mean and their mean squared length."""
-    rows = own.rows
-    halves = 0.5 * np.stack([np.einsum("ij,ij->i", rows, rows), np.ones(len(rows))], axis=1)
-    values = np.hstack([rows, halves])
-    noised = own.fitting.ask(own.sums(values, math.sqrt(1.5), np.asarray), own.fitting.share * MEAN_SHARE, step="mean")
-    sums, deviation = noised.value, float(noised.deviations[0])
-    count = max(2 * float(sums[-1]), 4 * deviation)  # never below two of its own deviations
-    mean = sums[:-2] / count
-    level, d = float(mean.mean()), len(mean)
-    apart = mean - level
-    # James and Stein: towards its own average over the columns.
-    keep = 1 - (d - 3) * (deviation / count) ** 2 / max(float(apart @ apart), 1e-300) if d > 3 else 1.0
-    centre = level + max(keep, 0.0) * apart
-    square = min(max(2 * float(sums[-2]) / count - float(centre @ centre), 4 * deviation / count), 1.0)
-    return _First(count, centre, square, deviation)
-
-
-def _levelled(own: _Rows, first: _First, left: float) -> tuple[Floats, float, float, float]:
+def _levelled(own: _Rows, first: Middle, left: float) -> tuple[Floats, float, float, float]:
     """A map that draws in directions in which rows spread much, the radius of what it leaves, the largest eigenvalue of
     that, and the share that is left."""
     d, count, square = own.rows.shape[1], first.count, first.square
@@ -175,37 +138,3 @@ def _pairs(total: Floats) -> Floats:
     square = np.zeros((d, d))
     square[np.triu_indices(d)] = total
     return square + np.triu(square, 1).T
-
-
-@dataclass(frozen=True, eq=False)
-class Scaled:
-    """Rows of length 1 at most, from features; and the way back for a linear function of them."""
-
-    rows: Floats
-    middle: Floats  # (d,)
-    size: Floats  # (d,)
-    public: bool
-
-    @classmethod
-    def of(cls, fitting: Fitting) -> Scaled:
-        """By declared bounds or a declared length; otherwise by the pool's own means and deviations."""
-        cells = np.asarray(fitting.features, dtype=np.float64)
-        d = cells.shape[1]
-        middle, size, public = np.zeros(d), np.ones(d), True
-        if fitting.norm is not None:
-            size = np.full(d, fitting.norm)
-        elif fitting.declared is not None:
-            names = ColumnNames(fitting.names)
-            cells, (low, high), _ = fitting.declared.cut(cells, names)
-            middle, size = (low + high) / 2, (high - low) / 2 * math.sqrt(d)
-        else:
-            middle, spread, public = cells.mean(axis=0), cells.std(axis=0), False
-            size = np.where(spread > 0, spread, 1.0) * (2 * math.sqrt(d))
-        with np.errstate(over="ignore"):  # what is too large to be squared is cut all the same
-            rows = np.clip((cells - middle) / size, -LARGEST, LARGEST)
-        return cls(cut_to_length(rows, 1.0), middle, size, public)
-
-    def back(self, scores: LinearScores) -> LinearScores:
-        """The same scores as a function of the features themselves."""
-        weights = scores.weights / self.size[:, None]
-        return LinearScores(weights, scores.level - self.middle @ weights)

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import is_regressor
+from sklearn.base import BaseEstimator, is_regressor
 
 from leakcap.errors import InputError
 from leakcap.kernels.bounded import Declared
 from leakcap.sessions.answers import Noised
 from leakcap.sessions.brought import NOBODY, BesidesNobody, Sums
-from leakcap.sessions.linear import checked_norm
+from leakcap.sessions.clock import Clock
+from leakcap.sessions.linear import checked_norm, off_by
 from leakcap.sessions.questions import SessionQuestion
 from leakcap.sessions.table import SessionTable
 from leakcap.sessions.where import missing_among
@@ -52,6 +54,7 @@ class Fitting:
             so that there are rows whoever else is there, and never take part.
         share: of the clock, that the whole fit may take.
         square: the whole clock, as a squared distance in deviations of noise.
+        numbers: how many numbers all answers of a session may have.
     """
 
     features: Any
@@ -65,6 +68,7 @@ class Fitting:
     declared_only: bool
     share: float
     square: float
+    numbers: int
     _words: Mapping[str, Any]
     _pool_made: bool  # whether which columns there are was read off the data
     _answer: Callable[[SessionQuestion, float], Noised]
@@ -94,7 +98,7 @@ def fitting(
     bounds: Any,
     norm: float | None,
     share: float,
-    square: float,
+    clock: Clock,
     everybody: bool,
     quiet: bool,
 ) -> Fitting:
@@ -104,20 +108,21 @@ def fitting(
     if not hasattr(estimator, "fit_in_session"):
         raise InputError(
             f"{type(estimator).__name__} is not made of sums over people: leakcap.estimators has Mean, Covariance, "
-            "StandardScaler, Ridge, LinearRegression, PCA, KMeans, GaussianNB, NearestClassMean and LogisticRegression "
-            "for sessions. Any other function can be asked in blocks"
+            "StandardScaler, Ridge, LinearRegression, PCA, KMeans, GaussianNB, NearestClassMean, LogisticRegression "
+            "and, for any torch module, NeuralNetwork for sessions. Any other function can be asked in blocks"
         )
-    if quiet and (columns is None or (bounds is None and norm is None)):
+    unbounded = bounds is None and norm is None and not getattr(estimator, "takes_any_features", False)
+    if quiet and (columns is None or unbounded):
         raise InputError(
             "for analysts and under a pool cap everything but the sums is declared: name the columns, and give "
-            "bounds=(low, high) of them that do not come from the data, or norm= for LogisticRegression"
+            "bounds=(low, high) of them that do not come from the data, or norm= for models that step along gradients"
         )
     goal = None if target is None else table.names(target)[0][0]
     names = [name for name, cells in table.columns.items() if name != goal and cells.dtype.kind in "biuf"]
     if columns is not None:
         names = table.names(columns)[0]
     mask, numbers = None, names
-    if goal is not None and is_regressor(estimator):
+    if goal is not None and isinstance(estimator, BaseEstimator) and is_regressor(estimator):
         numbers = [*names, goal]
     elif goal is not None:
         mask = ~missing_among(table.columns[goal])
@@ -131,7 +136,8 @@ def fitting(
         cells = np.vstack([cells, np.zeros((NOBODY, len(names)))])
         if aim is not None:
             aim = np.append(aim, np.zeros(NOBODY)) if mask is None else np.append(aim.astype(object), [None] * NOBODY)
-    settings = {name: str(value) for name, value in estimator.get_params(deep=False).items() if value is not None}
+    told = estimator.told_in_session if hasattr(estimator, "told_in_session") else partial(estimator.get_params, False)
+    settings = {name: str(value) for name, value in told().items() if value is not None}
     return Fitting(
         features=pandas.DataFrame(cells, columns=names) if table.has_names else cells,
         names=tuple(names),
@@ -143,7 +149,8 @@ def fitting(
         everybody=everybody,
         declared_only=quiet,
         share=share,
-        square=square,
+        square=clock.square,
+        numbers=int(clock.distance / off_by(1)),
         _words={
             "kind": "fit",
             "estimator": type(estimator).__name__,

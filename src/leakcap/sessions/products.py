@@ -22,7 +22,7 @@ from leakcap.sessions.clock import Clock
 from leakcap.sessions.linear import STEP, cut_to_length
 from leakcap.worlds import Units
 
-__all__ = ["Factor", "OuterProducts", "PairProducts"]
+__all__ = ["Factor", "OnProductGrid", "OuterProducts", "PairProducts", "by_unit"]
 
 BITS = 18  # of a factor
 EXACT_ROWS = 2**16  # of products of factors of lengths up to 1 and 2^1/2
@@ -39,12 +39,33 @@ class Factor:
     @classmethod
     def of(cls, rows: Floats, most: float = 1.0) -> Factor:
         """Rows, cut to this length at most, and towards 0."""
-        whole = np.trunc(cut_to_length(rows, most) * 2.0**BITS * (1 - ROUNDING))
+        return cls.within(cut_to_length(rows, most))
+
+    @classmethod
+    def within(cls, rows: Floats) -> Factor:
+        """Rows that are short enough already, cut towards 0."""
+        whole = np.trunc(rows * 2.0**BITS * (1 - ROUNDING))
         return cls(whole, np.sqrt(np.einsum("ij,ij->i", whole, whole)) * (2.0**-BITS * (1 + ROUNDING)))
 
 
+class OnProductGrid:
+    """Sums of products of factors, in whole multiples of 2^-36; where half of all take part, each counts twice."""
+
+    def factor(self, everybody: bool) -> float:
+        return 1.0 if everybody else 2.0
+
+    def rounded(self, deviations: Floats, everybody: bool) -> Floats:
+        """No smaller, and so that a step of the answer's grid is a whole number of the grid of products."""
+        grain = self.factor(everybody) * 2.0 ** (-2 * BITS) / STEP
+        return np.asarray(np.ceil(deviations / grain) * grain)
+
+    def grains(self, deviations: Floats, everybody: bool) -> Ints:
+        """How many multiples of the grid of products a step of the answer's grid is."""
+        return np.rint(deviations * STEP / (self.factor(everybody) * 2.0 ** (-2 * BITS))).astype(np.int64)
+
+
 @dataclass(frozen=True, eq=False)
-class OuterProducts:
+class OuterProducts(OnProductGrid):
     """Everybody brings the products of all numbers of one factor with all of the other, added up over their rows."""
 
     first: Factor
@@ -64,20 +85,10 @@ class OuterProducts:
     def numbers(self) -> int:
         return self.first.whole.shape[1] * self.second.whole.shape[1]
 
-    def factor(self, everybody: bool) -> float:
-        return 1.0 if everybody else 2.0
-
-    def rounded(self, deviations: Floats, everybody: bool) -> Floats:
-        """No smaller, and so that a step of the answer's grid is a whole number of the grid of products."""
-        grain = self.factor(everybody) * 2.0 ** (-2 * BITS) / STEP
-        return np.asarray(np.ceil(deviations / grain) * grain)
-
     @proves("linear-sessions")
     def charges(self, deviations: Floats, clock: Clock, everybody: bool) -> Ints:
         """By the lengths of the products of all rows of a person together: no sum of them is longer."""
-        length = self.first.length * self.second.length
-        if self.units.of_row is not None:
-            length = unit_sums(length[:, None], self.units.of_row, self.units.count)[:, 0]
+        length = by_unit(self.first.length * self.second.length, self.units)
         apart = length * (1 + ROUNDING) / (deviations.min() / self.factor(everybody))
         return clock.ticks(apart**2)
 
@@ -90,7 +101,7 @@ class OuterProducts:
             some = rows[start : start + EXACT_ROWS]
             # Whatever the coins say, the same work is done.
             total += (self.first.whole[some].T @ (self.second.whole[some] * takes_part[some])).astype(np.int64)
-        return self._numbers(total), _grains(deviations, self.factor(everybody)), 0.0
+        return self._numbers(total), self.grains(deviations, everybody), 0.0
 
     def _numbers(self, total: Ints) -> Ints:
         return total.ravel()
@@ -137,6 +148,6 @@ class _Pairs:
         return np.where(first == second, size, size * (1 + ROUNDING) / math.sqrt(2))
 
 
-def _grains(deviations: Floats, factor: float) -> Ints:
-    """How many multiples of the grid of products a step of the answer's grid is."""
-    return np.rint(deviations * STEP / (factor * 2.0 ** (-2 * BITS))).astype(np.int64)
+def by_unit(length: Floats, units: Units) -> Floats:
+    """What the lengths of everybody's rows add up to."""
+    return length if units.of_row is None else unit_sums(length[:, None], units.of_row, units.count)[:, 0]

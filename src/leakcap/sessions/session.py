@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -184,15 +185,15 @@ class Session(Asked):
 
         Args:
             estimator: one of `leakcap.estimators`: Mean, Covariance, StandardScaler, Ridge, LinearRegression, PCA,
-                KMeans, GaussianNB, NearestClassMean, LogisticRegression; or any object with `fit_in_session`, which is
-                given the rows: never take one from an analyst. It stays as it is. It needs no cap: that of the session
-                holds.
+                KMeans, GaussianNB, NearestClassMean, LogisticRegression, NeuralNetwork; a bare `torch.nn.Module`, which
+                is trained with NeuralNetwork's defaults; or any object with `fit_in_session`, which is given the rows:
+                never take one from an analyst. It stays as it is. It needs no cap: that of the session holds.
             columns: names of the features; None for all columns of numbers but the target.
             target: name of the column that is to be predicted, where the estimator needs one.
             bounds: `(low, high)` of every feature, or `{column: (low, high)}`; they must not come from the data. None:
                 where the estimator can, the pool's own fit is moved by coins, and the certificate says so.
-            norm: for LogisticRegression, in place of bounds: the most length of a row of features; longer ones are
-                scaled down. It must not come from the data.
+            norm: for LogisticRegression and NeuralNetwork, in place of bounds: the most length of a row of features;
+                longer ones are scaled down. It must not come from the data.
             share: of the clock, that the whole fit takes at most.
 
         Returns:
@@ -207,6 +208,7 @@ class Session(Asked):
         desk, questions = self._desk, self._questions
         if isinstance(desk, WorldsDesk):
             raise InputError("fits are made of sums over people: open the session with design='bits'")
+        estimator = _as_estimator(estimator)
         made = fitting(
             self._table,
             estimator,
@@ -216,12 +218,12 @@ class Session(Asked):
             bounds=bounds,
             norm=norm,
             share=checks.positive(share=share),
-            square=desk.clock.square,
+            clock=desk.clock,
             everybody=desk.everybody,
             quiet=questions.quiet,
         )
         found = estimator.fit_in_session(made)
-        if hasattr(found, "estimator_"):
+        if hasattr(found, "estimator_") or hasattr(found, "certificate_"):
             found.certificate_ = self.certificate
         return found
 
@@ -352,3 +354,13 @@ def _is_larger(cap: Cap, before: Cap) -> bool:
     """Whether a cap is another's, with a limit that is no smaller."""
     same = type(cap) is type(before) and getattr(cap, "fpr", None) == getattr(before, "fpr", None)
     return same and cap.limit >= before.limit
+
+
+def _as_estimator(given: Any) -> Any:
+    """A torch module becomes an estimator; where torch was never loaded, there is none."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(given, torch.nn.Module):
+        return given
+    from leakcap.sessions.networks.estimator import NeuralNetwork
+
+    return NeuralNetwork(given)

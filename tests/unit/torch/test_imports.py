@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from leakcap.errors import InputError, MissingExtra
+from leakcap.estimators import NeuralNetwork
 from leakcap.kernels import gpu
 from leakcap.worlds import draw_worlds
 
@@ -19,6 +20,17 @@ WORLDS = draw_worlds(10, 4, np.random.default_rng(0))
 def test_importing_the_kernels_loads_neither_torch_nor_triton() -> None:
     code = "import sys, leakcap.kernels.gpu; sys.exit(bool({'torch', 'triton'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_importing_estimators_and_sessions_loads_no_torch() -> None:
+    code = "import sys, leakcap as lc; lc.Session, lc.estimators.NeuralNetwork; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_network_without_torch_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingExtra, match=r"leakcap\[torch\]"):
+        NeuralNetwork(object())
 
 
 def test_without_torch_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

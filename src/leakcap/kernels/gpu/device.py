@@ -20,7 +20,7 @@ def load() -> Any:
     try:
         import torch  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
-        raise MissingExtra("kernels on a GPU need torch: pip install 'leakcap[torch]'") from None
+        raise MissingExtra("networks and kernels on a GPU need torch: pip install 'leakcap[torch]'") from None
     return torch
 
 
