@@ -42,8 +42,8 @@ class Units:
         given = one_label_per_row("unit", labels, rows)
         if merges_people(given):
             raise InputError(
-                "unit holds numbers that are not whole, or so large that floats do not tell them apart, and ids may have "
-                "been lost: give ids as text or as whole numbers"
+                "unit holds numbers that are not whole, or so large that floats do not tell them apart, and ids may "
+                "have been lost: give ids as text or as whole numbers"
             )
         if given.dtype.kind not in "iufU":  # of those, different labels have different names
             given = canonical_names(given).astype(str)
