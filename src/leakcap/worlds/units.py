@@ -28,11 +28,14 @@ class Units:
         return np.arange(self.count) if self.labels is None else self.labels
 
     @property
-    def name_of_row(self) -> npt.NDArray[np.str_] | None:
-        """Whose every row is, by canonical name; `None` when every row is a unit of its own."""
+    def owners(self) -> tuple[npt.NDArray[np.str_], npt.NDArray[np.int64]] | None:
+        """Whose rows are whose, for fingerprints: names of the units in their order, and the place of each row's.
+
+        The order counts: worlds know people by their places. `None` when every row is a unit of its own.
+        """
         if self.of_row is None or self.labels is None:
             return None
-        return np.asarray(canonical_names(self.labels).astype(str)[self.of_row])
+        return canonical_names(self.labels).astype(str), self.of_row.astype(np.int64)
 
     @classmethod
     def of(cls, rows: int, labels: npt.ArrayLike | None) -> Units:

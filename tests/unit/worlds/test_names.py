@@ -131,10 +131,13 @@ def test_truth_values_bytes_and_moments_are_named_before_they_are_told_apart() -
     assert Units.of(3, fine).count == 1
 
 
-def test_every_row_has_the_name_of_its_owner() -> None:
-    for labels in ([3, 1, 3], [3.0, 1.0, 3.0], ["3", "1", "3"]):
-        assert Units.of(3, labels).name_of_row.tolist() == ["3", "1", "3"]
-    assert Units.of(3, None).name_of_row is None
+def test_owners_are_told_by_name_and_in_the_order_of_units() -> None:
+    for labels in ([30, 4, 30], [30.0, 4.0, 30.0]):
+        names, place = Units.of(3, labels).owners or ()
+        assert (names.tolist(), place.tolist()) == (["4", "30"], [1, 0, 1])
+    names, place = Units.of(3, ["30", "4", "30"]).owners or ()  # as texts they come in another order
+    assert (names.tolist(), place.tolist()) == (["30", "4"], [0, 1, 0])
+    assert Units.of(3, None).owners is None
 
 
 LOST: dict[str, Any] = {
