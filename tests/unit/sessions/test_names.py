@@ -81,3 +81,35 @@ def test_the_ledgers_own_accounts_are_no_data_sets(ledger: str) -> None:
     for name in ("\0releases", "\0contents"):
         refusal(lambda name=name: account_named(book, name), "has no account", InputError)  # type: ignore[misc]
     assert verify(book).whole
+
+
+TWICE = pd.DataFrame({"id": np.tile(IDS, 2), "age": np.arange(2.0 * N)})
+EXCHANGED = TWICE.assign(id=np.repeat(IDS, 2))
+
+
+def old(rows: pd.DataFrame) -> bool:
+    return bool(rows["age"].max() > 60)
+
+
+def test_an_answer_about_other_owners_of_the_same_rows_is_another(ledger: str) -> None:
+    how: dict[str, Any] = {"cap": 0.6, "unit": "id", "rows_per_unit": 2, "ledger": ledger, "name": "it"}
+    lc.Session(TWICE, **how).count(where=old)
+    assert [sum(map(old, (own for _, own in table.groupby("id")))) for table in (TWICE, EXCHANGED)] == [19, 10]
+    assert lc.Session(TWICE.copy(), **how).count(where=old).again
+    assert not lc.Session(EXCHANGED, **how).count(where=old).again
+
+
+@pytest.mark.parametrize("other", [EXCHANGED, TWICE.assign(id=TWICE["id"].astype(str))], ids=["owners", "order"])
+def test_listed_worlds_are_for_their_owners_in_their_order(other: pd.DataFrame, ledger: str) -> None:
+    """Halves know people by their places, and numbers written as texts are ordered otherwise."""
+    how: dict[str, Any] = {"cap": 0.6, "design": "worlds", "worlds": 16, "unit": "id", "ledger": ledger, "name": "it"}
+    lc.Session(TWICE, **how)
+    lc.Session(TWICE.assign(id=TWICE["id"] * 1.0), **how)
+    refusal(lambda: lc.Session(other, **how), "have changed", InputError)
+
+
+def test_the_same_rows_in_another_order_are_known_by_their_name(ledger: str) -> None:
+    how: dict[str, Any] = {"cap": 0.6, "unit": "id", "rows_per_unit": 2, "ledger": ledger}
+    lc.Session(TWICE, name="it", **how)
+    for same in (TWICE[::-1].reset_index(drop=True), EXCHANGED):
+        refusal(lambda same=same: lc.Session(same, name="other", **how), "are known to the ledger as 'it'", InputError)  # type: ignore[misc]
