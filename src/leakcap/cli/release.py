@@ -22,7 +22,7 @@ from leakcap.cli.promises import print_promises
 from leakcap.cli.terminal import Terminal, plain, seconds_in_words
 from leakcap.custody.folders import Folders
 from leakcap.custody.ledger import AccountAt, default_place, open_book
-from leakcap.custody.ledger.accounts import record_alone
+from leakcap.custody.ledger.accounts import checked_name, record_alone
 from leakcap.errors import AlreadyReleased, BudgetError, InputError
 from leakcap.ground.cores import threads as cores
 from leakcap.planning.entry import plan
@@ -190,7 +190,7 @@ def account_of(order: ReleaseOrder) -> AccountAt:
         while part := file.read(2**20):
             digest.update(part)
     version = digest.hexdigest()
-    name = order.name or f"file {version[:32]}"
+    name = checked_name(order.name) if order.name else f"file {version[:32]}"
     return AccountAt(order.ledger or default_place(), name, version, by_rows=order.unit is None)
 
 

@@ -42,7 +42,7 @@ class DataPrint:
     """The fingerprint of a pool, computed once when it is first asked for: data may be large. Custodian side."""
 
     data: tuple[Any, ...]
-    units: Any = None  # a label for each row, where a unit is not a row
+    units: Any = None  # whose every row is (`Units.owners`, or a label each), where a unit is not a row
 
     @cached_property
     def of_rows(self) -> str:

@@ -20,7 +20,7 @@ from leakcap.caps import CapLike, as_caps
 from leakcap.custody.checkpoint import Checkpoint
 from leakcap.custody.fingerprint import DataPrint, fingerprint
 from leakcap.custody.ledger import AccountAt, Store
-from leakcap.custody.ledger.accounts import name_of
+from leakcap.custody.ledger.accounts import checked_name, name_of
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Bools
@@ -248,7 +248,7 @@ def plan(
             name, version = ledger.name, ledger.version
         charged = Charged(
             place,
-            name_of(version) if name is None else str(name),
+            name_of(version) if name is None else checked_name(str(name)),
             kind,
             names=units.names,
             named=units.labels is not None and not (isinstance(ledger, AccountAt) and ledger.by_rows),

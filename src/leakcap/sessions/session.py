@@ -119,7 +119,7 @@ class Session(Asked):
                 "further ones are left out"
             )
         self._alone, self._seeded = ledger is None, seed is not None
-        prints = DataPrint(self._table.pool.data, self._table.units.labels)
+        prints = DataPrint(self._table.pool.data, self._table.units.owners)
         if not self._seeded:
             warn_of_second_secret(prints.of_release, remember=self._alone)
         version = ledger.version if isinstance(ledger, AccountAt) else prints.of_run

@@ -12,6 +12,7 @@ from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.slices import take, take_alone
 from leakcap.worlds import Units
+from leakcap.worlds.names import as_labels
 
 __all__ = ["Pool", "first_rows"]
 
@@ -57,7 +58,7 @@ def first_rows(pool: Pool, whose: npt.ArrayLike | None, most: int) -> tuple[Pool
     rows = np.bincount(units.of_row, minlength=units.count)
     place = np.arange(pool.rows) - np.repeat(np.cumsum(rows) - rows, rows)
     kept = np.sort(order[place < most])
-    return Pool(tuple(take_alone(one, kept) for one in pool.data)), np.asarray(whose)[kept]
+    return Pool(tuple(take_alone(one, kept) for one in pool.data)), as_labels(whose)[kept]
 
 
 def _sliceable(data: Any) -> Any:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Bools, Ints
+from leakcap.worlds.names import canonical_names
 
 __all__ = ["KEY_BYTES", "keyed_bits", "keyed_blocks", "keyed_numbers"]
 
@@ -22,7 +23,7 @@ KEY_BYTES = 16
 def keyed_numbers(names: npt.ArrayLike, key: bytes) -> npt.NDArray[np.uint64]:
     """64 bits for every name, which look random to whoever lacks the key; equal names have equal numbers.
 
-    Whole numbers and texts of the same digits are the same name: a file read twice may bring either.
+    Names are canonical: whole numbers and texts of the same digits are one, since a file read twice may bring either.
     """
     if len(key) != KEY_BYTES:
         raise InputError(f"the key must have {KEY_BYTES} bytes, such as secrets.token_bytes({KEY_BYTES})")
@@ -30,7 +31,7 @@ def keyed_numbers(names: npt.ArrayLike, key: bytes) -> npt.NDArray[np.uint64]:
 
     # Numbers would be hashed without the key, so that texts are made of them; a key is read as latin-1 because all
     # bytes are characters there. Texts come as UTF-8 bytes written as latin-1, which takes any name.
-    texts = _texts(np.asarray(names))
+    texts = _texts(names)
     found = hash_array(texts, encoding="latin-1", hash_key=key.decode("latin-1"), categorize=False)
     return np.asarray(found, dtype=np.uint64)
 
@@ -46,12 +47,8 @@ def keyed_blocks(names: npt.ArrayLike, key: bytes, count: int) -> Ints:
     return np.asarray((upper * np.uint64(count)) >> np.uint64(32), dtype=np.intp)
 
 
-def _texts(names: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    if names.dtype.kind == "f" and (names == np.rint(names)).all() and (np.abs(names) < 2.0**53).all():
-        names = names.astype(np.int64)
-    if names.dtype.kind in "iu":
-        return names.astype(str).astype(object)
-    texts = names.ravel().astype(str).astype(object)
+def _texts(names: npt.ArrayLike) -> npt.NDArray[Any]:
+    texts = canonical_names(names)
     if all(map(str.isascii, texts)):
-        return np.asarray(texts)
+        return texts
     return np.array([text.encode("utf-8", "surrogatepass").decode("latin-1") for text in texts], dtype=object)

@@ -22,6 +22,7 @@ import scipy.sparse as sp
 import leakcap as lc
 from leakcap.custody import fingerprint as fingerprints
 from leakcap.custody.fingerprint import DataPrint, fingerprint, row_prints
+from leakcap.worlds import Units
 from tests.unit.custody.runs import (
     CALLS,
     SMALL,
@@ -235,6 +236,19 @@ def test_a_print_of_data_differs_where_they_or_their_units_do() -> None:
     units = DataPrint((X,), np.arange(24))
     assert one.of_run != units.of_run
     assert one.of_release == units.of_release == DataPrint((X.copy(),)).of_release
+
+
+def test_a_print_of_data_tells_whose_rows_are_whose() -> None:
+    """The same rows and the same people, each with rows of another: other answers, and other worlds."""
+    whose = np.arange(24) // 2
+    prints = {DataPrint((X,), Units.of(24, ids).owners).of_run for ids in (whose, whose[::-1], np.roll(whose, 1))}
+    assert len(prints) == 3
+    assert (
+        DataPrint((X,), Units.of(24, whose).owners).of_run == DataPrint((X,), Units.of(24, whose * 1.0).owners).of_run
+    )
+    texts = Units.of(24, whose.astype(str)).owners  # the same people, in another order
+    assert DataPrint((X,), texts).of_run not in prints
+    assert DataPrint((X,), Units.of(24, None).owners).of_run == DataPrint((X,)).of_run
 
 
 def test_each_data_argument_that_tells_whose_it_is_has_a_print_of_its_own() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
+import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -18,7 +19,7 @@ from leakcap.errors import InputError
 from leakcap.ground.arrays import Bools, Ints
 from leakcap.worlds.keyed import KEY_BYTES, keyed_bits, keyed_numbers
 
-__all__ = ["TICKS", "Opened", "Secret", "Spent", "as_text", "name_of", "open_account", "record_alone"]
+__all__ = ["TICKS", "Opened", "Secret", "Spent", "as_text", "checked_name", "name_of", "open_account", "record_alone"]
 
 TICKS = 10**12  # of a clock at its start
 
@@ -142,7 +143,7 @@ def open_account(
     where there is a list of them; `clock` the square and the distance that the caps allow. With `other_caps` an account
     that is there keeps its own.
     """
-    _refuse_other_name(book, name, contents or version)
+    _refuse_other_name(book, checked_name(name), contents or version)
     account = book.account(name)
     with account.writing() as now:
         if now.title is None:
@@ -189,12 +190,19 @@ def open_account(
 
 def record_alone(book: Book, name: str, version: str, words: str) -> None:
     """Write down that data are released without being counted: nothing bounds it together with anything else."""
-    with book.account(name).writing() as now:
+    with book.account(checked_name(name)).writing() as now:
         if now.title is None:
             now.title = {"name": name, "design": "release", "caps": [], "named": False, "secret": ""}
             now.title |= {"square": 0.0, "distance": 0.0}
             now.state = {"version": version, "allowance": TICKS}
         now.append("alone", {"what": words, "at": datetime.now(UTC).isoformat(timespec="seconds")})
+
+
+def checked_name(name: str) -> str:
+    """A name that a data set can have: the ledger's own accounts begin with a control character."""
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in name):
+        raise InputError("name must be plain text, without control characters: it says which data set is meant")
+    return name
 
 
 def name_of(version: str) -> str:
