@@ -68,13 +68,14 @@ def _refuse_split(person: npt.NDArray[np.intp], group: npt.NDArray[np.intp], nam
 
 
 def _as_text(column: Any) -> Any:
-    """Labels as text; numbers that are written in several ways (7, 007, 7.0) are one label."""
+    """Labels as text; numbers that are written in several ways (7, 007, 7.0) are one label, whatever others are."""
     text = column.astype(object).astype(str).str.strip()
-    if not text.str.fullmatch(WHOLE).all():
-        return text
+    numbers = text.str.fullmatch(WHOLE)
     whole = text.str.replace(r"\.0*$", "", regex=True).str.replace(r"^\+", "", regex=True)
     whole = whole.str.replace(r"^(-?)0+(?=\d)", r"\1", regex=True)
-    return whole.astype("int64") if (whole.str.len() < 19).all() else whole
+    if numbers.all() and (whole.str.len() < 19).all():
+        return whole.astype("int64")
+    return whole.where(numbers, text)
 
 
 def _plain(column: Any) -> npt.NDArray[Any]:

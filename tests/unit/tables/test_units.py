@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from leakcap.tables.questions import ask
+from leakcap.worlds.names import canonical_names
 from tests.unit.tables.people import MARK, refused
 
 LONG = 2**62 + 1  # a float would make one person of it and its neighbour
@@ -41,6 +42,16 @@ def test_one_person_is_one_label(table: Any, cells: str, people_in_it: int) -> N
     question = ask(path, "mean", ["x"], unit="who", missing="drop")
     assert question.unit is not None
     assert len(set(question.unit.tolist())) == people_in_it
+
+
+def test_what_somebody_is_called_does_not_hang_on_others(table: Any) -> None:
+    cells = ["007", "1.0", "7", "+3", "12"]
+    called = []
+    for others in ([], ["x"], ["0.5"], [""]):
+        path = table("who,x\n" + "".join(f"{cell},{i}\n" for i, cell in enumerate([*cells, *others, "12"])))
+        unit = ask(path, "mean", ["x"], unit="who", missing="drop").unit
+        called.append(list(canonical_names(unit))[: len(cells)])
+    assert called == [["7", "1", "7", "3", "12"]] * 4
 
 
 def test_a_unit_for_every_row_is_noted_not_refused(people: Path) -> None:
