@@ -16,8 +16,9 @@ from leakcap.errors import InputError
 from leakcap.sessions.answers import SessionAnswer
 from leakcap.sessions.session import Session
 from leakcap.tables.cut_points import edges
-from leakcap.tables.files import open_table
+from leakcap.tables.files import TableFile, open_table
 from leakcap.tables.groups import By
+from leakcap.tables.units import units_of
 
 __all__ = ["run_in_session"]
 
@@ -35,11 +36,11 @@ def run_in_session(order: ReleaseOrder, quiet: bool = False, json: bool = False)
             raise InputError(f"--{name} has no meaning in a session: leave it out")
     refuse_second(order.out)
     file = open_table(order.data)
-    table = file.read(list(file.columns))
+    table, whose = _with_owners(file, order.unit)
     session = Session(
         table,
         cap=limits(order.cap),
-        unit=order.unit,
+        unit=whose,
         rows_per_unit=order.rows_per_unit,
         ledger=account_of(order),
     )
@@ -72,6 +73,15 @@ def run_in_session(order: ReleaseOrder, quiet: bool = False, json: bool = False)
     )
     terminal.say(f"[bold]{plain(str(folders.public))}[/bold]: may be published.")
     terminal.result(facts | {"public": str(folders.public), "remaining": left.share})
+
+
+def _with_owners(file: TableFile, unit: str | None) -> tuple[Any, Any]:
+    """The table without the column that says whose row it is, and its labels, read as they are written."""
+    table = file.read(list(file.columns))
+    if unit is None or unit not in table or table[unit].isna().any():
+        return table, unit  # the session says what is wrong with it
+    labels, _ = units_of(file, table, unit, np.ones(len(table), dtype=bool))
+    return table.drop(columns=unit), labels
 
 
 def _asked(session: Session, order: ReleaseOrder, terminal: Terminal) -> SessionAnswer:

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import leakcap as lc
+from leakcap.cli import session
 from tests.unit.cli.running import leakcap
 
 SMALL = ("--cap", "membership=0.6", "--quiet")
@@ -116,3 +117,22 @@ def test_what_cannot_be_asked_says_what_can(
     assert leakcap("release", "people.csv", *words, *SMALL, "--out", "x") == 2
     assert says in " ".join(capfd.readouterr().err.split())
     assert not Path("x/public").exists()
+
+
+def test_ids_in_a_session_are_read_as_they_are_written(people: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One id that is no number changes nobody's name, and long ones are not rounded."""
+    seen: list[list[str]] = []
+
+    class Watched(lc.Session):
+        def __init__(self, *given: Any, **how: Any) -> None:
+            super().__init__(*given, **how)
+            seen.append([str(name) for name in self._table.units.names])
+
+    monkeypatch.setattr(session, "Session", Watched)
+    for number, last in enumerate((str(2**62 + 1), "x")):
+        ids = ["007", "7", "1.0", last] * 5
+        name = f"ids-{number}.csv"
+        pd.DataFrame({"who": ids, "age": np.arange(20) + number}).to_csv(name, index=False)
+        order = ("release", name, "--session", "--fn", "count", "--unit", "who", "--rows-per-unit", "10")
+        assert leakcap(*order, *SMALL, "--out", f"out-{number}") == 0
+    assert [sorted(names) for names in seen] == [["1", str(2**62 + 1), "7"], ["1", "7", "x"]]
