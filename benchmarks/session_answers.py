@@ -127,12 +127,14 @@ def measure(cap: float) -> None:
     means = {name: f"{np.mean([one[1] for one in found if one[0] == name]):.0f}" for name in RULES}
     clock = [one for one in found if one[0] == "clock"]
     answers, error = [one[1] for one in clock], np.std([one[1] for one in clock]) / np.sqrt(SESSIONS)
-    cost, success = np.mean([one[2] for one in clock]), np.mean([one[3] for one in clock])
+    cost, ends = np.mean([one[2] for one in clock]), [one[3] for one in clock]
+    off = 100 * np.std(ends) / np.sqrt(SESSIONS)
     record(
         f"session-answers-{round(100 * cap)}",
         f"{means.pop('clock')} answers on average, standard error {error:.0f} ({SESSIONS} sessions, {min(answers)} to "
-        f"{max(answers)}), {cost:.2g} CPU s each; the same questions, fixed before, leave {100 * success:.1f} % on "
-        "average. Other rules: " + ", ".join(f"{name} {number}" for name, number in means.items()),
+        f"{max(answers)}), {cost:.2g} CPU s each; the same questions, fixed before, leave {100 * np.mean(ends):.2f} "
+        f"% on average, standard error {off:.2f}. Other rules: "
+        + ", ".join(f"{name} {number}" for name, number in means.items()),
         topic=TOPIC,
         claim=f"Adult, {UNITS:,} people, {WORLDS:,} worlds, counts with noise of {NOISE:g} sampling errors: adaptive "
         f"answers until the first refusal at a membership cap of {cap:.2f}",
