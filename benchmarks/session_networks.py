@@ -13,7 +13,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-import torch
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
@@ -21,6 +20,7 @@ import leakcap as lc
 from benchmarks.records import record
 from benchmarks.session_training import FRESH, TOPIC, Rows, Seen, embeddings, in_session
 from leakcap.errors import BoundsWarning
+from leakcap.kernels.gpu.device import load
 
 SEEDS, SPLITS = 5, 10
 CAP = 0.6
@@ -28,11 +28,15 @@ HIDDEN = 64
 EPOCHS, BATCH = 30, 128  # of training without noise
 
 
-def linear(columns: int, classes: int) -> torch.nn.Module:
+def linear(columns: int, classes: int) -> Any:
+    torch = load()
+
     return torch.nn.Linear(columns, classes)
 
 
-def one_hidden_layer(columns: int, classes: int) -> torch.nn.Module:
+def one_hidden_layer(columns: int, classes: int) -> Any:
+    torch = load()
+
     return torch.nn.Sequential(torch.nn.Linear(columns, HIDDEN), torch.nn.Tanh(), torch.nn.Linear(HIDDEN, classes))
 
 
@@ -41,6 +45,8 @@ MODULES = {"a linear layer": linear, f"a hidden layer of {HIDDEN}": one_hidden_l
 
 def network_in_session(train: Rows, test: Rows, make: Any, seed: int, **declared: Any) -> tuple[float, float]:
     """Per cent right, and CPU seconds, of one fit that may take the whole clock."""
+    torch = load()
+
     (X, y), classes = train, np.unique(train[1]).tolist()
     torch.manual_seed(seed)
     began = time.process_time()
@@ -53,6 +59,8 @@ def network_in_session(train: Rows, test: Rows, make: Any, seed: int, **declared
 
 def without_noise(train: Rows, test: Rows, make: Any, seed: int) -> float:
     """The same module trained by Adam on all rows, standardised."""
+    torch = load()
+
     scaler, classes = StandardScaler().fit(train[0]), np.unique(train[1])
     rows, codes = torch.tensor(scaler.transform(train[0]), dtype=torch.float32), np.searchsorted(classes, train[1])
     torch.manual_seed(seed)

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from leakcap.ground.own_types import own_column
+
 __all__ = ["take", "take_alone", "take_own"]
 
 
@@ -42,17 +44,28 @@ def take_own(data: Any, rows: npt.NDArray[np.intp]) -> Any:
     """The same, and of what kind the columns are follows from these rows alone: it would tell of other rows."""
     found = take_alone(data, rows)
     if hasattr(found, "iloc"):
-        plain = found.astype(object)
-        plain.index = (
-            type(plain.index)(plain.index) if type(plain.index).__name__ == "RangeIndex" else list(plain.index)
-        )
-        return plain.infer_objects()
-    if isinstance(found, np.ndarray) or hasattr(found, "tocsr"):
+        return _own_pandas(found)
+    if hasattr(found, "tocsr"):
+        return found.astype(np.float64)
+    if isinstance(found, np.ndarray):
         if found.dtype.kind in "biuf":
             return found.astype(np.float64)
-        return found.astype("datetime64[us]") if found.dtype.kind == "M" else found.astype(object)
+        return own_column(found.ravel().tolist()).reshape(found.shape)
     if hasattr(found, "to_dict") and hasattr(found, "columns"):  # polars
-        return type(found)(found.to_dict(as_series=False), strict=False)
+        cells = {name: own_column(column).tolist() for name, column in found.to_dict(as_series=False).items()}
+        return type(found)(cells, strict=False)
     if hasattr(found, "to_list"):
-        return type(found)(found.name, found.to_list(), strict=False)
+        return type(found)(found.name, own_column(found.to_list()).tolist(), strict=False)
     return found
+
+
+def _own_pandas(found: Any) -> Any:
+    index = found.index
+    if type(index).__name__ != "RangeIndex":
+        index = own_column(list(index))
+    if not hasattr(found, "columns"):
+        return type(found)(own_column(list(found)), index=index, name=found.name)
+    made = type(found)(index=index)
+    for place, name in enumerate(found.columns):
+        made.insert(place, name, own_column(list(found.iloc[:, place])), allow_duplicates=True)
+    return made

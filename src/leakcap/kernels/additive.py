@@ -94,7 +94,7 @@ class Additive:
     ) -> tuple[Floats, tuple[int, ...]]:
         found, shapes = [], set()
         for own in _rows_of_units(units):
-            one = np.asarray(self.contributions(*(taken(part, own) for part in data)), dtype=np.float64)
+            one = np.array(self.contributions(*(taken(part, own) for part in data)), dtype=np.float64)  # may be reused
             one = one.sum(axis=0) if summed else one
             found.append(one.ravel())
             shapes.add(one.shape)

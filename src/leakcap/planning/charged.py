@@ -133,7 +133,7 @@ class Charged:
         for kept in ("declared", *(() if self.design == "pool" else ("declared_of_pool",))):
             used = now.state.setdefault(kept, {})
             used[group] = used.get(group, 0) + charge
-        budgets.count(now.state, CUSTODIAN, charge, moment)
+        budgets.count(now.state, CUSTODIAN, charge, moment, pool_made=self.design != "pool")
         return charge
 
     def _same(self, caps: tuple[Cap, ...]) -> str:

@@ -203,7 +203,7 @@ class Desk:
         if pool_made:  # a price that was read off the pool is not for analysts
             hidden = state.setdefault("declared_of_pool", {})
             hidden[group] = hidden.get(group, 0) + declared
-        budgets.count(state, self.analyst, declared, moment)
+        budgets.count(state, self.analyst, declared, moment, pool_made=pool_made)
         # What is drawn is charged and kept, also where nothing can be made of it: taking it back would tell something.
         made, failed = attempted(partial(numbers_of, finish_of(sums, deviations)), noised)
         numbers = np.empty(0) if failed else made

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from leakcap.custody.fingerprint import fingerprint
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Bools, Floats
+from leakcap.ground.own_types import as_date, own_cell
 from leakcap.kernels.blocks import InBlocks
 from leakcap.kernels.blocks import blocks as in_blocks
 from leakcap.kernels.bounded import Bounded, ColumnNames, Declared, Extent, unit_sums
@@ -237,7 +239,8 @@ class Questions:
             self._refuse_too_many(len(made.extent.limits))
             if self.quiet:
                 return BroughtInBlocks(InBlocks(made, data, units, made.of_rows(units, self.block_key), hidden=True))
-            return BroughtInBlocks(made.cut(data, units, self.block_key))  # warns where blocks are too small
+            cut = made.cut(data, units, self.block_key)  # warns where blocks are too small
+            return BroughtInBlocks(replace(cut, hidden=True))
 
         return _asked("blocks", sums, fn=fingerprint(fn)[:16], blocks=blocks, bounds=bounds)
 
@@ -266,7 +269,9 @@ class Questions:
         rows = self.table.rows(mask, list(fn.of))
         keys = {name: self.table.columns[name][rows.places] for name, _ in fn.keys}
         if self.quiet:  # cell by cell: levels of another kind than a column's are not to be heard
-            keys = {name: cells.astype(object) for name, cells in keys.items()}
+            keys = {name: _as_objects(map(own_cell, cells)) for name, cells in keys.items()}
+            levels = ((name, tuple(_without_zone(level) for level in given)) for name, given in fn.keys)
+            fn = replace(fn, keys=tuple(levels))
         frame = pandas.DataFrame({**keys, **dict(zip(fn.of, rows.cells.T, strict=True))})
         halving = partial(_of_counts, most=declared.rows) if fn.statistic == "count" else None
         return within(fn.bounded((frame,), rows.units, declared), halving, scale)
@@ -280,6 +285,18 @@ class Questions:
 
     def _declared(self, names: list[str], bounds: Any) -> Declared:
         return Declared(_ends(bounds, names), self.table.most_rows, quiet=self.quiet)
+
+
+def _as_objects(cells: Iterable[Any]) -> npt.NDArray[Any]:
+    listed = list(cells)
+    found = np.empty(len(listed), dtype=object)
+    found[:] = listed
+    return found
+
+
+def _without_zone(level: Any) -> Any:
+    date = as_date(level)
+    return level if np.isnat(date) else date.item()
 
 
 def _asked(kind: str, sums: Callable[[bool], Sums], **details: Any) -> SessionQuestion:
@@ -316,7 +333,7 @@ def _checked_shape(shape: Any) -> tuple[int, ...]:
 
 def _made_of(fn: Callable[..., Any], rows: tuple[Any, ...]) -> Floats | None:
     with np.errstate(all="ignore"):
-        numbers = np.asarray(fn(*rows), dtype=np.float64)
+        numbers = np.array(fn(*rows), dtype=np.float64)  # a copy: it may use what it returns again
     return numbers if numbers.size and np.isfinite(numbers).all() else None
 
 

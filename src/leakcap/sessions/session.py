@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from leakcap.sessions.listed_worlds.functions import WorldFunctions
 from leakcap.sessions.questions import Questions
 from leakcap.sessions.standing import longer_clock
 from leakcap.sessions.table import SessionTable
+from leakcap.simulate.silence import hushed
 
 __all__ = ["Session"]
 
@@ -222,7 +224,11 @@ class Session(Asked):
             everybody=desk.everybody,
             quiet=questions.quiet,
         )
-        found = estimator.fit_in_session(made)
+        with ExitStack() as silence:
+            if questions.quiet:
+                silence.enter_context(hushed())
+                silence.enter_context(np.errstate(all="ignore"))
+            found = estimator.fit_in_session(made)
         if hasattr(found, "estimator_") or hasattr(found, "certificate_"):
             found.certificate_ = self.certificate
         return found

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Bools, Floats, Ints
-from leakcap.ground.slices import take_alone, take_own
+from leakcap.ground.slices import take_own
 from leakcap.sessions.where import matching, missing_among, numbers_among
 from leakcap.simulate.pool import Pool, first_rows
 from leakcap.simulate.silence import each_unheard
@@ -126,9 +126,8 @@ class SessionTable:
         return self.told(where)
 
     def rows_alone(self, own: Ints) -> tuple[Any, ...]:
-        """Somebody's rows as a function sees them; where nobody may hear of others, also their kinds are their own."""
-        taken = take_own if self.quiet else take_alone
-        return tuple(taken(part, own) for part in self.pool.data)
+        """Somebody's rows as a function sees them: also of what kinds they are is their own."""
+        return tuple(take_own(part, own) for part in self.pool.data)
 
     def told(self, where: Any) -> Bools:
         """TableRows of those people of whom a function of their own rows is true; where it fails, they are left out."""
@@ -155,7 +154,7 @@ def _columns(part: Any, start: int) -> list[tuple[str, npt.NDArray[Any]]]:
         return [(str(getattr(part, "name", None) or start), _plain(part))]
     if array.ndim != 2:
         raise InputError("a session needs tables: arrays with one dimension or two, or data frames")
-    return [(str(start + place), array[:, place]) for place in range(array.shape[1])]
+    return [(str(start + place), _plain(array[:, place])) for place in range(array.shape[1])]
 
 
 def _plain(column: Any) -> npt.NDArray[Any]:
@@ -166,6 +165,8 @@ def _plain(column: Any) -> npt.NDArray[Any]:
     if series.dtype.kind in "biuf":
         return series.to_numpy()
     if series.dtype.kind == "M":
+        if getattr(series.dt, "tz", None) is not None:
+            series = series.dt.tz_convert("UTC").dt.tz_localize(None)
         return np.asarray(series.to_numpy(), dtype="datetime64[us]")
     values = series.to_numpy(dtype=object)
     missing = missing_among(values)

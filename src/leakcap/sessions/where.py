@@ -7,8 +7,6 @@ alone: what kind the whole column is of would tell of others.
 
 from __future__ import annotations
 
-import datetime
-import decimal
 import operator
 import re
 from collections.abc import Callable, Mapping
@@ -19,6 +17,7 @@ import numpy as np
 
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Bools, Floats
+from leakcap.ground.own_types import as_date, as_number, is_missing
 
 __all__ = ["matching", "missing_among", "numbers_among"]
 
@@ -215,64 +214,31 @@ def _dates(side: Any) -> Kind:
     """A text that reads as a date is one beside dates, of whatever kind the others of its column are."""
     cells = np.asarray(side)
     if cells.dtype.kind == "O":
-        cells = np.array([_as_date(cell) for cell in cells], dtype="datetime64[us]")
+        cells = np.array([as_date(cell) for cell in cells], dtype="datetime64[us]")
     elif isinstance(side, str):
-        cells = np.asarray(_as_date(side, text=True), dtype="datetime64[us]")
+        cells = np.asarray(as_date(side, text=True), dtype="datetime64[us]")
     elif cells.dtype.kind != "M":
         cells = np.full(cells.shape, "NaT", dtype="datetime64[us]")
     cells = cells.astype("datetime64[us]")
     return cells, ~np.isnat(cells)
 
 
-def _as_date(cell: Any, text: bool = False) -> Any:
-    """A date without its zone, or none."""
-    try:
-        if isinstance(cell, datetime.datetime) and cell.tzinfo is not None:
-            cell = cell.astimezone(datetime.UTC).replace(tzinfo=None)
-        if isinstance(cell, (datetime.date, np.datetime64)) or (text and isinstance(cell, str)):
-            return np.asarray(cell, dtype="datetime64[us]")[()]
-    except (ValueError, OverflowError):
-        pass
-    return np.datetime64("NaT")
-
-
 def _refuse_no_date(side: Any, beside: Any) -> None:
-    if isinstance(side, str) and np.asarray(beside).dtype.kind == "M" and np.isnat(_as_date(side, text=True)):
+    if isinstance(side, str) and np.asarray(beside).dtype.kind == "M" and np.isnat(as_date(side, text=True)):
         raise InputError(f"{side!r} is no date: write it as in '2026-01-31'")
 
 
 def numbers_among(cells: Any) -> Floats:
     """The cells that are numbers; whatever else there is counts as missing."""
-    return np.array([_as_number(cell) for cell in cells.tolist()], dtype=np.float64)
-
-
-def _as_number(cell: Any) -> float:
-    if isinstance(cell, (complex, np.complexfloating)) and cell.imag == 0:
-        cell = cell.real  # beside one that is not, real numbers of a column are complex
-    if isinstance(cell, (bool, int, float, np.integer, np.floating, np.bool_)):
-        try:
-            return float(cell)
-        except OverflowError:
-            pass
-    return float("nan")
+    return np.array([as_number(cell) for cell in cells.tolist()], dtype=np.float64)
 
 
 def missing_among(cells: Any) -> Bools:
     """Which cells hold nothing, or a number that is none, each looked at by itself."""
     if cells.dtype.kind in "biufc":
         return np.isnan(cells)
-    if cells.dtype.kind == "M":
+    if cells.dtype.kind in "mM":
         return np.isnat(cells)
     if cells.dtype.kind != "O":
         return np.zeros(cells.shape, dtype=bool)
-    return np.array([_is_missing(cell) for cell in cells], dtype=bool)
-
-
-def _is_missing(cell: Any) -> bool:
-    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
-        return True
-    if isinstance(cell, decimal.Decimal):
-        return cell.is_nan()
-    if isinstance(cell, (bool, int, float, np.integer, np.floating, np.bool_)):
-        return bool(np.isnan(_as_number(cell)))
-    return isinstance(cell, np.datetime64) and bool(np.isnat(cell))
+    return np.array([is_missing(cell) for cell in cells], dtype=bool)

@@ -55,17 +55,19 @@ def refuse(state: Mapping[str, Any], analyst: str, charge: int, now: datetime) -
             "this question takes more than is left of your budget: give more noise or a smaller share, or ask the "
             "custodian, who can raise it (leakcap ledger budget)"
         )
-    daily = _daily(state)
-    if daily is not None and used.get("days", {}).get(today(now), 0) + charge > daily:
+    daily, taken = _daily(state), used.get("days", {}).get(today(now), 0)
+    if not analyst:  # prices that were read off the pool are not for analysts to hear of
+        taken += used.get("days_of_pool", {}).get(today(now), 0)
+    if daily is not None and taken + charge > daily:
         raise BudgetError(
             "this question takes more than is left for today: give more noise or a smaller share, or ask tomorrow"
         )
 
 
-def count(state: dict[str, Any], analyst: str, charge: int, now: datetime) -> None:
-    """Add a charge to what an analyst and the day have used."""
+def count(state: dict[str, Any], analyst: str, charge: int, now: datetime, *, pool_made: bool = False) -> None:
+    """Add a charge to what an analyst and the day have used; apart, where its price was read off the pool."""
     used = state.setdefault("used", {})
-    for kind, name in (("analysts", analyst), ("days", today(now))):
+    for kind, name in (("analysts", analyst), ("days_of_pool" if pool_made else "days", today(now))):
         so_far = used.setdefault(kind, {})
         so_far[name] = so_far.get(name, 0) + charge
     latest = state.get("latest")

@@ -5,6 +5,7 @@ Plain records go out, and nothing is printed here. How long a clock is belongs t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -213,7 +214,7 @@ def _standing(now: Open) -> Standing:
         groups={name: tuple(members) for name, members in state.get("groups", {}).items()},
         declared=dict(state.get("declared", {})),
         analysts={name: (spent, budgets.get("analysts", {}).get(name)) for name, spent in analysts.items()},
-        days=dict(used.get("days", {})),
+        days=dict(Counter(used.get("days", {})) + Counter(used.get("days_of_pool", {}))),
         day_budget=budgets.get("day"),
         opened=opened,
         latest=state.get("latest", ""),

@@ -135,13 +135,13 @@ class GradientSums(OnProductGrid):
             yield people, *cut(self._made(people), self.clip)
 
     def _made(self, people: Ints) -> Pairs:
-        """Gradients of a block. If somebody's fail, all are made one by one, each in the same seat."""
+        """Gradients of a block. If somebody's fail, all are made one by one, each in its seat among its own like."""
         made = self._tried(people)
         if made is not None:
             return made
         found = [tuple(np.full((len(people), width), np.nan) for width in shape) for shape in self.shapes]
         for seat in np.flatnonzero(people >= 0):
-            alone = np.where(np.arange(len(people)) == seat, people, -1)
+            alone = np.full(len(people), people[seat])
             for own, pair in zip(found, self._tried(alone) or (), strict=False):
                 for kept, new in zip(own, pair, strict=True):
                     kept[seat] = new[seat]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
 from leakcap.sessions.fitting import Fitting
+from leakcap.sessions.where import numbers_among
 from leakcap.worlds import Units
 
 __all__ = ["TargetRows", "codes_of", "different_classes", "middle_and_half", "numbers_of_cells"]
@@ -51,8 +52,7 @@ def codes_of(cells: npt.NDArray[Any], classes: npt.NDArray[Any]) -> Floats:
 
 def numbers_of_cells(cells: npt.NDArray[Any], bounds: Any) -> Floats:
     """Cells as numbers from -1 to 1 within their bounds; NaN for what is no number."""
-    kinds = (bool, int, float)
-    found = np.array([float(cell) if isinstance(cell, kinds) else np.nan for cell in cells.tolist()], dtype=np.float64)
+    found = numbers_among(cells)
     middle, half = middle_and_half(bounds)
     scaled = (found - middle) / half
     return scaled if bounds is None else np.clip(scaled, -1.0, 1.0)
