@@ -19,7 +19,7 @@ from leakcap.ground.arrays import Floats
 
 __all__ = ["RECENT", "Lean", "lean_of"]
 
-RECENT, FEWEST = 128, 16  # past questions that stand for those to come: at most, and from how many on clocks lean
+RECENT, FEWEST = 256, 16  # past questions that stand for those to come: at most, and from how many on clocks lean
 PART = 0.25  # of what would make up for all: clocks that lean cost something themselves
 SMALL = 0.5  # deviations: questions that spread more are answered in leaps, and slopes say nothing about leaps
 FURTHEST = math.log(2)  # of one answer
