@@ -12,6 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ BUFFER = np.zeros(())
 Ask = Callable[[lc.Session], Any]
 
 
+@cache
 def pool() -> pd.DataFrame:
     rng = np.random.default_rng(0)
     return pd.DataFrame(

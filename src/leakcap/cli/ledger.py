@@ -105,7 +105,7 @@ def run_budget(
         day="" if day is None else round(day * TICKS),
         groups=dict(map(_group, groups)) or None,
         allowance=allowance,
-        caps=[cap.describe() for cap in limits(caps)] if caps else None,
+        caps=limits(caps) if caps else (),
     )
     (after,) = [one for one in show(book) if one.name == name]
     _print(after, together(after), terminal)

@@ -77,6 +77,15 @@ def row_prints(table: Any) -> npt.NDArray[np.uint64]:
 
     Custodian side, because rows can be guessed by it.
     """
+    return np.unique(_every_row(table))
+
+
+def contents_print(data: tuple[Any, ...]) -> str:
+    """Equal for data whose first argument has the same rows as often, in whichever order; custodian side."""
+    return hashlib.sha256(np.sort(_every_row(data[0])).tobytes()).hexdigest()
+
+
+def _every_row(table: Any) -> npt.NDArray[np.uint64]:
     import pandas
     from scipy.sparse import issparse
 
@@ -85,15 +94,10 @@ def row_prints(table: Any) -> npt.NDArray[np.uint64]:
             raise TypeError("no rows to look at")
         plain = table.to_pandas() if hasattr(table, "to_pandas") else table
         hashed = pandas.util.hash_pandas_object(pandas.DataFrame(plain), index=False)
-        return np.unique(np.asarray(hashed, dtype=np.uint64))
+        return np.asarray(hashed, dtype=np.uint64)
     except Exception:  # its error would quote the data
         (known,) = sorted(DataPrint((table,)).of_release)
     return np.array([int(hashlib.sha256(known.encode()).hexdigest()[:16], 16)], dtype=np.uint64)
-
-
-def contents_print(data: tuple[Any, ...]) -> str:
-    """Equal for data whose first argument has the same rows, in whichever order; custodian side."""
-    return hashlib.sha256(row_prints(data[0]).tobytes()).hexdigest()
 
 
 def _tells(argument: Any) -> bool:

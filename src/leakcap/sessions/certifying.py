@@ -92,7 +92,6 @@ def certificate_of_worlds(
     *,
     worlds: int,
     square: float,
-    promised: float | None,
     answers: list[tuple[str, float]],
     always: bool,
     alone: bool,
@@ -103,12 +102,11 @@ def certificate_of_worlds(
     Guarantee: certain, nothing is sampled. After any number of answers, each asked in the light of those before, no
     attacker who knows the pool and the list guesses about a person named before with a larger success than stated.
     """
-    success = promised or min((cap.limit for cap in caps if isinstance(cap, Membership)), default=1.0)
-    values = tuple(cap.limit if promised is None else promised for cap in caps)  # only a single cap is raised
+    success = min((cap.limit for cap in caps if isinstance(cap, Membership)), default=1.0)
     return SessionCertificate(
         kind="simulation" if seeded else "session",
         design="worlds",
-        capped=capped_figures(caps, caps, values, (0.5, worlds)),
+        capped=capped_figures(caps, caps, tuple(cap.limit for cap in caps), (0.5, worlds)),
         membership_success=success,
         square=square,
         sampler_distance=0.0,

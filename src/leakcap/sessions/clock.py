@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import ndtr
@@ -22,6 +23,7 @@ def told_after(square: float, distance: float = 0.0) -> float:
     return min(1.0, float(ndtr(math.sqrt(square) / 2)) * (1 + ROUNDING) + distance)
 
 
+@lru_cache(maxsize=256)  # certificates ask for the same few again and again
 def surest_of(square: float, people: int) -> float:
     """How sure an attacker is, on average, of whomever the answers give away most, of so many people.
 

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.caps import Cap, CapLike, PoolMembership, as_caps
+from leakcap.caps import CapLike, PoolMembership, as_caps
 from leakcap.certificates.session import SessionCertificate
 from leakcap.custody.fingerprint import DataPrint, contents_print
 from leakcap.custody.ledger import AccountAt, Book, Store, budgets, open_book
 from leakcap.custody.ledger.accounts import Secret, name_of, open_account
+from leakcap.custody.ledger.capped import caps_now
 from leakcap.custody.ledger.operations import set_budget
 from leakcap.errors import InputError
 from leakcap.ground import checks
@@ -110,11 +111,11 @@ class Session(Asked):
             raise InputError("a session with a seed is a simulation: leave the ledger out")
         if analyst is not None and (not isinstance(analyst, str) or not analyst):
             raise InputError("analyst must be a name, as text; leave it out where the custodian asks")
-        self.caps = as_caps(cap)
-        everybody = isinstance(self.caps[0], PoolMembership)
+        caps = as_caps(cap)
+        everybody = isinstance(caps[0], PoolMembership)
         quiet = everybody or bool(analyst)  # whether nothing may be said of what the data are like
         self._table = SessionTable.of(data, unit, rows_per_unit, quiet)
-        clock = Clock.of(self.caps) if design == "bits" else None
+        clock = Clock.of(caps) if design == "bits" else None
         if quiet and design == "bits" and self._table.rows_per_unit is None:
             raise InputError(
                 "a pool cap or an analyst with unit= needs rows_per_unit=, the most rows that one person may bring: "
@@ -132,7 +133,7 @@ class Session(Asked):
             Book.in_memory() if place is None else open_book(place),
             name_of(version) if name is None else str(name),
             design="pool" if everybody else design,
-            caps=self.caps,
+            caps=caps,
             version=version,
             named=self._table.units.labels is not None,
             clock=(0.0, 0.0) if clock is None else (clock.square, clock.distance),
@@ -140,13 +141,13 @@ class Session(Asked):
             contents="" if isinstance(ledger, AccountAt) else contents_print(self._table.pool.data),
             worlds=None if design == "bits" else checks.count(at_least=2, worlds=worlds or WORLDS),
         )
-        self.name = opened.name
+        self.name, self.caps = opened.name, opened.caps_now
         secret = opened.secret if seed is None else Secret(np.random.default_rng(seed).bytes(32))
         names = self._table.units.names
         if design == "worlds":
             self._desk = worlds_desk(
                 opened.account,
-                self.caps,
+                opened.caps_then,
                 people=len(names),
                 worlds=worlds or WORLDS,
                 secret=secret,
@@ -284,9 +285,8 @@ class Session(Asked):
     def certificate(self) -> SessionCertificate:
         """What all answers together allow, those that are still to come included."""
         with self._desk.account.reading() as now:
-            state = now.state
+            state, caps = now.state, caps_now(now.title or {}, now.state)
             answers = [entry for entry in now.entries() if entry.kind in ANSWERS]
-            promised = self._desk.promised(now) if isinstance(self._desk, WorldsDesk) else None
             group = budgets.group_of(state, self._desk.analyst)
         own = [entry for entry in answers if not self._desk.analyst or _is_for(entry.body, group)]
         told = [(entry.body["question"], entry.charge / TICKS) for entry in own]
@@ -295,17 +295,16 @@ class Session(Asked):
             pool_made = ["questions of the custodian's"]
         if isinstance(self._desk, WorldsDesk):
             return certificate_of_worlds(
-                self.caps,
+                caps,
                 worlds=self._desk.engine.worlds.m,
                 square=self._desk.square,
-                promised=promised,
                 answers=told,
                 always=self._desk.always,
                 alone=self._alone,
                 seeded=self._seeded,
             )
         return certificate_of(
-            self.caps,
+            caps,
             self._desk.clock,
             allowance=state["allowance"],
             groups=len(budgets.groups(state)),
@@ -337,12 +336,10 @@ class Session(Asked):
             if len(larger) > 1:
                 raise InputError("with a list of worlds one membership cap can be raised, such as 0.55 to 0.6")
             self._desk.raise_to(larger[0], who=who, why=why)
-            return
-        same = len(larger) == len(self.caps) and all(_is_larger(*pair) for pair in zip(larger, self.caps, strict=True))
-        if not same:
-            raise InputError("raise a cap to a larger one of its own kind, such as 0.55 to 0.6")
-        allowance = longer_clock(self._desk.clock.square, larger)
-        set_budget(self._desk.account, who=who, why=why, allowance=allowance, caps=[one.describe() for one in larger])
+        else:
+            allowance = longer_clock(self._desk.clock.square, larger)
+            set_budget(self._desk.account, who=who, why=why, allowance=allowance, caps=larger)
+        self.caps = larger
 
     def __reduce__(self) -> Any:
         raise InputError("a session holds the data and their secret: it is not pickled. Open it again with its ledger")
@@ -354,12 +351,6 @@ class Session(Asked):
 def _is_for(body: Mapping[str, Any], group: str) -> bool:
     """Whether analysts of a group may see an answer: not where it was built around the pool's own statistic."""
     return body["group"] == group and not body.get("pool_made", False)
-
-
-def _is_larger(cap: Cap, before: Cap) -> bool:
-    """Whether a cap is another's, with a limit that is no smaller."""
-    same = type(cap) is type(before) and getattr(cap, "fpr", None) == getattr(before, "fpr", None)
-    return same and cap.limit >= before.limit
 
 
 def _as_estimator(given: Any) -> Any:

@@ -8,7 +8,7 @@ from decimal import Decimal, localcontext
 import numpy as np
 from hypothesis import settings
 
-patient = settings(deadline=None, max_examples=150)
+patient = settings(max_examples=150)
 
 
 def exact_kl(a: float | Decimal, p: float | Decimal) -> Decimal:

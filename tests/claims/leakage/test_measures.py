@@ -162,7 +162,7 @@ def channel(rate, inside, outside):
 laws = st.lists(st.floats(0, 1), min_size=4, max_size=4).filter(lambda p: sum(p) > 1e-3)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300, derandomize=True)
 @given(st.floats(0.005, 0.995), laws, laws)
 @example(0.5, [1, 0, 0, 0], [0, 1, 0, 0])
 @example(0.02, [1, 0, 0, 0], [0, 1, 0, 0])

@@ -175,7 +175,7 @@ def tables(m, values):
     )
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 @given(st.data(), st.integers(2, 6), st.integers(1, 4), st.floats(0, 0.5))
 def test_entropy_moves_no_more_than_the_stated_continuity_bound(data, m, values, share):
     first = data.draw(tables(m, values))

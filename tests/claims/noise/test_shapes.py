@@ -37,7 +37,7 @@ def gaussian_mixture_information(points, weights, noise, groups):
     return float((joint[used] * np.log(joint[used] / total[used])).sum())
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=80, derandomize=True)
 @given(st.data())
 def test_no_mixture_carries_more_than_the_ceiling(data):
     """One output. Worlds may have random outputs of their own: several atoms each."""
@@ -167,7 +167,7 @@ def test_one_output_has_a_closed_form():
     assert linear(np.array([1.0]), 1.0)[0] / logdet(np.array([1.0]), 1.0)[0] == pytest.approx(3.2, abs=0.05)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 @given(
     st.sampled_from(sorted(SHAPES)),
     st.lists(st.floats(-25, 15), min_size=1, max_size=12),

@@ -126,9 +126,7 @@ def test_any_order_of_calls_keeps_the_clocks(own_key: Path) -> None:
 
     run_state_machine_as_test(
         Interleavings,
-        settings=settings(
-            max_examples=12, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
-        ),
+        settings=settings(max_examples=12, stateful_step_count=12, suppress_health_check=list(HealthCheck)),
     )
 
 
@@ -147,7 +145,6 @@ def test_planted_faults_are_found(own_key: Path, monkeypatch: pytest.MonkeyPatch
             settings=settings(
                 max_examples=40,
                 stateful_step_count=15,
-                deadline=None,
                 suppress_health_check=list(HealthCheck),
                 print_blob=False,
                 phases=[Phase.generate],

@@ -113,7 +113,7 @@ def test_a_planted_repeat_of_rows_is_rejected():
 # ---- balance ------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(st.data())
 def test_every_unit_is_in_equally_many_worlds(data):
     k = data.draw(st.integers(2, 6), label="k")

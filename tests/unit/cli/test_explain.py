@@ -83,7 +83,7 @@ def test_dp_examples_after_table_1_of_pac_private_algorithms(eps: str, percent: 
 # Independent arithmetic: never below the truth, and hardly above
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.floats(1e-6, 0.6), st.floats(1e-4, 0.9))
 def test_success_from_information_is_the_root_rounded_up(mi: float, prior: float) -> None:
     found = explain(f"mi={mi!r}", f"prior={prior!r}")
@@ -94,7 +94,7 @@ def test_success_from_information_is_the_root_rounded_up(mi: float, prior: float
     assert truth - 1e-13 <= shown(row) <= max(truth * 1.011, truth + 1.1e-4)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.decimals("0.5001", "0.999", places=4))
 def test_budgets_that_are_called_enough_are_enough(success: Any) -> None:
     found = explain(f"success={success}")

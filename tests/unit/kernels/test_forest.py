@@ -40,7 +40,7 @@ def structure(features: int, count: int, depth: int, seed: int = 0) -> np.ndarra
     st.integers(1, 10),
     st.integers(0, 2**31),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_forest_equals_a_plain_fit_in_every_world_to_the_last_bit(
     n: int, d: int, classes: int, depth: int, candidates: int, values: int, pairs: int, seed: int
 ) -> None:
@@ -69,7 +69,7 @@ def test_a_forest_equals_a_plain_fit_in_every_world_to_the_last_bit(
     st.sampled_from(["leaf", "world"]),
     st.integers(0, 2**31),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_steadied_and_weighted_forests_equal_plain_ones_to_the_last_bit(
     n: int,
     d: int,

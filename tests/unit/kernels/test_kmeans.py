@@ -66,7 +66,7 @@ def test_centres_equal_a_plain_fit_at_every_rate(load: Any, rate: float) -> None
 @given(
     st.integers(8, 200), st.integers(1, 20), st.integers(1, 6), st.integers(1, 12), st.booleans(), st.integers(0, 2**31)
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_centres_equal_a_plain_fit_for_every_size(n: int, d: int, k: int, pairs: int, paired: bool, seed: int) -> None:
     draw = np.random.default_rng(seed)
     table = blobs(n, d, 3, seed)
@@ -76,7 +76,7 @@ def test_centres_equal_a_plain_fit_for_every_size(n: int, d: int, k: int, pairs:
 
 
 @given(st.integers(10, 60), st.integers(1, 3), st.integers(2, 5), st.integers(0, 2**31))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_ties_and_empty_clusters_go_as_in_a_plain_fit(n: int, d: int, k: int, seed: int) -> None:
     """Small whole numbers: rows in the middle of two centres, equal rows, equal start centres."""
     draw = np.random.default_rng(seed)
@@ -95,7 +95,7 @@ def apart_weighted(table: np.ndarray, worlds: Worlds, start: np.ndarray, weights
 
 
 @given(st.integers(8, 200), st.integers(1, 9), st.integers(1, 6), st.integers(1, 6), st.integers(0, 2**31))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_weights_of_groups_count_in_every_world_as_in_a_plain_fit(n: int, d: int, k: int, many: int, seed: int) -> None:
     draw = np.random.default_rng(seed)
     table, worlds = blobs(n, d, 3, seed), draw_worlds(n, 6, draw)

@@ -28,7 +28,7 @@ X = rng.normal(size=(1003, 4)) * [1, 1e-9, 1e12, 1] + [0, 5, 0, 1e6]
     st.lists(st.floats(0, 1), min_size=1, max_size=4),
     st.integers(0, 2**31),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_quantiles_equal_numpys_in_every_world_to_the_last_bit(
     n: int, d: int, pairs: int, values: int, levels: list[float], seed: int
 ) -> None:

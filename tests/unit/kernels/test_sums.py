@@ -23,7 +23,7 @@ CAP = {"cap": lc.mutual_information(0.3), "worlds": 32, "draws": 256, "seed": 3}
 
 
 @given(st.integers(4, 150), st.integers(1, 40), st.integers(1, 12), st.integers(0, 2**31))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_sums_of_whole_numbers_are_exact_for_every_size(n: int, d: int, pairs: int, seed: int) -> None:
     draw = np.random.default_rng(seed)
     features = draw.integers(-1000, 1000, size=(n, d)).astype(float)

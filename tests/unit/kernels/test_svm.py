@@ -54,7 +54,7 @@ def test_weights_equal_a_plain_fit_in_every_world(name: str, C: float) -> None:
     st.sampled_from([1e-3, 0.1, 1.0, 30.0]),
     st.integers(0, 2**31),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_weights_equal_the_reference(n: int, d: int, classes: int, rate: float, C: float, seed: int) -> None:
     features, labels = some_data(n, d, classes, seed)
     worlds = draw_worlds(n, 12, np.random.default_rng(seed), rate)

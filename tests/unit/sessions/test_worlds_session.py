@@ -214,8 +214,14 @@ def test_a_cap_is_raised_by_whoever_says_why_and_the_larger_one_is_certified(led
     answered, left = one.certificate.answered, one._desk.spending()
     one.raise_cap(0.6, who="owner", why="a larger study")
     assert one.count(where="age > 40", noise=21.0).value == pytest.approx(N / 3, abs=200)
+    for cap in (0.55, 0.6):  # what it was opened with, and what it is now
+        again = lc.Session(people(), **how | {"cap": cap})
+        assert again.certificate.to_json() == one.certificate.to_json()
+        assert again.caps == one.caps == (lc.membership(0.6),)
+    with pytest.raises(InputError, match=r"other caps .*60 %"):
+        lc.Session(people(), **how | {"cap": 0.65})
     after = lc.Session(people(), **how)
-    assert after.certificate.membership_success == 0.6
+    assert after.certificate.membership_success == after.certificate.capped[0].certified == 0.6
     assert after.certificate.answered == answered + 1
     assert after.remaining.success == pytest.approx(0.6, abs=1e-6) and left[1] == 1.0
     assert 1 < after.spent.share < after._desk.spending()[1]

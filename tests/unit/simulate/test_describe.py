@@ -22,7 +22,7 @@ from leakcap.simulate.plain import same
 from leakcap.simulate.worker import refuse
 from tests.unit.simulate.answers import X, Y
 
-patient = settings(deadline=None, max_examples=80)
+patient = settings(max_examples=80)
 Point = namedtuple("Point", "x y")
 
 

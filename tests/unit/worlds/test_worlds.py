@@ -16,7 +16,7 @@ from leakcap.errors import InputError
 from leakcap.worlds import Units, draw_worlds, given_worlds
 from leakcap.worlds.draw import as_share
 
-patient = settings(deadline=None, max_examples=60)
+patient = settings(max_examples=60)
 
 # Balance
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from leakcap.caps import Cap
 from leakcap.custody.ledger.book import Account, Book
+from leakcap.custody.ledger.capped import caps_now, caps_then, in_numbers, in_words
 from leakcap.custody.ledger.opened import Open
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Bools, Ints
@@ -68,6 +69,8 @@ class Opened:
     world: int | None = None  # the secret one, where there is a list of them
     square: float = 0.0  # of everybody's clock, where charges are squares
     distance: float = 0.0  # in total variation, by which the laws of all answers together may be off
+    caps_then: tuple[Cap, ...] = ()  # with which it was opened: by these clocks are counted
+    caps_now: tuple[Cap, ...] = ()  # those, or what they were raised to
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,19 +151,21 @@ def open_account(
     with account.writing() as now:
         if now.title is None:
             seed = secrets.token_bytes(32).hex()
-            now.title = {"name": name, "design": design, "caps": _words(caps), "named": named, "secret": seed}
-            now.title |= {"square": clock[0], "distance": clock[1], "always": always}
+            now.title = {"name": name, "design": design, "caps": in_words(caps), "named": named, "secret": seed}
+            now.title |= {"square": clock[0], "distance": clock[1], "always": always, "capped": in_numbers(caps)}
             if worlds is not None:
                 now.title |= {"worlds": worlds, "world": secrets.randbelow(worlds)}
             now.state = {"version": version, "allowance": TICKS}
             at = datetime.now(UTC).isoformat(timespec="seconds")
-            now.append("opened", {"name": name, "design": design, "caps": _words(caps), "at": at})
+            now.append("opened", {"name": name, "design": design, "caps": in_words(caps), "at": at})
         title, state = now.title, now.state
         if state.get("forgotten"):
             raise InputError(
                 f"what was answered about {name!r} was forgotten, so that nothing more can be answered about it"
             )
-        _refuse_mixture(name, title, design, None if other_caps else caps)
+        _refuse_mixture(name, title, design)
+        if not other_caps:
+            _refuse_other_caps(name, in_words(caps), title["caps"], state.get("raised", []))
         if named != title["named"] and design != "release":
             raise InputError(
                 f"in the account of {name!r} people are known {'by name' if title['named'] else 'by their rows'}: "
@@ -184,8 +189,16 @@ def open_account(
                 )
             state["version"] = version
             now.append("contents", {"changed": True})
-    secret = Secret(bytes.fromhex(title["secret"]))
-    return Opened(account, secret, name, world=title.get("world"), square=title["square"], distance=title["distance"])
+    return Opened(
+        account,
+        Secret(bytes.fromhex(title["secret"])),
+        name,
+        world=title.get("world"),
+        square=title["square"],
+        distance=title["distance"],
+        caps_then=caps_then(title) or caps,
+        caps_now=caps_now(title, state) or caps,
+    )
 
 
 def record_alone(book: Book, name: str, version: str, words: str) -> None:
@@ -223,21 +236,21 @@ def _refuse_other_name(book: Book, name: str, contents: str) -> None:
             )
 
 
-def _refuse_mixture(name: str, title: dict[str, Any], design: str, caps: tuple[Cap, ...] | None) -> None:
+def _refuse_mixture(name: str, title: dict[str, Any], design: str) -> None:
     if title["design"] != design:
         raise InputError(
             f"{name!r} has an account with another secret ({DESIGNS[title['design']]}), and nothing bounds two "
             f"secrets together. {GO_ON[title['design']]}"
         )
-    if caps is not None and title["caps"] != _words(caps):
+
+
+def _refuse_other_caps(name: str, given: list[str], then: list[str], raised: list[str]) -> None:
+    """Both those of the beginning and those of today are meant by whoever opens an account again."""
+    if given not in (then, raised):
         raise InputError(
-            f"{name!r} has an account with other caps ({'; '.join(title['caps'])}): open it with those. The custodian "
+            f"{name!r} has an account with other caps ({'; '.join(raised or then)}): open it with those. The custodian "
             "can raise them with `leakcap ledger budget`"
         )
-
-
-def _words(caps: tuple[Cap, ...]) -> list[str]:
-    return [cap.describe() for cap in caps]
 
 
 def as_text(thing: Any) -> str:

@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from leakcap.caps import Cap
 from leakcap.custody.ledger.book import Account, Book
 from leakcap.custody.ledger.budgets import EVERYBODY
+from leakcap.custody.ledger.capped import are_larger, caps_now, in_numbers, in_words
 from leakcap.custody.ledger.opened import Open
 from leakcap.errors import InputError
 
@@ -129,7 +131,7 @@ def set_budget(
     day: int | str | None = "",
     groups: Mapping[str, Sequence[str]] | None = None,
     allowance: int | None = None,
-    caps: Sequence[str] | None = None,
+    caps: Sequence[Cap] = (),
 ) -> None:
     """Set budgets, with who did it and why in an entry of its own.
 
@@ -143,8 +145,8 @@ def set_budget(
             Groups that there are stay, with all that they have spent, and nobody leaves one for another.
         allowance: how long everybody's clock is from now on, in ticks of the one it was opened with: longer for a cap
             that was raised. Never shorter: answers were given by what was promised before.
-        caps: the caps that make it so long, in words. The account is still opened with those it was opened with, by
-            which ticks are counted.
+        caps: the larger caps that make it so long, of the same kinds. Ticks are still counted by those with which the
+            account was opened.
     """
     if not who or not why:
         raise InputError("say who sets a budget and why: it is written down")
@@ -169,8 +171,8 @@ def set_budget(
         if groups is not None:
             now.state["groups"] = what["groups"] = _grown(now, groups)
         if allowance is not None:
-            _raise_clock(now, _ticks(allowance), list(caps or ()))
-            what |= {"allowance": allowance, "caps": list(caps or ())}
+            _raise_clock(now, _ticks(allowance), caps)
+            what |= {"allowance": allowance, "caps": in_words(caps)}
         if not what:
             raise InputError("name a budget to set: of an analyst, of a day, of groups, or a cap")
         now.append("budget", {"what": what, "who": who, "why": why, "at": _at()})
@@ -244,12 +246,18 @@ def _grown(now: Open, groups: Mapping[str, Sequence[str]]) -> dict[str, list[str
     return after
 
 
-def _raise_clock(now: Open, allowance: int, caps: list[str]) -> None:
+def _raise_clock(now: Open, allowance: int, caps: Sequence[Cap]) -> None:
     if not caps:
         raise InputError("name the caps that allow a longer clock")
+    before = caps_now(now.title or {}, now.state)
+    if before and not are_larger(caps, before):
+        raise InputError(
+            "raise a cap to a larger one of its own kind, such as 0.55 to 0.6. It is never lowered: answers were given "
+            "by it. Give analysts or days a budget"
+        )
     if allowance < int(now.state["allowance"]):
         raise InputError("a cap is raised, never lowered: answers were given by it. Give analysts or days a budget")
-    now.state["raised"], now.state["allowance"] = caps, allowance
+    now.state |= {"raised": in_words(caps), "capped": in_numbers(caps), "allowance": allowance}
 
 
 def _ticks(amount: int) -> int:

@@ -22,6 +22,7 @@ from scipy.special import ndtri, xlogy
 from leakcap.caps import Cap, Membership
 from leakcap.custody.ledger import Account, Entry, Open, budgets
 from leakcap.custody.ledger.accounts import Secret, as_text
+from leakcap.custody.ledger.capped import in_numbers, in_words
 from leakcap.errors import BudgetError, InputError
 from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
@@ -178,8 +179,8 @@ class WorldsDesk:
             state = self._state(now)
             clocks = raised(potential, self.engine.shares(state), state.clocks[0], gain)
             self._keep(now, replace(state, clocks=clocks[None]))
-            now.state["raised"], now.state["raised_to"] = [cap.describe()], cap.success
-            what = {"caps": [cap.describe()]}
+            now.state |= {"raised": in_words([cap]), "capped": in_numbers([cap]), "raised_to": cap.success}
+            what = {"caps": in_words([cap])}
             at = datetime.now(UTC).isoformat(timespec="seconds")
             now.append("budget", {"what": what, "who": who, "why": why, "at": at})
 

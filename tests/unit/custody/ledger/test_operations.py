@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import leakcap as lc
+from leakcap.caps import as_caps
 from leakcap.custody import keys
 from leakcap.custody.ledger import open_book
 from leakcap.custody.ledger.operations import account_named, export, forget, set_budget, show, verify
@@ -73,12 +74,16 @@ def test_a_raised_cap_is_a_longer_clock(place: Place) -> None:
     own.count(share=0.9)
     refusal(lambda: own.count(share=0.2), "cannot pay", lc.BudgetError)
     account = own._desk.account
-    set_budget(account, **SAID, allowance=TICKS * 3 // 2, caps=["a higher one"])
+    set_budget(account, **SAID, allowance=TICKS * 3 // 2, caps=as_caps(0.7))
     own.count(share=0.2)
     assert own.remaining.share == pytest.approx(0.4)
     (found,) = show(open_book(place.url))
-    assert (found.allowance, found.raised, found.caps) == (TICKS * 3 // 2, ("a higher one",), (own.caps[0].describe(),))
-    refusal(lambda: set_budget(account, **SAID, allowance=TICKS, caps=["lower"]), "never lowered")
+    assert (found.allowance, found.raised, found.caps) == (
+        TICKS * 3 // 2,
+        (as_caps(0.7)[0].describe(),),
+        (own.caps[0].describe(),),
+    )
+    refusal(lambda: set_budget(account, **SAID, allowance=TICKS, caps=as_caps(0.55)), "never lowered")
     refusal(lambda: set_budget(account, **SAID, allowance=2 * TICKS), "name the caps")
     session(place).count(share=0.1)
 
@@ -104,7 +109,7 @@ def test_with_a_list_of_worlds_there_are_no_groups_and_no_longer_clocks(file: Pl
         now.title, now.state = {"name": "worlds", "design": "worlds", "caps": []}, {"allowance": TICKS}
         now.append("opened", {})
     refusal(lambda: set_budget(account, **SAID, groups={"east": ["eve"]}), "list of worlds")
-    refusal(lambda: set_budget(account, **SAID, allowance=2 * TICKS, caps=["higher"]), "list of worlds")
+    refusal(lambda: set_budget(account, **SAID, allowance=2 * TICKS, caps=as_caps(0.7)), "list of worlds")
     set_budget(account, **SAID, day=1)
 
 
