@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sqlite3
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -176,3 +177,19 @@ def test_nothing_in_the_file_tells_the_names_of_people_or_the_answers(tmp_path: 
     stored = b"".join(path.read_bytes() for path in tmp_path.rglob("ledger.db*"))
     for text in (b"person-", b"the ward", b"share", str(answer.value).encode()):
         assert text not in stored
+
+
+def test_how_much_is_stored_does_not_tell_the_world(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own_key: Path
+) -> None:
+    lengths = set()
+    for world in (3, 12, 19):
+        monkeypatch.setattr(account.secrets, "randbelow", lambda _, world=world: world)
+        place = tmp_path / f"{world}.db"
+        opened = lc.Session(table(), cap=0.55, design="worlds", worlds=20, ledger=f"sqlite:///{place}", name="people")
+        assert opened._desk.secret == world
+        with sqlite3.connect(place) as file:
+            tables = [name for (name,) in file.execute("select name from sqlite_master where type = 'table'")]
+            cells = [cell for name in tables for row in file.execute(f'select * from "{name}"') for cell in row]
+        lengths.add(tuple(len(cell) for cell in cells if isinstance(cell, (bytes, str))))
+    assert len(lengths) == 1

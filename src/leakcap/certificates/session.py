@@ -64,10 +64,11 @@ class SessionCertificate(Displayed):
         design: "bits", a coin for everybody; "pool", everybody takes part; "worlds", one of a list of halves.
         capped: every cap with the figure that all answers together are held to.
         membership_success: success at guessing about one person, after any number of answers.
-        square: squared distance, in deviations of noise, that everybody's clock allows in all.
+        square: squared distance, in deviations of noise, that everybody's clock allows in all; for a list of worlds,
+            of a clock as the account was opened.
         sampler_distance: bound on the distance between the noise of all answers and the law that is certified.
-        answered: number of answers so far.
-        questions: the questions so far, each with the most it takes of anybody's clock.
+        answered: number of answers so far; from a list of worlds each number of an answer is one.
+        questions: the questions so far, each with what it takes of the clock of whoever pays the most.
         pool_membership_success: success at guessing whether a person is in the pool at all; None where nothing is said.
         worlds: how many halves were listed, for that design.
         always: whether the figures hold for every single course of answers, and for people named afterwards.
@@ -265,7 +266,9 @@ def _reading_of_worlds(cert: SessionCertificate) -> tuple[str, ...]:
 
 def _asked(cert: SessionCertificate) -> Iterator[str]:
     told = told_together(cert.questions)
-    shown = [f"{words}: {100 * share:.3g} % of the clock" for words, share in told[-MAX_LISTED:]]
+    shown = [
+        words if cert.always else f"{words}: {100 * share:.3g} % of the clock" for words, share in told[-MAX_LISTED:]
+    ]
     if len(told) > len(shown):
         shown.insert(0, f"{len(told) - len(shown):,} earlier questions.")
     yield from listed(f"Answered so far: {cert.answered:,}", tuple(shown) or ("Nothing.",))

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from leakcap.errors import InputError
 
-__all__ = ["DataPrint", "contents_print", "fingerprint", "row_prints"]
+__all__ = ["DataPrint", "every_row", "fingerprint", "row_prints"]
 
 MAX_COMMON_VALUES = 32  # different values, up to which a column may well be that of other people
 
@@ -77,15 +77,11 @@ def row_prints(table: Any) -> npt.NDArray[np.uint64]:
 
     Custodian side, because rows can be guessed by it.
     """
-    return np.unique(_every_row(table))
+    return np.unique(every_row(table))
 
 
-def contents_print(data: tuple[Any, ...]) -> str:
-    """Equal for data whose first argument has the same rows as often, in whichever order; custodian side."""
-    return hashlib.sha256(np.sort(_every_row(data[0])).tobytes()).hexdigest()
-
-
-def _every_row(table: Any) -> npt.NDArray[np.uint64]:
+def every_row(table: Any) -> npt.NDArray[np.uint64]:
+    """The same for every row, in order."""
     import pandas
     from scipy.sparse import issparse
 

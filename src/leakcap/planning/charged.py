@@ -49,6 +49,7 @@ class Charged:
     named: bool  # whether these are names of people, not places in a table
     identity: dict[str, str]  # of the plan, caps apart
     version: str  # of the contents
+    contents: tuple[str, ...]  # by which they are known under any name
     words: str  # what is released
     _opened: Opened | None = None
 
@@ -78,7 +79,9 @@ class Charged:
             design=self.design,
             caps=caps,
             version=self.version,
+            contents=self.contents,
             named=self.named,
+            people=self.names,
             clock=(0.0, 0.0) if clock is None else (clock.square, clock.distance),
             other_caps=True,
         )

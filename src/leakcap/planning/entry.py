@@ -18,6 +18,7 @@ import numpy.typing as npt
 from leakcap import modes
 from leakcap.caps import CapLike, as_caps
 from leakcap.custody.checkpoint import Checkpoint
+from leakcap.custody.contents import contents_prints
 from leakcap.custody.fingerprint import DataPrint, fingerprint
 from leakcap.custody.ledger import AccountAt, Store
 from leakcap.custody.ledger.accounts import checked_name, name_of
@@ -254,6 +255,7 @@ def plan(
             named=units.labels is not None and not (isinstance(ledger, AccountAt) and ledger.by_rows),
             identity=identity,
             version=version,
+            contents=contents_prints(data),
             words=f"release of {getattr(fn, '__qualname__', type(fn).__name__)}",
         )
     stored = None if checkpoint is None else Checkpoint.open(Path(checkpoint))

@@ -42,7 +42,8 @@ class SessionAnswer:
         value: the answer, in its own form: a number, an array or a table.
         question: what was asked, in words that are the same for the same question.
         number: its place in the session's history.
-        share: the most that it takes of anybody's clock.
+        share: what it takes of the clock of whoever pays the most. With a list of worlds clocks also lean with the
+            answer, by a tenth at most; with `always=True` none runs down.
         noise: deviation of the noise in each number of the answer.
         covers_halving: whether intervals also cover that half of the people take part, not only the noise.
         again: whether it is a stored answer, for which nothing was spent.
@@ -99,7 +100,7 @@ class PastAnswer:
         number: its place.
         question: what was asked.
         analyst: who asked; empty for the custodian.
-        share: the most that it takes of anybody's clock.
+        share: what it takes of the clock of whoever pays the most.
         numbers: the answer, flattened.
         at: when, in UTC.
     """
@@ -117,8 +118,11 @@ class Spending:
     """How much of a session is spent, or left.
 
     Attributes:
-        success: the best attacker's success at guessing about one person, so far or in the end.
+        success: the best attacker's success at guessing about one person, so far or in the end. With a list of worlds
+            that is the cap, as soon as there is an answer.
         share: of the clock of whoever has the least left. For analysts: by what was declared, not by what people bring.
+            With `always=True` no clock runs down: how far towards the cap the surest guess has come; for analysts
+            not a number.
     """
 
     success: float
@@ -130,7 +134,7 @@ class Preview:
     """What a question would cost and how far off its answer would be; nothing is spent and nothing leaves.
 
     Attributes:
-        share: the most that it takes of anybody's clock.
+        share: what it takes of the clock of whoever pays the most; 0 with `always=True`, where none runs down.
         noise: deviation of the noise in each of the sums that the answer is made of.
         fits: whether everybody can pay, by what was declared so far.
         retired: how many people would be left out; None for analysts.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from leakcap.caps import Cap, Membership, PoolMembership, TruePositiveRate
+from leakcap.caps import Cap, PoolMembership, TruePositiveRate
 from leakcap.certificates.session import SessionCertificate, spoken
 from leakcap.ground.proofs import proves
 from leakcap.modes.about_one import rate_of_recognised
 from leakcap.modes.interface import capped_figures
-from leakcap.sessions.clock import TICKS, Clock, surest_of, told_after
+from leakcap.sessions.clock import TICKS, Clock, success_within, surest_of, told_after
 from leakcap.version import __version__
 
 __all__ = ["certificate_of", "certificate_of_worlds"]
@@ -102,7 +102,7 @@ def certificate_of_worlds(
     Guarantee: certain, nothing is sampled. After any number of answers, each asked in the light of those before, no
     attacker who knows the pool and the list guesses about a person named before with a larger success than stated.
     """
-    success = min((cap.limit for cap in caps if isinstance(cap, Membership)), default=1.0)
+    success = success_within(caps)
     return SessionCertificate(
         kind="simulation" if seeded else "session",
         design="worlds",

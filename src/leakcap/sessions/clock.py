@@ -8,11 +8,12 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtr
 
+from leakcap.caps import Cap, Membership
 from leakcap.custody.ledger.accounts import TICKS
 from leakcap.ground.proofs import proves
 from leakcap.modes.clock import Clock
 
-__all__ = ["TICKS", "Clock", "surest_of", "told_after"]
+__all__ = ["TICKS", "Clock", "success_within", "surest_of", "told_after"]
 
 ROUNDING = 1e-12  # relative: what the normal law loses, with room to spare
 
@@ -21,6 +22,12 @@ ROUNDING = 1e-12  # relative: what the normal law loses, with room to spare
 def told_after(square: float, distance: float = 0.0) -> float:
     """Success of the best guess at one person after answers of so much squared distance in all; rounded up."""
     return min(1.0, float(ndtr(math.sqrt(square) / 2)) * (1 + ROUNDING) + distance)
+
+
+@proves("clock")
+def success_within(caps: tuple[Cap, ...]) -> float:
+    """What caps of a session on a list of worlds promise about guessing; 1 where none of them is about that."""
+    return min((cap.limit for cap in caps if isinstance(cap, Membership)), default=1.0)
 
 
 @lru_cache(maxsize=256)  # certificates ask for the same few again and again

@@ -138,8 +138,8 @@ class Desk:
             retired = int((~paying(cost, spent, allowance).pays).sum())
         return Preview(declared / TICKS, deviations, used + declared <= allowance, retired)
 
-    def spending(self) -> tuple[Spending, float]:
-        """What is spent, and what the clock is at its start, as a share of the clock that the account was opened with.
+    def spending(self) -> tuple[Spending, Spending]:
+        """What is spent, and what is left, as shares of the clock that the account was opened with.
 
         For analysts it is what was declared; for the custodian, what whoever has the least left has paid.
         """
@@ -150,12 +150,9 @@ class Desk:
             else:
                 clocks = (Spent.read(now, group).ticks for group in budgets.groups(now.state))
                 spent = max(int(ticks.max(initial=0)) for ticks in clocks)
-        success = told_after(spent / TICKS * self.clock.square, self.clock.distance if spent else 0.0)
-        return Spending(success, spent / TICKS), allowance / TICKS
-
-    def allowed(self, whole: float) -> float:
-        """The success that so many clocks allow."""
-        return told_after(whole * self.clock.square, self.clock.distance)
+        so_far = told_after(spent / TICKS * self.clock.square, self.clock.distance if spent else 0.0)
+        in_the_end = told_after(allowance / TICKS * self.clock.square, self.clock.distance)
+        return Spending(so_far, spent / TICKS), Spending(in_the_end, max(0, allowance - spent) / TICKS)
 
     def _charge(
         self,

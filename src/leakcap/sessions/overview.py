@@ -32,7 +32,7 @@ class CountedAnswer:
     who: str  # empty for the custodian
     group: str  # by whose clock; empty for everybody's
     question: str
-    share: float  # of anybody's clock, at most
+    share: float  # of the clock of whoever pays the most
 
 
 @dataclass(frozen=True)
@@ -85,12 +85,13 @@ class AccountOverview:
     @property
     def words(self) -> str:
         """What all that is counted allows, in a sentence; and that nothing bounds what is not."""
-        if not self.uncounted:
+        if not self.uncounted and not self.same_data:
             return self.together.words
         if self.standing.design == "release":
             return "Nothing bounds all that was released of these data together: each release had a secret of its own."
         words = self.together.words
-        return f"Of what is counted: {words[0].lower()}{words[1:]}"
+        besides = f" Nothing bounds it together with {_listed(self.same_data)}." if self.same_data else ""
+        return f"Of what is counted: {words[0].lower()}{words[1:]}{besides}"
 
     @property
     def whole(self) -> float | None:
@@ -152,7 +153,7 @@ def overview(ledger: str | Store | None = None, name: str | None = None) -> Ledg
     if name is not None:
         account_named(book, name)  # says what can be done where there is none
     standings = show(book)
-    contents = {one.name: _version(book.account(one.name)) for one in standings}
+    contents = {one.name: _contents(book.account(one.name)) for one in standings}
     return LedgerOverview(
         place=book.store.place,
         made=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -162,10 +163,10 @@ def overview(ledger: str | Store | None = None, name: str | None = None) -> Ledg
     )
 
 
-def _account(book: Book, standing: Standing, contents: Mapping[str, str]) -> AccountOverview:
+def _account(book: Book, standing: Standing, contents: Mapping[str, set[str]]) -> AccountOverview:
     account = book.account(standing.name)
     rows = list(export(account))
-    version = contents[standing.name]
+    own = contents[standing.name]
     told = [row for row in rows if row["kind"] == "forgotten" and row["who"]]
     return AccountOverview(
         standing=standing,
@@ -175,7 +176,7 @@ def _account(book: Book, standing: Standing, contents: Mapping[str, str]) -> Acc
         uncounted=tuple(UncountedRelease(row["at"], str(row["text"])) for row in rows if row["kind"] == "alone"),
         closed=_change(told[-1]) if told else None,
         own=_own_words(account) if standing.design == "release" else (),
-        same_data=tuple(name for name, one in contents.items() if version and one == version and name != standing.name),
+        same_data=tuple(name for name, one in contents.items() if one & own and name != standing.name),
     )
 
 
@@ -198,10 +199,10 @@ def _change(row: Mapping[str, Any]) -> BudgetChange:
     return BudgetChange(row["at"], str(row["who"]), str(row["why"]), what)
 
 
-def _version(account: Account) -> str:
-    """A fingerprint of the contents as they were last; empty where they are forgotten."""
+def _contents(account: Account) -> set[str]:
+    """By which the data are known, as they were last; empty where they are forgotten."""
     with account.reading(forgotten=True) as now:
-        return str(now.state.get("version", ""))
+        return {*now.state.get("contents", ()), *filter(None, [now.state.get("version")])}
 
 
 def _own_words(account: Account) -> tuple[tuple[str, str, str], ...]:
@@ -212,6 +213,10 @@ def _own_words(account: Account) -> tuple[tuple[str, str, str], ...]:
         return tuple(row for text in told for row in in_short(Certificate.from_json(text)))
     except InputError:
         return ()
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return f"what is known as {' and '.join(map(repr, names))}, data of the same people"
 
 
 def _added(start: dict[str, float], amounts: Iterator[tuple[str, float]]) -> dict[str, float]:

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from leakcap.caps import CapLike, PoolMembership, as_caps
 from leakcap.certificates.session import SessionCertificate
-from leakcap.custody.fingerprint import DataPrint, contents_print
+from leakcap.custody.contents import contents_prints
+from leakcap.custody.fingerprint import DataPrint
 from leakcap.custody.ledger import AccountAt, Book, Store, budgets, open_book
 from leakcap.custody.ledger.accounts import Secret, name_of, open_account
 from leakcap.custody.ledger.capped import caps_now
@@ -136,9 +137,10 @@ class Session(Asked):
             caps=caps,
             version=version,
             named=self._table.units.labels is not None,
+            people=self._table.units.names,
             clock=(0.0, 0.0) if clock is None else (clock.square, clock.distance),
             always=bool(always),
-            contents="" if isinstance(ledger, AccountAt) else contents_print(self._table.pool.data),
+            contents=() if ledger is None else contents_prints(data if isinstance(data, tuple) else (data,)),
             worlds=None if design == "bits" else checks.count(at_least=2, worlds=worlds or WORLDS),
         )
         self.name, self.caps = opened.name, opened.caps_now
@@ -259,8 +261,7 @@ class Session(Asked):
     @property
     def remaining(self) -> Spending:
         """How much of the clocks is left, and the success that the cap allows in the end."""
-        spent, whole = self._desk.spending()
-        return Spending(self._desk.allowed(whole), max(0.0, whole - spent.share))
+        return self._desk.spending()[1]
 
     @property
     def history(self) -> tuple[PastAnswer, ...]:

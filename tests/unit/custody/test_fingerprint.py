@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 import leakcap as lc
 from leakcap.custody import fingerprint as fingerprints
-from leakcap.custody.fingerprint import DataPrint, contents_print, fingerprint, row_prints
+from leakcap.custody.fingerprint import DataPrint, fingerprint, row_prints
 from leakcap.worlds import Units
 from tests.unit.custody.runs import (
     CALLS,
@@ -335,9 +335,3 @@ def test_other_code_behind_the_same_name_is_seen(made: str, monkeypatch: Any) ->
         exec(VERSION.format(number), module.__dict__)
         prints.append(fingerprint(eval(made, module.__dict__)))
     assert prints[0] == prints[1] != prints[2]
-
-
-def test_contents_are_the_same_rows_as_often_in_any_order() -> None:
-    column = np.repeat(np.arange(5.0), 4)[:, None]
-    assert contents_print((column,)) == contents_print((column[::-1],))
-    assert contents_print((column,)) != contents_print((column[::4],))

@@ -16,6 +16,7 @@ from leakcap.custody.ledger.budgets import EVERYBODY
 from leakcap.custody.ledger.operations import account_named, verify
 from leakcap.errors import InputError
 from tests.refusals import refusal
+from tests.unit.cli.running import leakcap
 
 N = 40
 IDS = np.arange(N)
@@ -113,3 +114,47 @@ def test_the_same_rows_in_another_order_are_known_by_their_name(ledger: str) -> 
     lc.Session(TWICE, name="it", **how)
     for same in (TWICE[::-1].reset_index(drop=True), EXCHANGED):
         refusal(lambda same=same: lc.Session(same, name="other", **how), "are known to the ledger as 'it'", InputError)  # type: ignore[misc]
+
+
+ROWS = pd.DataFrame(
+    {"id": np.arange(200), "home": np.arange(200) // 4, "size": np.random.default_rng(3).normal(size=200)}
+)
+
+
+def test_one_table_has_one_account_whichever_way_it_comes_in(
+    ledger: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    how: dict[str, Any] = {"cap": 0.6, "ledger": ledger}
+    lc.Session(ROWS, unit="id", name="it", **how).count(share=0.5)
+    shuffled, known = ROWS.sample(frac=1, random_state=0), "are known to the ledger as 'it'"
+    for same in (shuffled, ROWS[["size", "id"]], ROWS.astype({"size": np.float32}), ROWS[["size"]]):
+        refusal(lambda same=same: lc.Session(same, **how), known, InputError)  # type: ignore[misc]
+    refusal(lambda: lc.release(lc.stats.mean, shuffled[["size"]], design="bits", **how), known, InputError)
+    refusal(lambda: lc.release(lc.stats.mean, ROWS[["size"]], worlds=32, **how), known, InputError)
+    shuffled.to_csv(tmp_path / "rows.csv", index=False)
+    command = ("release", str(tmp_path / "rows.csv"), "--session", "--fn", "count", "--cap", "0.6", "--ledger", ledger)
+    assert leakcap(*command, "--out", str(tmp_path / "out")) != 0
+    assert "known to the ledger as 'it'" in " ".join(capfd.readouterr().err.split())
+
+
+def test_a_release_makes_the_same_data_known(ledger: str) -> None:
+    X = ROWS[["size"]].to_numpy()
+    lc.release(lc.stats.mean, X, cap=lc.pool_membership(0.6), bounds=(0, 1), ledger=ledger, name="it")
+    for again in (X[::-1], np.random.default_rng(0).permutation(X)):
+        refusal(
+            lambda again=again: lc.release(  # type: ignore[misc]
+                lc.stats.mean, again, cap=lc.pool_membership(0.6), bounds=(0, 1), ledger=ledger
+            ),
+            "known to the ledger as 'it'",
+            InputError,
+        )
+
+
+def test_people_who_are_called_otherwise_are_no_change_of_the_data(ledger: str) -> None:
+    how: dict[str, Any] = {"cap": 0.6, "ledger": ledger, "name": "it"}
+    lc.Session(ROWS, unit="id", **how).count(share=0.5)
+    called = ROWS.assign(id=[f"p{one}" for one in ROWS["id"]])
+    refusal(lambda: lc.Session(called, unit="id", **how), "called the same", InputError)
+    grown = pd.concat([ROWS, ROWS.assign(id=ROWS["id"] + 1000)], ignore_index=True)
+    for changed in (grown, ROWS.iloc[:20], grown.iloc[100:]):
+        assert lc.Session(changed, unit="id", **how).spent.share == pytest.approx(0.5)

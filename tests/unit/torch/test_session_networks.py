@@ -289,6 +289,25 @@ def test_numbers_are_learnt(loss: Any, scale: bool) -> None:
         made.predict_proba(cells)
 
 
+class Remembering(nn.Module):
+    """A loss that keeps what it sees."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[Any] = []
+
+    def forward(self, made: torch.Tensor, goal: torch.Tensor) -> torch.Tensor:
+        self.seen.append(goal)
+        return ((made - goal) ** 2).sum()
+
+
+def test_a_loss_that_keeps_what_it_sees_is_published_as_it_was() -> None:
+    cells, loss = np.random.default_rng(5).uniform(0, 2, size=(50, 3)), Remembering()
+    network = NeuralNetwork(nn.Linear(3, 1), loss=loss, target_bounds=(0, 2), steps=2)
+    made = lc.Session((cells, cells[:, 0]), cap=0.9, seed=1).fit(network, target="3", bounds=(0, 2), share=1.0)
+    assert made.loss.seen == loss.seen == []
+
+
 class Category(nn.Module):
     """Looks up its first column, which raises for whatever is no place in its table."""
 

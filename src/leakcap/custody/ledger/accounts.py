@@ -14,6 +14,7 @@ import numpy as np
 
 from leakcap.caps import Cap
 from leakcap.custody.ledger.book import Account, Book
+from leakcap.custody.ledger.budgets import EVERYBODY
 from leakcap.custody.ledger.capped import caps_now, caps_then, in_numbers, in_words
 from leakcap.custody.ledger.opened import Open
 from leakcap.errors import InputError
@@ -136,17 +137,18 @@ def open_account(
     worlds: int | None = None,
     clock: tuple[float, float] = (0.0, 0.0),
     always: bool = False,
-    contents: str = "",
+    contents: tuple[str, ...] = (),
+    people: Any = (),
     other_caps: bool = False,
 ) -> Opened:
     """The account of a data set; a new one, with a new secret, where the ledger does not know it.
 
-    `version` is a fingerprint of the contents, `contents` one that does not depend on the order of rows, `named`
-    whether rows carry the names of people, so that contents may change; `worlds` is how many there are to choose from,
-    where there is a list of them; `clock` the square and the distance that the caps allow. With `other_caps` an account
-    that is there keeps its own.
+    `version` is a fingerprint of the contents, `contents` are names of which the same people's data share one, `named`
+    says whether rows carry the names of `people`, so that contents may change; `worlds` is how many there are to choose
+    from, where there is a list of them; `clock` the square and the distance that the caps allow. With `other_caps` an
+    account that is there keeps its own.
     """
-    _refuse_other_name(book, checked_name(name), contents or version)
+    _refuse_other_name(book, checked_name(name), contents)
     account = book.account(name)
     with account.writing() as now:
         if now.title is None:
@@ -154,8 +156,9 @@ def open_account(
             now.title = {"name": name, "design": design, "caps": in_words(caps), "named": named, "secret": seed}
             now.title |= {"square": clock[0], "distance": clock[1], "always": always, "capped": in_numbers(caps)}
             if worlds is not None:
-                now.title |= {"worlds": worlds, "world": secrets.randbelow(worlds)}
-            now.state = {"version": version, "allowance": TICKS}
+                width = len(str(worlds - 1))  # whoever sees how long a sealed title is learns nothing about the world
+                now.title |= {"worlds": worlds, "world": f"{secrets.randbelow(worlds):0{width}d}"}
+            now.state = {"version": version, "contents": list(contents), "allowance": TICKS}
             at = datetime.now(UTC).isoformat(timespec="seconds")
             now.append("opened", {"name": name, "design": design, "caps": in_words(caps), "at": at})
         title, state = now.title, now.state
@@ -187,13 +190,14 @@ def open_account(
                     "unit=, so that each keeps their coin and their clock. An account that was begun without has to "
                     "go on with the data it was begun with"
                 )
-            state["version"] = version
+            _refuse_strangers(name, now, Secret(bytes.fromhex(title["secret"])).people(people))
+            state |= {"version": version, "contents": list(contents)}
             now.append("contents", {"changed": True})
     return Opened(
         account,
         Secret(bytes.fromhex(title["secret"])),
         name,
-        world=title.get("world"),
+        world=None if title.get("world") is None else int(title["world"]),
         square=title["square"],
         distance=title["distance"],
         caps_then=caps_then(title) or caps,
@@ -223,17 +227,31 @@ def name_of(version: str) -> str:
     return f"data {version[:32]}"
 
 
-def _refuse_other_name(book: Book, name: str, contents: str) -> None:
-    """One data set, one secret: the same contents under another name would have another."""
+def _refuse_other_name(book: Book, name: str, contents: tuple[str, ...]) -> None:
+    """One data set, one secret: the same people under another name would have another."""
     with book.account(CONTENTS).writing() as now:
-        known = now.answered(contents)
-        if known is None:
-            now.append("contents", {"name": name}, question=contents)
-        elif known.body.get("name") != name:
-            raise InputError(
-                f"these data are known to the ledger as {known.body.get('name')!r}: nothing bounds two secrets "
-                "together. Go on with that name"
-            )
+        known = {one: now.answered(one) for one in contents}
+        for entry in known.values():
+            if entry is not None and entry.body.get("name") != name:
+                raise InputError(
+                    f"these data, or a column of them, are known to the ledger as {entry.body.get('name')!r}: nothing "
+                    "bounds two secrets of the same people together. Go on with that name. Data of other people that "
+                    "happen to hold the same column need a ledger of their own"
+                )
+        for one, entry in known.items():
+            if entry is None:
+                now.append("contents", {"name": name}, question=one)
+
+
+def _refuse_strangers(name: str, now: Open, people: Any) -> None:
+    """People who are called otherwise than before would get a second coin and a second clock."""
+    known = Spent.read(now, EVERYBODY).people
+    if 2 * np.isin(people, known).sum() < min(len(known), len(people)):
+        raise InputError(
+            f"the data of {name!r} have changed, and hardly anybody who was in them is still called the same: open "
+            "them with the same unit= and the same ids, or each would have two coins. Data of other people need a name "
+            "of their own"
+        )
 
 
 def _refuse_mixture(name: str, title: dict[str, Any], design: str) -> None:

@@ -1,7 +1,7 @@
 """Budgets inside an account: how much of the clock an analyst, a group of them, or a day may take.
 
 They are limits on top of the cap, never in its place: whatever they say, everybody's clock bounds what is learnt.
-Counted is what each question may take from anybody at most, in ticks of 10^-12 of the clock.
+Counted is what each question takes of the clock of whoever pays the most, in ticks of 10^-12 of the clock.
 """
 
 from __future__ import annotations

@@ -158,6 +158,11 @@ def set_budget(
                 "with a list of worlds nothing bounds groups together, and a clock cannot be made longer like this: "
                 "give analysts or days a budget"
             )
+        if now.title.get("always") and (analysts or not isinstance(day, str)):
+            raise InputError(
+                "with always=True no clock runs down, so that a share of it is no budget: every answer is checked by "
+                "itself"
+            )
         what: dict[str, Any] = {}
         budgets = now.state.setdefault("budgets", {})
         for analyst, ticks in (analysts or {}).items():

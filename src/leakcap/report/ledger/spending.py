@@ -77,8 +77,8 @@ def line(account: AccountOverview) -> Markup | None:
     for kind, (name, steps) in zip(LINES, lines.items(), strict=False):
         chart.line(kind, *steps)
         whose = f" by {name[:LONGEST_LABEL] or 'everybody else'}" if len(lines) > 1 else ""
-        marks.append(("line", kind, f"taken{whose}, at most"))
-    return chart.svg("What answers took from each clock at most, from the first one on.") + key(marks)
+        marks.append(("line", kind, f"taken{whose}"))
+    return chart.svg("What answers took from each clock, of whoever paid most, from the first one on.") + key(marks)
 
 
 def _by_clock(account: AccountOverview) -> SpendingBars:

@@ -22,14 +22,14 @@ from scipy.special import ndtri, xlogy
 from leakcap.caps import Cap, Membership
 from leakcap.custody.ledger import Account, Entry, Open, budgets
 from leakcap.custody.ledger.accounts import Secret, as_text
-from leakcap.custody.ledger.capped import in_numbers, in_words
+from leakcap.custody.ledger.capped import caps_now, in_numbers, in_words
 from leakcap.errors import BudgetError, InputError
 from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
 from leakcap.noise import Randomness
 from leakcap.planning.accuracy import LEVELS
 from leakcap.sessions.answers import Preview, SessionAnswer, Spending, value_of
-from leakcap.sessions.clock import told_after
+from leakcap.sessions.clock import success_within, told_after
 from leakcap.sessions.listed_worlds.cells import REACH
 from leakcap.sessions.listed_worlds.charges import TICKS, Clocks, raised
 from leakcap.sessions.listed_worlds.directions import next_direction
@@ -143,17 +143,24 @@ class WorldsDesk:
         share_found = float(priced.charges.max()) / TICKS
         return Preview(share_found, deviations, fits=True, retired=0, more=left / max(told, 1e-300))
 
-    def spending(self) -> tuple[Spending, float]:
-        """What whoever has the least left has spent, and the clock at its start, as long as it is by now."""
-        with self.account.reading() as now:
-            state, cap = self._state(now), self.promised(now)
-        whole = 1.0 if cap is None else (2 * float(ndtri(cap - RESERVE))) ** 2 / self.square
-        spent = max(0.0, whole - int(state.clocks.min()) / TICKS)
-        return Spending(told_after(spent * self.square), spent), whole
+    def spending(self) -> tuple[Spending, Spending]:
+        """What whoever has the least left has spent, and has left.
 
-    def promised(self, now: Open) -> float | None:
-        """The success to which the cap was raised; None where it is the one that the account was opened with."""
-        return now.state.get("raised_to")
+        What clocks show bounds no success: answers of the same price tell more or less. As soon as there is an answer,
+        what is promised is the cap.
+        """
+        with self.account.reading() as now:
+            state, caps = self._state(now), caps_now(now.title or {}, now.state)
+        success = success_within(caps)
+        if self.always:
+            shares = self.engine.shares(state)
+            surest = float(np.maximum(shares, 1 - shares).max())
+            whole, left = 1.0, math.nan if self.analyst else max(0.0, 1 - (surest - 0.5) / (success - 0.5))
+        else:
+            raised_to = (2 * float(ndtri(success - RESERVE))) ** 2 if "raised_to" in now.state else self.square
+            whole, left = raised_to / self.square, int(state.clocks.min()) / TICKS
+        spent = whole - left if math.isnan(left) else max(0.0, whole - left)
+        return Spending(success if state.answers else 0.5, spent), Spending(success, left)
 
     @proves("clock")
     def raise_to(self, cap: Cap, *, who: str, why: str) -> None:
@@ -170,7 +177,7 @@ class WorldsDesk:
         assert isinstance(potential, MembershipClock)
         with self.account.writing() as now:
             # What is kept back for rounding errors is kept back once.
-            before = told_after(self.square) if (now_at := self.promised(now)) is None else now_at - RESERVE
+            before = now.state["raised_to"] - RESERVE if "raised_to" in now.state else told_after(self.square)
             gain = cap.success - RESERVE - before
             if gain <= 0:
                 raise InputError(
@@ -183,10 +190,6 @@ class WorldsDesk:
             what = {"caps": in_words([cap])}
             at = datetime.now(UTC).isoformat(timespec="seconds")
             now.append("budget", {"what": what, "who": who, "why": why, "at": at})
-
-    def allowed(self, whole: float) -> float:
-        """The success that the cap allows in the end."""
-        return told_after(whole * self.square)
 
     def posterior_success(self) -> Floats:
         """How sure whoever knows the worlds is of everybody by now; custodian side."""
@@ -317,7 +320,7 @@ class WorldsDesk:
             value=value_of(partial(rebuild, outputs.node), numbers),
             question=text,
             number=drawn[-1].number if drawn else end.number,
-            share=sum(entry.charge for entry in drawn) / TICKS,
+            share=0.0 if self.always else sum(entry.charge for entry in drawn) / TICKS,
             noise=deviations,
             covers_halving=False,
             again=end.number <= since,

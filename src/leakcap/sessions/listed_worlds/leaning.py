@@ -8,7 +8,6 @@ more answers.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +21,7 @@ __all__ = ["RECENT", "Lean", "lean_of"]
 RECENT, FEWEST = 256, 16  # past questions that stand for those to come: at most, and from how many on clocks lean
 PART = 0.25  # of what would make up for all: clocks that lean cost something themselves
 SMALL = 0.5  # deviations: questions that spread more are answered in leaps, and slopes say nothing about leaps
-FURTHEST = math.log(2)  # of one answer
+FURTHEST = 0.1  # of one answer: a tenth of what a clock shows
 LEAST = 0.1  # of the average price: what costs next to nothing has no slope
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,8 @@ class NeuralNetwork:
         module: takes rows of numbers, `(rows, columns)`; `torch.nn.Unflatten` in front makes pictures of them. Layers
             that look at several rows at once or at chance (batch norm, dropout) are refused.
         loss: "cross_entropy", for as many outputs as there are classes; "mse", squared errors of one output; or a
-            function `(outputs, targets)` of one row, such as `torch.nn.HuberLoss()`.
+            function `(outputs, targets)` of one row, such as `torch.nn.HuberLoss()`. Neither it nor the module may
+            leave anything of what it sees elsewhere.
         classes: that there may be, known without the data; pool caps and analysts need them. None: those of the pool.
         target_bounds: `(low, high)` of a target of numbers, known without the data. The module learns it from -1 to 1,
             `predict` gives it as it was.
@@ -113,7 +115,8 @@ class NeuralNetwork:
         made = type(self)(**self._settings)
         made.feature_names_in_ = fitting.names
         rows = made._rows(fitting)
-        slopes = RowGradients(self.module, made._row_loss, len(fitting.names), codes=made._has_classes)
+        seen = replace(self, loss=copy.deepcopy(self.loss))  # a loss may keep what it sees, and is published as it was
+        slopes = RowGradients(self.module, seen._row_loss, len(fitting.names), codes=made._has_classes)
         made._refuse_size(slopes, fitting)
         made.inputs_ = (asked_inputs if self.scale else asked_count)(fitting, rows)
         made.module_ = slopes.module(trained_weights(fitting, rows, made.inputs_, slopes=slopes, steps=self._steps()))
