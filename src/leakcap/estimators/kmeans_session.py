@@ -7,6 +7,7 @@ centres, which the certificate then lists.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from leakcap.ground.arrays import Floats
 from leakcap.kernels.bounded import ColumnNames, Declared
 from leakcap.sessions.brought import within
 from leakcap.sessions.fitting import Fitting
+from leakcap.sessions.seats import Seats
 
 __all__ = ["centres_in_session"]
 
@@ -47,8 +49,9 @@ def centres_in_session(fitting: Fitting, clusters: int, steps: int, seed: int) -
         centres = cluster.KMeans(clusters, n_init=3, random_state=seed).fit(cells).cluster_centers_
     half = (high - low) / 2
     left = fitting.share * (1 - FOR_THE_START if public else 1.0)
+    seats = Seats.of_rows(np.clip(cells, low, high) / half)
     for step in range(steps):
-        codes = pairwise_distances_argmin(np.clip(cells, low, high) / half, centres / half)
+        codes = seats.each(partial(pairwise_distances_argmin, Y=centres / half))
         asked = ClassSums(_means, fitting.names, clusters, squares=False)
         made = asked.bounded((cells, codes), fitting.units, replace(declared, bounds=(low, high), quiet=True))
         sums = replace(within(made, scale=None), declared=public)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.special import softmax
@@ -18,6 +19,7 @@ from leakcap.ground.arrays import Floats, Ints
 from leakcap.sessions.fitting import Fitting
 from leakcap.sessions.products import Factor, OuterProducts, PairProducts
 from leakcap.sessions.scaling import Middle, Scale, asked_middle
+from leakcap.sessions.seats import Seats
 
 __all__ = ["LinearScores", "trained"]
 
@@ -64,7 +66,7 @@ def trained(fitting: Fitting, scale: Scale, codes: Ints, *, classes: int, public
     first = asked_middle(fitting, rows, fitting.units, share=fitting.share * MEAN_SHARE, public=own.public)
     left = fitting.share * (1 - MEAN_SHARE)
     map_, radius, largest, left = _levelled(own, first, left)
-    moved = (rows - first.centre) @ map_
+    moved = Seats.of_rows(rows - first.centre).each(lambda block: block @ map_)
     z = np.hstack(
         [moved / np.maximum(np.linalg.norm(moved, axis=1, keepdims=True), radius), np.full((len(rows), 1), CONSTANT)]
     )
@@ -112,9 +114,9 @@ def _descended(own: _Rows, z: Floats, count: float, *, left: float, largest: flo
     size = float(np.sqrt(1 + CONSTANT**2))
     second, targets = Factor.of(z / size), np.eye(own.classes)[own.codes]
     known = (own.codes >= 0)[:, None]
-    weights = np.zeros((z.shape[1], own.classes))
+    seats, weights = Seats.of_rows(z), np.zeros((z.shape[1], own.classes))
     for step in range(steps):
-        errors = (softmax(z @ weights, axis=1) - targets) * known
+        errors = (seats.each(partial(_chances, weights)) - targets) * known
         # Cut to the length at which the product with the row is CLIP.
         most = CLIP / size / np.maximum(second.length, CLIP / size / math.sqrt(2))
         first = Factor.of(errors / np.maximum(1.0, np.linalg.norm(errors, axis=1) / most)[:, None], math.sqrt(2))
@@ -130,6 +132,10 @@ def _descended(own: _Rows, z: Floats, count: float, *, left: float, largest: flo
         gradient = noised.value.reshape(weights.shape) / noised.deviations[0]
         weights -= NOISE / math.sqrt(steps) * gradient
     return weights
+
+
+def _chances(weights: Floats, rows: Floats) -> Floats:
+    return np.asarray(softmax(rows @ weights, axis=1))
 
 
 def _pairs(total: Floats) -> Floats:

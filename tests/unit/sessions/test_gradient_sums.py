@@ -11,10 +11,10 @@ import leakcap as lc
 from leakcap.caps import as_caps
 from leakcap.sessions.brought import Length
 from leakcap.sessions.clock import TICKS, Clock
-from leakcap.sessions.networks.seats import FEWEST, Seats
 from leakcap.sessions.networks.sums import GradientSums, Pairs, cut
 from leakcap.sessions.products import BITS
 from leakcap.sessions.questions import SessionQuestion
+from leakcap.sessions.seats import FEWEST, Seats
 from leakcap.worlds import Units
 
 CLOCK = Clock.of(as_caps(0.6))
@@ -97,7 +97,7 @@ def test_what_somebody_brings_is_the_same_whoever_else_is_there(monkeypatch: pyt
     found = [contributions(people, by_seat) for people in crowds]
     assert all(np.array_equal(found[0], other) for other in found[1:])
     # The twin: rows that sit in the order in which they come.
-    monkeypatch.setattr("leakcap.sessions.networks.seats._seat", lambda held, seats: np.arange(len(held)) % seats)
+    monkeypatch.setattr("leakcap.sessions.seats._seat", lambda held, seats: np.arange(len(held)) % seats)
     moved = [contributions(people, by_seat) for people in crowds]
     assert not all(np.array_equal(moved[0], other) for other in moved[1:])
 

@@ -20,9 +20,9 @@ from leakcap.errors import InputError, LeakcapError
 from leakcap.estimators import NeuralNetwork
 from leakcap.sessions import desk
 from leakcap.sessions.networks.gradients import LEVEL, RowGradients
-from leakcap.sessions.networks.seats import Seats
 from leakcap.sessions.networks.sums import GradientSums
 from leakcap.sessions.products import BITS
+from leakcap.sessions.seats import Seats
 from leakcap.worlds import Units
 
 GRAIN = 2.0 ** (-2 * BITS)

@@ -20,8 +20,8 @@ from leakcap.ground.interrupts import interrupts_heard
 from leakcap.ground.proofs import proves
 from leakcap.sessions.brought import Length, Limits, Totals
 from leakcap.sessions.clock import Clock
-from leakcap.sessions.networks.seats import Seats
 from leakcap.sessions.products import Factor, OnProductGrid, by_unit
+from leakcap.sessions.seats import Seats
 from leakcap.simulate.silence import hushed
 from leakcap.worlds import Units
 

@@ -17,10 +17,10 @@ from leakcap.kernels.bounded import unit_sums
 from leakcap.sessions.brought import Brought, Length
 from leakcap.sessions.fitting import Fitting
 from leakcap.sessions.networks.gradients import RowGradients, Weights
-from leakcap.sessions.networks.seats import Seats
 from leakcap.sessions.networks.sums import GradientSums
 from leakcap.sessions.networks.targets import TargetRows
 from leakcap.sessions.scaling import Scale, asked_middle
+from leakcap.sessions.seats import Seats
 
 __all__ = ["Inputs", "Steps", "asked_count", "asked_inputs", "trained_weights"]
 

@@ -7,6 +7,7 @@ when others come, go or take no part. Equal rows are computed once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +50,23 @@ class Seats:
         blocks = np.full((load.max(initial=0), seats), -1)
         blocks[block, seat[order]] = order
         return cls(rows[first], targets[first], which.ravel(), blocks)
+
+    @classmethod
+    def of_rows(cls, rows: Floats) -> Seats:
+        """Seats for rows that are computed with numbers alone."""
+        return cls.of(rows, np.zeros(len(rows)), rows.shape[1])
+
+    def each(self, fn: Callable[[Floats], npt.NDArray[Any]]) -> npt.NDArray[Any]:
+        """What a function makes of every row, which it may look at in blocks; row by row, in their order."""
+        found: npt.NDArray[Any] | None = None
+        for people in self.blocks:
+            made = fn(self.block(people)[0])
+            if found is None:
+                found = np.empty((len(self.rows), *made.shape[1:]), dtype=made.dtype)
+            sits = people >= 0
+            found[people[sits]] = made[sits]
+        assert found is not None, "there are no rows"
+        return found[self.which]
 
     def block(self, people: Ints) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Rows and targets of a block; zeros where nobody sits."""
