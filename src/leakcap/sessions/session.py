@@ -30,6 +30,7 @@ from leakcap.sessions.desk import Desk
 from leakcap.sessions.fitting import fitting
 from leakcap.sessions.listed_worlds.desk import WorldsDesk, worlds_desk
 from leakcap.sessions.listed_worlds.functions import WorldFunctions
+from leakcap.sessions.listed_worlds.past import past_answers
 from leakcap.sessions.questions import Questions
 from leakcap.sessions.standing import longer_clock
 from leakcap.sessions.table import SessionTable
@@ -269,17 +270,20 @@ class Session(Asked):
         desk = self._desk
         with desk.account.reading() as now:
             group = budgets.group_of(now.state, desk.analyst)
+            told = [one for one in now.entries() if not desk.analyst or _is_for(one.body, group)]
+            if isinstance(desk, WorldsDesk):
+                return tuple(past_answers(told))
             return tuple(
                 PastAnswer(
                     number=entry.number,
                     question=entry.body["question"],
                     analyst=entry.body["analyst"],
                     share=entry.charge / TICKS,
-                    numbers=tuple(entry.body.get("numbers", (entry.body.get("number"),))),
+                    numbers=tuple(entry.body["numbers"]),
                     at=entry.body["at"],
                 )
-                for entry in now.entries()
-                if entry.kind in ANSWERS and (not desk.analyst or _is_for(entry.body, group))
+                for entry in told
+                if entry.kind in ANSWERS
             )
 
     @property
@@ -351,7 +355,7 @@ class Session(Asked):
 
 def _is_for(body: Mapping[str, Any], group: str) -> bool:
     """Whether analysts of a group may see an answer: not where it was built around the pool's own statistic."""
-    return body["group"] == group and not body.get("pool_made", False)
+    return body.get("group") == group and not body.get("pool_made", False)
 
 
 def _as_estimator(given: Any) -> Any:

@@ -67,7 +67,9 @@ def test_vectors_leave_number_by_number_in_the_functions_own_form() -> None:
     one = session()
     answer = one.query(summary, share=0.3)
     assert set(answer.value) == {"median", "means"} and answer.value["means"].shape == (2,)
-    assert len(one.history) == 3 and one.certificate.answered == 3
+    (past,) = one.history
+    assert past.numbers == (answer.value["median"], *answer.value["means"]) and past.share == answer.share
+    assert one.certificate.answered == 3
 
 
 def moments(rows: pd.DataFrame) -> Any:
@@ -79,7 +81,8 @@ def test_a_vector_that_is_refused_half_way_delivers_what_was_drawn() -> None:
     noise = (4.2 * np.tile(size, 2)).tolist()
     one.count(where="age > 50", share=0.25)
     part = one.query(moments, noise=noise)
-    assert not part.whole and 2 <= len(one.history) < 5
+    assert not part.whole and 2 <= one.certificate.answered < 5
+    assert one.history[1].numbers == tuple(part.value)
     spent = one.spent
     again = one.query(moments, noise=noise)
     assert np.array_equal(again.value, part.value) and one.spent == spent

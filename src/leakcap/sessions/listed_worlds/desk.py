@@ -36,6 +36,7 @@ from leakcap.sessions.listed_worlds.directions import next_direction
 from leakcap.sessions.listed_worlds.engine import ListedState, ListedWorlds, Priced, SessionRule
 from leakcap.sessions.listed_worlds.functions import WorldQuestion
 from leakcap.sessions.listed_worlds.leaning import RECENT
+from leakcap.sessions.listed_worlds.past import answered_numbers, stored_numbers
 from leakcap.sessions.listed_worlds.potentials import RESERVE, MembershipClock, potentials_of
 from leakcap.sessions.listed_worlds.rules import CLOSED, AlwaysRule
 from leakcap.simulate import Outputs, rebuild
@@ -113,7 +114,7 @@ class WorldsDesk:
         with self.account.reading() as now:
             first, number = now.answered(f"{same}#0"), now.number
         # Noise that follows from a share is that of the first number, whatever was answered since.
-        deviations = self._deviations(outputs, noise, share) if first is None else _numbers(first, "noise")
+        deviations = self._deviations(outputs, noise, share) if first is None else stored_numbers(first, "noise")
         drawn = self._drawn(outputs, deviations, text=text, same=same)
         return self._handed_out(drawn, outputs, deviations, text=text, since=number)
 
@@ -273,36 +274,30 @@ class WorldsDesk:
         self, now: Open, whitened: Floats, found: list[Entry], *, deviations: Floats, text: str, same: str
     ) -> None:
         state, moment = self._state(now), datetime.now(UTC)
-        asked = np.array([_numbers(entry, "direction") for entry in found]).reshape(-1, whitened.shape[1])
+        asked = np.array([stored_numbers(entry, "direction") for entry in found]).reshape(-1, whitened.shape[1])
         direction = next_direction(whitened, state.posterior.weights(), asked)
         question = f"{same}#{len(found)}"
-        if direction is None:
-            centre = state.posterior.weights() @ whitened
-            body: dict[str, Any] = {"question": text, "centre": _text(centre), "noise": _text(deviations)}
+        body: dict[str, Any] = {
+            "question": text,
+            "analyst": self.analyst,
+            "group": "",
+            "at": moment.isoformat(timespec="seconds"),
+            "noise": _text(deviations),
+        }
+        priced = None if direction is None else self.engine.price(state, whitened @ direction, 1.0)
+        if direction is None or (priced is None and found):
+            # What was drawn is delivered; the rest is what everybody can work out.
+            body |= {"centre": _text(state.posterior.weights() @ whitened), "refused": direction is not None}
             now.append("end", body, question=question)
             return
-        priced = self.engine.price(state, whitened @ direction, 1.0)
         if priced is None:
-            if found:  # what was drawn is delivered; the rest is what everybody can work out
-                centre = state.posterior.weights() @ whitened
-                body = {"question": text, "centre": _text(centre), "noise": _text(deviations), "refused": True}
-                now.append("end", body, question=question)
-                return
             raise BudgetError(REFUSED)
         charge = max(1, int(priced.charges.max()))
         budgets.refuse(now.state, self.analyst, charge, moment)
         cell = priced.cells.draw(self.secret, self.randomness)
         self._keep(now, self.engine.after(state, priced, cell))
         budgets.count(now.state, self.analyst, charge, moment)
-        body = {
-            "question": text,
-            "analyst": self.analyst,
-            "group": "",
-            "at": moment.isoformat(timespec="seconds"),
-            "direction": _text(direction),
-            "noise": _text(deviations),
-            "number": float(priced.cells.values[cell]),
-        }
+        body |= {"direction": _text(direction), "number": float(priced.cells.values[cell])}
         now.append("number", body, charge=charge, question=question)
 
     def _handed_out(
@@ -311,11 +306,7 @@ class WorldsDesk:
         with self.account.reading() as now:
             end = now.answered(f"{as_text([text, self.version])}#{len(drawn)}")
         assert end is not None
-        whitened = _numbers(end, "centre")
-        for entry in drawn:
-            direction = _numbers(entry, "direction")
-            whitened = whitened + (entry.body["number"] - whitened @ direction) * direction
-        numbers = whitened * deviations
+        numbers = answered_numbers(drawn, end)
         return SessionAnswer(
             value=value_of(partial(rebuild, outputs.node), numbers),
             question=text,
@@ -386,7 +377,3 @@ def _information(weights: Floats, priced: Priced) -> float:
 
 def _text(numbers: Floats) -> str:
     return base64.b64encode(np.asarray(numbers, dtype="<f8").tobytes()).decode()
-
-
-def _numbers(entry: Entry, name: str) -> Floats:
-    return np.frombuffer(base64.b64decode(entry.body[name]), dtype="<f8").copy()
