@@ -290,14 +290,10 @@ class Questions:
         return within(fn.bounded((frame,), rows.units, declared), halving, scale)
 
     def _at_levels(self, cells: npt.NDArray[Any], levels: tuple[Any, ...]) -> npt.NDArray[Any]:
-        """The level that each cell is at, by itself: of what kinds others are must not show in a group.
-
-        Levels of another kind than a column's are for the custodian to hear.
-        """
+        """The level that each cell is at, by itself: of what kinds others are must not show in a group."""
         if not self.quiet:
-            checked_levels(levels, cells)
-        nowhere = object()
-        return np.fromiter((*levels, nowhere), dtype=object)[own_places(cells, levels)]
+            checked_levels(levels, cells)  # that they are of another kind is for the custodian to hear
+        return np.fromiter((*levels, object()), dtype=object)[own_places(cells, levels)]  # the last is no level
 
     def _refuse_too_many(self, numbers: int) -> None:
         """A limit that does not depend on how many people there are, where nobody may learn that."""
