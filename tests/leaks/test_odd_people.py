@@ -66,7 +66,7 @@ ODD = {
             "seen": [None],
         }
     ),
-    "of no kind": SOMEBODY.assign(age=[10**400], ward=[[1]], day=[None], size=[1j], y=[0.5]),
+    "of no kind": SOMEBODY.assign(age=[10**400], ward=[[1, 2]], day=[None], size=[1j], y=[0.5], rare=1.0),
     "at the end of time": SOMEBODY.assign(
         age=[decimal.Decimal("sNaN")],
         day=[datetime.datetime.max.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=-9)))],
@@ -79,7 +79,9 @@ ODD = {
     "far away": SOMEBODY.assign(age=1e308, size=np.inf, rare=2.0, y=-1e308),
 }
 ASKED: dict[str, Ask] = {
-    "a function of them alone": lambda s: s.linear(lambda r: 1.0 if "old" in list(r["age"]) else np.nan, bounds=(0, 1)),
+    "a function of them alone": lambda s: s.linear(
+        lambda r: 1.0 if "old" in list(r["age"]) else np.nan, bounds=(0, 1), shape=()
+    ),
     "a shape of theirs": lambda s: s.linear(lambda r: np.ones(3 if "old" in list(r["age"]) else 2), bounds=(0, 1)),
     "a length": lambda s: s.linear(lambda r: r[["age", "rare"]].to_numpy(float).ravel() * 1e3, norm=1.0, shape=2),
     "a condition": lambda s: s.count(where=lambda r: r["age"].iloc[0] == "old"),
@@ -129,6 +131,14 @@ ASKED: dict[str, Ask] = {
     "covariances of nobody": lambda s: s.covariance(["rare", "size"], bounds=(0, 100)),
     "no such column": lambda s: s.mean("height", bounds=(0, 1)),
     "a function of all": lambda s: s.query(len),
+    "a function that looks at all": lambda s: s.query(lambda r: print(len(r)) or 1 / r["rare"].isna().all()),
+    "a preview of it": lambda s: s.preview("query", lambda r: print(len(r)) or 1 / r["rare"].isna().all()),
+    "covariances without bounds": lambda s: s.covariance(["age", "size"]),
+    "covariances without bounds of nobody": lambda s: s.covariance("age", where="rare is not null"),
+    "a preview of them": lambda s: s.preview("covariance", "age", where="rare is not null"),
+    "means with noise": lambda s: s.mean("y", bounds=(0, 1), noise=1, where="rare is not null"),
+    "sums without bounds": lambda s: s.sum("y"),
+    "groups of nobody": lambda s: s.count(by={"ward": ["A", "B"]}, where="rare is not null"),
 }
 FITS: dict[str, tuple[Callable[[], Any], str | None]] = {
     "Mean": (estimators.Mean, None),

@@ -9,7 +9,7 @@ from sklearn.utils import check_consistent_length
 
 from leakcap.errors import InputError
 from leakcap.estimators.data import Rows, validated
-from leakcap.stats.cells import places
+from leakcap.stats.cells import own_places
 
 __all__ = ["declared_rows"]
 
@@ -22,7 +22,7 @@ def declared_rows(estimator: Any, X: Any, y: Any, declared: Any) -> Rows:
     classes = _different(declared)
     features = validated(estimator, X, dtype=np.float64, order="C", ensure_min_samples=2)
     check_consistent_length(features, y)
-    place = places(np.asarray(y, dtype=object), classes.tolist())
+    place = own_places(y, classes.tolist())
     return Rows(features, np.where(place < len(classes), place, -1), classes)
 
 

@@ -145,6 +145,9 @@ class Asked:
     def query(self, fn: Callable[..., Any], **how: Any) -> SessionAnswer:
         """A function that adds up over people, asked of each person alone.
 
+        It is for the custodian, and not under a pool cap: it is run on a copy of all rows too, and noise is made for
+        what people of this pool bring, which the certificate says.
+
         Args:
             fn: function of rows that returns a number or an array: of all rows it must return the sum of what it
                 returns for each person.
@@ -154,7 +157,7 @@ class Asked:
             The answer, in the form that `fn` returns.
 
         Raises:
-            InputError: the function is no sum: ask `blocks`.
+            InputError: the function is no sum: ask `blocks`. Or it is not for who asks: ask `linear`.
         """
         return self._desk.answer(self._questions.query(fn), **how)
 

@@ -32,14 +32,19 @@ from leakcap.sessions.brought import Sums
 from leakcap.sessions.clock import TICKS, Clock, told_after
 from leakcap.sessions.linear import off_by, paying, with_noise
 from leakcap.sessions.questions import SessionQuestion
+from leakcap.simulate.silence import kept_quiet
 
 __all__ = ["Desk"]
 
 DEFAULT_SHARE = 0.01
 MAX_LISTED = 1000  # numbers of an answer that its history shows
-NEEDS_BOUNDS = (
+UNDER_POOL_CAPS = (
     "under a pool cap nothing but the sums may depend on the data: declare bounds=(low, high), and give share= in "
     "place of noise= for a mean"
+)
+FOR_ANALYSTS = (
+    "analysts ask within declared bounds, such as bounds=(0, 100): without, the answer is built around the pool's own "
+    "statistic, which of a single person is that person's value. Give share= in place of noise= for a mean"
 )
 
 
@@ -103,7 +108,7 @@ class Desk:
     def _settled(self, question: SessionQuestion, noise: Any, share: float | None, request: str | None) -> _Settled:
         noise, share = _noise_or_share(noise, share)
         text = question.text(**{"noise": noise} if share is None else {"share": share})
-        sums = question.sums(noise is not None)
+        sums = self._sums(question, noise is not None)
         deviations = self._deviations(sums, noise, share)
         key = "" if request is None else as_text([str(request), self.analyst])
         with self.account.writing() as now:
@@ -125,7 +130,7 @@ class Desk:
     ) -> Preview:
         """What a question would cost; nothing is spent, nothing leaves, no secret is touched."""
         noise, share = _noise_or_share(noise, share)
-        sums = question.sums(noise is not None)
+        sums = self._sums(question, noise is not None)
         deviations = self._deviations(sums, noise, share)
         declared = self._declared(sums, deviations)
         with self.account.reading() as now:
@@ -183,7 +188,8 @@ class Desk:
                 "this session has given as many numbers as its noise is exact for: open another with new people"
             )
         before = Spent.read(now, group)
-        cost = sums.charges(deviations, self.clock, self.everybody)
+        with kept_quiet(self.quiet):
+            cost = sums.charges(deviations, self.clock, self.everybody)
         payment = paying(cost, before.of(self.people), allowance)
         # What an analyst is refused for must not tell of the pool: what was declared, and nothing else.
         so_far = _declared_so_far(state, group)
@@ -193,7 +199,8 @@ class Desk:
                 "somebody cannot pay for this question any more: give more noise or a smaller share, or let such "
                 "people be left out with retire=True"
             )
-        total, grains, beside = sums.totals(deviations, payment.pays, self.coins, self.everybody)
+        with kept_quiet(self.quiet):
+            total, grains, beside = sums.totals(deviations, payment.pays, self.coins, self.everybody)
         noised = with_noise(total, np.asarray(grains), deviations, self.randomness) + beside
         before.after(self.people, payment.spent).write(now, group, before)
         used[group] = used.get(group, 0) + declared
@@ -215,6 +222,13 @@ class Desk:
         }
         now.append("answer", body, charge=declared, request=key, question=same)
 
+    def _sums(self, question: SessionQuestion, noise_given: bool) -> Sums:
+        """What everybody brings. What is refused is so by declarations alone, before the data are looked at."""
+        if self.quiet and not question.public(noise_given):
+            raise InputError(UNDER_POOL_CAPS if self.everybody else FOR_ANALYSTS)
+        with kept_quiet(self.quiet):
+            return question.sums(noise_given)
+
     def _declared(self, sums: Sums, deviations: Floats) -> int:
         """Ticks that a question takes from somebody who brings the most."""
         worst = sums.limits.worst(deviations / sums.factor(self.everybody))
@@ -222,14 +236,6 @@ class Desk:
 
     def _deviations(self, sums: Sums, noise: Any, share: float | None) -> Floats:
         """Of the noise in the sums."""
-        if self.everybody and not sums.public:
-            raise InputError(NEEDS_BOUNDS)
-        if self.analyst and not sums.public:
-            raise InputError(
-                "analysts ask within declared bounds, such as bounds=(0, 100): without, the answer is built around the "
-                "pool's own statistic, which of a single person is that person's value. Give share= in place of noise= "
-                "for a mean"
-            )
         if share is not None:
             least = sums.factor(self.everybody) * sums.limits.least(self.clock.share(share))
             return sums.rounded(least, self.everybody)

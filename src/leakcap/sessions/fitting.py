@@ -24,6 +24,7 @@ from leakcap.sessions.linear import checked_norm, off_by
 from leakcap.sessions.questions import SessionQuestion
 from leakcap.sessions.table import SessionTable
 from leakcap.sessions.where import missing_among
+from leakcap.simulate.silence import kept_quiet
 from leakcap.worlds import Units
 
 __all__ = ["FittedInSession", "Fitting", "fitting"]
@@ -85,7 +86,10 @@ class Fitting:
             What the noised sums make, and how large the noise is. Asked again, the same for nothing.
         """
         asked = BesidesNobody(sums) if self.declared_only else sums
-        return self._answer(SessionQuestion({**self._words, **step}, lambda _: asked, self._pool_made), share)
+        question = SessionQuestion(
+            {**self._words, **step}, lambda _: asked, lambda _: asked.public, pool_made=self._pool_made
+        )
+        return self._answer(question, share)
 
 
 def fitting(
@@ -126,7 +130,8 @@ def fitting(
         numbers = [*names, goal]
     elif goal is not None:
         mask = ~missing_among(table.columns[goal])
-    rows = table.rows(mask, numbers)
+    with kept_quiet(quiet):
+        rows = table.rows(mask, numbers)
     cells, units = rows.cells[:, : len(names)], rows.units
     aim = None if goal is None else table.columns[goal][rows.places] if mask is not None else rows.cells[:, -1]
     if quiet:  # that there are no rows, or too few of them for scikit-learn, is not for everybody to hear

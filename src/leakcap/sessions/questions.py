@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -21,7 +22,6 @@ from leakcap.custody.fingerprint import fingerprint
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Bools, Floats
-from leakcap.ground.own_types import as_date, own_cell
 from leakcap.kernels.blocks import InBlocks
 from leakcap.kernels.blocks import blocks as in_blocks
 from leakcap.kernels.bounded import Bounded, ColumnNames, Declared, Extent, unit_sums
@@ -31,7 +31,7 @@ from leakcap.sessions.linear import checked_norm, cut_to_length
 from leakcap.sessions.table import SessionTable, TableRows, rows_of_units
 from leakcap.simulate.silence import each_unheard
 from leakcap.stats.brought import about_the_pool
-from leakcap.stats.cells import bin_edges
+from leakcap.stats.cells import bin_edges, checked_levels, own_places
 from leakcap.stats.declared import bounded_covariances, bounded_histograms, bounded_means, bounded_sums
 from leakcap.stats.group_by import GroupBy, group_by
 from leakcap.stats.on_grid import bounded_quantiles, grids_of
@@ -47,10 +47,11 @@ Where = str | Callable[..., Any] | None
 
 @dataclass(frozen=True, eq=False)
 class SessionQuestion:
-    """One question. `sums` is asked whether the noise was given on the answer's own scale."""
+    """One question. `sums` and `public` are asked whether the noise was given on the answer's own scale."""
 
     words: Mapping[str, Any]
     sums: Callable[[bool], Sums]
+    public: Callable[[bool], bool]  # whether nothing but the sums depends on the data, by what was declared alone
     pool_made: bool = False  # whether the question itself was read off the data
 
     def text(self, **how: Any) -> str:
@@ -78,16 +79,17 @@ class Questions:
             made = Bounded(ones, Extent.one_of([1], most), _number)
             return within(made, halving=partial(_of_counts, most=most))
 
-        return _asked("count", sums, where=where, by=by)
+        return _asked("count", sums, True, where=where, by=by)
 
     def sum(self, columns: Any, *, where: Where = None, by: Any = None, bounds: Any = None) -> SessionQuestion:
         """Sums of columns."""
         names, alone = self.table.names(columns)
+        if by is not None:
+            _need_bounds(bounds, "sums by group")
 
         def sums(_: bool) -> Sums:
             mask = self.table.mask(where)
             if by is not None:
-                _need_bounds(bounds, "sums by group")
                 return self._grouped(mask, group_by(by, "sum", names), self._declared(names, bounds))
             rows = self.table.rows(mask, names)
             if bounds is not None:
@@ -95,19 +97,23 @@ class Questions:
             each = unit_sums(rows.cells, rows.units.of_row, rows.units.count)
             return around_pool(Contributions(each, averaged=False, finish=partial(_formed, alone=alone)))
 
-        return _asked("sum", sums, columns=names, where=where, by=by, bounds=bounds)
+        return _asked("sum", sums, bounds is not None, columns=names, where=where, by=by, bounds=bounds)
 
     def mean(self, columns: Any, *, where: Where = None, by: Any = None, bounds: Any = None) -> SessionQuestion:
         """Means of columns: sums and a count within declared bounds; otherwise the pool's means, moved by coins."""
         names, alone = self.table.names(columns)
+        if by is not None:
+            _need_bounds(bounds, "means by group")
+
+        def public(noise_given: bool) -> bool:
+            return by is not None or (bounds is not None and not noise_given)
 
         def sums(noise_given: bool) -> Sums:
             mask = self.table.mask(where)
             if by is not None:
-                _need_bounds(bounds, "means by group")
                 return self._grouped(mask, group_by(by, "mean", names), self._declared(names, bounds), scale=None)
             rows = self.table.rows(mask, names)
-            if bounds is not None and not noise_given:
+            if public(noise_given):
                 made = bounded_means((_cells(rows, alone),), rows.units, self._declared(names, bounds))
                 return within(made, halving=_of_means, scale=None)
             cells = rows.cells if bounds is None else self._declared(names, bounds).cut(rows.cells, None)[0]
@@ -116,7 +122,7 @@ class Questions:
             finish = partial(_moved, centre=centre, alone=alone)
             return around_pool(Contributions(each, averaged=False, finish=finish))
 
-        return _asked("mean", sums, columns=names, where=where, by=by, bounds=bounds)
+        return _asked("mean", sums, public, columns=names, where=where, by=by, bounds=bounds)
 
     def histogram(
         self, columns: Any, *, edges: Any = None, bounds: Any = None, bins: int = 20, where: Where = None
@@ -137,7 +143,7 @@ class Questions:
             finish = partial(_bins, columns=len(names), alone=alone)
             return within(replace(made, finish=finish), halving=partial(_of_counts, most=most))
 
-        return _asked("histogram", sums, columns=names, where=where, edges=ends)
+        return _asked("histogram", sums, True, columns=names, where=where, edges=ends)
 
     def covariance(self, columns: Any, *, bounds: Any = None, where: Where = None) -> SessionQuestion:
         """Variances and covariances of columns."""
@@ -150,7 +156,7 @@ class Questions:
             made = bounded_covariances((_cells(rows, alone),), rows.units, self._declared(names, bounds))
             return within(made, scale=None)
 
-        return _asked("covariance", sums, columns=names, where=where, bounds=bounds)
+        return _asked("covariance", sums, bounds is not None, columns=names, where=where, bounds=bounds)
 
     def quantile(
         self, columns: Any, q: Any = 0.5, *, bounds: Any = None, grid: Any = None, where: Where = None
@@ -175,7 +181,7 @@ class Questions:
             made = bounded_quantiles((_cells(rows, alone),), rows.units, declared, q=q, grid=cuts)
             return within(made, scale=None)
 
-        return _asked("quantile", sums, columns=names, where=where, q=q, bounds=bounds, grid=grid)
+        return _asked("quantile", sums, True, columns=names, where=where, q=q, bounds=bounds, grid=grid)
 
     def linear(
         self, fn: Callable[..., Any], *, bounds: Any = None, norm: float | None = None, shape: Any = None
@@ -205,6 +211,7 @@ class Questions:
         return _asked(
             "linear",
             sums,
+            form is not None,
             fn=fingerprint(fn)[:16],
             bounds=bounds,
             norm=norm,
@@ -212,13 +219,22 @@ class Questions:
         )
 
     def query(self, fn: Callable[..., Any]) -> SessionQuestion:
-        """The same, of a function that adds up by itself, with noise for what people of this pool bring."""
+        """The same, of a function that adds up by itself, with noise for what people of this pool bring.
+
+        It is run on all rows, so that whatever it does tells of the pool: nobody but the custodian may do that.
+        """
+        if self.quiet:
+            raise InputError(
+                "query looks at the whole pool, which is for the custodian without a pool cap alone: ask "
+                "session.linear(fn, bounds=(low, high)) for a sum over people, or session.blocks(fn, blocks=100, "
+                "bounds=(low, high)) for any other function"
+            )
         if not callable(fn):
             raise InputError("query takes a function of one person's rows")
 
         def sums(_: bool) -> Sums:
             with np.errstate(all="ignore"):
-                whole = np.asarray(fn(*self.table.pool.data), dtype=np.float64)
+                whole = np.asarray(fn(*deepcopy(self.table.pool.data)), dtype=np.float64)  # it may write on its rows
             values, shape = self._each(fn, whole.shape)  # of the pool, as all of this answer is
             size = np.abs(values).sum(axis=0)
             if not (np.abs(whole.ravel() - values.sum(axis=0)) <= AGREE * size + 1e-300).all():
@@ -228,7 +244,7 @@ class Questions:
                 )
             return around_pool(Contributions(values, averaged=False, finish=partial(_shaped, shape=shape)))
 
-        return _asked("query", sums, fn=fingerprint(fn)[:16])
+        return _asked("query", sums, False, fn=fingerprint(fn)[:16])
 
     def blocks(self, fn: Callable[..., Any], *, blocks: int, bounds: Any) -> SessionQuestion:
         """Any function, as the average over blocks of people."""
@@ -242,7 +258,7 @@ class Questions:
             cut = made.cut(data, units, self.block_key)  # warns where blocks are too small
             return BroughtInBlocks(replace(cut, hidden=True))
 
-        return _asked("blocks", sums, fn=fingerprint(fn)[:16], blocks=blocks, bounds=bounds)
+        return _asked("blocks", sums, True, fn=fingerprint(fn)[:16], blocks=blocks, bounds=bounds)
 
     def _each(self, fn: Callable[..., Any], shape: tuple[int, ...] | None) -> tuple[Floats, tuple[int, ...]]:
         """What a function makes of each person's rows, and its shape, where that is not declared.
@@ -267,14 +283,17 @@ class Questions:
             self.table.names(name)
         self._refuse_too_many(fn.groups * (len(fn.of) + 1))
         rows = self.table.rows(mask, list(fn.of))
-        keys = {name: self.table.columns[name][rows.places] for name, _ in fn.keys}
-        if self.quiet:  # cell by cell: levels of another kind than a column's are not to be heard
-            keys = {name: _as_objects(map(own_cell, cells)) for name, cells in keys.items()}
-            levels = ((name, tuple(_without_zone(level) for level in given)) for name, given in fn.keys)
-            fn = replace(fn, keys=tuple(levels))
-        frame = pandas.DataFrame({**keys, **dict(zip(fn.of, rows.cells.T, strict=True))})
+        keys = {name: self._at_levels(self.table.columns[name][rows.places], given) for name, given in fn.keys}
+        levels = {name: pandas.Series(found, dtype=object) for name, found in keys.items()}
+        frame = pandas.DataFrame({**levels, **dict(zip(fn.of, rows.cells.T, strict=True))})
         halving = partial(_of_counts, most=declared.rows) if fn.statistic == "count" else None
         return within(fn.bounded((frame,), rows.units, declared), halving, scale)
+
+    def _at_levels(self, cells: npt.NDArray[Any], levels: tuple[Any, ...]) -> npt.NDArray[Any]:
+        """The level that each cell is at, by itself: of what kinds others are must not show in a group."""
+        if not self.quiet:
+            checked_levels(levels, cells)  # that they are of another kind is for the custodian to hear
+        return np.fromiter((*levels, object()), dtype=object)[own_places(cells, levels)]  # the last is no level
 
     def _refuse_too_many(self, numbers: int) -> None:
         """A limit that does not depend on how many people there are, where nobody may learn that."""
@@ -287,27 +306,16 @@ class Questions:
         return Declared(_ends(bounds, names), self.table.most_rows, quiet=self.quiet)
 
 
-def _as_objects(cells: Iterable[Any]) -> npt.NDArray[Any]:
-    listed = list(cells)
-    found = np.empty(len(listed), dtype=object)
-    found[:] = listed
-    return found
-
-
-def _without_zone(level: Any) -> Any:
-    date = as_date(level)
-    return level if np.isnat(date) else date.item()
-
-
-def _asked(kind: str, sums: Callable[[bool], Sums], **details: Any) -> SessionQuestion:
+def _asked(
+    kind: str, sums: Callable[[bool], Sums], public: Callable[[bool], bool] | bool, **details: Any
+) -> SessionQuestion:
     where = details.get("where")
     if where is not None and not isinstance(where, str):
         if not callable(where):
             raise InputError("where must be a condition as text, or a function of one person's rows")
         details["where"] = f"function {fingerprint(where)[:16]}"
-    return SessionQuestion(
-        {"kind": kind, **{name: value for name, value in details.items() if value is not None}}, sums
-    )
+    words = {"kind": kind, **{name: value for name, value in details.items() if value is not None}}
+    return SessionQuestion(words, sums, public if callable(public) else lambda _: public)
 
 
 def _form(bounds: Any, shape: Any) -> tuple[tuple[int, ...] | None, Any]:

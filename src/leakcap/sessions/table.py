@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +16,7 @@ from leakcap.ground.arrays import Bools, Floats, Ints
 from leakcap.ground.slices import take_own
 from leakcap.sessions.where import matching, missing_among, numbers_among
 from leakcap.simulate.pool import Pool, first_rows
-from leakcap.simulate.silence import each_unheard
+from leakcap.simulate.silence import each_unheard, kept_quiet
 from leakcap.worlds import Units
 
 __all__ = ["SessionTable", "TableRows"]
@@ -70,7 +71,9 @@ class SessionTable:
         """Every column by its name; those of an array are called 0, 1 and so on."""
         found: dict[str, npt.NDArray[Any]] = {}
         for part in self.pool.data:
-            for name, column in _columns(part, len(found)):
+            with kept_quiet(self.quiet):
+                columns = _columns(part, len(found))
+            for name, column in columns:
                 if name in found:
                     raise InputError(f"two columns are called {name!r}: give each a name of its own")
                 found[name] = column
@@ -149,12 +152,25 @@ def _columns(part: Any, start: int) -> list[tuple[str, npt.NDArray[Any]]]:
         part = part.toarray()
     if hasattr(part, "columns"):
         return [(str(name), _plain(part[name])) for name in part.columns]
+    if not hasattr(part, "shape"):
+        return _of_list(part, start)
     array = np.asarray(part)
     if array.ndim == 1:
         return [(str(getattr(part, "name", None) or start), _plain(part))]
     if array.ndim != 2:
         raise InputError("a session needs tables: arrays with one dimension or two, or data frames")
     return [(str(start + place), _plain(array[:, place])) for place in range(array.shape[1])]
+
+
+def _of_list(rows: Sequence[Any], start: int) -> list[tuple[str, npt.NDArray[Any]]]:
+    """Columns of a list, cell by cell. A row that is not as long as most are has nothing in any of them."""
+    own = [row if isinstance(row, (list, tuple)) or getattr(row, "ndim", 0) == 1 else (row,) for row in rows]
+    ((length, _),) = Counter(map(len, own)).most_common(1)
+    columns = zip(*(row if len(row) == length else (None,) * length for row in own), strict=True)
+    return [
+        (str(start + place), _plain(np.fromiter(cells, dtype=object, count=len(own))))
+        for place, cells in enumerate(columns)
+    ]
 
 
 def _plain(column: Any) -> npt.NDArray[Any]:

@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from typing import TypeVar
 
+import numpy as np
+
 from leakcap.ground.interrupts import interrupts_heard
 
-__all__ = ["each_unheard", "hushed", "silenced", "unheard"]
+__all__ = ["each_unheard", "hushed", "kept_quiet", "silenced", "unheard"]
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -31,6 +33,16 @@ def hushed() -> Iterator[None]:
                 yield
         finally:
             logging.disable(before)
+
+
+@contextmanager
+def kept_quiet(quiet: bool) -> Iterator[None]:
+    """Where `quiet`, the same, and nothing of what arithmetic makes of cells."""
+    with ExitStack() as silence:
+        if quiet:
+            silence.enter_context(hushed())
+            silence.enter_context(np.errstate(all="ignore"))
+        yield
 
 
 @contextmanager

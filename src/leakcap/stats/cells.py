@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
+from leakcap.ground.own_types import own_cell
 
 __all__ = [
     "bin_edges",
@@ -20,6 +21,7 @@ __all__ = [
     "level_of",
     "numbers",
     "one_table",
+    "own_places",
     "places",
     "quantile_levels",
 ]
@@ -67,16 +69,30 @@ def places(rows: Any, levels: Sequence[Any]) -> npt.NDArray[np.intp]:
     table = np.asarray(rows)
     wanted = checked_levels(levels, table)
     if table.dtype == object:
-        try:
-            known = {level: place for place, level in enumerate(wanted)}
-            found = [known.get(cell, len(wanted)) for cell in table.ravel()]
-            return np.array(found, dtype=np.intp).reshape(table.shape)
-        except TypeError:  # a cell that cannot be looked up
-            pass
+        known = {level: place for place, level in enumerate(wanted)}
+        found = [_place(known, cell) for cell in table.ravel()]
+        return np.array(found, dtype=np.intp).reshape(table.shape)
     place = np.full(table.shape, len(wanted), dtype=np.intp)
     for number, level in enumerate(wanted):
         place[equal(table, level)] = number
     return place
+
+
+def own_places(cells: Any, levels: Sequence[Any]) -> npt.NDArray[np.intp]:
+    """The same, of cells and levels in the one kind that each has wherever it stands: others do not show in it."""
+    given = np.asarray(cells) if hasattr(cells, "__array__") else np.fromiter(cells, dtype=object)
+    distinct, back = given.ravel(), np.arange(given.size)
+    if given.dtype != object:
+        distinct, back = np.unique(given, return_inverse=True)
+    own = np.fromiter(map(own_cell, distinct), dtype=object, count=len(distinct))
+    return places(own, [own_cell(level) for level in levels])[back.ravel()].reshape(given.shape)
+
+
+def _place(known: dict[Any, int], cell: Any) -> int:
+    try:
+        return known.get(cell, len(known))
+    except TypeError:  # a cell that cannot be looked up is at no level
+        return len(known)
 
 
 def equal(table: npt.NDArray[Any], level: Any) -> npt.NDArray[np.bool_]:

@@ -12,6 +12,7 @@ from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
 from leakcap.sessions.fitting import Fitting
 from leakcap.sessions.where import numbers_among
+from leakcap.stats.cells import own_places
 from leakcap.worlds import Units
 
 __all__ = ["TargetRows", "codes_of", "different_classes", "middle_and_half", "numbers_of_cells"]
@@ -46,8 +47,8 @@ def different_classes(given: Any) -> npt.NDArray[Any]:
 
 def codes_of(cells: npt.NDArray[Any], classes: npt.NDArray[Any]) -> Floats:
     """The place of each cell among the classes; NaN for what is none of them."""
-    place = {name: number for number, name in enumerate(classes.tolist())}
-    return np.array([_looked_up(place, cell) for cell in cells.tolist()], dtype=np.float64)
+    place = own_places(cells, classes.tolist())
+    return np.where(place < len(classes), place, np.nan)
 
 
 def numbers_of_cells(cells: npt.NDArray[Any], bounds: Any) -> Floats:
@@ -69,10 +70,3 @@ def middle_and_half(bounds: Any) -> tuple[float, float]:
     if not (np.isfinite([low, high]).all() and low < high):
         raise InputError("target_bounds must be (low, high), finite and with low below high")
     return (low + high) / 2, (high - low) / 2
-
-
-def _looked_up(place: dict[Any, int], cell: Any) -> float:
-    try:
-        return float(place.get(cell, np.nan))
-    except TypeError:  # a cell that cannot be looked up
-        return float("nan")
