@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ from leakcap.sessions.listed_worlds.past import past_answers
 from leakcap.sessions.questions import Questions
 from leakcap.sessions.standing import longer_clock
 from leakcap.sessions.table import SessionTable
-from leakcap.simulate.silence import hushed
+from leakcap.simulate.silence import kept_quiet
 
 __all__ = ["Session"]
 
@@ -228,10 +227,7 @@ class Session(Asked):
             everybody=desk.everybody,
             quiet=questions.quiet,
         )
-        with ExitStack() as silence:
-            if questions.quiet:
-                silence.enter_context(hushed())
-                silence.enter_context(np.errstate(all="ignore"))
+        with kept_quiet(questions.quiet):
             found = estimator.fit_in_session(made)
         if hasattr(found, "estimator_") or hasattr(found, "certificate_"):
             found.certificate_ = self.certificate

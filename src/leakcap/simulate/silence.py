@@ -6,9 +6,10 @@ import gc
 import logging
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from typing import TypeVar
 
 import numpy as np
@@ -21,9 +22,31 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
+class _Together:
+    """A context that several threads may be in at once: the first one enters it, and the last one leaves it.
+
+    Streams and warnings are the whole process's. Were each thread to put back what it found, one of them would put back
+    what another has closed.
+    """
+
+    def __init__(self, context: Callable[[], AbstractContextManager[None]]) -> None:
+        self.context, self.lock, self.inside, self.entered = context, threading.Lock(), 0, ExitStack()
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if not self.inside:
+                self.entered.enter_context(self.context())
+            self.inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self.lock:
+            self.inside -= 1
+            if not self.inside:
+                self.entered.close()
+
+
 @contextmanager
-def hushed() -> Iterator[None]:
-    """No prints, log records or warnings of Python code."""
+def _hushed() -> Iterator[None]:
     before = logging.root.manager.disable
     with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
         logging.disable(logging.CRITICAL)
@@ -36,18 +59,7 @@ def hushed() -> Iterator[None]:
 
 
 @contextmanager
-def kept_quiet(quiet: bool) -> Iterator[None]:
-    """Where `quiet`, the same, and nothing of what arithmetic makes of cells."""
-    with ExitStack() as silence:
-        if quiet:
-            silence.enter_context(hushed())
-            silence.enter_context(np.errstate(all="ignore"))
-        yield
-
-
-@contextmanager
-def silenced() -> Iterator[None]:
-    """Nothing at all, compiled libraries included: both streams of the process lead nowhere."""
+def _silenced() -> Iterator[None]:
     with ExitStack() as back, open(os.devnull, "wb") as nowhere:
         for stream in (sys.stdout, sys.stderr):
             with suppress(AttributeError, OSError, ValueError):  # there is none, or it is closed
@@ -62,6 +74,29 @@ def silenced() -> Iterator[None]:
             os.dup2(nowhere.fileno(), number)
         with hushed():
             yield
+
+
+_hush, _silence = _Together(_hushed), _Together(_silenced)
+
+
+def hushed() -> AbstractContextManager[None]:
+    """No prints, log records or warnings of Python code."""
+    return _hush
+
+
+def silenced() -> AbstractContextManager[None]:
+    """Nothing at all, compiled libraries included: both streams of the process lead nowhere."""
+    return _silence
+
+
+@contextmanager
+def kept_quiet(quiet: bool) -> Iterator[None]:
+    """Where `quiet`, the same, and nothing of what arithmetic makes of cells."""
+    with ExitStack() as silence:
+        if quiet:
+            silence.enter_context(hushed())
+            silence.enter_context(np.errstate(all="ignore"))
+        yield
 
 
 def unheard(compute: Callable[[], T]) -> T | None:
