@@ -246,6 +246,8 @@ class Session(Asked):
         Returns:
             Its price and its noise.
         """
+        if kind == "fit":
+            raise InputError("a fit takes the share= that it is given, and no more: there is nothing to preview")
         checks.choice(KINDS, kind=kind)
         how = {name: details.pop(name) for name in ("noise", "share", "request") if name in details}
         return self._desk.preview(getattr(self._questions, kind)(*question, **details), **how)

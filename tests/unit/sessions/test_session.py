@@ -274,6 +274,7 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "a query that is no sum": (lambda s: s.query(lambda r: r.age.max()), InputError, "blocks"),
     "bounds upside down": (lambda s: s.mean("age", bounds=(1, 0)), InputError, "low below high"),
     "a preview of something else": (lambda s: s.preview("median", "age"), InputError, "kind"),
+    "a preview of a fit": (lambda s: s.preview("fit", lc.estimators.Mean()), InputError, "nothing to preview"),
 }
 
 
