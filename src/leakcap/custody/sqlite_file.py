@@ -17,7 +17,7 @@ from pathlib import Path
 from leakcap.custody.private_files import refuse_strangers, write_private
 from leakcap.errors import InputError
 
-__all__ = ["SECOND", "SqliteFile"]
+__all__ = ["CANNOT_WRITE", "SECOND", "SqliteFile"]
 
 # What whoever is told to start again must know.
 SECOND = "If it was released, keep that value: a run in another folder makes a second release, with a secret of its own"

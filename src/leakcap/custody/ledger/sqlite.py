@@ -24,6 +24,7 @@ from leakcap.custody.ledger.store import VERSION, Header
 from leakcap.custody.ledger.tables import HEADER, STATEMENTS, SqlTransaction, header_of, header_values, statements
 from leakcap.custody.locks import forks
 from leakcap.custody.private_files import private_folder, refuse_strangers, write_private
+from leakcap.custody.sqlite_file import CANNOT_WRITE
 from leakcap.errors import InputError
 
 __all__ = ["SqliteStore"]
@@ -39,13 +40,6 @@ PRAGMAS = (
     "wal_autocheckpoint = 2000",  # pages: 32 MB, so that clocks of many people are not written twice for every answer
 )
 PAGE = 16_384  # bytes: clocks of 100,000 people are 50 pages
-CANNOT_WRITE = {
-    "SQLITE_FULL": "No space left on device",
-    "SQLITE_READONLY": "Read-only file or folder",
-    "SQLITE_IOERR": "Input/output error",
-    "SQLITE_CANTOPEN": "Permission denied, or it is gone",
-    "SQLITE_PERM": "Permission denied",
-}
 LOGGED = b"\x02\x02"  # versions in the header of a file that has a write-ahead log (SQLite's file format, 1.3.3)
 WORDS = {"whole": "INTEGER", "of_bytes": "BLOB"}
 # Connections from before a fork are their parent's to close: SQLite must never see them closed here.
