@@ -6,6 +6,7 @@ among numbers.
 
 from __future__ import annotations
 
+import copy
 import datetime
 import decimal
 from collections.abc import Iterable
@@ -14,9 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["as_date", "as_number", "is_missing", "own_cell", "own_column"]
+__all__ = ["as_date", "as_number", "is_missing", "own_cell", "own_column", "own_copy"]
 
 NUMBERS = (bool, int, float, np.integer, np.floating, np.bool_)
+# Nobody can write into these, and they show nothing but themselves. Not so of what is derived from them.
+PLAIN = {str, bytes, bool, int, float, complex, type(None), decimal.Decimal, datetime.date, datetime.timedelta}
 
 
 def as_number(cell: Any) -> float:
@@ -58,6 +61,8 @@ def is_missing(cell: Any) -> bool:
 
 def own_cell(cell: Any) -> Any:
     """The cell in the one kind that it has wherever it stands."""
+    if type(cell) is str:  # as most that are no numbers
+        return cell
     if is_missing(cell):
         return None
     number = as_number(cell)
@@ -67,9 +72,22 @@ def own_cell(cell: Any) -> Any:
     return cell if np.isnat(date) else date.item()
 
 
+def own_copy(cell: Any) -> Any:
+    """The cell for somebody's function: what it writes into a list or an array, others must not read there.
+
+    None where there is no copying it.
+    """
+    if type(cell) in PLAIN:
+        return cell
+    try:
+        return copy.deepcopy(cell)  # also of an array that is a view: it shows the whole that it was cut from
+    except Exception:  # whatever it is, it would tell of this cell
+        return None
+
+
 def own_column(cells: Iterable[Any]) -> npt.NDArray[Any]:
-    """Cells as an array of numbers or dates where all of them are that or missing; of objects otherwise."""
-    found = [own_cell(cell) for cell in cells]
+    """Cells as an array of numbers or dates where all of them are that or missing; of copied objects otherwise."""
+    found = [own_copy(own_cell(cell)) for cell in cells]
     kinds = {type(cell) for cell in found if cell is not None}
     if kinds <= {float}:
         return np.array([np.nan if cell is None else cell for cell in found], dtype=np.float64)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.ground.own_types import own_column
+from leakcap.ground.own_types import own_column, own_copy
 
 __all__ = ["take", "take_alone", "take_own"]
 
@@ -29,43 +30,74 @@ def take(data: Any, rows: npt.NDArray[np.intp]) -> Any:
 
 
 def take_alone(data: Any, rows: npt.NDArray[np.intp]) -> Any:
-    """The same, without a trace of where in the whole they stood: row numbers of a table begin anew.
+    """The same, without a trace of where in the whole they stood, and nothing in it that changes the whole.
 
-    An index that somebody made is part of the rows and stays; one that merely counts tells how many others there are.
+    Row numbers of a table begin anew. An index that somebody made is part of the rows and stays; one that merely counts
+    tells how many others there are, and so do numbers without a name: they may be row numbers of a larger table.
     """
     found = take(data, rows)
-    index: Any = getattr(data, "index", None)
-    if type(index).__name__ == "RangeIndex":
-        found.index = type(index)(len(rows))
-    return found
+    if hasattr(found, "iloc"):
+        return _alone_pandas(found)
+    if isinstance(found, np.ndarray):
+        return _copied(found) if found.dtype == object else found
+    return type(found)(map(own_copy, found)) if isinstance(found, (list, tuple)) else found
 
 
 def take_own(data: Any, rows: npt.NDArray[np.intp]) -> Any:
     """The same, and of what kind the columns are follows from these rows alone: it would tell of other rows."""
-    found = take_alone(data, rows)
+    found = take(data, rows)
     if hasattr(found, "iloc"):
         return _own_pandas(found)
     if hasattr(found, "tocsr"):
         return found.astype(np.float64)
     if isinstance(found, np.ndarray):
         if found.dtype.kind in "biuf":
-            return found.astype(np.float64)
+            return np.asarray(np.ma.filled(found.astype(np.float64), np.nan))
         return own_column(found.ravel().tolist()).reshape(found.shape)
     if hasattr(found, "to_dict") and hasattr(found, "columns"):  # polars
         cells = {name: own_column(column).tolist() for name, column in found.to_dict(as_series=False).items()}
         return type(found)(cells, strict=False)
     if hasattr(found, "to_list"):
         return type(found)(found.name, own_column(found.to_list()).tolist(), strict=False)
-    return found
+    return type(found)(map(own_copy, found)) if isinstance(found, (list, tuple)) else found
+
+
+def _alone_pandas(found: Any) -> Any:
+    made = found.copy(deep=False)
+    if not hasattr(found, "columns"):
+        made = made.map(own_copy) if made.dtype == object else made
+    else:
+        for place, kind in enumerate(made.dtypes):
+            if kind == "object":
+                made.isetitem(place, _copied(made.iloc[:, place].to_numpy()))
+    if _counts(found.index):
+        made.index = _numbers(len(found))
+    return made
 
 
 def _own_pandas(found: Any) -> Any:
-    index = found.index
-    if type(index).__name__ != "RangeIndex":
-        index = own_column(list(index))
+    index = _numbers(len(found)) if _counts(found.index) else own_column(list(found.index))
     if not hasattr(found, "columns"):
         return type(found)(own_column(list(found)), index=index, name=found.name)
     made = type(found)(index=index)
     for place, name in enumerate(found.columns):
         made.insert(place, name, own_column(list(found.iloc[:, place])), allow_duplicates=True)
     return made
+
+
+def _copied(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.asarray(np.frompyfunc(own_copy, 1, 1)(cells), dtype=object)
+
+
+def _counts(index: Any) -> bool:
+    """Whether these may be row numbers: what has a name, or is text or dates all over, was put there by somebody."""
+    if type(index).__name__ == "RangeIndex" or not len(index):
+        return True
+    named = any(name is not None for name in index.names)
+    return not named and not all(isinstance(label, (str, datetime.date)) for label in index)
+
+
+def _numbers(count: int) -> Any:
+    import pandas
+
+    return pandas.RangeIndex(count)

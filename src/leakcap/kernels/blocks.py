@@ -15,7 +15,7 @@ from leakcap.ground import checks
 from leakcap.ground.arrays import Bools, Floats, Ints
 from leakcap.ground.callers import frames_of_ours
 from leakcap.ground.interrupts import interrupts_heard
-from leakcap.ground.slices import take, take_alone, take_own
+from leakcap.ground.slices import take_alone, take_own
 from leakcap.kernels.bounded import Bounded, Declared, Extent
 from leakcap.worlds import Units, Worlds
 from leakcap.worlds.keyed import KEY_BYTES, keyed_blocks
@@ -50,7 +50,7 @@ class Blocks:
 
     def each_row_told(self, *rows: Any) -> Any:
         """The answer on these rows, of which the last argument tells the blocks."""
-        return self.finish(self.counted(rows[:-1], rows[-1])[0].sum(axis=0))
+        return self.finish(self.counted(rows[:-1], _rows_of(rows[-1], self.blocks))[0].sum(axis=0))
 
     def of_rows(self, units: Units, key: bytes = ANY_KEY) -> Ints:
         """The block of every row: everybody's own name and the key decide, and nothing else."""
@@ -58,14 +58,14 @@ class Blocks:
         return found if units.of_row is None else found[units.of_row]
 
     def counted(
-        self, data: tuple[Any, ...], of_row: Ints, taken: Callable[..., Any] = take_alone
+        self, data: tuple[Any, ...], parts: list[Ints], taken: Callable[..., Any] = take_alone
     ) -> tuple[Floats, int, int]:
-        """`(blocks, d)` answers, cut to the bounds and measured from their middle; how many numbers were outside, and
-        how many blocks had no answer."""
+        """`(parts, d)` answers on these rows, cut to the bounds and measured from their middle; how many numbers were
+        outside, and how many parts had no answer."""
         low, high, middle = self._ends
-        found, outside, failed = np.zeros((self.blocks, len(low))), 0, 0
+        found, outside, failed = np.zeros((len(parts), len(low))), 0, 0
         stops = list[bool]()
-        for block, rows in enumerate(_rows_of(of_row, self.blocks)):
+        for place, rows in enumerate(parts):
             with interrupts_heard(stops):
                 numbers = self.asked(tuple(taken(part, rows) for part in data))
             if stops:
@@ -75,7 +75,7 @@ class Blocks:
                 continue
             inside = np.clip(numbers, low, high)
             outside += int((inside != numbers).sum())
-            found[block] = inside - middle
+            found[place] = inside - middle
         return np.clip(found, -(high - low) / 2, (high - low) / 2), outside, failed  # again: differences are rounded
 
     def asked(self, rows: tuple[Any, ...]) -> Floats | None:
@@ -87,6 +87,10 @@ class Blocks:
         except BaseException:  # whatever it is, it would tell of a person
             return None
         return numbers.ravel() if numbers.shape == self.low.shape and np.isfinite(numbers).all() else None
+
+    def of_all(self, data: tuple[Any, ...], rows: int) -> Floats | None:
+        """The same on all rows together: on a copy, since it may sort them."""
+        return self.asked(tuple(take_alone(part, np.arange(rows)) for part in data))
 
     def finish(self, total: Floats) -> Any:
         """The average over blocks, from the sum of their answers."""
@@ -107,9 +111,9 @@ class Blocks:
     def cut(self, data: tuple[Any, ...], units: Units, key: bytes) -> InBlocks:
         """The pool in blocks, by a key; the custodian is told where they are too small."""
         made = InBlocks(self, data, units, self.of_rows(units, key))
-        found, outside, failed = self.counted(data, made.of_row)
+        found, outside, failed = self.counted(data, made.parts)
         if failed == self.blocks:
-            largest = max(_rows_of(made.of_row, self.blocks), key=len)
+            largest = max(made.parts, key=len)
             self.fn(*(take_alone(part, largest) for part in data))  # its own error says more than we could
             raise OutputError(
                 "the function gives no usable answer in any block: it must return finite numbers of shape "
@@ -120,7 +124,7 @@ class Blocks:
                 f"the function has no usable answer in {failed} of {self.blocks} blocks, which count as the middle of "
                 "the bounds: blocks are too small for it. Take fewer"
             )
-        elif self._answers_otherwise(found, self.asked(data)):
+        elif self._answers_otherwise(found, self.of_all(data, units.rows)):
             _warn(
                 "the function answers otherwise on blocks than on all rows together, by more than chance and by about "
                 "the noise of a cap at 60 % or more: blocks are too small for it, or the bounds cut it. Take fewer, or "
@@ -155,13 +159,31 @@ class InBlocks:
     outside: int = 0  # numbers outside the bounds, of answers on all of the pool
     hidden: bool = False  # whether nobody may learn who is in the pool: then blocks know nothing of each other's kinds
 
+    @property
+    def parts(self) -> list[Ints]:
+        """The rows of every block."""
+        return _rows_of(self.of_row, self.of.blocks)
+
     def answers(self, mask: Bools | None = None) -> Floats:
         """`(blocks, d)`, for the units in `mask`, or for all."""
-        taken = take_own if self.hidden else take_alone
-        if mask is None:
-            return self.of.counted(self.data, self.of_row, taken)[0]
-        rows = self.units.rows_in(mask)
-        return self.of.counted(tuple(take(part, rows) for part in self.data), self.of_row[rows], taken)[0]
+        return self._counted(self.parts if mask is None else [inside for inside, _ in self._halves(mask)])
+
+    def answers_beside(self, mask: Bools, later: Bools) -> Floats:
+        """The same, where those who are not in `mask` are asked as well, block by block, and their answer is forgotten.
+
+        Whoever watches how long it takes learns less of the mask: a function that is slow on somebody's rows is so
+        either way. In the blocks of `later`, to be drawn by chance, those in `mask` are asked after the others.
+        """
+        pairs = zip(self._halves(mask), later, strict=True)
+        found = self._counted([half for halves, last in pairs for half in (halves[::-1] if last else halves)])
+        return found.reshape(self.of.blocks, 2, -1)[np.arange(self.of.blocks), later.astype(np.intp)]
+
+    def _counted(self, parts: list[Ints]) -> Floats:
+        return self.of.counted(self.data, parts, take_own if self.hidden else take_alone)[0]
+
+    def _halves(self, mask: Bools) -> list[tuple[Ints, Ints]]:
+        inside = mask if self.units.of_row is None else mask[self.units.of_row]
+        return [(rows[inside[rows]], rows[~inside[rows]]) for rows in self.parts]
 
     def sums(self, coins: Worlds) -> Floats:
         """`(m, d)`: what all blocks answer together, for each of these coins."""

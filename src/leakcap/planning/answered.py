@@ -73,7 +73,7 @@ def answered(
     """The answers, and the function's own on everybody to tell errors against; sums are kept in the checkpoint."""
     found = _run(job, request, brings, entropy=entropy, watch=watch, stored=stored)
     if isinstance(job.fn, Blocks):  # whose average may miss what the function says of all rows together
-        found = replace(found, outputs=replace(found.outputs, whole_pool=job.fn.asked(job.pool.data)))
+        found = replace(found, outputs=replace(found.outputs, whole_pool=job.fn.of_all(job.pool.data, job.units.rows)))
     keep_sums(stored, request, brings, found.outputs)
     return found
 

@@ -15,17 +15,16 @@ from leakcap.errors import AlreadyReleased, InputError, LeakcapError, RepeatedRe
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
 from leakcap.ground.callers import frames_of_ours
+from leakcap.ground.processes import this_process
 
 __all__ = ["Release", "Token", "forget_released", "warn_of_second_secret"]
 
 _prints_of_released_data: set[str] = set()
-_lock_of_prints = threading.Lock()
-_process = [object()]  # another in every process; numbers of processes come again
+_lock_of_prints = [threading.Lock()]
 
 
 def _in_a_child() -> None:
-    global _lock_of_prints
-    _process[0], _lock_of_prints = object(), threading.Lock()
+    _lock_of_prints[0] = threading.Lock()  # a thread that is not here may seem to hold it
 
 
 if hasattr(os, "register_at_fork"):
@@ -91,11 +90,11 @@ class Token:
         self._lock = threading.Lock()
         self._spent = False
         self._fingerprints = fingerprints
-        self._process = os.getpid(), _process[0]
+        self._process = this_process()
 
     def refuse_child(self) -> None:
         """A LeakcapError in a process that was forked off since: a copy of this token cannot know of the others."""
-        if self._process != (os.getpid(), _process[0]):
+        if self._process != this_process():
             raise LeakcapError(
                 "this plan was made in another process, and this one has a copy of it: each would release a value of "
                 "its own. Release it where it was made; or plan here, with the same checkpoint if it has one"
@@ -128,7 +127,7 @@ class Token:
 
 def warn_of_second_secret(prints: Collection[str], remember: bool = True) -> None:
     """A warning if something was released of data with one of these fingerprints, in this process and in no ledger."""
-    with _lock_of_prints:
+    with _lock_of_prints[0]:
         known = bool(_prints_of_released_data & set(prints))
         if remember:
             _prints_of_released_data.update(prints)

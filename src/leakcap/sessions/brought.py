@@ -12,6 +12,7 @@ from leakcap.ground.arrays import Bools, Floats, Ints
 from leakcap.kernels.blocks import InBlocks
 from leakcap.kernels.bounded import Bounded, Extent
 from leakcap.kernels.contributions import Contributions
+from leakcap.noise import OperatingSystem
 from leakcap.noise.bounded import charge, least_deviations
 from leakcap.sessions.clock import Clock
 from leakcap.sessions.linear import GRAINS, charges, exact_sums
@@ -190,6 +191,7 @@ class BroughtInBlocks:
     """Any function in blocks of people: one of them moves the answer of one block, within declared bounds."""
 
     made: InBlocks
+    watched: bool = False  # whether somebody who must not know the coins may see how long an answer takes
     public: bool = True
     halving: None = None
 
@@ -222,10 +224,16 @@ class BroughtInBlocks:
 
     def totals(self, deviations: Floats, pays: Bools, coins: Bools, everybody: bool) -> Totals:
         # A word, a warning or an error that is heard only now would tell about the coins.
-        found = unheard(lambda: self.made.answers(pays & coins))
+        found = unheard(lambda: self._answers(pays & coins, everybody))
         answers = np.zeros((1, self.numbers)) if found is None else found
         blocks = np.ones(len(answers), dtype=bool)
         return exact_sums(answers, deviations, blocks, blocks), GRAINS, 0.0
+
+    def _answers(self, mask: Bools, everybody: bool) -> Floats:
+        if everybody or not self.watched:
+            return self.made.answers(mask)
+        later = OperatingSystem().bits().integers(0, 2, size=self.made.of.blocks, dtype=np.bool_)
+        return self.made.answers_beside(mask, later)
 
 
 @dataclass(frozen=True, eq=False)

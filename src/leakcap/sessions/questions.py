@@ -254,7 +254,8 @@ class Questions:
             data, units = self.table.pool.data, self.table.units
             self._refuse_too_many(len(made.extent.limits))
             if self.quiet:
-                return BroughtInBlocks(InBlocks(made, data, units, made.of_rows(units, self.block_key), hidden=True))
+                hidden = InBlocks(made, data, units, made.of_rows(units, self.block_key), hidden=True)
+                return BroughtInBlocks(hidden, watched=True)
             cut = made.cut(data, units, self.block_key)  # warns where blocks are too small
             return BroughtInBlocks(replace(cut, hidden=True))
 

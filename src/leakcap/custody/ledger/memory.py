@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from leakcap.custody.ledger.store import Header, StoredEntry
-from leakcap.errors import InputError
+from leakcap.errors import InputError, LeakcapError
+from leakcap.ground.processes import this_process
 
 __all__ = ["MemoryStore"]
 
@@ -20,13 +21,14 @@ class _Kept:
 
 
 class MemoryStore:
-    """Accounts in memory."""
+    """Accounts in memory, in the process that made them: a forked child has a copy, which nobody else sees."""
 
     def __init__(self) -> None:
         """Empty."""
         self._lock = threading.Lock()
         self._kept: dict[bytes, _Kept] = {}
         self._header: Header | None = None
+        self._process = this_process()
 
     @property
     def place(self) -> str:
@@ -46,15 +48,18 @@ class MemoryStore:
 
     @contextmanager
     def reading(self, account: bytes) -> Iterator[MemoryTransaction]:
+        self._refuse_child()  # first: a thread that is not in the child may seem to hold the lock
         with self._lock:
             yield MemoryTransaction(self._kept.get(account, _Kept()))
 
     @contextmanager
     def writing(self, account: bytes) -> Iterator[MemoryTransaction]:
+        self._refuse_child()
         with self._lock:
             kept = self._kept.get(account, _Kept())
             copy = _Kept(list(kept.rows), dict(kept.values))
             yield MemoryTransaction(copy)
+            self._refuse_child()  # of a fork in between
             self._kept[account] = copy
 
     def scrub(self) -> None:
@@ -62,6 +67,13 @@ class MemoryStore:
 
     def close(self) -> None:
         pass
+
+    def _refuse_child(self) -> None:
+        if self._process != this_process():
+            raise LeakcapError(
+                "this session has no ledger, and this process has a copy of it: each copy would spend the same clocks. "
+                "Ask where it was opened; or give it a ledger that processes share, as in ledger='sqlite:///answers.db'"
+            )
 
 
 @dataclass(frozen=True)

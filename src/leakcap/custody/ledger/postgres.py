@@ -18,6 +18,7 @@ from leakcap.custody.ledger.store import VERSION, Header
 from leakcap.custody.ledger.tables import HEADER, STATEMENTS, SqlTransaction, header_of, header_values, statements
 from leakcap.custody.locks import forks
 from leakcap.errors import InputError, MissingExtra
+from leakcap.ground.processes import refuse_copy, this_process
 
 __all__ = ["PostgresStore"]
 
@@ -173,11 +174,14 @@ class PostgresStore:
     @contextmanager
     def _stored(self, database: Any) -> Iterator[None]:
         """To the end of a transaction: all of it is stored on the way out, or nothing of it."""
+        begun = this_process()
         try:
             yield
+            refuse_copy(begun)
         except BaseException:
-            with suppress(self._errors()):
-                database.execute("ROLLBACK")
+            if begun == this_process():  # a child shares the connection, and leaves it alone
+                with suppress(self._errors()):
+                    database.execute("ROLLBACK")
             raise
         try:
             found = database.execute("COMMIT").statusmessage
@@ -226,7 +230,10 @@ class PostgresStore:
 
 
 def _transaction(database: Any, account: bytes) -> SqlTransaction:
+    begun = this_process()
+
     def execute(statement: str, values: tuple[Any, ...]) -> Any:
+        refuse_copy(begun)
         return database.execute(statement.replace("?", "%s"), values, binary=True)
 
     return SqlTransaction(execute, account)

@@ -26,6 +26,7 @@ from leakcap.custody.locks import forks
 from leakcap.custody.private_files import private_folder, refuse_strangers, write_private
 from leakcap.custody.sqlite_file import CANNOT_WRITE
 from leakcap.errors import InputError
+from leakcap.ground.processes import refuse_copy, this_process
 
 __all__ = ["SqliteStore"]
 
@@ -111,8 +112,14 @@ class SqliteStore:
 
     @contextmanager
     def writing(self, account: bytes) -> Iterator[SqlTransaction]:
+        begun = this_process()
+
+        def execute(statement: str, values: tuple[Any, ...]) -> Any:
+            refuse_copy(begun)  # a child must not touch the connection
+            return database.execute(statement, values)
+
         with queued(self._queue), self._connected() as database, _transaction(database):
-            yield SqlTransaction(database.execute, account)
+            yield SqlTransaction(execute, account)
 
     def scrub(self) -> None:
         with queued(self._queue), self._connected() as database:
@@ -223,12 +230,14 @@ class SqliteStore:
 
 @contextmanager
 def _transaction(database: sqlite3.Connection) -> Iterator[None]:
+    begun = this_process()
     database.execute("BEGIN IMMEDIATE")
     try:
         yield
+        refuse_copy(begun)
         database.execute("COMMIT")
     finally:
-        if database.in_transaction:
+        if begun == this_process() and database.in_transaction:
             database.execute("ROLLBACK")
 
 
