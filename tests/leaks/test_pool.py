@@ -91,7 +91,7 @@ def test_row_numbers_of_a_table_do_not_tell_how_many_came_before(unit: str | Non
     moved = abs(plans[0].run.brings.values.sum() - plans[1].run.brings.values.sum())
     assert moved <= 2
     kept = lc.blocks(lambda rows: float(rows.index[-1]), blocks=2, bounds=(0, 40))
-    lengths = kept.counted((table,), np.array([0] * 20 + [1] * 10))[0] + 20
+    lengths = kept.counted((table,), [np.arange(20), np.arange(20, 30)])[0] + 20
     assert lengths.ravel().tolist() == [19.0, 9.0]
 
 

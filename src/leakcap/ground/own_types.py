@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["as_date", "as_number", "is_missing", "own_cell", "own_column", "own_copy"]
+__all__ = ["as_date", "as_number", "is_missing", "own_cell", "own_column", "own_copies", "own_copy"]
 
 NUMBERS = (bool, int, float, np.integer, np.floating, np.bool_)
 # Nobody can write into these, and they show nothing but themselves. Not so of what is derived from them.
@@ -83,6 +83,13 @@ def own_copy(cell: Any) -> Any:
         return copy.deepcopy(cell)  # also of an array that is a view: it shows the whole that it was cut from
     except Exception:  # whatever it is, it would tell of this cell
         return None
+
+
+def own_copies(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same of an array of objects: itself, where there is nothing to copy."""
+    if PLAIN.issuperset(map(type, cells.flat)):
+        return cells
+    return np.asarray(np.frompyfunc(own_copy, 1, 1)(cells), dtype=object)
 
 
 def own_column(cells: Iterable[Any]) -> npt.NDArray[Any]:

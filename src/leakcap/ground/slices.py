@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.ground.own_types import own_column, own_copy
+from leakcap.ground.own_types import own_column, own_copies, own_copy
 
 __all__ = ["take", "take_alone", "take_own"]
 
@@ -39,7 +39,7 @@ def take_alone(data: Any, rows: npt.NDArray[np.intp]) -> Any:
     if hasattr(found, "iloc"):
         return _alone_pandas(found)
     if isinstance(found, np.ndarray):
-        return _copied(found) if found.dtype == object else found
+        return own_copies(found) if found.dtype == object else found
     return type(found)(map(own_copy, found)) if isinstance(found, (list, tuple)) else found
 
 
@@ -63,16 +63,16 @@ def take_own(data: Any, rows: npt.NDArray[np.intp]) -> Any:
 
 
 def _alone_pandas(found: Any) -> Any:
-    made = found.copy(deep=False)
     if not hasattr(found, "columns"):
-        made = made.map(own_copy) if made.dtype == object else made
+        found = found.map(own_copy) if found.dtype == object else found
     else:
-        for place, kind in enumerate(made.dtypes):
-            if kind == "object":
-                made.isetitem(place, _copied(made.iloc[:, place].to_numpy()))
+        for place, kind in enumerate(found.dtypes):
+            cells = found.iloc[:, place].to_numpy() if kind == "object" else None
+            if cells is not None and (copies := own_copies(cells)) is not cells:
+                found.isetitem(place, copies)
     if _counts(found.index):
-        made.index = _numbers(len(found))
-    return made
+        found.index = _numbers(len(found))
+    return found
 
 
 def _own_pandas(found: Any) -> Any:
@@ -83,10 +83,6 @@ def _own_pandas(found: Any) -> Any:
     for place, name in enumerate(found.columns):
         made.insert(place, name, own_column(list(found.iloc[:, place])), allow_duplicates=True)
     return made
-
-
-def _copied(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.asarray(np.frompyfunc(own_copy, 1, 1)(cells), dtype=object)
 
 
 def _counts(index: Any) -> bool:
