@@ -25,6 +25,7 @@ class Rows:
     target: npt.NDArray[Any] | None = None
     classes: npt.NDArray[Any] | None = None
     weight: Floats | None = None
+    form: Any = None  # of a wrapped estimator: what it takes from the pool before it learns
 
     @property
     def some(self) -> slice:

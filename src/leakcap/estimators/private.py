@@ -21,6 +21,7 @@ from leakcap.errors import InputError, OutputError
 from leakcap.estimators.base import Computation, PrivateEstimator, Utility
 from leakcap.estimators.company import private_parts
 from leakcap.estimators.data import Rows, checked_weight, validated
+from leakcap.estimators.held import answered_form, released_form, with_form_of
 
 __all__ = ["DIAGNOSTICS", "Private"]
 
@@ -235,14 +236,14 @@ class Private(PrivateEstimator):
             raise InputError("the estimator is fitted, and would be saved with what it learnt: give clone(estimator)")
         table = X.tocsr() if issparse(X) else X if hasattr(X, "shape") else np.asarray(X)
         target = None if y is None else np.asarray(y)
-        if table.ndim and table.shape[0] < 4:
+        if table.shape and table.shape[0] < 4:
             raise InputError(f"n_samples={table.shape[0]} is too few: a world has half of them")
         given = {} if weight is None else {"sample_weight": np.asarray(weight)}
         if given and not has_fit_parameter(self.estimator, "sample_weight"):
             raise InputError(f"{type(self.estimator).__name__} takes no sample_weight")
-        clone(self.estimator).fit(table, target, **given)  # faults in the data raise scikit-learn's own errors
+        made = clone(self.estimator).fit(table, target, **given)  # faults in the data raise scikit-learn's own errors
         validated(self, table, skip_check_array=True)
-        return Rows(table, target, weight=checked_weight(weight, table))
+        return Rows(table, target, weight=checked_weight(weight, table), form=with_form_of(self.estimator, made))
 
     def _computation(self, rows: Rows) -> Computation:
         data = tuple(one for one in (rows.features, rows.target, rows.weight) if one is not None)
@@ -251,9 +252,18 @@ class Private(PrivateEstimator):
             for name, one in (("X", rows.features), ("y", rows.target), ("sample_weight", rows.weight))
             if one is not None
         )
-        answer = functools.partial(_fit, estimator=self.estimator, names=names)
+        form, taken = rows.form
+        answer = functools.partial(_fit, form=form, names=names)
         drop = (*DIAGNOSTICS, *self.drop)
-        return Computation(answer, data, lambda value: value, self._utility(rows), weights=self.weights, drop=drop)
+        return Computation(
+            answer,
+            data,
+            functools.partial(released_form, form=_plain(form), asked=_plain(self.estimator)),
+            self._utility(rows),
+            pool_public=tuple(f"{words[:1].upper()}{words[1:]}" for words in taken),
+            weights=self.weights,
+            drop=drop,
+        )
 
     def _strengths(self) -> dict[str, Any]:
         if isinstance(self.estimator, BaseSearchCV):
@@ -321,9 +331,14 @@ def _tried(score: Callable[[Any], float]) -> Callable[[Any], float]:
     return trial
 
 
-def _fit(*rows: Any, estimator: Any, names: tuple[str, ...]) -> Any:
+def _fit(*rows: Any, form: Any, names: tuple[str, ...]) -> Any:
     given = dict(zip(names, rows, strict=True))
-    return _winner(clone(estimator).fit(given.pop("X"), given.pop("y", None), **given), estimator)
+    return answered_form(_winner(clone(form).fit(given.pop("X"), given.pop("y", None), **given), form))
+
+
+def _plain(estimator: Any) -> Any:
+    """What a search chooses for, or the estimator itself."""
+    return _plain(estimator.estimator) if isinstance(estimator, BaseSearchCV) else estimator
 
 
 def _winner(fitted: Any, asked: Any) -> Any:
@@ -331,7 +346,9 @@ def _winner(fitted: Any, asked: Any) -> Any:
     if isinstance(fitted, BaseSearchCV):
         if not hasattr(fitted, "best_estimator_"):
             raise InputError("a search inside Private must refit: use refit=True")
-        return _winner(fitted.best_estimator_.set_params(**asked.estimator.get_params(deep=True)), asked.estimator)
+        given = asked.estimator.get_params(deep=True)  # what was chosen is not released
+        best = fitted.best_estimator_.set_params(**{name: given[name] for name in fitted.best_params_})
+        return _winner(best, asked.estimator)
     if isinstance(fitted, Pipeline):
         inner = dict(asked.steps)
         fitted.steps = [(name, _winner(step, inner[name])) for name, step in fitted.steps]

@@ -18,6 +18,7 @@ from leakcap.simulate.plain import plain_copy, plain_dtype, same
 
 __all__ = ["PARAMETER", "describe_estimator", "is_estimator"]
 
+LABELS = ("categories_", "classes", "classes_")
 PARAMETER = "is a parameter"  # not an attribute: drop= cannot leave it out
 
 
@@ -133,10 +134,7 @@ def _parameter(value: Any, rows: int, drop: frozenset[str], leaves: list[Vector]
 def _attribute(name: str, value: Any, rows: int, drop: frozenset[str], leaves: list[Vector]) -> Node:
     if is_estimator(value):
         return describe_estimator(value, rows, drop, leaves)
-    if name in (
-        "classes",
-        "classes_",
-    ):  # labels, even where they are written as floats: noise would make others of them
+    if name in LABELS:  # even where they are written as floats: noise would make others of them
         return _constant(value, "holds the labels of classes")
     if isinstance(value, np.ndarray) and rows in value.shape and value.ndim and value.dtype.kind != "O":
         return Refused("has an entry for every row")
