@@ -19,6 +19,7 @@ __all__ = [
     "NumericalError",
     "OutputError",
     "RepeatedReleaseWarning",
+    "SimulationWarning",
     "SmallGroupWarning",
     "UselessReleaseWarning",
 ]
@@ -70,6 +71,10 @@ class BoundsWarning(LeakcapWarning):
 
 class RepeatedReleaseWarning(LeakcapWarning):
     """The same data were released before in this process without a ledger."""
+
+
+class SimulationWarning(LeakcapWarning):
+    """A seed was given: what looks like a release is a simulation, and whoever knows the seed undoes its noise."""
 
 
 class SmallGroupWarning(LeakcapWarning):

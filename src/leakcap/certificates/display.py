@@ -23,30 +23,41 @@ class Displayed:
 
     _custodian_only: ClassVar[bool] = False  # its files are readable by their owner alone
 
-    def to_html(self) -> str:
+    def to_html(self, *, allow_simulation: bool = False) -> str:
         """The record as a page: one HTML file without scripts or outside references.
+
+        Args:
+            allow_simulation: makes a page of a simulation too, which looks much like that of a release.
 
         Returns:
             The text of the file.
+
+        Raises:
+            InputError: it is a simulation, and that was not allowed.
         """
+        self._refuse_simulation(allow_simulation)
         return str(_upstairs().page(self))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, allow_simulation: bool = False) -> None:
         """Write the record to a file, in the form that the name's ending says: `.html`, or `.json` where it has JSON.
 
         What is for the custodian alone is written so that nobody but its owner can open it.
 
         Args:
             path: where to write it; its ending says the form.
+            allow_simulation: writes a simulation too.
 
         Raises:
-            InputError: the record has no form of that ending.
+            InputError: the record has no form of that ending, or is a simulation, and that was not allowed.
         """
+        self._refuse_simulation(allow_simulation)
         target = Path(path)
         forms = self._forms()
         if target.suffix.lower() not in forms:
             raise InputError(f"save() knows the form by the name's ending: {', '.join(sorted(forms))}")
-        _write(target, getattr(self, forms[target.suffix.lower()])(), self._custodian_only)
+        method = getattr(self, forms[target.suffix.lower()])
+        allowed = {"allow_simulation": True} if method.__name__ == "to_html" else {}
+        _write(target, method(**allowed), self._custodian_only)
 
     def _forms(self) -> dict[str, str]:
         """Endings of file names, and the method that gives what such a file holds."""
@@ -55,6 +66,13 @@ class Displayed:
 
     def _repr_html_(self) -> str:
         return str(_upstairs().fragment(self))
+
+    def _refuse_simulation(self, allowed: bool) -> None:
+        if getattr(self, "kind", None) == "simulation" and not allowed:
+            raise InputError(
+                "this is a simulation, not a release, because a seed was given: leave the seed out (random_state= of "
+                "an estimator), or say allow_simulation=True"
+            )
 
 
 class Drawn(Displayed):

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from leakcap.caps import PoolMembership, Task, as_caps
 from leakcap.custody.fingerprint import row_prints
-from leakcap.errors import InputError, OutputError, UselessReleaseWarning
+from leakcap.errors import InputError, OutputError, SimulationWarning, UselessReleaseWarning
 from leakcap.estimators.company import MARK, family_of, fitted_by, join_family, refuse_company
 from leakcap.estimators.data import Rows, checked_weight, column_of, validated, without_column
 from leakcap.kernels.bounded import Declared
@@ -66,6 +66,10 @@ OPTIONS = {
 MADE_OF_SUMS = (
     "Mean, Covariance, StandardScaler, PCA, Ridge, LinearRegression, GaussianNB, NearestClassMean, synthetic.Gaussian "
     "and synthetic.Tables"
+)
+SIMULATED = (
+    "random_state makes this a simulation, not a release: whoever knows it undoes the noise. Leave it out, and publish "
+    "what is fitted then"
 )
 OURS = {"certificate_", "estimator_", "plan_", "release_"}  # a wrapped estimator's own attributes do not take these
 _plans: weakref.WeakKeyDictionary[PrivateEstimator, Plan] = weakref.WeakKeyDictionary()
@@ -152,6 +156,8 @@ class PrivateEstimator(BaseEstimator):
             UselessReleaseWarning: at this cap the noise takes most of the answer's use.
         """
         refuse_company(self, PrivateEstimator)
+        if self.random_state is not None:
+            warnings.warn(SIMULATED, SimulationWarning, stacklevel=2)
         if self.cap is None:
             raise InputError(f"say what may leak: {type(self).__name__}(..., cap=lc.membership(0.55)), for example")
         family, known = family_of(self), None if self.random_state is not None else row_prints(X)
@@ -402,6 +408,19 @@ class PrivateEstimator(BaseEstimator):
         state = super().__getstate__()
         around = None if self.__sklearn_is_fitted__() else fitted_by(PrivateEstimator)
         return state if around is None else {**state, MARK: around}  # in another process nobody is seen calling
+
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)
+        if self._is_simulation:
+            warnings.warn(SIMULATED, SimulationWarning, stacklevel=2)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        found = super().__repr__(N_CHAR_MAX)
+        return f"{found}  # simulation, not a release" if self._is_simulation else found
+
+    @property
+    def _is_simulation(self) -> bool:
+        return getattr(getattr(self, "certificate_", None), "kind", None) == "simulation"
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimator_")

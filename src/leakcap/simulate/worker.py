@@ -13,7 +13,7 @@ import numpy.typing as npt
 from leakcap.custody.checkpoint import Checkpoint
 from leakcap.errors import LeakcapError, OutputError
 from leakcap.ground.arrays import Floats
-from leakcap.simulate.describe import describe
+from leakcap.simulate.describe import describe, rebuild
 from leakcap.simulate.estimators import PARAMETER
 from leakcap.simulate.nodes import Difference, Node, Vector
 from leakcap.simulate.pool import Pool
@@ -53,7 +53,7 @@ class WorldTask:
         seconds = time.perf_counter() - started
         other, others = self._answer(pooled, worlds, pair[1])
         seconds = min(seconds, time.perf_counter() - started - seconds)  # the first call also warms up
-        refuse([*node.refusals(), *node.differences(other)])
+        refuse([*node.refusals(), *node.differences(other)], self._trial(pooled, worlds, pair[0]))
         if not node.size():
             raise OutputError("the function returns no number that could be released")
         return node, np.stack([numbers, others]), seconds
@@ -70,7 +70,7 @@ class WorldTask:
         kept, saved, due = 0, time.perf_counter(), SAVED
         for i, world in enumerate(chosen):
             found, numbers = self._answer(pooled, worlds, int(world))
-            refuse(list(node.differences(found)))
+            refuse(list(node.differences(found)), self._trial(pooled, worlds, int(world)))
             rows[i] = numbers
             now = time.perf_counter()
             if checkpoint and now - saved > (due if i + 1 < len(chosen) else LITTLE * due):
@@ -92,6 +92,23 @@ class WorldTask:
 
     def _answer(self, pooled: PooledUnits, worlds: Worlds, world: int) -> tuple[Node, Vector]:
         return one_answer(self.fn, pooled.pool, pooled.units.rows_in(worlds.mask(world)), self.drop)
+
+    def _trial(self, pooled: PooledUnits, worlds: Worlds, world: int) -> Callable[[frozenset[str]], bool]:
+        """Whether the answer in a world is still of use without some attributes: advice is tried before it is given."""
+
+        def works(without: frozenset[str]) -> bool:
+            rows = pooled.pool.take(pooled.units.rows_in(worlds.mask(world)))
+            try:
+                node, numbers = describe(self.fn(*rows), len(rows), self.drop | without)
+                made = None if any(node.refusals()) else rebuild(node, numbers)
+                for name in ("predict", "transform"):
+                    if hasattr(made, name):
+                        getattr(made, name)(rows[0])
+            except Exception:  # whatever it is, it may quote the data
+                return False
+            return made is not None
+
+        return works
 
     def _whole_pool(self, pooled: PooledUnits, node: Node) -> Vector | None:
         """The answer on the whole pool, to tell the error of a release."""
@@ -153,17 +170,22 @@ def one_answer(
     )
 
 
-def refuse(places: list[Difference]) -> None:
-    """Raise if anything in the answer cannot be released, naming every such place and the way out."""
+def refuse(places: list[Difference], works: Callable[[frozenset[str]], bool] | None = None) -> None:
+    """Raise if anything in the answer cannot be released, naming every such place, and the way out if there is one.
+
+    `works` says whether the answer is of use without some attributes.
+    """
     if not places:
         return
     lines = [f"  {path or 'the answer'} {reason}" for path, reason in dict(places).items()]
     attributes = sorted(
         {path.rsplit(".", 1)[-1].split("[")[0] for path, reason in places if "." in path and PARAMETER not in reason}
     )
-    way_out = (
-        f"\nIf the answer works without them, leave them out of the release with drop={attributes!r}."
-        if attributes
-        else ""
-    )
+    way_out = ""
+    if attributes and works is not None:
+        way_out = (
+            f"\nIt works without them: leave them out of the release with drop={attributes!r}."
+            if works(frozenset(attributes))
+            else "\nIt does not work without them, so that they cannot be left out."
+        )
     raise OutputError("parts of the answer cannot be released:\n" + "\n".join(lines) + way_out)

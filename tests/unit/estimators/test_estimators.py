@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import pickle
+import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import leakcap as lc
 from leakcap import estimators as le
-from leakcap.errors import UselessReleaseWarning
+from leakcap.errors import SimulationWarning, UselessReleaseWarning
 from leakcap.kernels import kernel_of
 from leakcap.worlds import Units, draw_worlds
 from tests.unit.estimators.making import IRIS, KINDS, SMALL, every
@@ -272,3 +274,24 @@ def test_a_mean_can_be_certified_in_closed_form() -> None:
     model = le.Mean(cap=lc.membership(0.6), worlds=64, options={"mode": "individual"}).fit(WINE)
     assert model.certificate_.kind == "closed_form" and model.certificate_.membership_success <= 0.6
     assert np.abs(model.mean_).max() < 1
+
+
+def test_a_fit_with_a_seed_says_that_it_is_no_release(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = le.Mean(cap=lc.membership(0.9), worlds=16, random_state=42, options={"draws": 256})
+    with pytest.warns(SimulationWarning, match="simulation, not a release"):
+        model.fit(X)
+    assert repr(model).endswith("# simulation, not a release")
+    with pytest.warns(SimulationWarning):
+        again = pickle.loads(pickle.dumps(model))
+    assert "simulation, not a release" in repr(again)
+    for leave in (model.certificate_.to_html, lambda: model.certificate_.save(tmp_path / "it.html")):
+        with pytest.raises(lc.InputError, match="allow_simulation"):
+            leave()
+    assert "simulation" in model.certificate_.to_html(allow_simulation=True).lower()
+    model.certificate_.save(tmp_path / "it.json", allow_simulation=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        released = le.Mean(cap=lc.membership(0.9), worlds=16, options={"draws": 256}).fit(X)
+        assert "simulation" not in repr(pickle.loads(pickle.dumps(released)))
+    released.certificate_.save(tmp_path / "it.html")

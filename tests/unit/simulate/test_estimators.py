@@ -143,7 +143,7 @@ def test_what_an_estimator_must_not_release_is_named_with_a_way_out(name: str) -
         assert reasons, f"{attribute} must be refused"
         assert all(reason in why for why in reasons)
     with pytest.raises(lc.OutputError) as refusal:
-        refuse(list(found.items()))
+        refuse(list(found.items()), lambda without: True)
     message = str(refusal.value)
     offered = eval(message.split("drop=")[1].rstrip("."))  # the message offers Python that can be pasted
     assert set(expected) <= set(offered)
@@ -215,8 +215,23 @@ def test_parameters_that_cannot_be_compared_are_not_offered_for_dropping() -> No
     found = all_refusals(nodes)
     assert ".random_state" in found
     with pytest.raises(lc.OutputError) as refusal:
-        refuse(list(found.items()))
+        refuse(list(found.items()), lambda without: True)
     message = str(refusal.value)
     assert "drop=['random_state']" not in message or not all_refusals(
         halves(fit, X, drop=("labels_", "_tol", "n_iter_", "random_state"))[0]
     )
+
+
+ADVICE: dict[str, tuple[Any, str]] = {
+    "what is needed": (lambda x, c: DecisionTreeClassifier(max_depth=2).fit(x, c), "It does not work without them"),
+    "what is not": (lambda x, c: LogisticRegression(tol=1e-8).fit(x, c), "It works without them: leave them out of"),
+}
+
+
+@pytest.mark.parametrize("name", ADVICE)
+def test_advice_is_tried_before_it_is_given(name: str) -> None:
+    fit, words = ADVICE[name]
+    with pytest.raises(lc.OutputError) as refusal:
+        lc.plan(fit, X, C, cap=lc.membership(0.9), worlds=16, seed=0)
+    message = str(refusal.value)
+    assert words in message and ("drop=" in message) == ("leave them out" in words)
