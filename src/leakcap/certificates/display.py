@@ -68,7 +68,8 @@ class Displayed:
         return str(_upstairs().fragment(self))
 
     def _refuse_simulation(self, allowed: bool) -> None:
-        if getattr(self, "kind", None) == "simulation" and not allowed:
+        certificate = getattr(self, "certificate", self)
+        if not allowed and not self._custodian_only and getattr(certificate, "kind", "") == "simulation":
             raise InputError(
                 "this is a simulation, not a release, because a seed was given: leave the seed out (random_state= of "
                 "an estimator), or say allow_simulation=True"

@@ -55,7 +55,7 @@ def plan() -> Plan:
         return {EVIL: float(x.mean()), "largest": float(x.max())}
 
     data = np.random.default_rng(4).normal(size=40)
-    return lc.plan(means, data, cap=lc.mutual_information(0.3), worlds=16, draws=256, seed=1)
+    return lc.plan(means, data, cap=lc.mutual_information(0.3), worlds=16, draws=256)
 
 
 @cache
@@ -81,7 +81,9 @@ def hostile_session() -> SessionCertificate:
     session.count(share=0.1)
     capped = (replace(session.certificate.capped[0], meaning=EVIL, cap=EVIL),)
     told: dict[str, Any] = dict.fromkeys(("pool_public", "assumptions", "not_promised", "theorems"), (EVIL,))
-    return replace(session.certificate, capped=capped, questions=((EVIL, 0.1),), leakcap_version=EVIL, **told)
+    return replace(
+        session.certificate, capped=capped, questions=((EVIL, 0.1),), leakcap_version=EVIL, kind="session", **told
+    )
 
 
 def record(kind: type) -> Any:
