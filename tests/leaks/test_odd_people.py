@@ -248,3 +248,12 @@ def test_the_custodians_answers_about_the_pool_are_not_in_an_analysts_history() 
     assert [past.number for past in session.history] == [about_the_pool.number, within_bounds.number]
     session._desk = replace(session._desk, analyst="ann")
     assert [past.number for past in session.history] == [within_bounds.number]
+
+
+def test_answers_for_the_most_rows_that_somebody_has_are_not_in_an_analysts_history() -> None:
+    session = lc.Session(pd.concat([pool(), pool().iloc[:1]]), cap=0.6, unit="id", seed=1)
+    session.count(noise=50.0)
+    assert len(session.history) == 1 and session.spent.share > 0
+    session._desk = replace(session._desk, analyst="ann")
+    assert not session.history and session.spent.share == 0
+    assert "- count" not in str(session.certificate)
