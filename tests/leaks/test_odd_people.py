@@ -208,9 +208,12 @@ def hear(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize("who", WHO)
 def test_nothing_but_their_own_part_of_the_sums_tells_that_somebody_is_there(hear: Hear, who: str, asked: str) -> None:
     expected = hear(pool(), who, ASKED[asked])
-    for odd, person in ODD.items():
-        found = hear(pd.concat([pool(), person], ignore_index=True), who, ASKED[asked])
-        assert found == expected, f"with somebody {odd} in the pool"
+    # All of them together, and one alone: another one for every question.
+    people = {one: row.assign(id=900 + place) for place, (one, row) in enumerate(ODD.items())}
+    alone = list(ODD)[list(ASKED).index(asked) % len(ODD)]
+    for odd in (ODD, [alone]):
+        found = hear(pd.concat([pool(), *(people[one] for one in odd)], ignore_index=True), who, ASKED[asked])
+        assert found == expected, f"with somebody {' and somebody '.join(odd)} in the pool"
 
 
 LOUD = ["yes", "a function of them alone", "groups of another kind", "means of text"]
