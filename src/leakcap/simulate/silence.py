@@ -18,7 +18,7 @@ import numpy as np
 
 from leakcap.ground.interrupts import interrupts_heard
 
-__all__ = ["each_unheard", "hushed", "kept_quiet", "silenced", "unheard"]
+__all__ = ["each_unheard", "garbage_gone", "hushed", "kept_quiet", "silenced", "unheard"]
 
 ROUNDS = 4  # of looking for garbage: what is thrown away may leave more of it
 S = TypeVar("S")
@@ -33,7 +33,8 @@ class _Together:
     """
 
     def __init__(self, context: Callable[[], AbstractContextManager[None]]) -> None:
-        self.context, self.lock, self.inside, self.entered = context, threading.Lock(), 0, ExitStack()
+        self.context, self.inside, self.entered = context, 0, ExitStack()
+        self.lock = threading.RLock()  # garbage that goes meanwhile may come by here
 
     def __enter__(self) -> None:
         with self.lock:
@@ -75,7 +76,7 @@ def _silenced() -> Iterator[None]:
             back.callback(os.dup2, kept, number)
             os.dup2(nowhere.fileno(), number)
         back.callback(_flush, streams)  # and what was said since is not: it may wait in a buffer still
-        with hushed(), _garbage_gone():
+        with hushed():
             yield
 
 
@@ -100,11 +101,6 @@ def _flushes_of_c() -> list[Callable[[], Any]]:
 
 @contextmanager
 def _garbage_gone() -> Iterator[None]:
-    """What was made inside and is in use no more goes inside: it may have a last word.
-
-    Only what is new is looked through, where nobody else has put things aside: all of a process takes a tenth of a
-    second.
-    """
     aside, heard = not gc.get_freeze_count(), sys.unraisablehook
     if aside:
         gc.freeze()
@@ -112,15 +108,16 @@ def _garbage_gone() -> Iterator[None]:
     try:
         yield
     finally:
-        for _ in range(ROUNDS):
-            if not gc.collect():
-                break
+        with silenced():
+            for _ in range(ROUNDS):
+                if not gc.collect():
+                    break
         sys.unraisablehook = heard
         if aside:
             gc.unfreeze()
 
 
-_hush, _silence = _Together(_hushed), _Together(_silenced)
+_hush, _silence, _gone = _Together(_hushed), _Together(_silenced), _Together(_garbage_gone)
 
 
 def hushed() -> AbstractContextManager[None]:
@@ -131,6 +128,15 @@ def hushed() -> AbstractContextManager[None]:
 def silenced() -> AbstractContextManager[None]:
     """Nothing at all, compiled libraries included: both streams of the process lead nowhere."""
     return _silence
+
+
+def garbage_gone() -> AbstractContextManager[None]:
+    """What is made inside and in use no more goes at the end, in silence: it may have a last word.
+
+    Only what is new is looked through, unless somebody else has put things aside: all of a process takes a tenth of a
+    second.
+    """
+    return _gone
 
 
 @contextmanager
@@ -150,7 +156,7 @@ def unheard(compute: Callable[[], T]) -> T | None:
     """
     result, begun, stops = None, False, list[bool]()
     try:
-        with interrupts_heard(stops), silenced():
+        with interrupts_heard(stops), silenced(), garbage_gone():
             begun = True
             with suppress(BaseException):  # an error holds on to all that was there: it goes before silence is lifted
                 result = compute()
@@ -166,7 +172,7 @@ def each_unheard(compute: Callable[[S], T], things: Iterable[S]) -> list[T | Non
     """The same for each of many things: one that fails does so alone, and nothing is heard of which."""
     found, begun, stops = list[T | None](), False, list[bool]()
     try:
-        with interrupts_heard(stops), silenced():
+        with interrupts_heard(stops), silenced(), garbage_gone():
             begun = True
             for thing in things:
                 try:
