@@ -208,9 +208,12 @@ def hear(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize("who", WHO)
 def test_nothing_but_their_own_part_of_the_sums_tells_that_somebody_is_there(hear: Hear, who: str, asked: str) -> None:
     expected = hear(pool(), who, ASKED[asked])
-    for odd, person in ODD.items():
-        found = hear(pd.concat([pool(), person], ignore_index=True), who, ASKED[asked])
-        assert found == expected, f"with somebody {odd} in the pool"
+    # All of them together, and one alone: another one for every question.
+    people = {one: row.assign(id=900 + place) for place, (one, row) in enumerate(ODD.items())}
+    alone = list(ODD)[list(ASKED).index(asked) % len(ODD)]
+    for odd in (ODD, [alone]):
+        found = hear(pd.concat([pool(), *(people[one] for one in odd)], ignore_index=True), who, ASKED[asked])
+        assert found == expected, f"with somebody {' and somebody '.join(odd)} in the pool"
 
 
 LOUD = ["yes", "a function of them alone", "groups of another kind", "means of text"]
@@ -248,3 +251,12 @@ def test_the_custodians_answers_about_the_pool_are_not_in_an_analysts_history() 
     assert [past.number for past in session.history] == [about_the_pool.number, within_bounds.number]
     session._desk = replace(session._desk, analyst="ann")
     assert [past.number for past in session.history] == [within_bounds.number]
+
+
+def test_answers_for_the_most_rows_that_somebody_has_are_not_in_an_analysts_history() -> None:
+    session = lc.Session(pd.concat([pool(), pool().iloc[:1]]), cap=0.6, unit="id", seed=1)
+    session.count(noise=50.0)
+    assert len(session.history) == 1 and session.spent.share > 0
+    session._desk = replace(session._desk, analyst="ann")
+    assert not session.history and session.spent.share == 0
+    assert "- count" not in str(session.certificate)

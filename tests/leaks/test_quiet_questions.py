@@ -157,9 +157,10 @@ def test_the_custodian_hears_of_levels_of_another_kind() -> None:
 
 
 LISTS: dict[str, tuple[Callable[[int], Any], list[Any]]] = {
-    "rows": (lambda place: [float(place % 2), 1.0], [["x", 1.0], [0.5], [], [0.5, [1]], [1, 2, 3], 5.0, None, [1j, 1]]),
-    "cells": (lambda place: float(place % 2), ["x", None, [1.0, 2.0], 1j, 2**70, {}]),
+    "rows": (lambda place: [float(place % 2), 1.0], [["x", 1.0], [0.5, [1]], [None, {}], [1j, 1]]),
+    "cells": (lambda place: float(place % 2), ["x", None, [1.0], 1j, 2**70, {}]),
 }
+RAGGED: list[Any] = [[[0.5]], [[]], [[1, 2, 3]], [5.0], [None]]
 
 
 @pytest.mark.parametrize("kind", LISTS)
@@ -176,6 +177,55 @@ def test_a_row_of_a_list_is_the_same_whichever_others_there_are(kind: str) -> No
                 assert (found[:PEOPLE] == expected).all(), other
 
 
+@pytest.mark.parametrize("who", QUIET)
+@pytest.mark.parametrize("odd", RAGGED, ids=repr)
+def test_lists_of_rows_of_different_lengths_are_refused_when_they_are_brought(who: str, odd: list[Any]) -> None:
+    with pytest.raises(InputError, match="of one length"):
+        lc.Session([*([0.0, 1.0] for _ in range(PEOPLE)), *odd], seed=1, **QUIET[who])
+
+
+class Loud:
+    """A level that would look at every cell."""
+
+    def __hash__(self) -> int:
+        return hash("A")
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("somebody is in ward A")
+
+
+class Word(str):
+    """Text that is more than text."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("somebody is in ward A")
+
+
+@pytest.mark.parametrize("level", [Loud(), Word("A"), ("A",), 1j], ids=lambda level: type(level).__name__)
+@pytest.mark.parametrize("who", [*QUIET, "the custodian"])
+def test_levels_are_plain_values(who: str, level: Any) -> None:
+    session = lc.Session(table(), seed=1, **QUIET.get(who, {"cap": 0.6}))
+    with pytest.raises(InputError, match="levels must be text"):
+        session.count(by={"name": [level]})
+
+
+@pytest.mark.parametrize("cell", [memoryview(bytearray(b"x")), Loud(), Word("A")], ids=lambda cell: type(cell).__name__)
+def test_a_cell_that_cannot_be_looked_up_is_not_heard(cell: Any) -> None:
+    for who in QUIET.values():
+        session = lc.Session(table({"x": 1.0, "y": 1, "day": NOON, "name": cell}), seed=1, **who)
+        found = question(session, ("count", (), {"by": {"name": ["A", "B"]}})).sums(False).values
+        assert (found[:PEOPLE] == [1.0, 0.0]).all()
+
+
+def test_a_long_text_takes_room_once() -> None:
+    long = SessionTable.of(table({"x": 1.0, "y": 1, "day": NOON, "name": "a" * 10**6}), None, None, True)
+    assert long.columns["name"].dtype == object
+    assert long.mask("name = 'A' and x >= 0").tolist() == [True] * PEOPLE + [False]  # type: ignore[union-attr]
+
+
 @pytest.mark.parametrize("kind", [np.int64, np.bool_, int, float, str])
 @pytest.mark.parametrize("odd", [[1, 2], "q", {}, None, 2**70, 1j], ids=repr)
 def test_a_cell_that_cannot_be_looked_up_takes_nobodys_class(kind: Any, odd: Any) -> None:
@@ -190,3 +240,18 @@ def test_a_cell_that_cannot_be_looked_up_takes_nobodys_class(kind: Any, odd: Any
         assert declared_rows(lc.estimators.GaussianNB(), features, given, classes).target.tolist() == expected
     codes = codes_of(cells, np.unique(classes))
     assert codes[:PEOPLE].tolist() == expected[:PEOPLE] and np.isnan(codes[PEOPLE])
+
+
+@pytest.mark.parametrize("who", [*QUIET, "the custodian"])
+def test_what_goes_wrong_is_told_to_the_custodian_alone(who: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = lc.Session(table(), seed=1, **QUIET.get(who, {"cap": 0.6}))
+    words = "Unable to allocate 37.3 GiB for an array with shape (12,)"
+
+    def fails(*_: Any) -> Any:
+        raise MemoryError(words)
+
+    monkeypatch.setattr(SessionTable, "rows", fails)
+    with pytest.raises((lc.LeakcapError, MemoryError)) as caught:
+        session.count()
+    assert (words in str(caught.value)) == (who == "the custodian")
+    assert caught.value.__cause__ is caught.value.__context__ is None

@@ -15,6 +15,7 @@ from tests.mutants.planted import is_of
 
 MUTANTS = all_mutants()
 ROOMS = {
+    "ground",
     "worlds",
     "kernels",
     "stats",

@@ -169,7 +169,14 @@ def _write(rows: list[dict[str, Any]], form: str, file: Any) -> None:
     names = list(rows[0]) if rows else []
     writer.writerow(names)
     for row in rows:
-        writer.writerow([json_text.dumps(cell) if isinstance(cell, (list, dict)) else cell for cell in row.values()])
+        writer.writerow(
+            [json_text.dumps(cell) if isinstance(cell, (list, dict)) else _inert(cell) for cell in row.values()]
+        )
+
+
+def _inert(cell: Any) -> Any:
+    """Words of others that no table program takes for a formula."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
 
 
 def _share_of(word: str) -> tuple[str, float]:

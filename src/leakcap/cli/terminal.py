@@ -82,7 +82,7 @@ class Terminal:
         for i, name in enumerate(columns):
             table.add_column(name, justify="left" if i == 0 else "right", no_wrap=i > 0, overflow="fold")
         for row in rows:
-            table.add_row(*(Text(cell) for cell in row))
+            table.add_row(*(Text(printable(cell)) for cell in row))
         self.out.print(Padding(table, (1 if title else 0, 2, 0, 2)))
 
     def result(self, facts: dict[str, Any]) -> None:
@@ -169,7 +169,12 @@ def forecast_in_words(state: Progress) -> str:
 
 def plain(words: str) -> str:
     """Words of others, for `say`: neither markup nor control characters."""
-    return escape("".join(letter if letter.isprintable() else " " for letter in words))
+    return escape(printable(words))
+
+
+def printable(words: str) -> str:
+    """Without control characters: a terminal would obey them."""
+    return "".join(letter if letter.isprintable() else " " for letter in words)
 
 
 def seconds_in_words(seconds: float) -> str:

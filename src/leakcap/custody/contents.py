@@ -18,15 +18,16 @@ from leakcap.custody.fingerprint import every_row
 
 __all__ = ["contents_prints"]
 
-MANY = 64  # different values, from which on a column of other people would hardly be the same
-KEPT = 8  # columns by which data are known: those of the smallest prints, so that tables that share many share some
+MANY = 64  # different values, one of each, from which on a column of other people would hardly be the same
+BITS = 30  # by which numbers of the same values differ between groups of people, from which on they would hardly be
+KEPT = 64  # columns by which data are known: those of the smallest prints, so that tables that share many share some
 TOGETHER = 2**22  # values that are looked at at a time
 
 
 def contents_prints(data: tuple[Any, ...]) -> tuple[str, ...]:
-    """Some names of the first argument, of which data of the same people share one; never none."""
+    """Some names of data, of which data of the same people share one; never none."""
     try:
-        columns = sorted(_columns(data[0]), key=lambda one: one[0])
+        columns = sorted((one for part in data for one in _columns(part)), key=lambda one: one[0])
         telling = (name for name, values in columns if _tells(values))
         return tuple(islice(telling, KEPT)) or (_digest("; ".join(name for name, _ in columns).encode()),)
     except Exception:  # data of no columns, or of cells that are no values: an error would quote them
@@ -74,8 +75,10 @@ def _print(values: npt.NDArray[Any]) -> str:
 
 
 def _tells(values: npt.NDArray[Any]) -> bool:
-    """Whether other people's would hardly be the same: not a few categories, and no count or grid."""
-    different = np.unique(values)
+    """Whether other people's would hardly be the same: neither a few categories nor a count, a grid or a design."""
+    different, times = np.unique(values, return_counts=True)
+    if times.max() > times.min():  # as many of each as here
+        return bool(np.log2(2 * np.pi * np.sort(times)[:-1]).sum() / 2 > BITS)
     if len(different) < MANY:
         return False
     return different.dtype.kind != "f" or len(np.unique(np.diff(different))) > 1

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["as_date", "as_number", "is_missing", "own_cell", "own_column", "own_copies", "own_copy"]
+__all__ = ["as_date", "as_number", "cells_of", "is_missing", "own_cell", "own_column", "own_copies", "own_copy"]
 
 NUMBERS = (bool, int, float, np.integer, np.floating, np.bool_)
 # Nobody can write into these, and they show nothing but themselves. Not so of what is derived from them.
@@ -60,16 +60,19 @@ def is_missing(cell: Any) -> bool:
 
 
 def own_cell(cell: Any) -> Any:
-    """The cell in the one kind that it has wherever it stands."""
+    """The cell in the one kind that it has wherever it stands; None where it cannot be told."""
     if type(cell) is str:  # as most that are no numbers
         return cell
-    if is_missing(cell):
+    try:
+        if is_missing(cell):
+            return None
+        number = as_number(cell)
+        if not np.isnan(number):
+            return number
+        date = as_date(cell)
+        return cell if np.isnat(date) else date.item()
+    except Exception:  # whatever it is, it would tell of this cell
         return None
-    number = as_number(cell)
-    if not np.isnan(number):
-        return number
-    date = as_date(cell)
-    return cell if np.isnat(date) else date.item()
 
 
 def own_copy(cell: Any) -> Any:
@@ -92,6 +95,24 @@ def own_copies(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.asarray(np.frompyfunc(own_copy, 1, 1)(cells), dtype=object)
 
 
+def cells_of(column: Any) -> list[Any]:
+    """The cells of a column, one by one where not all can be read: None for one that Python has no word for.
+
+    An error would quote it, and take the cells of others with it.
+    """
+    try:
+        return column.to_list() if hasattr(column, "to_list") else list(column)
+    except Exception:
+        return [_read(column, place) for place in range(len(column))]
+
+
+def _read(column: Any, place: int) -> Any:
+    try:
+        return (column.iloc if hasattr(column, "iloc") else column)[place]
+    except Exception:  # a date after the year 9999, a very long time
+        return None
+
+
 def own_column(cells: Iterable[Any]) -> npt.NDArray[Any]:
     """Cells as an array of numbers or dates where all of them are that or missing; of copied objects otherwise."""
     found = [own_copy(own_cell(cell)) for cell in cells]
@@ -100,6 +121,4 @@ def own_column(cells: Iterable[Any]) -> npt.NDArray[Any]:
         return np.array([np.nan if cell is None else cell for cell in found], dtype=np.float64)
     if kinds <= {datetime.datetime}:
         return np.array([np.datetime64("NaT") if cell is None else cell for cell in found], dtype="datetime64[us]")
-    column = np.empty(len(found), dtype=object)
-    column[:] = found
-    return column
+    return np.fromiter(found, dtype=object, count=len(found))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.ground.own_types import own_column, own_copies, own_copy
+from leakcap.ground.own_types import cells_of, own_column, own_copies, own_copy
 
 __all__ = ["take", "take_alone", "take_own"]
 
@@ -54,11 +54,10 @@ def take_own(data: Any, rows: npt.NDArray[np.intp]) -> Any:
         if found.dtype.kind in "biuf":
             return np.asarray(np.ma.filled(found.astype(np.float64), np.nan))
         return own_column(found.ravel().tolist()).reshape(found.shape)
-    if hasattr(found, "to_dict") and hasattr(found, "columns"):  # polars
-        cells = {name: own_column(column).tolist() for name, column in found.to_dict(as_series=False).items()}
-        return type(found)(cells, strict=False)
+    if hasattr(found, "get_columns"):  # polars
+        return type(found)([_own_polars(column) for column in found.get_columns()])
     if hasattr(found, "to_list"):
-        return type(found)(found.name, own_column(found.to_list()).tolist(), strict=False)
+        return _own_polars(found)
     return type(found)(map(own_copy, found)) if isinstance(found, (list, tuple)) else found
 
 
@@ -75,13 +74,21 @@ def _alone_pandas(found: Any) -> Any:
     return found
 
 
+def _own_polars(column: Any) -> Any:
+    cells = own_column(cells_of(column)).tolist()
+    try:
+        return type(column)(column.name, cells, strict=False)
+    except Exception:  # lists of this beside lists of that
+        return type(column)(column.name, cells, dtype=object)
+
+
 def _own_pandas(found: Any) -> Any:
-    index = _numbers(len(found)) if _counts(found.index) else own_column(list(found.index))
+    index = _numbers(len(found)) if _counts(found.index) else own_column(cells_of(found.index))
     if not hasattr(found, "columns"):
-        return type(found)(own_column(list(found)), index=index, name=found.name)
+        return type(found)(own_column(cells_of(found)), index=index, name=found.name)
     made = type(found)(index=index)
     for place, name in enumerate(found.columns):
-        made.insert(place, name, own_column(list(found.iloc[:, place])), allow_duplicates=True)
+        made.insert(place, name, own_column(cells_of(found.iloc[:, place])), allow_duplicates=True)
     return made
 
 
@@ -90,7 +97,7 @@ def _counts(index: Any) -> bool:
     if type(index).__name__ == "RangeIndex" or not len(index):
         return True
     named = any(name is not None for name in index.names)
-    return not named and not all(isinstance(label, (str, datetime.date)) for label in index)
+    return not named and not all(isinstance(label, (str, datetime.date)) for label in cells_of(index))
 
 
 def _numbers(count: int) -> Any:

@@ -67,7 +67,7 @@ class Blocks:
         stops = list[bool]()
         for place, rows in enumerate(parts):
             with interrupts_heard(stops):
-                numbers = self.asked(tuple(taken(part, rows) for part in data))
+                numbers = self.asked(data, rows, taken)
             if stops:
                 raise KeyboardInterrupt
             if numbers is None:
@@ -78,19 +78,19 @@ class Blocks:
             found[place] = inside - middle
         return np.clip(found, -(high - low) / 2, (high - low) / 2), outside, failed  # again: differences are rounded
 
-    def asked(self, rows: tuple[Any, ...]) -> Floats | None:
+    def asked(self, data: tuple[Any, ...], rows: Ints, taken: Callable[..., Any] = take_alone) -> Floats | None:
         """The function's numbers; None where it fails, or gives anything but finite numbers of the bounds' shape."""
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")  # of a block without rows, again and again
-                numbers = np.asarray(self.fn(*rows), dtype=np.float64)
+                numbers = np.asarray(self.fn(*(taken(part, rows) for part in data)), dtype=np.float64)
         except BaseException:  # whatever it is, it would tell of a person
             return None
         return numbers.ravel() if numbers.shape == self.low.shape and np.isfinite(numbers).all() else None
 
     def of_all(self, data: tuple[Any, ...], rows: int) -> Floats | None:
         """The same on all rows together: on a copy, since it may sort them."""
-        return self.asked(tuple(take_alone(part, np.arange(rows)) for part in data))
+        return self.asked(data, np.arange(rows))
 
     def finish(self, total: Floats) -> Any:
         """The average over blocks, from the sum of their answers."""

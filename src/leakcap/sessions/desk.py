@@ -13,7 +13,7 @@ import numpy as np
 
 from leakcap.custody.ledger import Account, Entry, Open, budgets
 from leakcap.custody.ledger.accounts import Spent, as_text
-from leakcap.errors import BudgetError, InputError
+from leakcap.errors import BudgetError, InputError, LeakcapError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Bools, Floats
 from leakcap.noise import Randomness
@@ -72,6 +72,7 @@ class Desk:
     analyst: str  # empty for the custodian
     retire: bool
     randomness: Randomness
+    own_rows: bool = False  # whether noise is made for the most rows that somebody has, because none were declared
 
     @property
     def quiet(self) -> bool:
@@ -204,10 +205,10 @@ class Desk:
         noised = with_noise(total, np.asarray(grains), deviations, self.randomness) + beside
         before.after(self.people, payment.spent).write(now, group, before)
         used[group] = used.get(group, 0) + declared
-        if pool_made:  # a price that was read off the pool is not for analysts
+        if pool_made or self.own_rows:  # a price that was read off the pool is not for analysts
             hidden = state.setdefault("declared_of_pool", {})
             hidden[group] = hidden.get(group, 0) + declared
-        budgets.count(state, self.analyst, declared, moment, pool_made=pool_made)
+        budgets.count(state, self.analyst, declared, moment, pool_made=pool_made or self.own_rows)
         # What is drawn is charged and kept, also where nothing can be made of it: taking it back would tell something.
         made, failed = attempted(partial(numbers_of, finish_of(sums, deviations)), noised)
         numbers = np.empty(0) if failed else made
@@ -219,6 +220,7 @@ class Desk:
             "sums": base64.b64encode(noised.astype("<f8").tobytes()).decode(),
             "numbers": numbers.tolist() if len(numbers) <= MAX_LISTED else [],
             "pool_made": pool_made,
+            "own_rows": self.own_rows,
         }
         now.append("answer", body, charge=declared, request=key, question=same)
 
@@ -226,8 +228,13 @@ class Desk:
         """What everybody brings. What is refused is so by declarations alone, before the data are looked at."""
         if self.quiet and not question.public(noise_given):
             raise InputError(UNDER_POOL_CAPS if self.everybody else FOR_ANALYSTS)
-        with kept_quiet(self.quiet):
-            return question.sums(noise_given)
+        try:
+            with kept_quiet(self.quiet):
+                return question.sums(noise_given)
+        except Exception as error:
+            if not self.quiet or isinstance(error, LeakcapError):
+                raise
+        raise LeakcapError("the question could not be answered. Why is withheld: it might tell of the data")
 
     def _declared(self, sums: Sums, deviations: Floats) -> int:
         """Ticks that a question takes from somebody who brings the most."""

@@ -125,7 +125,7 @@ class PairProducts(OuterProducts):
         return d * (d + 1) // 2
 
     def charges(self, deviations: Floats, clock: Clock, everybody: bool) -> Ints:
-        return super().charges(deviations[:1], clock, everybody)  # the first is a square's
+        return super().charges(_as_of_squares(deviations), clock, everybody)
 
     def _numbers(self, total: Ints) -> Ints:
         return total[np.triu_indices(len(total))]
@@ -139,13 +139,20 @@ class _Pairs:
     d: int
 
     def worst(self, deviations: Floats) -> float:
-        return float((self.norm / deviations[0]) ** 2) * (1 + ROUNDING)
+        return float((self.norm / _as_of_squares(deviations)[0]) ** 2) * (1 + ROUNDING)
 
     def least(self, square: float) -> Floats:
         first, second = np.triu_indices(self.d)
         size = self.norm / math.sqrt(square) * (1 + ROUNDING)
         # The rest of the numbers of a smaller deviation is rounded up less than this.
         return np.where(first == second, size, size * (1 + ROUNDING) / math.sqrt(2))
+
+
+def _as_of_squares(deviations: Floats) -> Floats:
+    """The least deviation of all pairs, in units of that of a square: rounding up may have moved them apart."""
+    d = int((math.isqrt(8 * len(deviations) + 1) - 1) // 2)
+    first, second = np.triu_indices(d)
+    return np.min(np.where(first == second, 1.0, math.sqrt(2)) * deviations, keepdims=True)
 
 
 def by_unit(length: Floats, units: Units) -> Floats:

@@ -14,7 +14,7 @@ from leakcap.certificates.session import SessionCertificate
 from leakcap.custody.contents import contents_prints
 from leakcap.custody.fingerprint import DataPrint
 from leakcap.custody.ledger import AccountAt, Book, Store, budgets, open_book
-from leakcap.custody.ledger.accounts import Secret, name_of, open_account
+from leakcap.custody.ledger.accounts import Secret, checked_name, name_of, open_account
 from leakcap.custody.ledger.capped import caps_now
 from leakcap.custody.ledger.operations import set_budget
 from leakcap.errors import InputError
@@ -112,6 +112,7 @@ class Session(Asked):
             raise InputError("a session with a seed is a simulation: leave the ledger out")
         if analyst is not None and (not isinstance(analyst, str) or not analyst):
             raise InputError("analyst must be a name, as text; leave it out where the custodian asks")
+        checked_name(analyst or "")
         caps = as_caps(cap)
         everybody = isinstance(caps[0], PoolMembership)
         quiet = everybody or bool(analyst)  # whether nothing may be said of what the data are like
@@ -172,6 +173,7 @@ class Session(Asked):
             version=version,
             analyst=analyst or "",
             retire=bool(retire),
+            own_rows=self._table.rows_per_unit is None,
             randomness=OperatingSystem() if seed is None else Seeded(seed),
         )
         self._questions = Questions(self._table, secret.key("blocks"), quiet=quiet)
@@ -352,8 +354,9 @@ class Session(Asked):
 
 
 def _is_for(body: Mapping[str, Any], group: str) -> bool:
-    """Whether analysts of a group may see an answer: not where it was built around the pool's own statistic."""
-    return body.get("group") == group and not body.get("pool_made", False)
+    """Whether analysts of a group may see an answer: not where it was built around the pool's own statistic, nor where
+    its noise follows from the most rows that somebody has."""
+    return body.get("group") == group and not body.get("pool_made", False) and not body.get("own_rows", False)
 
 
 def _as_estimator(given: Any) -> Any:

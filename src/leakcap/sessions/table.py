@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -52,6 +51,8 @@ class SessionTable:
             pool, whose = first_rows(pool, whose, rows_per_unit)
         if not pool.rows:
             raise InputError("there are no rows")
+        if any(not hasattr(part, "shape") and len(set(map(len, map(_cells, part)))) > 1 for part in pool.data):
+            raise InputError("rows of a list must be of one length: say with None where a cell is missing")
         units = Units.of(pool.rows, whose)
         most = 1 if units.of_row is None else int(np.bincount(units.of_row).max())
         return cls(pool, units, rows_per_unit if whose is not None else 1, most, quiet)
@@ -163,18 +164,23 @@ def _columns(part: Any, start: int) -> list[tuple[str, npt.NDArray[Any]]]:
 
 
 def _of_list(rows: Sequence[Any], start: int) -> list[tuple[str, npt.NDArray[Any]]]:
-    """Columns of a list, cell by cell. A row that is not as long as most are has nothing in any of them."""
-    own = [row if isinstance(row, (list, tuple)) or getattr(row, "ndim", 0) == 1 else (row,) for row in rows]
-    ((length, _),) = Counter(map(len, own)).most_common(1)
-    columns = zip(*(row if len(row) == length else (None,) * length for row in own), strict=True)
+    """Columns of a list, cell by cell."""
+    columns = zip(*map(_cells, rows), strict=True)
     return [
-        (str(start + place), _plain(np.fromiter(cells, dtype=object, count=len(own))))
+        (str(start + place), _plain(np.fromiter(cells, dtype=object, count=len(rows))))
         for place, cells in enumerate(columns)
     ]
 
 
+def _cells(row: Any) -> Sequence[Any]:
+    return row if isinstance(row, (list, tuple)) or getattr(row, "ndim", 0) == 1 else (row,)
+
+
 def _plain(column: Any) -> npt.NDArray[Any]:
-    """Text as text, numbers as numbers with NaN for what is missing, dates in microseconds; anything else as it is."""
+    """Numbers with NaN for what is missing, dates in microseconds, anything else as it is.
+
+    Text too: in an array of text every cell would take as much room as the longest one.
+    """
     import pandas
 
     series = pandas.Series(column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column))
@@ -187,10 +193,6 @@ def _plain(column: Any) -> npt.NDArray[Any]:
     values = series.to_numpy(dtype=object)
     missing = missing_among(values)
     kinds = {type(value) for value in values[~missing]}
-    if kinds <= {str}:
-        # An array of text loses what follows the last letter, if that is nothing but NUL.
-        whole = not missing.any() and not any("\0" in value for value in values)
-        return values.astype(str) if whole else values
-    if all(issubclass(kind, (bool, int, float, np.integer, np.floating, np.bool_)) for kind in kinds):
+    if kinds and all(issubclass(kind, (bool, int, float, np.integer, np.floating, np.bool_)) for kind in kinds):
         return numbers_among(values)
     return values

@@ -181,6 +181,9 @@ class _Reader:
             _refuse_no_date(right, left)
         true, false = np.zeros(self.rows, dtype=bool), np.zeros(self.rows, dtype=bool)
         for kind in (_numbers, _texts, _dates):
+            declared = [kind(side) for side in (left, right) if not isinstance(side, np.ndarray)]
+            if any(not known.any() for _, known in declared):
+                continue  # whatever the cells are, they are not compared in this kind
             (one, known), (other, also) = kind(left), kind(right)
             sure = np.broadcast_to(known & also, (self.rows,))
             if sure.any():
@@ -207,7 +210,7 @@ def _texts(side: Any) -> Kind:
     if cells.dtype.kind != "O":
         return "", np.zeros(cells.shape, dtype=bool)
     known = np.array([isinstance(cell, str) for cell in cells], dtype=bool)
-    return np.array([cell if sure else "" for cell, sure in zip(cells, known, strict=True)], dtype=str), known
+    return np.where(known, cells, ""), known
 
 
 def _dates(side: Any) -> Kind:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import logging
 import os
@@ -10,14 +11,16 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
-from typing import TypeVar
+from functools import cache, partial
+from typing import Any, TypeVar
 
 import numpy as np
 
 from leakcap.ground.interrupts import interrupts_heard
 
-__all__ = ["each_unheard", "hushed", "kept_quiet", "silenced", "unheard"]
+__all__ = ["each_unheard", "garbage_gone", "hushed", "kept_quiet", "silenced", "unheard"]
 
+ROUNDS = 4  # of looking for garbage: what is thrown away may leave more of it
 S = TypeVar("S")
 T = TypeVar("T")
 
@@ -30,7 +33,8 @@ class _Together:
     """
 
     def __init__(self, context: Callable[[], AbstractContextManager[None]]) -> None:
-        self.context, self.lock, self.inside, self.entered = context, threading.Lock(), 0, ExitStack()
+        self.context, self.inside, self.entered = context, 0, ExitStack()
+        self.lock = threading.RLock()  # garbage that goes meanwhile may come by here
 
     def __enter__(self) -> None:
         with self.lock:
@@ -61,9 +65,8 @@ def _hushed() -> Iterator[None]:
 @contextmanager
 def _silenced() -> Iterator[None]:
     with ExitStack() as back, open(os.devnull, "wb") as nowhere:
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(AttributeError, OSError, ValueError):  # there is none, or it is closed
-                stream.flush()
+        streams = [sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__]
+        _flush(streams)  # what was said before is heard
         for number in (1, 2):
             try:
                 kept = os.dup(number)
@@ -72,11 +75,49 @@ def _silenced() -> Iterator[None]:
             back.callback(os.close, kept)
             back.callback(os.dup2, kept, number)
             os.dup2(nowhere.fileno(), number)
+        back.callback(_flush, streams)  # and what was said since is not: it may wait in a buffer still
         with hushed():
             yield
 
 
-_hush, _silence = _Together(_hushed), _Together(_silenced)
+def _flush(streams: list[Any]) -> None:
+    for stream in streams:
+        with suppress(AttributeError, OSError, ValueError):  # there is none, or it is closed
+            stream.flush()
+    for flush in _flushes_of_c():
+        flush()
+
+
+@cache
+def _flushes_of_c() -> list[Callable[[], Any]]:
+    """Of what compiled code prints to. Not of all that it has open: another thread may be waiting at one of them."""
+    found = list[Callable[[], Any]]()
+    for name in ("stdout", "stderr", "__stdoutp", "__stderrp"):
+        with suppress(AttributeError, OSError, TypeError, ValueError):  # another system, or another library
+            library = ctypes.CDLL(None)
+            found.append(partial(library.fflush, ctypes.c_void_p.in_dll(library, name)))
+    return found
+
+
+@contextmanager
+def _garbage_gone() -> Iterator[None]:
+    aside, heard = not gc.get_freeze_count(), sys.unraisablehook
+    if aside:
+        gc.freeze()
+    sys.unraisablehook = lambda error: None
+    try:
+        yield
+    finally:
+        with silenced():
+            for _ in range(ROUNDS):
+                if not gc.collect():
+                    break
+        sys.unraisablehook = heard
+        if aside:
+            gc.unfreeze()
+
+
+_hush, _silence, _gone = _Together(_hushed), _Together(_silenced), _Together(_garbage_gone)
 
 
 def hushed() -> AbstractContextManager[None]:
@@ -87,6 +128,15 @@ def hushed() -> AbstractContextManager[None]:
 def silenced() -> AbstractContextManager[None]:
     """Nothing at all, compiled libraries included: both streams of the process lead nowhere."""
     return _silence
+
+
+def garbage_gone() -> AbstractContextManager[None]:
+    """What is made inside and in use no more goes at the end, in silence: it may have a last word.
+
+    Only what is new is looked through, unless somebody else has put things aside: all of a process takes a tenth of a
+    second.
+    """
+    return _gone
 
 
 @contextmanager
@@ -106,9 +156,10 @@ def unheard(compute: Callable[[], T]) -> T | None:
     """
     result, begun, stops = None, False, list[bool]()
     try:
-        with interrupts_heard(stops), silenced():
+        with interrupts_heard(stops), silenced(), garbage_gone():
             begun = True
-            result = _attempted(compute)
+            with suppress(BaseException):  # an error holds on to all that was there: it goes before silence is lifted
+                result = compute()
     except BaseException:  # it may have closed what the silence is lifted with
         if not begun:
             raise
@@ -117,21 +168,11 @@ def unheard(compute: Callable[[], T]) -> T | None:
     return result
 
 
-def _attempted(compute: Callable[[], T]) -> T | None:
-    result, young = None, 1
-    try:
-        result = compute()
-    except BaseException:
-        young = 2  # an error holds on to all that was there, in circles: none of it may complain later
-    gc.collect(young)
-    return result
-
-
 def each_unheard(compute: Callable[[S], T], things: Iterable[S]) -> list[T | None]:
     """The same for each of many things: one that fails does so alone, and nothing is heard of which."""
     found, begun, stops = list[T | None](), False, list[bool]()
     try:
-        with interrupts_heard(stops), silenced():
+        with interrupts_heard(stops), silenced(), garbage_gone():
             begun = True
             for thing in things:
                 try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,6 +26,8 @@ __all__ = [
     "places",
     "quantile_levels",
 ]
+
+PLAIN = {str, bytes, float, datetime.datetime, type(None)}  # what `own_cell` makes of levels
 
 
 def one_table(data: tuple[Any, ...]) -> Floats:
@@ -84,14 +87,17 @@ def own_places(cells: Any, levels: Sequence[Any]) -> npt.NDArray[np.intp]:
     distinct, back = given.ravel(), np.arange(given.size)
     if given.dtype != object:
         distinct, back = np.unique(given, return_inverse=True)
+    wanted = [own_cell(level) for level in levels]
+    if not all(type(level) in PLAIN for level in wanted):
+        raise InputError("levels must be text, numbers, truth values or dates")  # others would be asked about each cell
     own = np.fromiter(map(own_cell, distinct), dtype=object, count=len(distinct))
-    return places(own, [own_cell(level) for level in levels])[back.ravel()].reshape(given.shape)
+    return places(own, wanted)[back.ravel()].reshape(given.shape)
 
 
 def _place(known: dict[Any, int], cell: Any) -> int:
     try:
         return known.get(cell, len(known))
-    except TypeError:  # a cell that cannot be looked up is at no level
+    except Exception:  # a cell that cannot be looked up, for whatever reason, is at no level
         return len(known)
 
 

@@ -135,3 +135,10 @@ def test_what_cannot_be_done_says_what_can(
 ) -> None:
     code, _, err = run(capsys, *words, "--ledger", ledger)
     assert code == 2 and says in " ".join(err.split())
+
+
+def test_words_of_others_are_no_formulas_in_a_table(ledger: str, capsys: pytest.CaptureFixture[str]) -> None:
+    session(ledger, analyst="=cmd|' /C calc'!A0").count(share=0.01)
+    table = list(csv.DictReader(io.StringIO(run(capsys, "export", "people", "--format", "csv", "--ledger", ledger)[1])))
+    assert table[-1]["who"] == "'=cmd|' /C calc'!A0"
+    assert all(not row["text"].startswith("'") for row in table)

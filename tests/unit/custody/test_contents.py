@@ -37,6 +37,8 @@ SAME: dict[str, Any] = {
     "singles": PEOPLE["size"].to_numpy(np.float32),
     "names alone": PEOPLE[["name", "ward"]],
     "polars": pl.from_pandas(SHUFFLED),
+    "ages without gaps": PEOPLE[["age", "ward"]],
+    "the last of several": None,
     "lists": PEOPLE[["size"]].to_numpy().tolist(),
 }
 OTHERS: dict[str, Any] = {
@@ -45,13 +47,15 @@ OTHERS: dict[str, Any] = {
     "numbers of rows": PEOPLE[["id"]],
     "a grid": np.linspace(0, 1, N),
     "categories": PEOPLE[["ward"]],
+    "a design": np.repeat(np.arange(100.0), 3),
     "somebody else": PEOPLE.assign(age=PEOPLE["age"] + 1, size=-PEOPLE["size"], name=PEOPLE["name"].str.upper()),
 }
 
 
 @pytest.mark.parametrize("same", SAME)
 def test_the_same_peoples_data_share_a_name(same: str) -> None:
-    assert KNOWN & set(contents_prints((SAME[same],)))
+    data = (np.zeros(N), SHUFFLED) if SAME[same] is None else (SAME[same],)
+    assert KNOWN & set(contents_prints(data))
 
 
 @pytest.mark.parametrize("others", OTHERS)
@@ -74,4 +78,4 @@ def test_where_no_column_tells_all_rows_do() -> None:
 def test_of_wide_data_some_columns_are_kept() -> None:
     wide = RNG.normal(size=(200, 300))
     whole = contents_prints((wide,))
-    assert len(whole) == 8 and set(whole) & set(contents_prints((wide[:, :200],)))
+    assert len(whole) == 64 and set(whole) & set(contents_prints((wide[:, :200],)))

@@ -13,6 +13,9 @@ from sklearn.datasets import load_breast_cancer, make_blobs
 import leakcap as lc
 from leakcap import estimators as private
 from leakcap.errors import InputError
+from leakcap.sessions.clock import Clock
+from leakcap.sessions.products import Factor, PairProducts
+from leakcap.worlds import Units
 
 COLUMNS = ["mean radius", "mean texture", "mean smoothness"]
 BOUNDS = {"mean radius": (0, 40), "mean texture": (0, 50), "mean smoothness": (0, 0.3)}
@@ -128,3 +131,12 @@ def test_estimators_that_are_no_sums_are_refused_with_the_way_on(cells: pd.DataF
         with pytest.raises(InputError, match=words):
             ask()
     assert one.spent.share == 0
+
+
+def test_pairs_are_charged_by_the_least_of_their_noises() -> None:
+    rows = Factor.of(np.eye(3) / 2, 1.0)
+    pairs = PairProducts(rows, rows, Units.of(3, None), most=1.0, finish=np.asarray)
+    clock, even = Clock(0.25, 0.0), pairs.limits.least(0.1)
+    charged = pairs.charges(even, clock, everybody=True)
+    assert (pairs.charges(np.where(np.arange(6) == 1, 0.9, 1.0) * even, clock, everybody=True) > 1.2 * charged).all()
+    assert pairs.limits.worst(np.where(np.arange(6) == 1, 0.9, 1.0) * even) > 1.2 * pairs.limits.worst(even)

@@ -158,3 +158,15 @@ def test_people_who_are_called_otherwise_are_no_change_of_the_data(ledger: str) 
     grown = pd.concat([ROWS, ROWS.assign(id=ROWS["id"] + 1000)], ignore_index=True)
     for changed in (grown, ROWS.iloc[:20], grown.iloc[100:]):
         assert lc.Session(changed, unit="id", **how).spent.share == pytest.approx(0.5)
+
+
+def test_what_was_not_opened_is_nobodys_name(ledger: str) -> None:
+    how: dict[str, Any] = {"cap": 0.6, "ledger": ledger}
+    lc.Session(ROWS, name="a", **how)
+    other = ROWS.assign(size=-ROWS["size"])
+    refusal(lambda: lc.Session(other, name="a", **how), "have changed", InputError)
+    assert lc.Session(other, name="b", **how).count(share=0.1)
+
+
+def test_analysts_are_called_by_plain_text() -> None:
+    refusal(lambda: lc.Session(ROWS, cap=0.6, analyst="ann\x1b[2J"), "control characters", InputError)

@@ -148,7 +148,7 @@ def open_account(
     from, where there is a list of them; `clock` the square and the distance that the caps allow. With `other_caps` an
     account that is there keeps its own.
     """
-    _refuse_other_name(book, checked_name(name), contents)
+    _known_contents(book, checked_name(name), contents)
     account = book.account(name)
     with account.writing() as now:
         if now.title is None:
@@ -193,6 +193,7 @@ def open_account(
             _refuse_strangers(name, now, Secret(bytes.fromhex(title["secret"])).people(people))
             state |= {"version": version, "contents": list(contents)}
             now.append("contents", {"changed": True})
+    _known_contents(book, name, contents, remember=True)  # last: what was not opened is nobody's name
     return Opened(
         account,
         Secret(bytes.fromhex(title["secret"])),
@@ -227,7 +228,7 @@ def name_of(version: str) -> str:
     return f"data {version[:32]}"
 
 
-def _refuse_other_name(book: Book, name: str, contents: tuple[str, ...]) -> None:
+def _known_contents(book: Book, name: str, contents: tuple[str, ...], remember: bool = False) -> None:
     """One data set, one secret: the same people under another name would have another."""
     with book.account(CONTENTS).writing() as now:
         known = {one: now.answered(one) for one in contents}
@@ -239,7 +240,7 @@ def _refuse_other_name(book: Book, name: str, contents: tuple[str, ...]) -> None
                     "happen to hold the same column need a ledger of their own"
                 )
         for one, entry in known.items():
-            if entry is None:
+            if remember and entry is None:
                 now.append("contents", {"name": name}, question=one)
 
 

@@ -29,7 +29,7 @@ def session_page(certificate: SessionCertificate) -> str:
         **_first(certificate),
         cert=certificate,
         reading=reading(certificate),
-        questions=[(words, f"{100 * share:.3g} %") for words, share in listed],
+        questions=[(words, "-" if certificate.always else f"{100 * share:.3g} %") for words, share in listed],
         earlier=f"{len(told) - len(listed):,}" if len(told) > len(listed) else "",
     )
 

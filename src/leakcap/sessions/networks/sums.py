@@ -22,7 +22,7 @@ from leakcap.sessions.brought import Length, Limits, Totals
 from leakcap.sessions.clock import Clock
 from leakcap.sessions.products import Factor, OnProductGrid, by_unit
 from leakcap.sessions.seats import Seats
-from leakcap.simulate.silence import hushed
+from leakcap.simulate.silence import silenced
 from leakcap.worlds import Units
 
 __all__ = ["GradientSums", "Pairs", "cut"]
@@ -150,7 +150,7 @@ class GradientSums(OnProductGrid):
     def _tried(self, people: Ints) -> Pairs | None:
         stops = list[bool]()
         try:
-            with interrupts_heard(stops), hushed():
+            with interrupts_heard(stops), silenced():
                 return self.gradients(*self.seats.block(people))
         except BaseException:  # whatever it is, it would tell of these people
             if stops:

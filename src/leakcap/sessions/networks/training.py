@@ -21,6 +21,7 @@ from leakcap.sessions.networks.sums import GradientSums
 from leakcap.sessions.networks.targets import TargetRows
 from leakcap.sessions.scaling import Scale, asked_middle
 from leakcap.sessions.seats import Seats
+from leakcap.simulate.silence import garbage_gone
 
 __all__ = ["Inputs", "Steps", "asked_count", "asked_inputs", "trained_weights"]
 
@@ -93,20 +94,21 @@ def trained_weights(
     seats = Seats.of(made, rows.targets, sum(map(sum, slopes.shapes)))
     weights: Weights = slopes.start
     mean, last = np.zeros(()), list[Weights]()
-    for step in range(steps.number):
-        asked = GradientSums(
-            seats,
-            slopes.at(weights),
-            slopes.shapes,
-            units=rows.units,
-            clip=steps.clip,
-            most_rows=fitting.most_rows,
-            finish=np.asarray,
-            public=public,
-        )
-        noised = fitting.ask(asked, share, step=step)
-        length, past = steps.lengths(float(noised.deviations[0]), inputs.count)
-        mean = past * mean + (1 - past) * noised.value
-        weights = slopes.moved(weights, -length * mean)
-        last = [*last, weights][-max(1, int(AVERAGED * steps.number)) :]
+    with garbage_gone():  # of the module's: it may speak of rows
+        for step in range(steps.number):
+            asked = GradientSums(
+                seats,
+                slopes.at(weights),
+                slopes.shapes,
+                units=rows.units,
+                clip=steps.clip,
+                most_rows=fitting.most_rows,
+                finish=np.asarray,
+                public=public,
+            )
+            noised = fitting.ask(asked, share, step=step)
+            length, past = steps.lengths(float(noised.deviations[0]), inputs.count)
+            mean = past * mean + (1 - past) * noised.value
+            weights = slopes.moved(weights, -length * mean)
+            last = [*last, weights][-max(1, int(AVERAGED * steps.number)) :]
     return {name: sum(one[name] for one in last) / len(last) for name in weights}
