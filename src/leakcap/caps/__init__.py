@@ -264,6 +264,8 @@ def as_caps(cap: CapLike) -> tuple[Cap, ...]:
     Raises:
         CapError: `cap` is not a cap, or is an empty list.
     """
+    if isinstance(cap, str):
+        raise CapError(f"cap must be a number or a cap, such as 0.55, and this is text{checks.meant_by(cap)}")
     given = tuple(cap) if isinstance(cap, Iterable) else (cap,)
     if not given or not all(isinstance(one, (Cap, Real)) and not isinstance(one, bool) for one in given):
         raise CapError("cap must be a cap such as leakcap.membership(0.55), or a list of them")

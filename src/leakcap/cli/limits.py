@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from leakcap import caps
 from leakcap.errors import CapError
+from leakcap.ground import checks
 
 __all__ = ["HELP", "limits"]
 
@@ -42,7 +43,7 @@ def _limit(word: str) -> caps.Cap:
     except ValueError:
         values = []
     if "=" not in word and not values:
-        raise CapError(f"--cap {word} says nothing: write one of {HELP}")
+        raise CapError(f"--cap {word} says nothing{checks.meant_by(word) or f': write one of {HELP}'}")
     if len(values) != len(needs):
         raise CapError(f"--cap {name} needs {len(needs)} number(s): {name}={':'.join(needs).upper()}")
     return make(**dict(zip(needs, values, strict=True)))

@@ -7,7 +7,7 @@ from numbers import Integral, Real
 
 from leakcap.errors import InputError
 
-__all__ = ["choice", "count", "finite", "fraction", "nonnegative", "positive", "probability"]
+__all__ = ["choice", "count", "finite", "fraction", "meant_by", "nonnegative", "positive", "probability"]
 
 
 def _one(values: dict[str, object]) -> tuple[str, object]:
@@ -52,7 +52,7 @@ def probability(**value: object) -> float:
     name, given = _one(value)
     number = _real(name, given)
     if not 0 <= number <= 1:
-        raise InputError(f"{name} must be a probability from 0 to 1, not {number:g}")
+        raise InputError(f"{name} must be a probability from 0 to 1, not {number:g}{_in_per_cent(number)}")
     return number
 
 
@@ -61,8 +61,24 @@ def fraction(**value: object) -> float:
     name, given = _one(value)
     number = _real(name, given)
     if not 0 < number < 1:
-        raise InputError(f"{name} must lie strictly between 0 and 1, not {number:g}")
+        raise InputError(f"{name} must lie strictly between 0 and 1, not {number:g}{_in_per_cent(number)}")
     return number
+
+
+def meant_by(words: str) -> str:
+    """The share that somebody may have meant who wrote it as text, as the end of a sentence; empty if there is none."""
+    number, sign, rest = words.strip().partition("%")
+    try:
+        found = float(number)
+    except ValueError:
+        return ""
+    if not sign and 0 < found < 1:
+        return f": did you mean {found:g}?"
+    return "" if rest else _in_per_cent(found)
+
+
+def _in_per_cent(number: float) -> str:
+    return f": did you mean {number / 100:g}?" if 1 < number < 100 else ""
 
 
 def count(at_least: int = 1, **value: object) -> int:
