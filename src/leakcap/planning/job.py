@@ -61,6 +61,7 @@ class Job:
             checkpoint=checkpoint,
             device=self.device,
             memory=self.memory,
+            for_custodian=True,
         )
 
     def run(self, worlds: Worlds, variant: Variant | None = None) -> Outputs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -24,10 +24,11 @@ from leakcap.simulate.nodes import Node, Vector
 from leakcap.simulate.pool import Pool
 from leakcap.simulate.progress import Forecast, Progress, Watcher, ignore
 from leakcap.simulate.warm_start import Started, takes_start
-from leakcap.simulate.worker import Form, Part, PooledUnits, Remainders, WorldTask, of_form
+from leakcap.simulate.worker import Form, FunctionFailed, Part, PooledUnits, Remainders, WorldTask, of_form
 from leakcap.worlds import Units, Worlds
 
 CHUNK = 0.5  # seconds of work in a task: little overhead, and smooth progress
+TRIED = 32  # worlds in which a function that failed in one is tried again
 SHORT = 2.0  # seconds of work for which no processes are started unless asked for
 __all__ = ["Outputs", "Simulation", "run_worlds", "stored_outputs"]
 
@@ -90,6 +91,7 @@ class Simulation:
         checkpoint: Checkpoint | None = None,
         device: str | None = None,
         memory: int = Machine().memory,
+        for_custodian: bool = False,
     ) -> None:
         count = 1 if workers is None else checks.count(workers=workers)
         self._task = WorldTask(fn, frozenset(drop))
@@ -100,6 +102,7 @@ class Simulation:
         self._asked = backend is not None
         self._free = backend is None and workers is None
         self._watch, self._checkpoint = watch, checkpoint
+        self._for_custodian = for_custodian  # whether whoever asks may see what the function says of the whole pool
         self._way = Way(fn, device, memory, checkpoint)
         self._form: Form | None = None
         self._start: bytes | None = None
@@ -120,6 +123,31 @@ class Simulation:
 
     def add(self, worlds: Worlds, certificate_seconds: float = 0.0) -> None:
         """Run these worlds, too."""
+        try:
+            self._add(worlds, certificate_seconds)
+            return
+        except FunctionFailed as error:
+            failed = error
+        raise OutputError(self._explained(failed, worlds))
+
+    def _explained(self, failed: FunctionFailed, worlds: Worlds) -> str:
+        """What is said of it: in worlds alone its kind, its line and how often.
+
+        Where it fails on the whole pool as well, its own error is raised from here: it is the custodian's mistake, and
+        the custodian's to see.
+        """
+        if not self._for_custodian:
+            return str(failed)
+        pool = self._pooled.pool
+        with suppress(SystemExit, GeneratorExit):  # these would end more than the plan, and show nothing
+            self._task.fn(*pool.take(np.arange(pool.rows)))
+        tried, lost, until = 0, 0, time.perf_counter() + SHORT
+        while tried < min(worlds.m, TRIED) and (not tried or time.perf_counter() < until):
+            lost += not self._task.answers(self._pooled, worlds, tried)
+            tried += 1
+        return failed.said(f"in {lost} of {tried} worlds, and not on all rows together") if lost else str(failed)
+
+    def _add(self, worlds: Worlds, certificate_seconds: float) -> None:
         before, after = self.worlds, self.worlds + worlds.m
         if self._form is None:
             self._form = self._begun(worlds)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,7 +22,17 @@ from leakcap.simulate.pool import Pool
 from leakcap.simulate.warm_start import Started, as_start
 from leakcap.worlds import Units, Worlds
 
-__all__ = ["Form", "Part", "PooledUnits", "Remainders", "WorldTask", "of_form", "one_answer", "refuse"]
+__all__ = [
+    "Form",
+    "FunctionFailed",
+    "Part",
+    "PooledUnits",
+    "Remainders",
+    "WorldTask",
+    "of_form",
+    "one_answer",
+    "refuse",
+]
 
 SAVED = 0.05  # seconds of work after which answers are stored; a world that takes longer is stored at once
 QUICK = 0.0125  # seconds that storing takes where the disk is not busy; where it takes longer, it is done less often
@@ -29,6 +41,25 @@ LITTLE = 0.2  # share of that work: what remains of a part and is less is stored
 Form: TypeAlias = tuple[Node, Floats, float]  # of all answers; the numbers of the first pair; seconds of one world
 # Worlds to run (None: the whole pool), how many were added before these, and where answers are kept.
 Part: TypeAlias = tuple["npt.NDArray[np.intp] | None", int, "Checkpoint | None"]
+
+
+class FunctionFailed(OutputError):
+    """The function raised something in a world: what kind, and in which line of its file."""
+
+    def __init__(self, kind: str, line: int | None, worlds: str = "in one of the worlds") -> None:
+        super().__init__(kind, line, worlds)
+
+    def __str__(self) -> str:
+        return self.said(self.args[2])
+
+    def said(self, worlds: str) -> str:
+        """The same of other worlds."""
+        kind, line, _ = self.args
+        where = "" if line is None else f", in line {line}"
+        return (
+            f"the function raised {kind}{where}, {worlds} (its text is withheld: it may quote the data). Try it on "
+            "random halves of your data, and make it return a fixed value where it cannot answer"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +123,14 @@ class WorldTask:
 
     def _answer(self, pooled: PooledUnits, worlds: Worlds, world: int) -> tuple[Node, Vector]:
         return one_answer(self.fn, pooled.pool, pooled.units.rows_in(worlds.mask(world)), self.drop)
+
+    def answers(self, pooled: PooledUnits, worlds: Worlds, world: int) -> bool:
+        """Whether the function answers in a world."""
+        try:
+            self._answer(pooled, worlds, world)
+        except LeakcapError:
+            return False
+        return True
 
     def _trial(self, pooled: PooledUnits, worlds: Worlds, world: int) -> Callable[[frozenset[str]], bool]:
         """Whether the answer in a world is still of use without some attributes: advice is tried before it is given."""
@@ -159,15 +198,26 @@ def one_answer(
     """The function's answer on some rows."""
     try:
         return describe(fn(*pool.take(rows)), len(rows), drop)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, LeakcapError):
         raise
     except BaseException as error:  # some compiled libraries panic with one
-        # The text of a foreign exception may quote the data, so only its type leaves.
-        kind = type(error).__name__
-    raise OutputError(
-        f"the function raised {kind} in one of the worlds (its text is withheld: it may quote the data). "
-        "Try it on random halves of your data, and make it return a fixed value where it cannot answer"
-    )
+        # The text of a foreign exception may quote the data, so only its type and its place leave.
+        kind, line = type(error).__name__, _line(fn, error)
+    raise FunctionFailed(kind, line)
+
+
+def _line(fn: Callable[..., Any], error: BaseException) -> int | None:
+    """The last line of the function's own file that was being run."""
+    code = getattr(inspect.unwrap(getattr(fn, "func", fn)), "__code__", None)
+    file = None if code is None else code.co_filename
+    lines = [frame.tb_lineno for frame in _frames(error.__traceback__) if frame.tb_frame.f_code.co_filename == file]
+    return lines[-1] if lines else None
+
+
+def _frames(frame: TracebackType | None) -> Iterator[TracebackType]:
+    while frame is not None:
+        yield frame
+        frame = frame.tb_next
 
 
 def refuse(places: list[Difference], works: Callable[[frozenset[str]], bool] | None = None) -> None:
