@@ -148,16 +148,27 @@ def test_garbage_of_a_function_has_no_last_word(
     assert capfd.readouterr() == ("", "")
 
 
-def test_what_others_have_put_aside_stays_there() -> None:
-    kept, hook = gc.get_freeze_count(), sys.unraisablehook
-    if not kept:
-        gc.freeze()  # as servers do before they start workers
-    aside = gc.get_freeze_count()
+def test_garbage_of_before_is_left_alone_and_that_of_inside_goes() -> None:
+    gone: list[str] = []
+
+    class Speaks:
+        def __init__(self, name: str) -> None:
+            self.name, self.circle = name, self
+
+        def __del__(self) -> None:
+            gone.append(self.name)
+
+    hook, on = sys.unraisablehook, gc.isenabled()
+    gc.disable()
     try:
+        Speaks("before")
         with garbage_gone():
-            assert sys.unraisablehook is not hook
-        assert gc.get_freeze_count() == aside
-        assert sys.unraisablehook is hook
+            Speaks("inside")
+            assert not gone and sys.unraisablehook is not hook
+        assert gone == ["inside"] and sys.unraisablehook is hook
+        assert gc.get_freeze_count() == 0
     finally:
-        if not kept:
-            gc.unfreeze()
+        if on:
+            gc.enable()
+    gc.collect()
+    assert gone == ["inside", "before"]

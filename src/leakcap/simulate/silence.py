@@ -101,9 +101,8 @@ def _flushes_of_c() -> list[Callable[[], Any]]:
 
 @contextmanager
 def _garbage_gone() -> Iterator[None]:
-    aside, heard = not gc.get_freeze_count(), sys.unraisablehook
-    if aside:
-        gc.freeze()
+    heard = sys.unraisablehook
+    gc.freeze()
     sys.unraisablehook = lambda error: None
     try:
         yield
@@ -113,8 +112,7 @@ def _garbage_gone() -> Iterator[None]:
                 if not gc.collect():
                     break
         sys.unraisablehook = heard
-        if aside:
-            gc.unfreeze()
+        gc.unfreeze()
 
 
 _hush, _silence, _gone = _Together(_hushed), _Together(_silenced), _Together(_garbage_gone)
@@ -133,8 +131,8 @@ def silenced() -> AbstractContextManager[None]:
 def garbage_gone() -> AbstractContextManager[None]:
     """What is made inside and in use no more goes at the end, in silence: it may have a last word.
 
-    Only what is new is looked through, unless somebody else has put things aside: all of a process takes a tenth of a
-    second.
+    Only what is new is looked through, because all of a process takes a tenth of a second: the rest is put aside for as
+    long, and what the process itself had put aside before (`gc.freeze`) comes back with it.
     """
     return _gone
 
