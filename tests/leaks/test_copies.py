@@ -17,6 +17,7 @@ from scipy import sparse
 import leakcap as lc
 from leakcap.ground.slices import take_alone, take_own
 from leakcap.kernels.blocks import InBlocks
+from leakcap.sessions import brought
 from leakcap.worlds import Units
 from tests.forked import said_by_a_fork
 
@@ -237,6 +238,28 @@ def test_who_is_asked_first_follows_from_chance_alone() -> None:
         assert (pool.answers_beside(mask, np.array(later)) == plain).all()
         pairs = zip(pool._halves(mask), later, strict=True)
         assert order == [len(half) for halves, last in pairs for half in (halves[::-1] if last else halves)]
+
+
+def test_which_half_is_asked_first_is_drawn_and_does_not_hang_on_the_coins(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Drawn:
+        def bits(self) -> np.random.Generator:
+            return np.random.default_rng(7)
+
+    orders, coins = [], []
+    asked = InBlocks.answers_beside
+
+    def heard(self: InBlocks, mask: Any, later: Any) -> Any:
+        orders.append(later.tolist())
+        return asked(self, mask, later)
+
+    monkeypatch.setattr(brought, "OperatingSystem", Drawn)
+    monkeypatch.setattr(InBlocks, "answers_beside", heard)
+    for seed in (1, 2, 3):
+        session = lc.Session(table(), cap=0.6, analyst="ann", rows_per_unit=1, seed=seed)
+        session.blocks(lambda rows: 0.5, blocks=8, bounds=(0, 1), share=0.1)
+        coins.append(session._desk.coins.tolist())
+    assert len(set(map(tuple, coins))) == 3, "the coins are the same: nothing was compared"
+    assert orders == [Drawn().bits().integers(0, 2, size=8, dtype=np.bool_).tolist()] * 3
 
 
 @forking
