@@ -17,7 +17,9 @@ from scipy import sparse
 import leakcap as lc
 from leakcap.ground.slices import take_alone, take_own
 from leakcap.kernels.blocks import InBlocks
+from leakcap.sessions import brought
 from leakcap.worlds import Units
+from tests.forked import said_by_a_fork
 
 PEOPLE = 12
 ROWS = np.array([3, 7, 8])
@@ -238,28 +240,33 @@ def test_who_is_asked_first_follows_from_chance_alone() -> None:
         assert order == [len(half) for halves, last in pairs for half in (halves[::-1] if last else halves)]
 
 
-def in_a_fork(call: Callable[[], Any]) -> str:
-    """What a forked process is told."""
-    told, tells = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            os.write(tells, repr(call()).encode())
-        except BaseException as error:
-            os.write(tells, f"{type(error).__name__}: {error}".encode())
-        finally:
-            os._exit(0)
-    os.close(tells)
-    os.waitpid(child, 0)
-    with os.fdopen(told, "rb") as pipe:
-        return pipe.read().decode()
+def test_which_half_is_asked_first_is_drawn_and_does_not_hang_on_the_coins(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Drawn:
+        def bits(self) -> np.random.Generator:
+            return np.random.default_rng(7)
+
+    orders, coins = [], []
+    asked = InBlocks.answers_beside
+
+    def heard(self: InBlocks, mask: Any, later: Any) -> Any:
+        orders.append(later.tolist())
+        return asked(self, mask, later)
+
+    monkeypatch.setattr(brought, "OperatingSystem", Drawn)
+    monkeypatch.setattr(InBlocks, "answers_beside", heard)
+    for seed in (1, 2, 3):
+        session = lc.Session(table(), cap=0.6, analyst="ann", rows_per_unit=1, seed=seed)
+        session.blocks(lambda rows: 0.5, blocks=8, bounds=(0, 1), share=0.1)
+        coins.append(session._desk.coins.tolist())
+    assert len(set(map(tuple, coins))) == 3, "the coins are the same: nothing was compared"
+    assert orders == [Drawn().bits().integers(0, 2, size=8, dtype=np.bool_).tolist()] * 3
 
 
 @forking
 def test_a_session_without_a_ledger_answers_in_its_own_process_alone() -> None:
     session = lc.Session(table(), cap=0.6, seed=1)
     for ask in (lambda: session.count(share=0.9), lambda: session.spent, lambda: session.certificate):
-        told = in_a_fork(ask)
+        told = said_by_a_fork(lambda ask=ask: repr(ask()))
         assert told.startswith("LeakcapError: this session has no ledger"), told
     assert session.count(share=0.9).number == session.history[-1].number
     assert session.spent.share == pytest.approx(0.9)
@@ -277,7 +284,7 @@ def place(kind: str, tmp_path: Path, own_key: Path, request: pytest.FixtureReque
 def test_a_session_with_a_ledger_is_charged_for_all_its_children(place: str) -> None:
     session = lc.Session(table(), cap=0.6, ledger=place, retire=False)
     session.count(share=0.1)
-    told = [in_a_fork(lambda share=share: session.count(share=share)) for share in (0.4, 0.41, 0.42)]
+    told = [said_by_a_fork(lambda share=share: repr(session.count(share=share))) for share in (0.4, 0.41, 0.42)]
     assert [one.split(":")[0].split("(")[0] for one in told] == ["Answer", "Answer", "BudgetError"]
     assert session.spent.share == pytest.approx(0.91)
     assert not session.count(share=0.05).again

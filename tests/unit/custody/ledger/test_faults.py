@@ -24,6 +24,7 @@ from leakcap.custody import heads, keys
 from leakcap.custody.ledger import budgets, disks, open_book
 from leakcap.custody.ledger.postgres import PostgresStore
 from leakcap.custody.ledger.sqlite import SqliteStore
+from tests.forked import said_by_a_fork
 from tests.refusals import refusal
 from tests.unit.custody.ledger.places import Account, Place, charge, filled, untouched, with_a_value
 
@@ -220,26 +221,17 @@ def _of_nobody() -> Iterator[Path]:
 
 def _as_nobody(folder: Path, work: Callable[[], None]) -> str:
     """What a process that is not root's is told; empty where it is told nothing."""
-    told, tells = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            if os.geteuid() == 0:
-                for path in (folder, *folder.rglob("*")):
-                    os.chown(path, 65534, 65534)
-                os.setgid(65534)
-                os.setuid(65534)
-            work()
-        except lc.InputError as error:
-            os.write(tells, str(error).encode())
-        except BaseException as error:
-            os.write(tells, repr(error).encode())
-        finally:
-            os._exit(0)
-    os.close(tells)
-    os.waitpid(child, 0)
-    with os.fdopen(told, "rb") as pipe:
-        return pipe.read().decode()
+
+    def done() -> str:
+        if os.geteuid() == 0:
+            for path in (folder, *folder.rglob("*")):
+                os.chown(path, 65534, 65534)
+            os.setgid(65534)
+            os.setuid(65534)
+        work()
+        return ""
+
+    return said_by_a_fork(done)
 
 
 READ_ONLY = {

@@ -84,6 +84,8 @@ def test_a_raised_cap_is_a_longer_clock(place: Place) -> None:
         (own.caps[0].describe(),),
     )
     refusal(lambda: set_budget(account, **SAID, allowance=TICKS, caps=as_caps(0.55)), "never lowered")
+    for other in (0.65, lc.pool_membership(0.9), lc.true_positive_rate(0.01, 0.5), [0.9, 0.9]):
+        refusal(lambda other=other: set_budget(account, **SAID, allowance=9 * TICKS, caps=as_caps(other)), "own kind")
     refusal(lambda: set_budget(account, **SAID, allowance=2 * TICKS), "name the caps")
     session(place).count(share=0.1)
 
