@@ -1,5 +1,6 @@
 """The estimators that people already use, private by changing the import."""
 
+from leakcap.estimators.boosting import HistGradientBoostingClassifier
 from leakcap.estimators.classification import LinearSVC, LogisticRegression
 from leakcap.estimators.forest import RandomForestClassifier
 from leakcap.estimators.kmeans import KMeans
@@ -17,6 +18,7 @@ __all__ = [
     "Covariance",
     "Curve",
     "GaussianNB",
+    "HistGradientBoostingClassifier",
     "KMeans",
     "LinearRegression",
     "LinearSVC",
