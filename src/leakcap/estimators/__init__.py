@@ -11,12 +11,14 @@ from leakcap.estimators.pca import PCA
 from leakcap.estimators.private import Private
 from leakcap.estimators.regression import LinearRegression, Ridge
 from leakcap.estimators.tradeoff import Curve, privacy_utility_curve
+from leakcap.estimators.tree import DecisionTreeClassifier
 from leakcap.sessions.networks.estimator import NeuralNetwork
 
 __all__ = [
     "PCA",
     "Covariance",
     "Curve",
+    "DecisionTreeClassifier",
     "GaussianNB",
     "HistGradientBoostingClassifier",
     "KMeans",

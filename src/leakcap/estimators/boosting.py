@@ -50,7 +50,7 @@ class HistGradientBoostingClassifier(ClassifierInRounds):
         worlds: not taken: everybody has a coin of their own.
         strata: not taken.
         random_state: None for a release. A number makes the fit a simulation, and its certificate says so.
-        pool_public: in words, what was done to the data by looking at all of them, such as `("columns scaled",)`.
+        pool_public: not taken: the certificate is that of a session.
         options: `{"bounds": (low, high), "rows_per_unit": 1, "ledger": ..., "name": ...}`, as for `leakcap.Session`.
 
     Attributes:

@@ -173,6 +173,8 @@ class ClassifierInRounds(OfDeclaredClasses):
     def _refuse_what_rounds_lack(self, strata: Any, sample_weight: Any) -> None:
         if strata is not None or self.strata is not None or self.worlds != "auto" or sample_weight is not None:
             raise InputError("rounds are sums over people, each with a coin: leave out worlds, strata and sample_weight")
+        if self.pool_public:
+            raise InputError("the certificate of a session says itself what the pool was looked at for: leave out pool_public")
         unknown = set(self.options or {}) - TAKEN
         if unknown or (self.options or {}).get("design", "bits") != "bits":
             raise InputError(
