@@ -203,9 +203,7 @@ class RandomForestClassifier(OfDeclaredClasses):
     def _drawer(self) -> Callable[[Floats], PublicTrees]:
         """The same trees for the same ladder: what a session has answered once is of the same trees the next time."""
         seed = self._seed() or 0
-        return lambda ladder: PublicTrees.drawn(
-            ladder, self.n_estimators, self.max_depth, np.random.default_rng(seed)
-        )
+        return lambda ladder: PublicTrees.drawn(ladder, self.n_estimators, self.max_depth, np.random.default_rng(seed))
 
     def _refuse_size(self, classes: int) -> None:
         checks.count(n_estimators=self.n_estimators)

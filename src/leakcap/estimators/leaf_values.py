@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap.errors import InputError
-from leakcap.estimators.base import Computation
+from leakcap.estimators.base import Computation, computed
 from leakcap.estimators.data import Rows
 from leakcap.estimators.public_trees import Leading, PublicTrees, SummingTrees, even_ladder
-from leakcap.estimators.regression import squares
+from leakcap.estimators.regression import Ridge
 from leakcap.estimators.sums import MAX_CELLS, OfAll
 from leakcap.ground.arrays import Floats
 from leakcap.kernels.bounded import Bounded, ColumnNames, Declared, Extent
@@ -33,9 +33,9 @@ def fitted_leaves(rows: Rows, trees: PublicTrees, *, alpha: float, most: int, de
     places = trees.places(rows.features)
     leading = Leading.of(places, trees.nodes.shape[0] * trees.leaves, most)
     kinds = np.eye(len(rows.classes))[rows.target]
-    made = squares(Rows(leading.of_rows(places), kinds, weight=rows.weight), alpha, design)
+    made = computed(Ridge(alpha), Rows(leading.of_rows(places), kinds, weight=rows.weight), design)
     build = functools.partial(_summed, solve=made.build, trees=trees, leading=leading, classes=rows.classes)
-    known = "Along which few directions leaves have values: those in which the pool's rows differ most, labels left out."
+    known = "Along which directions leaves have values: the few in which the pool's rows differ most, labels aside."
     return replace(made, build=build, utility=None, pool_public=(*made.pool_public, known))
 
 

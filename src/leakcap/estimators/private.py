@@ -21,8 +21,8 @@ from leakcap.errors import InputError, OutputError
 from leakcap.estimators.base import Computation, PrivateEstimator, Utility
 from leakcap.estimators.company import private_parts
 from leakcap.estimators.data import Rows, checked_weight, validated
-from leakcap.estimators.tree_refusals import refuse_trees
 from leakcap.estimators.held import answered_form, released_form, with_form_of
+from leakcap.estimators.tree_refusals import refuse_trees
 
 __all__ = ["DIAGNOSTICS", "Private"]
 

@@ -97,7 +97,9 @@ class Leading:
 
     def values(self, coefficients: Floats, intercept: Floats, trees: int) -> Floats:
         """`(all leaves, k)`: what each leaf adds to scores that are linear along the directions."""
-        return np.asarray(self.directions @ coefficients.T + (intercept - self.centre @ self.directions @ coefficients.T) / trees)
+        return np.asarray(
+            self.directions @ coefficients.T + (intercept - self.centre @ self.directions @ coefficients.T) / trees
+        )
 
 
 @dataclass(eq=False, repr=False)

@@ -26,7 +26,7 @@ from leakcap.kernels.linear.swapped import SwappedRidge
 from leakcap.kernels.swapping import Swapper, answers_swaps
 from leakcap.worlds import Units, Worlds
 
-__all__ = ["LinearRegression", "Ridge", "squares"]
+__all__ = ["LinearRegression", "Ridge"]
 
 
 @dataclass(eq=False, repr=False)
@@ -209,11 +209,6 @@ class LinearRegression(_LeastSquares):
 
     def _plain(self) -> Any:
         return linear_model.LinearRegression(fit_intercept=self.fit_intercept)
-
-
-def squares(rows: Rows, alpha: float, design: str) -> Computation:
-    """Least squares with a penalty as a part of another estimator: in worlds, or with a coin for everybody."""
-    return Ridge(alpha)._computed(rows, design)
 
 
 def _spread(target: Floats) -> Floats:

@@ -13,7 +13,6 @@ from leakcap.estimators.base import PrivateEstimator
 from leakcap.estimators.class_sums import OfDeclaredClasses
 from leakcap.estimators.company import family_of, refuse_company
 from leakcap.estimators.data import Rows, without_column
-from leakcap.estimators.declared_classes import declared_rows
 from leakcap.estimators.public_trees import even_ladder, quantile_ladder
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.kernels.bounded import ColumnNames
@@ -108,16 +107,18 @@ class ClassifierInRounds(OfDeclaredClasses):
         if known is not None:
             family.refuse_known_rows(self, known)
         X, whose = without_column(X, unit)
-        pool = self._design(self.cap) == "pool"
-        rows = self._rows_of_all(X, y, None) if pool else self._rows(X, y, None)
+        declared = self._design(self.cap) == "pool" or self.classes is not None
+        rows = self._rows_of_all(X, y, None) if declared else self._rows(X, y, None)
         names = self._column_names() or tuple(map(str, range(rows.features.shape[1])))
         options = {name: value for name, value in (self.options or {}).items() if name not in ("bounds", "design")}
-        session = Session((_named(rows.features, names), _goal(y)), cap=self.cap, unit=whose, seed=self._seed(), **options)
+        session = Session(
+            (_named(rows.features, names), _goal(y)), cap=self.cap, unit=whose, seed=self._seed(), **options
+        )
         if known is not None:
             family.remember(self, known)
-        made = session.fit(
-            self._without_cap(), list(names), GOAL, bounds=(self.options or {}).get("bounds"), share=ALL
-        )
+        made = session.fit(self._without_cap(), list(names), GOAL, bounds=(self.options or {}).get("bounds"), share=ALL)
+        for name in ("feature_names_in_", "n_features_in_"):  # as the session calls columns
+            vars(made.estimator_).pop(name, None)
         self._publish(made.estimator_)
         self.certificate_ = made.certificate_
         return self
@@ -137,12 +138,8 @@ class ClassifierInRounds(OfDeclaredClasses):
         made = self._copy_for_session()
         if fitting.target is None:
             raise InputError(f"say what is to be predicted: session.fit({type(self).__name__}(), target='income')")
-        if self.classes is not None:
-            rows = declared_rows(made, fitting.features, fitting.target, self.classes)
-        elif fitting.declared_only:
-            rows = made._rows_of_all(fitting.features, fitting.target, None)
-        else:
-            rows = made._rows(fitting.features, fitting.target, None)
+        declared = fitting.declared_only or self.classes is not None
+        rows = (made._rows_of_all if declared else made._rows)(fitting.features, fitting.target, None)
         made._publish(made._learnt(made._in_rounds(rows, fitting), rows.classes))
         return made
 
@@ -172,9 +169,13 @@ class ClassifierInRounds(OfDeclaredClasses):
 
     def _refuse_what_rounds_lack(self, strata: Any, sample_weight: Any) -> None:
         if strata is not None or self.strata is not None or self.worlds != "auto" or sample_weight is not None:
-            raise InputError("rounds are sums over people, each with a coin: leave out worlds, strata and sample_weight")
+            raise InputError(
+                "rounds are sums over people, each with a coin: leave out worlds, strata and sample_weight"
+            )
         if self.pool_public:
-            raise InputError("the certificate of a session says itself what the pool was looked at for: leave out pool_public")
+            raise InputError(
+                "the certificate of a session says itself what the pool was looked at for: leave out pool_public"
+            )
         unknown = set(self.options or {}) - TAKEN
         if unknown or (self.options or {}).get("design", "bits") != "bits":
             raise InputError(
