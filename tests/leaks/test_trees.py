@@ -1,4 +1,4 @@
-"""Trees learnt in rounds: with the answers held fixed, no byte of a fitted one tells the coins, or who is in the pool."""
+"""Trees learnt in rounds: with the answers held fixed, no byte of a fitted one tells coins, or who is there."""
 
 from __future__ import annotations
 

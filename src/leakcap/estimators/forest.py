@@ -36,8 +36,8 @@ class RandomForestClassifier(OfDeclaredClasses):
     The trees are complete, and the features of their nodes are drawn beforehand, without the data. By default so are
     thresholds, among the pool's quantiles or within declared `ranges`, and no label has a part in them. What is learnt
     are scores of the classes as sums of values of leaves, fitted by least squares along the few directions in which
-    the leaves of the pool's rows differ most: few numbers, so little noise. With `options={"design": "bits"}` a coin for
-    everybody moves the pool's own fit. Under a pool cap trees come from declared bounds, and the leaves hold counts.
+    the leaves of the pool's rows differ most: few numbers, so little noise. With `options={"design": "bits"}` a coin
+    for everybody moves the pool's own fit. Under a pool cap trees come from declared bounds, and the leaves hold counts.
 
     With `splits="entropy"` every node takes, in each world, the threshold of least entropy, and thresholds and votes
     leave with noise: far more numbers.
@@ -45,9 +45,9 @@ class RandomForestClassifier(OfDeclaredClasses):
     Args:
         n_estimators: number of trees.
         max_depth: depth of each tree, which has `2**max_depth` leaves.
-        n_thresholds: number of thresholds that a node chooses from: quantiles of its feature in the pool, or evenly spaced
-            inside its range, where `ranges` are given and for other `splits`.
-        alpha: for public splits, strength of the penalty on the values of leaves, in rows. A larger one needs less noise.
+        n_thresholds: number of thresholds that a node chooses from: quantiles of its feature in the pool; evenly spaced
+            inside its range where `ranges` are given, and for other `splits`.
+        alpha: for public splits, strength of the penalty on values of leaves, in rows. A larger one needs less noise.
         n_directions: for public splits, along how many directions values are fitted; "auto": two thirds of the root of
             the number of rows, from 4 to 64.
         smoothing: weight of the two neighbours' entropy in the cost of a threshold, from 0 to 1.

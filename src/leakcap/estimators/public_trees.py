@@ -89,7 +89,7 @@ class Leading:
         return Leading(centre, turned[:, kept] / np.sqrt(trees))
 
     def of_rows(self, places: Ints) -> Floats:
-        """`(rows, r)`: where rows lie along the directions. Rows of one leaf in every tree lie at most 1 apart from 0."""
+        """`(rows, r)`: where rows lie along the directions."""
         found = np.zeros((len(places), self.directions.shape[1]))
         for column in places.T:
             found += self.directions[column]

@@ -9,7 +9,7 @@ import numpy as np
 
 from leakcap.custody.fingerprint import row_prints
 from leakcap.errors import InputError
-from leakcap.estimators.base import PrivateEstimator
+from leakcap.estimators.base import PrivateEstimator, publish
 from leakcap.estimators.class_sums import OfDeclaredClasses
 from leakcap.estimators.company import family_of, refuse_company
 from leakcap.estimators.data import Rows, without_column
@@ -138,10 +138,13 @@ class ClassifierInRounds(OfDeclaredClasses):
         made = self._copy_for_session()
         if fitting.target is None:
             raise InputError(f"say what is to be predicted: session.fit({type(self).__name__}(), target='income')")
-        declared = fitting.declared_only or self.classes is not None
-        rows = (made._rows_of_all if declared else made._rows)(fitting.features, fitting.target, None)
-        made._publish(made._learnt(made._in_rounds(rows, fitting), rows.classes))
+        rows = made._session_rows(fitting)
+        publish(made, made._learnt(made._in_rounds(rows, fitting), rows.classes))
         return made
+
+    def _session_rows(self, fitting: Fitting) -> Rows:
+        declared = fitting.declared_only or self.classes is not None
+        return (self._rows_of_all if declared else self._rows)(fitting.features, fitting.target, None)
 
     def _learnt(self, rows: RoundRows, classes: Any) -> Any:
         """A plain estimator, made of what `rows.asked` answers and of nothing else that depends on the data."""

@@ -44,9 +44,7 @@ def _instead(part: Any) -> str:
         return "leakcap.estimators.HistGradientBoostingClassifier, whose rounds are noised sums over people"
     if _is_of(part, TREES) and not _is_of(part, FORESTS):
         return "leakcap.estimators.DecisionTreeClassifier, whose splits are chosen by noised counts"
-    return (
-        "leakcap.estimators.RandomForestClassifier, whose trees are drawn beforehand, so that leaves alone are learnt"
-    )
+    return "leakcap.estimators.RandomForestClassifier, whose trees are drawn beforehand, and leaves alone learnt"
 
 
 def _parts(held: Any) -> Iterator[BaseEstimator]:

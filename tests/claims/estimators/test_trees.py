@@ -113,7 +113,7 @@ def _longer(plain: Any) -> Any:
 
 
 def test_a_forest_with_coins_moves_by_what_the_certificate_says() -> None:
-    """Every leaf's value is linear in what the coins add up: how far one person moves them, in the noise's own units."""
+    """Values of leaves are linear in what the coins add up: how far one person moves them, in units of the noise."""
     rows = RNG.normal(size=(40, 3))
     kinds = (rows[:, 0] + 0.5 * RNG.normal(size=40) > 0).astype(int)
     forest = le.RandomForestClassifier(
