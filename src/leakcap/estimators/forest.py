@@ -37,7 +37,7 @@ class RandomForestClassifier(OfDeclaredClasses):
     thresholds, among the pool's quantiles or within declared `ranges`, and no label has a part in them. What is learnt
     are scores of the classes as sums of values of leaves, fitted by least squares along the few directions in which
     the leaves of the pool's rows differ most: few numbers, so little noise. With `options={"design": "bits"}` a coin
-    for everybody moves the pool's own fit. Under a pool cap trees come from declared bounds, and the leaves hold counts.
+    for everybody moves the pool's own fit. Under a pool cap trees come from declared bounds, and leaves hold counts.
 
     With `splits="entropy"` every node takes, in each world, the threshold of least entropy, and thresholds and votes
     leave with noise: far more numbers.
