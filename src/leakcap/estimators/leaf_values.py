@@ -22,7 +22,7 @@ from leakcap.worlds import Units
 
 __all__ = ["LeafCounts", "counted_forest", "fitted_leaves"]
 
-RELIANCE = 3.0  # times the noise of a count: a leaf of so many rows counts half by itself, half as all rows do
+TRUST = 0.5  # of what a leaf of average size says against the shares of all rows
 
 Named = dict[str, Floats]
 
@@ -80,13 +80,14 @@ class LeafCounts(OfAll):
 
 
 def counted_forest(value: Named, *, classes: npt.NDArray[Any]) -> SummingTrees:
-    """A forest of noised counts: by how much more or less often than elsewhere each class is in a leaf."""
+    """A forest of noised counts: by how many rows more or less than elsewhere each class has in a leaf.
+
+    That is linear in the counts, so that noise averages out over the trees.
+    """
     trees = PublicTrees(np.rint(value["nodes"]).astype(np.intp), value["thresholds"])
     counts = value["votes"]
     overall = np.maximum(counts.sum(axis=0), 1.0)
     share = overall / overall.sum()
-    leaf = counts.sum(axis=1, keepdims=True)
-    below = counts[counts < 0]
-    doubt = RELIANCE * float(np.sqrt((below**2).mean())) if below.size else 1.0
-    moved = (counts - leaf * share) / (np.maximum(leaf, 0.0) + doubt)
-    return SummingTrees.of(trees, (share + moved) / len(trees.nodes), classes)
+    size = overall.sum() / len(counts)  # of a leaf, on average
+    moved = (counts - counts.sum(axis=1, keepdims=True) * share) / size
+    return SummingTrees.of(trees, (share + TRUST * moved) / len(trees.nodes), classes)
