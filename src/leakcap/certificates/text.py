@@ -17,6 +17,7 @@ __all__ = [
     "WIDTH",
     "collusion",
     "heading",
+    "in_a_line",
     "in_short",
     "listed",
     "method",
@@ -55,6 +56,13 @@ def most(success: float) -> str:
 def page(cert: ReleaseFacts) -> str:
     """The certificate as text."""
     return "\n".join(_lines(cert))
+
+
+def in_a_line(cert: ReleaseFacts) -> str:
+    """What is promised, in one line."""
+    if not cert.is_guarantee:
+        return "a simulation, not a release" if cert.kind == "simulation" else "no guarantee: measured, not proved"
+    return promise(cert)
 
 
 def _lines(cert: ReleaseFacts) -> Iterator[str]:
