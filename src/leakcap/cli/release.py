@@ -169,6 +169,7 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
         issuer=order.issuer,
         data_set=order.data_set,
         date=date.today().isoformat(),
+        scaled=":" not in order.fn,  # what leakcap counts or adds up itself
     )
     people = None if question.unit is None else np.unique(question.unit)
     for name, text in custodian_files(planned, answer, caps, people).items():

@@ -39,10 +39,10 @@ PUBLIC_README = (
 MAX_DENSE_OUTPUTS = 512  # up to which the noise between pairs of outputs is drawn
 
 
-def table_of(release: Release, title: str, names: tuple[str, ...] | None, **about: str) -> Answer:
+def table_of(release: Release, title: str, names: tuple[str, ...] | None, **about: Any) -> Answer:
     """The released numbers with names and error bars, rounded to digits that mean something.
 
-    `about` it: the issuer, the name of the data set, the date.
+    `about` it: the issuer, the name of the data set, the date, and whether counts and sums were scaled up.
     """
     values = release.outputs
     labels = names or release.names or tuple(f"output {i + 1}" for i in range(len(values)))

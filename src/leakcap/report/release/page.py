@@ -15,9 +15,12 @@ from leakcap.report.release.sections import attack_facts, first_facts, public_fa
 __all__ = ["Answer", "Custody", "custodian_page", "fragment", "plan_fragment", "plan_page", "public_page"]
 
 
-def public_page(certificate: Certificate, answer: Answer | None = None) -> str:
-    """A whole HTML document for everybody: facts of the certificate and of the released answer, nothing else."""
-    return render("release/public.html", **public_facts(certificate, answer))
+def public_page(certificate: Certificate, answer: Answer | None = None, signed_with: str = "") -> str:
+    """A whole HTML document for everybody: facts of the certificate and of the released answer, nothing else.
+
+    `signed_with` is the fingerprint of the key that the files are signed with; without it the page says *unsigned*.
+    """
+    return render("release/public.html", **public_facts(certificate, answer, signed_with=signed_with))
 
 
 def custodian_page(certificate: Certificate, answer: Answer, custody: Custody) -> str:
