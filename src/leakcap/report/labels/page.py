@@ -17,7 +17,7 @@ from leakcap.report.chart import Axis, Chart, captioned, key, log_chances
 from leakcap.report.compared import Compared
 from leakcap.report.html import Markup, joined, markup, render, shortened
 from leakcap.report.numbers import UNBROKEN, bound, unbroken
-from leakcap.report.words import ATTACK_HEADS, first_clause
+from leakcap.report.words import ATTACK_HEADS, first_clause, signature
 
 __all__ = ["Labelled", "attacks", "label_fragment", "label_page"]
 
@@ -51,11 +51,12 @@ class Labelled:
     issuer: str = ""
 
 
-def label_page(certificate: LabelCertificate, labelled: Labelled | None = None) -> str:
+def label_page(certificate: LabelCertificate, labelled: Labelled | None = None, signed_with: str = "") -> str:
     """A whole HTML document for everybody: facts of the certificate and of the file, if any, nothing else."""
     return render(
         "labels/page.html",
-        **_first(certificate, labelled),
+        **_first(certificate, labelled, signed_with),
+        signature=signature(signed_with),
         cert=certificate,
         pictures=joined((_rare(certificate), _likely(certificate))),
         file=None if labelled is None else _file(certificate, labelled),
@@ -75,12 +76,12 @@ def attacks(cert: LabelCertificate) -> list[tuple[str, float, float]]:
     return [named, *((f"any question about it, {100 * p:g} % before", p, cert.posterior(p)) for p in PRIORS)]
 
 
-def _first(cert: LabelCertificate, labelled: Labelled | None) -> dict[str, Any]:
+def _first(cert: LabelCertificate, labelled: Labelled | None, signed_with: str = "") -> dict[str, Any]:
     """The promise in one sentence, before and after, what an attacker may try, and the limits."""
     issued = f" · issued by {labelled.issuer}" if labelled and labelled.issuer else ""
     return {
         "title": labelled.title if labelled else TITLE,
-        "kicker": f"leakcap certificate of private labels{issued}",
+        "kicker": f"leakcap certificate of private labels{issued} · {'signed' if signed_with else 'unsigned'}",
         "lead": _headline(cert, "reading this file" if labelled else "seeing the observations"),
         "told": [("The game: what was done", [GAME.format(cert.labels)]), ("The attacker", [ATTACKER])],
         "card": _compared(cert),

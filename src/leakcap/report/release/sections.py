@@ -22,10 +22,9 @@ from leakcap.report.release.words import (
     in_brief,
     next_steps,
     part,
-    signature,
     what_was_done,
 )
-from leakcap.report.words import first_clause, warning
+from leakcap.report.words import first_clause, signature, warning
 
 __all__ = ["attack_facts", "first_facts", "public_facts"]
 

@@ -14,7 +14,6 @@ __all__ = [
     "in_brief",
     "next_steps",
     "part",
-    "signature",
     "what_was_done",
 ]
 
@@ -90,20 +89,6 @@ def next_steps(cert: Certificate, signed_with: str) -> list[str]:
     else:
         steps.append("Get it from the issuer: anybody can write an unsigned page.")
     return [unbroken(step) for step in steps]
-
-
-def signature(signed_with: str) -> str:
-    """What shows who issued it, and what does not."""
-    if not signed_with:
-        return (
-            "Nothing shows it: the files are unsigned, and anybody can write such files. With the vault extra "
-            "installed, leakcap signs what it releases."
-        )
-    return (
-        f"SHA256SUMS lists the files beside this page, and SHA256SUMS.sig signs that list with the Ed25519 key "
-        f"{signed_with}. Ask the issuer for the public key by another way than this page, and run: leakcap check "
-        "--public certificate.json --signer KEY. A signature proves who issued the files, not that they are true."
-    )
 
 
 def _of_all(cert: Certificate) -> str:
