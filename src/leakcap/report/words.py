@@ -5,7 +5,7 @@ from __future__ import annotations
 from leakcap.certificates import text
 from leakcap.certificates.release import Certificate
 
-__all__ = ["ATTACK_HEADS", "first_clause", "signature", "warning"]
+__all__ = ["ATTACK_HEADS", "check_it", "first_clause", "signature", "warning"]
 
 ATTACK_HEADS = "What the best attacker may try", "before", "after, at most"
 LONGEST_CLAUSE = 100  # characters of a line that is meant to be short
@@ -38,3 +38,10 @@ def signature(signed_with: str) -> str:
         f"{signed_with}. Ask the issuer for the public key by another way than this page, and run: leakcap check "
         "--public certificate.json --signer KEY. A signature proves who issued the files, not that they are true."
     )
+
+
+def check_it(signed_with: str) -> str:
+    """What a reader does to know who issued it."""
+    if signed_with:
+        return "Check who issued it: leakcap check --public certificate.json --signer KEY"
+    return "Get it from the issuer: anybody can write an unsigned page."

@@ -8,6 +8,7 @@ from __future__ import annotations
 from leakcap.certificates.release import Certificate
 from leakcap.planning.accuracy import Summary
 from leakcap.report.html import render
+from leakcap.report.numbers import bound
 from leakcap.report.release.custody import custodian_facts, plan_facts
 from leakcap.report.release.records import Answer, Custody
 from leakcap.report.release.sections import attack_facts, first_facts, public_facts
@@ -46,4 +47,8 @@ def plan_fragment(summary: Summary) -> str:
 
 def _planned(summary: Summary) -> dict[str, object]:
     cert = summary.certificate
-    return {**first_facts(cert), **attack_facts(cert), **plan_facts(summary)}
+    words = (
+        f"Nothing has left yet. plan.release() gives one answer, off the whole pool's by about the expected errors "
+        f"below, and keeps guesses at one person to {bound(cert.membership_success)}; plan.recap(cap) tries another cap."
+    )
+    return {**first_facts(cert), **attack_facts(cert), **plan_facts(summary), "planned": words, "next_steps": []}

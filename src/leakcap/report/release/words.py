@@ -5,6 +5,7 @@ from __future__ import annotations
 from leakcap.certificates import text
 from leakcap.certificates.release import Certificate
 from leakcap.report.numbers import bound, unbroken
+from leakcap.report.words import check_it
 
 __all__ = [
     "at_most",
@@ -83,12 +84,8 @@ def next_steps(cert: Certificate, signed_with: str) -> list[str]:
     known = [(k, cert.given(k)) for k, _ in cert.known_memberships if cert.given(k) < 1]
     if cert.mode == "exact" and cert.noised_directions and known:
         k, success = known[-1]
-        steps.append(f"Tell nobody who took part: whoever knows {k} participants guesses others up to {bound(success)}.")
-    if signed_with:
-        steps.append("Check who issued it: leakcap check --public certificate.json --signer KEY")
-    else:
-        steps.append("Get it from the issuer: anybody can write an unsigned page.")
-    return [unbroken(step) for step in steps]
+        steps.append(f"Tell nobody who took part: whoever knows {k} participants guesses others with {bound(success)}.")
+    return [unbroken(step) for step in (*steps, check_it(signed_with))]
 
 
 def _of_all(cert: Certificate) -> str:

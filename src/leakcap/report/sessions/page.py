@@ -11,11 +11,12 @@ from leakcap.certificates.session import ATTACKERS, GAMES, SessionCertificate, r
 from leakcap.report.compared import guesses_after_all
 from leakcap.report.html import Markup, markup, render
 from leakcap.report.numbers import bound, unbroken
-from leakcap.report.words import ATTACK_HEADS, first_clause, signature
+from leakcap.report.words import ATTACK_HEADS, check_it, first_clause, signature
 
 __all__ = ["session_fragment", "session_page"]
 
 TITLE = "Certificate of a session"
+USE = "Use each answer with its interval. All that will be asked is covered, in this session alone."
 RATES = (0.01, 0.001)
 MAX_LISTED = 100  # questions on the page; all of them are in the record
 
@@ -52,6 +53,7 @@ def _first(cert: SessionCertificate, signed_with: str = "") -> dict[str, Any]:
         "attack_note": "",
         "attack_rows": _attack_rows(cert),
         "limits": [first_clause(line) for line in cert.not_promised],
+        "next_steps": [USE, check_it(signed_with)],
     }
 
 
