@@ -113,7 +113,7 @@ def browser() -> Iterator[Browser]:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         command = [program, *OPTIONS, f"--user-data-dir={profile}", "about:blank"]
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        running = subprocess.Popen(command, preexec_fn=as_its_pipes, close_fds=False, **quiet)  # type: ignore[call-overload]
+        running = subprocess.Popen(command, preexec_fn=as_its_pipes, close_fds=False, **quiet)  # type: ignore[call-overload]  # noqa: PLW1509
         os.close(read_by_it)
         os.close(written_by_it)
         try:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from sklearn.tree import DecisionTreeClassifier
 
 import leakcap as lc
 from leakcap.audit.report import AuditReport
 from leakcap.cli import main as command
+from leakcap.estimators.tradeoff import privacy_utility_curve
 from leakcap.planning.plans import Plan
+from leakcap.sessions.overview import overview
 
 __all__ = ["written"]
 
@@ -84,8 +88,6 @@ def _session(folder: Path) -> str:
 
 
 def _ledger(folder: Path) -> str:
-    from leakcap.sessions.overview import overview
-
     return overview(f"sqlite:///{folder}/clinic.ledger").to_html()
 
 
@@ -95,8 +97,6 @@ def _audit() -> AuditReport:
 
 def _refuted(folder: Path) -> str:
     """An audit of a plan whose claim is too low: half of what the noise allows."""
-    from dataclasses import replace
-
     honest = _audit()
     worst = max(honest.findings, key=lambda one: one.measured if one.kind == "share" else 0)
     broken = replace(worst, certified=worst.prior, verdict="refuted", p_value=1e-9)
@@ -104,8 +104,6 @@ def _refuted(folder: Path) -> str:
 
 
 def _model(folder: Path) -> str:
-    from sklearn.tree import DecisionTreeClassifier
-
     table = patients()[:300]
     inputs, target = table[["age", "days"]].to_numpy(dtype=float), table["back"].to_numpy()
     return lc.audit.model(
@@ -117,8 +115,6 @@ def _model(folder: Path) -> str:
 
 
 def _curve(folder: Path) -> str:
-    from leakcap.estimators.tradeoff import privacy_utility_curve
-
     table = patients()[["age", "days"]].to_numpy(dtype=float)[:400]
     return privacy_utility_curve(
         lc.estimators.Mean(cap=lc.membership(0.55), worlds=64), table, caps=[0.52, 0.55, 0.6, 0.7], releases=20

@@ -64,4 +64,9 @@ def _figure(one: Finding, value: float, upwards: bool = False) -> str:
 def _checked(checks: Sequence[Finding]) -> Row:
     passed = sum(one.verdict == HOLDS for one in checks)
     told = min(checks, key=_badness)
-    return shortened("Checks of the noise and of the secret"), "all passed", f"{passed} of {len(checks)}", chip(told.verdict)
+    return (
+        shortened("Checks of the noise and of the secret"),
+        "all passed",
+        f"{passed} of {len(checks)}",
+        chip(told.verdict),
+    )

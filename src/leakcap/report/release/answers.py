@@ -34,7 +34,9 @@ def answer_facts(answer: Answer, cert: Certificate) -> dict[str, Any]:
     further = left_out(answer.names)
     if answer.low is None or answer.high is None or not kept:
         return {**_halved(_plain(answer, kept)), "words": words, "notes": [], "left_out": further}
-    words += f" Each interval holds {aim(everybody and cert.in_blocks)} with {100 * answer.level:g} % probability or more."
+    words += (
+        f" Each interval holds {aim(everybody and cert.in_blocks)} with {100 * answer.level:g} % probability or more."
+    )
     errors = f"the noise{'' if everybody else ' and for the part of the pool that was not used'}"
     scale = _RowScale.of(answer.low[:kept], answer.high[:kept])
     exact = not everybody and bool((answer.low == answer.high).any())
@@ -150,5 +152,7 @@ def _round_ends(low: float, high: float) -> tuple[float, float]:
     low = 0.0 if 0 <= low < NEAR * width else start
     high = 0.0 if 0 >= high > -NEAR * width else end
     size = 10.0 ** math.floor(math.log10(width))
-    step = max(round_one * size for round_one in (0.1, 0.2, 0.5, 1.0) if round_one * size <= max(0.2 * width, 0.1 * size))
+    step = max(
+        round_one * size for round_one in (0.1, 0.2, 0.5, 1.0) if round_one * size <= max(0.2 * width, 0.1 * size)
+    )
     return step * math.floor(low / step), step * math.ceil(high / step)

@@ -48,7 +48,7 @@ def plan_fragment(summary: Summary) -> str:
 def _planned(summary: Summary) -> dict[str, object]:
     cert = summary.certificate
     words = (
-        f"Nothing has left yet. plan.release() gives one answer, off the whole pool's by about the expected errors "
-        f"below, and keeps guesses at one person to {bound(cert.membership_success)}; plan.recap(cap) tries another cap."
+        "Nothing has left yet. plan.release() gives one answer, off the whole pool's by about the expected errors "
+        f"below, and keeps guesses at one person to {bound(cert.membership_success)}; plan.recap(cap) tries another."
     )
     return {**first_facts(cert), **attack_facts(cert), **plan_facts(summary), "planned": words, "next_steps": []}
