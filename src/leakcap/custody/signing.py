@@ -90,7 +90,7 @@ def own_signer() -> Signer:
 
 def _make(path: Path) -> bool:
     """A new key; False if another process was first."""
-    if public_half().exists():
+    if public_half().exists() and not path.exists():  # in this order: the key is written first
         raise InputError(
             f"the signing key {path} is gone, and {public_half()} is still there: bring the key back from its copy. "
             "For a new one, remove that file too, and tell your readers"
