@@ -76,9 +76,8 @@ def _signed(path: Path, key: bytes) -> Iterator[CheckedClaim]:
         yield CheckedClaim(False, f"{path.name} is NOT among the files that were signed")
     found = {name: _bytes(path.with_name(name)) for name in digests}
     gone = [name for name, content in found.items() if content is None]
-    changed = [
-        name for name, one in found.items() if one is not None and hashlib.sha256(one).hexdigest() != digests[name]
-    ]
+    digested = {name: hashlib.sha256(content).hexdigest() for name, content in found.items() if content is not None}
+    changed = [name for name, digest in digested.items() if digest != digests[name]]
     for name in gone:
         yield CheckedClaim(False, f"{name} was signed, and is NOT here: without it the others may mislead")
     for name in changed:

@@ -163,6 +163,15 @@ def test_files_of_two_releases_by_one_issuer_do_not_mix(copied: Path, made: Path
     assert "certificate.json is NOT the file that was signed" in said(capsys)
 
 
+def test_signed_files_cannot_change_places(copied: Path, made: Path, capsys: Any) -> None:
+    """Each of them was signed, under another name."""
+    one, other = ((copied / name).read_bytes() for name in ("answer.csv", "README.txt"))
+    (copied / "answer.csv").write_bytes(other), (copied / "README.txt").write_bytes(one)
+    assert check(copied, "--signer", str(made / "issuer.pub")) == 1
+    told = said(capsys)
+    assert "answer.csv is NOT the file that was signed" in told and "README.txt is NOT the file" in told
+
+
 @pytest.mark.parametrize(
     ("tamper", "words"),
     [

@@ -113,6 +113,13 @@ def test_bars_start_at_round_numbers_near_the_interval_and_say_where() -> None:
     assert float(age[2]) == pytest.approx(100 * (58.0 - 53) / 6, abs=0.02)
 
 
+def test_an_unsigned_page_says_so_and_a_signed_one_names_its_key() -> None:
+    unsigned, signed = (public_page(certificate("bits"), an_answer(2), key) for key in ("", "f177c2a6"))
+    assert "· unsigned</p>" in unsigned and "Nothing shows it: the files are unsigned" in words(unsigned)
+    assert "· signed</p>" in signed and "with the Ed25519 key f177c2a6." in words(signed)
+    assert "not that they are true" in words(signed) and "not that they are true" not in words(unsigned)
+
+
 # Colours
 
 
