@@ -114,7 +114,7 @@ def test_an_edited_figure_is_seen(name: str) -> None:
     assert any(words in one for one in found), found
 
 
-@pytest.mark.parametrize("nats", [0.0, 1e-6, 0.01, 0.3, 2.0])
+@pytest.mark.parametrize("nats", [1e-6, 0.01, 0.3, 2.0])
 def test_the_other_code_gives_what_the_library_gives(nats: float) -> None:
     """Two ways to the same roots: bisection here, Newton's way with proven rounding there."""
     for prior in (1e-6, 0.01, 0.5, 0.9):
