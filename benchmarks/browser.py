@@ -63,6 +63,7 @@ class Browser:
 
     def print(self, path: Path) -> None:
         """The page on paper, as a PDF file of A4 sheets."""
+        self.ask("Emulation.setEmulatedMedia", media="print", features=[])
         paper = {"paperWidth": 8.27, "paperHeight": 11.69, "printBackground": False}
         path.write_bytes(self._bytes("Page.printToPDF", **paper))
 
