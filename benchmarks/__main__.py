@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import audit, fits, kernels, labels, loop, masks, noise, page, rate, scale, start, utility
+from benchmarks import audit, fits, kernels, labels, loop, masks, noise, page, pages, rate, scale, start, utility
 
 PARTS = {
     "audit": audit.main,
@@ -21,8 +21,9 @@ PARTS = {
     "start": start.main,
     "utility": utility.main,
     "page": page.main,
+    "pages": pages.main,
 }
-BY_NAME_ONLY = ("crowd", "labels", "million", "scale", "utility", "page")
+BY_NAME_ONLY = ("crowd", "labels", "million", "scale", "utility", "page", "pages")
 
 
 def main(arguments: list[str]) -> None:

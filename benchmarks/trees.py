@@ -22,7 +22,7 @@ from benchmarks.records import record, slug
 from leakcap import estimators
 from leakcap.datasets import dry_bean
 
-CAP, FITS, FIRST, WORLDS = 0.55, 10, 1000, 256
+CAP, FITS, FIRST, WORLDS = 0.55, 5, 1000, 256
 TOPIC = "Private estimators"
 TWINS: dict[str, tuple[Any, Any]] = {
     "tree": (tree.DecisionTreeClassifier(random_state=0), estimators.DecisionTreeClassifier()),

@@ -9,6 +9,7 @@ import typer
 
 from leakcap.cli.endings import CHECK_FAILED, ending
 from leakcap.cli.options import Json, Quiet
+from leakcap.errors import InputError
 
 __all__ = ["audit_command", "check_command", "demo_command", "explain_command"]
 
@@ -52,19 +53,35 @@ def explain_command(
 
 def check_command(
     certificate: Annotated[Path, typer.Argument(help="A certificate.json.", metavar="CERT", show_default=False)],
-    custodian: Annotated[Path, typer.Option(help="The custodian's folder of the same release.", show_default=False)],
+    custodian: Annotated[
+        Path | None, typer.Option(help="The custodian's folder of the same release.", show_default=False)
+    ] = None,
+    public: Annotated[bool, typer.Option("--public", help="Check what a reader can, without the plan.")] = False,
+    signer: Annotated[
+        str | None,
+        typer.Option(help="The issuer's public key, a file or its digits; with --public.", metavar="KEY"),
+    ] = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
     """Recompute a certificate and say whether it holds.
 
-    From the plan that the custodian keeps; and the best attacker is tried on fresh draws. Exit code 1 if it does not
-    hold.
+    From the plan that the custodian keeps; and the best attacker is tried on fresh draws. With --public, from the
+    published files alone: who signed them, that none was exchanged, and that every figure follows from the others.
+    Exit code 1 if it does not hold.
     """
     with ending():
-        from leakcap.cli.check import run
+        if public == (custodian is not None) or (signer is not None and not public):
+            raise InputError("check either --public, with --signer KEY if you have it, or with --custodian FOLDER")
+        if custodian is None:
+            from leakcap.cli.check_public import run_public
 
-        if not run(certificate, custodian, quiet, json):
+            holds = run_public(certificate, signer, quiet, json)
+        else:
+            from leakcap.cli.check import run
+
+            holds = run(certificate, custodian, quiet, json)
+        if not holds:
             raise SystemExit(CHECK_FAILED)
 
 

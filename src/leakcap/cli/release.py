@@ -23,6 +23,7 @@ from leakcap.cli.terminal import Terminal, plain, seconds_in_words
 from leakcap.custody.folders import Folders
 from leakcap.custody.ledger import AccountAt, default_place, open_book
 from leakcap.custody.ledger.accounts import checked_name, record_alone
+from leakcap.custody.signing import own_signer
 from leakcap.errors import AlreadyReleased, BudgetError, InputError
 from leakcap.ground.cores import threads as cores
 from leakcap.planning.entry import plan
@@ -119,6 +120,8 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
     rate, clip = _share(order.rate), _bounds(order.clip)
     _refuse_undeclared(order, caps)
     refuse_second(order.out)
+    signer = own_signer()  # before anything is spent: a key that cannot be used must not cost a release
+    terminal.tell(signer.news())
     question = order.question(caps)
     terminal.heading(question.title)
     for note in question.notes:
@@ -169,11 +172,12 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
         issuer=order.issuer,
         data_set=order.data_set,
         date=date.today().isoformat(),
+        scaled=":" not in order.fn,  # what leakcap counts or adds up itself
     )
     people = None if question.unit is None else np.unique(question.unit)
     for name, text in custodian_files(planned, answer, caps, people).items():
         folders.keep(name, text)
-    folders.publish(public_files(released, answer))
+    folders.publish(signer.signed(public_files(released, answer, signer.fingerprint)))
     if order.forget:
         planned.forget()
     _print_answer(answer, terminal)

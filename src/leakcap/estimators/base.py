@@ -32,10 +32,11 @@ from leakcap.planning.entry import plan
 from leakcap.planning.offers import Offered, Variant
 from leakcap.planning.plans import Plan
 from leakcap.planning.rebuilding import attempted
-from leakcap.planning.small_groups import warn_where_few_carry
+from leakcap.planning.small_groups import warn_of_keys, warn_where_few_carry
 from leakcap.sessions.brought import around_pool, within
 from leakcap.sessions.fitting import Fitting
-from leakcap.simulate import describe, rebuild
+from leakcap.simulate import Pool, describe, rebuild
+from leakcap.worlds import Units
 
 __all__ = ["Computation", "PrivateEstimator", "Utility", "computed", "planned", "publish"]
 
@@ -101,6 +102,7 @@ class Computation:
     pool_public: tuple[str, ...] = ()
     weights: Any = "equal"  # answers are given in units in which errors count alike
     drop: tuple[str, ...] = ()
+    keys: tuple[set[Any], ...] = ()  # categories that leave as they are, where the answer does not hold them
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -247,6 +249,10 @@ class PrivateEstimator(BaseEstimator):
         made.offered = settings._offered(rows, computation, design)
         if rows.classes is not None and rows.target is not None and design != "pool":
             warn_where_few_carry(rows.target, unit)
+        if computation.keys:
+            warn_of_keys(
+                [(None, keys) for keys in computation.keys], Pool((X,)), Units.of(rows.features.shape[0], unit)
+            )
         return made, computation
 
     def _design(self, cap: Any) -> str:
@@ -437,6 +443,11 @@ def planned(
 def computed(estimator: PrivateEstimator, rows: Rows, design: str) -> Computation:
     """What an estimator computes under a promise, as a part of another one: "worlds", "bits" or "pool"."""
     return estimator._computed(rows, design)
+
+
+def sums_of_half(estimator: PrivateEstimator, X: Any, y: Any, weight: Any) -> Computation:
+    """What an estimator asks for where a coin decides about everybody."""
+    return estimator._sums_of_half(estimator._rows(X, y, weight))
 
 
 def publish(estimator: PrivateEstimator, released: Any) -> None:

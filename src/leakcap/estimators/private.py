@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,15 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
+from leakcap.caps import as_caps
 from leakcap.errors import InputError, OutputError
 from leakcap.estimators.base import Computation, PrivateEstimator, Utility
 from leakcap.estimators.company import private_parts
 from leakcap.estimators.data import Rows, checked_weight, validated
 from leakcap.estimators.held import answered_form, released_form, with_form_of
 from leakcap.estimators.tree_refusals import refuse_trees
+from leakcap.estimators.twins import categories_of, sums_of_last_step, twin_of
+from leakcap.planning.ways import USUAL, about_one_person
 
 __all__ = ["DIAGNOSTICS", "Private"]
 
@@ -248,7 +251,26 @@ class Private(PrivateEstimator):
             raise InputError(f"{type(self.estimator).__name__} takes no sample_weight")
         made = clone(self.estimator).fit(table, target, **given)  # faults in the data raise scikit-learn's own errors
         validated(self, table, skip_check_array=True)
-        return Rows(table, target, weight=checked_weight(weight, table), form=with_form_of(self.estimator, made))
+        return Rows(
+            table, target, weight=checked_weight(weight, table), form=(made, *with_form_of(self.estimator, made))
+        )
+
+    def _design(self, cap: Any) -> str:
+        """Coins rather than worlds wherever nothing was said that asks for worlds."""
+        design, given = super()._design(cap), self.options or {}
+        unasked = self.worlds == "auto" and self.strata is None and not given.keys() & {"design", "mode", *USUAL}
+        plain = unasked and not self.drop and self.weights is None and about_one_person(as_caps(cap))
+        return "bits" if design == "worlds" and plain and twin_of(self.estimator) is not None else design
+
+    def _sums_of_half(self, rows: Rows) -> Computation:
+        twin, fitted = twin_of(self.estimator), rows.form[0]
+        if twin is None:
+            raise InputError(
+                "design='bits' is for LogisticRegression, Ridge, LinearRegression and GaussianNB, alone or behind "
+                "encoders, imputers, scalers, bins, splines and PCA: leave design out, and worlds are simulated"
+            )
+        made = sums_of_last_step(fitted, twin, (rows.features, rows.target, rows.weight))
+        return replace(made, utility=self._utility(rows), keys=tuple(categories_of(fitted)))
 
     def _computation(self, rows: Rows) -> Computation:
         data = tuple(one for one in (rows.features, rows.target, rows.weight) if one is not None)
@@ -257,7 +279,7 @@ class Private(PrivateEstimator):
             for name, one in (("X", rows.features), ("y", rows.target), ("sample_weight", rows.weight))
             if one is not None
         )
-        form, taken = rows.form
+        _, form, taken = rows.form
         answer = functools.partial(_fit, form=form, names=names)
         drop = (*DIAGNOSTICS, *self.drop)
         return Computation(

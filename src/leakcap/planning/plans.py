@@ -16,6 +16,7 @@ import numpy.typing as npt
 from leakcap.caps import Cap, CapLike, as_caps
 from leakcap.certificates.display import Displayed
 from leakcap.certificates.release import Certificate
+from leakcap.certificates.text import in_a_line
 from leakcap.errors import AlreadyReleased, InputError, LeakcapError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
@@ -372,7 +373,11 @@ class Plan(Displayed):
         kind, d = self.certificate.kind, self.certificate.outputs
         design = self.run.design
         drawn = f"design={design!r}" if design in ("bits", "pool") else f"worlds={self.run.worlds.m}"
-        return f"Plan(kind={kind!r}, {drawn}, outputs={d}, noise std={self.noise.std:.4g})"
+        return (
+            f"Plan(kind={kind!r}, {drawn}, outputs={d}, noise std={self.noise.std:.4g})\n"
+            f"  {in_a_line(self.certificate)}\n"
+            "  .summary() says what it costs, .certificate what it promises, .release() releases once"
+        )
 
 
 def spend_on_trials(plan: Plan) -> None:

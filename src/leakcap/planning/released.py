@@ -78,6 +78,11 @@ class Release(Displayed):
         """The released numbers, flattened."""
         return self._vector.copy()
 
+    @property
+    def widths(self) -> tuple[tuple[float, Floats], ...]:
+        """Half-widths of `interval`, for each level that is kept."""
+        return self._widths
+
     def __repr__(self) -> str:
         return f"Release(kind={self.certificate.kind!r}, value={self.value!r})"
 
