@@ -29,7 +29,7 @@ from leakcap.planning.comparison import Alternatives, Comparison
 from leakcap.planning.finishing import widths_of
 from leakcap.planning.offers import Offered
 from leakcap.planning.rebuilding import attempted, rebuilt, refuse_fragile
-from leakcap.planning.released import Release
+from leakcap.planning.released import Release, remember_plan
 from leakcap.planning.suggestions import Suggestions
 from leakcap.simulate import rebuild
 from leakcap.worlds import Worlds
@@ -193,7 +193,8 @@ class Plan(Displayed):
                 near, failed = attempted(partial(own.noised, self.noise), vector)
                 widths = () if failed else widths_of(near - numbers)
             names, vector = (tuple(node.labels()) if node.size() <= MAX_NAMED else ()), numbers
-        return Release(value, certificate or self.certificate, names, vector, _widths=widths, not_rebuilt=reason)
+        made = Release(value, certificate or self.certificate, names, vector, _widths=widths, not_rebuilt=reason)
+        return remember_plan(made, self)
 
     def answer_of(self, vector: Floats) -> Any:
         """What is made of a released vector: the answer in the function's own form.

@@ -20,6 +20,7 @@ from leakcap.planning.plans import Plan
 from leakcap.planning.released import Release
 from leakcap.report.release.answers import aim
 from leakcap.report.release.page import Answer, Custody, custodian_page, public_page
+from leakcap.report.release.saved import MODEL, RELEASE, release_json
 from leakcap.simulate.estimators import is_estimator
 
 __all__ = ["answer_in", "custodian_files", "public_files", "public_texts", "table_of"]
@@ -64,8 +65,9 @@ def table_of(release: Release, title: str, names: tuple[str, ...] | None, **abou
 def public_files(release: Release, answer: Answer, signed_with: str = "") -> dict[str, str | bytes]:
     """What may be published; made from the release alone. `signed_with` is the fingerprint of the key, if any."""
     files: dict[str, str | bytes] = {**public_texts(release.certificate, answer, signed_with)}
+    files[RELEASE] = release_json(release)
     if is_estimator(release.value):
-        files["model.pkl"] = pickle.dumps(release.value)
+        files[MODEL] = pickle.dumps(release.value)
     return files
 
 
