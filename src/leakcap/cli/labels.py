@@ -46,6 +46,7 @@ class LabelsOrder:
     low: float | None = None
     high: float | None = None
     missing_as: str | None = None
+    read: tuple[str, ...] = ()
     title: str = ""
     issuer: str = ""
     again: bool = False
@@ -78,7 +79,7 @@ def run(order: LabelsOrder, quiet: bool = False, json: bool = False) -> None:
     terminal = Terminal(quiet, json)
     recipe = order.recipe()
     before = spent_before(order.out, order.again)
-    column = open_labels(order.data, order.column)
+    column = open_labels(order.data, order.column, tuple(order.read or ()))
     refuse_unfit(recipe, column)
     observed = recipe.mechanism.privatize(secret_labels(recipe, column))
     cells = observed_cells(recipe, column, observed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,6 +29,7 @@ from leakcap.planning.plans import Plan
 from leakcap.report.numbers import decimals_for, neat, outward, shown
 from leakcap.report.release.files import custodian_files, public_files, table_of
 from leakcap.report.release.page import Answer
+from leakcap.tables.files import digest_of
 from leakcap.tables.questions import ON_GRID, Question, ask
 
 __all__ = ["ReleaseOrder", "account_of", "refuse_second", "run"]
@@ -57,6 +57,7 @@ class ReleaseOrder:
     levels: tuple[str, ...] = ()
     grid: tuple[str, ...] = ()
     missing: str = "refuse"
+    read: tuple[str, ...] = ()
     worlds: str = "auto"
     design: str = "auto"
     rate: str = "1/2"
@@ -100,6 +101,7 @@ class ReleaseOrder:
             unit=self.unit,
             strata=_split(self.strata),
             missing=self.missing,
+            read=self.read,
             bins=self.bins,
             levels=self.levels,
             grid=self.grid,
@@ -184,12 +186,8 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
 
 
 def account_of(order: ReleaseOrder) -> AccountAt:
-    """Of the file: known by its contents, whichever columns are asked for and wherever it lies."""
-    digest = hashlib.sha256()
-    with order.data.open("rb") as file:
-        while part := file.read(2**20):
-            digest.update(part)
-    version = digest.hexdigest()
+    """Of the file: known by its contents, whichever columns are asked for, however it is read, wherever it lies."""
+    version = digest_of(order.data)
     name = checked_name(order.name) if order.name else f"file {version[:32]}"
     return AccountAt(order.ledger or default_place(), name, version, by_rows=order.unit is None)
 
