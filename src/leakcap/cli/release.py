@@ -152,6 +152,7 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
             workers=cores() if order.workers is None else order.workers,
             progress=watch,
             checkpoint=folders.plan,
+            outputs=question.names,
         )
     if order.compare:
         print_promises(planned.compare(bounds, order.rows_per_unit), terminal)
@@ -179,6 +180,8 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
     if order.forget:
         planned.forget()
     _print_answer(answer, terminal)
+    for note in released.notes:
+        terminal.note(note)
     _print_certificate(planned.certificate, terminal)
     terminal.heading(f"Planned in {seconds_in_words(seconds)}, released and written")
     _print_folders(folders, order.forget, terminal)

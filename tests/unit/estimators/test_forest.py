@@ -325,8 +325,8 @@ def test_beans_are_told_apart_at_a_strict_cap() -> None:
     train, test = np.split(order, [int(0.7 * len(beans))])
     scaled = np.clip((beans - beans[train].mean(axis=0)) / beans[train].std(axis=0), -4, 4)
     forest = RandomForestClassifier(cap=lc.membership(0.562), ranges=(-4, 4), random_state=1)
-    plan, mechanism = forest._planned(scaled[train], kinds[train], None, None, forest.cap)
-    right = plan.expected(lambda value: mechanism.build(value).score(scaled[test], kinds[test]), 200)
+    plan, _ = forest._planned(scaled[train], kinds[train], None, None, forest.cap)
+    right = plan.expected(lambda fitted: fitted.score(scaled[test], kinds[test]), 200)
     assert plan.certificate.membership_success <= 0.562
     assert right.mean >= 0.75
     assert right.without_noise > right.mean

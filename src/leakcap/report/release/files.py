@@ -45,7 +45,7 @@ def table_of(release: Release, title: str, names: tuple[str, ...] | None, **abou
     `about` it: the issuer, the name of the data set, the date.
     """
     values = release.outputs
-    labels = names or release.names or tuple(f"output {i + 1}" for i in range(len(values)))
+    labels = names or release.labels or release.names or tuple(f"output {i + 1}" for i in range(len(values)))
     try:
         low, high = release.interval(LEVEL)
     except InputError:
@@ -74,6 +74,7 @@ def public_files(release: Release, answer: Answer) -> dict[str, str | bytes]:
                 "issuer": answer.issuer,
                 "data_set": answer.data_set,
                 "date": answer.date,
+                **({"notes": list(release.notes)} if release.notes else {}),
                 "certificate": "certificate.json",
                 "certificate_sha256": hashlib.sha256(certificate.encode()).hexdigest(),
             },
