@@ -72,7 +72,7 @@ def _without(plan: Plan, request: Request, before: Floats, left_out: int) -> tup
 
 
 def _noise(plan: Plan, request: Request, kept: Bools) -> Floats | None:
-    """About the noise of some outputs, if they were the only ones, and 0 in the others; None where it takes too long."""
+    """About the noise of some outputs, if there were no others, and 0 in those; None where it takes too long."""
     run, simulation = plan.run, plan.run.simulation
     if run.design == "bits":
         brings = run.brings
