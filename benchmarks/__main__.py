@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import audit, fits, kernels, labels, loop, masks, noise, page, rate, scale, start, utility
+from benchmarks import audit, fits, kernels, labels, loop, masks, noise, page, rate, scale, start, tables, utility
 
 PARTS = {
     "audit": audit.main,
@@ -19,6 +19,7 @@ PARTS = {
     "million": kernels.million,
     "scale": scale.main,
     "start": start.main,
+    "tables": tables.main,
     "utility": utility.main,
     "page": page.main,
 }

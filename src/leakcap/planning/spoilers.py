@@ -24,6 +24,7 @@ from leakcap.planning.request import Request
 
 __all__ = ["spoilers"]
 
+MIN_WORLDS = 128  # in fewer, the luck of worlds looks like an output that spoils
 WORLDS = 512  # in which the noise is found again
 MAX_CELLS = 2**21  # units times worlds, or times outputs: beyond, a summary would take seconds for it
 MAX_OUTPUTS = 64
@@ -86,7 +87,7 @@ def _noise(plan: Plan, request: Request, kept: Bools) -> Floats | None:
         return None
     worlds = run.worlds
     count = min(WORLDS, worlds.m) // worlds.share.denominator * worlds.share.denominator
-    if not count or count * worlds.n > MAX_CELLS:
+    if count < MIN_WORLDS or count * worlds.n > MAX_CELLS:
         return None
     # Whole pairs, which lie half a list apart; partitions lie together.
     half = np.arange(count // 2)

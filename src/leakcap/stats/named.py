@@ -17,13 +17,13 @@ import numpy as np
 from leakcap.ground.arrays import Floats
 from leakcap.kernels.contributions import Finish
 
-__all__ = ["Axis", "bin_names", "keeps_names"]
+__all__ = ["SecondAxis", "bin_names", "keeps_names"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
-class Axis:
+class SecondAxis:
     """The axis of an answer that is not the columns'; None for the columns, a second time."""
 
     title: str
@@ -31,7 +31,7 @@ class Axis:
     first: bool = False  # whether it comes before the columns
 
 
-def keeps_names(axis: Callable[..., Axis | None] = lambda **_: None) -> Callable[[Function], Function]:
+def keeps_names(axis: Callable[..., SecondAxis | None] = lambda **_: None) -> Callable[[Function], Function]:
     """Mark a statistic of the columns of a table; `axis`, of its other arguments by name, gives a second axis."""
 
     def mark(function: Function) -> Function:
@@ -53,7 +53,7 @@ def keeps_names(axis: Callable[..., Axis | None] = lambda **_: None) -> Callable
     return mark
 
 
-def _brought(brings: Callable[..., Any], axis: Callable[..., Axis | None], *given: Any, **options: Any) -> Any:
+def _brought(brings: Callable[..., Any], axis: Callable[..., SecondAxis | None], *given: Any, **options: Any) -> Any:
     """What everybody brings; where an answer is made of noised sums, it is made in the same form."""
     found, rows = brings(*given, **options), given[0][0]
     if found.finish is None or not _is_table(rows):
@@ -79,14 +79,14 @@ def _library(rows: Any) -> str:
     return "polars" if type(rows).__module__.split(".")[0] == "polars" else ""
 
 
-def _form(rows: Any, axis: Axis | None) -> Callable[[Floats], Any]:
+def _form(rows: Any, axis: SecondAxis | None) -> Callable[[Floats], Any]:
     """Numbers as a table: the columns, and rows or further columns by the other axis."""
     if _library(rows) == "pandas":
         return functools.partial(_pandas, columns=rows.columns, axis=axis)
     return functools.partial(_polars, columns=tuple(map(str, rows.columns)), axis=axis)
 
 
-def _pandas(found: Floats, *, columns: Any, axis: Axis | None) -> Any:
+def _pandas(found: Floats, *, columns: Any, axis: SecondAxis | None) -> Any:
     import pandas
 
     if axis is None:
@@ -96,7 +96,7 @@ def _pandas(found: Floats, *, columns: Any, axis: Axis | None) -> Any:
     return pandas.DataFrame(found.reshape(len(above), len(beside)), index=above, columns=beside)
 
 
-def _polars(found: Floats, *, columns: tuple[str, ...], axis: Axis | None) -> Any:
+def _polars(found: Floats, *, columns: tuple[str, ...], axis: SecondAxis | None) -> Any:
     import polars
 
     if axis is None:

@@ -42,7 +42,7 @@ from leakcap.stats.declared import (
     bounded_shares,
     bounded_sums,
 )
-from leakcap.stats.named import Axis, bin_names, keeps_names
+from leakcap.stats.named import SecondAxis, bin_names, keeps_names
 from leakcap.stats.on_grid import bounded_quantiles, grids_of, in_worlds, moved_quantiles, quantiles_on_grid
 from leakcap.stats.swapped import swapped_covariances, swapped_quantiles, swapped_variances
 from leakcap.worlds import Units, Worlds
@@ -106,20 +106,20 @@ def _categories(data: tuple[Any, ...], units: Units, worlds: Worlds, levels: Seq
     return shares(np.where(counted, place, -1), len(levels), worlds, units).reshape(worlds.m, -1)
 
 
-def _levels(q: float | Sequence[float] = 0.5, grid: Any = None) -> Axis | None:
-    return Axis("quantile", np.ravel(q).tolist(), first=True) if np.ndim(q) else None
+def _levels(q: float | Sequence[float] = 0.5, grid: Any = None) -> SecondAxis | None:
+    return SecondAxis("quantile", np.ravel(q).tolist(), first=True) if np.ndim(q) else None
 
 
-def _square() -> Axis:
-    return Axis("column")
+def _square() -> SecondAxis:
+    return SecondAxis("column")
 
 
-def _bins(edges: Sequence[float] | Floats) -> Axis:
-    return Axis("bin", bin_names(edges))
+def _bins(edges: Sequence[float] | Floats) -> SecondAxis:
+    return SecondAxis("bin", bin_names(edges))
 
 
-def _named_levels(levels: Sequence[Any]) -> Axis:
-    return Axis("level", tuple(levels))
+def _named_levels(levels: Sequence[Any]) -> SecondAxis:
+    return SecondAxis("level", tuple(levels))
 
 
 @keeps_names()

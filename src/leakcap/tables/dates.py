@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leakcap.errors import InputError
+from leakcap.tables.arrow_text import as_text
 
 __all__ = ["PARTS", "date_parts", "part_of"]
 
@@ -26,7 +27,7 @@ def date_parts(column: Any, name: str, order: str) -> dict[str, Any]:
     if pandas.api.types.infer_dtype(column, skipna=True) in TYPED:
         days = pandas.to_datetime(column, errors="coerce")
     else:
-        days = _written(column.astype(object), order)
+        days = _written(column, order)
     if (days.isna() & column.notna()).any():
         raise InputError(
             f"some cells of column {name!r} are no dates of {', '.join(WORDS[one] for one in order)}, with four "
@@ -40,10 +41,15 @@ def date_parts(column: Any, name: str, order: str) -> dict[str, Any]:
 def _written(column: Any, order: str) -> Any:
     """Days and hours of dates that are text; missing where a cell is no such date."""
     import pandas
+    from pyarrow import compute, int64  # type: ignore[import-untyped]
 
     ways = {"y": r"(?P<year>\d{4})", "m": r"(?P<month>\d{1,2})", "d": r"(?P<day>\d{1,2})"}
     pattern = rf"^\s*{'[-/.]'.join(ways[one] for one in order)}(?:[T ]\s*(?P<hour>\d{{1,2}}):.*)?\s*$"
-    split = column.where(column.notna(), "").astype(str).str.extract(pattern)
-    split["hour"] = split["hour"].fillna("0")
-    numbers = split.astype(object).apply(pandas.to_numeric, errors="coerce")
-    return pandas.to_datetime(numbers[["year", "month", "day", "hour"]], errors="coerce")
+    text = as_text(column)
+    if text is None:
+        return pandas.Series(pandas.NaT, index=column.index)
+    split = compute.extract_regex(text, pattern)  # null where it does not fit
+    parts = {part: compute.struct_field(split, part) for part in ("year", "month", "day", "hour")}
+    parts["hour"] = compute.if_else(compute.equal(parts["hour"], ""), "0", parts["hour"])
+    numbers = pandas.DataFrame({part: cells.cast(int64()).to_pandas() for part, cells in parts.items()})
+    return pandas.to_datetime(numbers, errors="coerce").set_axis(column.index)

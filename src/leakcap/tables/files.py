@@ -117,13 +117,13 @@ class TableFile:
         if not self.reading.of_cells and not self.reading.dates:
             return table
         found: dict[str, Any] = {}
+        parts: dict[str, dict[str, Any]] = {}
         read = {name: self.reading.cells(table[name]) for name in table.columns}
         for name in wanted:
             stored = self._stored(name)
-            if stored != name:
-                found[name] = date_parts(read[stored], stored, self.reading.dates)[name.rpartition(".")[2]]
-            else:
-                found[name] = read[name]
+            if stored != name and stored not in parts:
+                parts[stored] = date_parts(read[stored], stored, self.reading.dates)
+            found[name] = read[name] if stored == name else parts[stored][name.rpartition(".")[2]]
         return pandas.DataFrame(found, index=table.index)
 
     def _with_rows(self, table: Any) -> Any:

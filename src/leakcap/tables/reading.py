@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leakcap.errors import InputError
+from leakcap.tables.arrow_text import as_text
 
 __all__ = ["MARKS", "Reading"]
 
@@ -21,6 +22,7 @@ NAMES = {"space": " ", "comma": ",", "point": ".", "dot": ".", "semicolon": ";",
 }
 MARKS = ("?", "-", "--", ".", "*", "x", "na", "n/a", "n.a.", "nan", "none", "null", "missing", "unknown")
 ORDERS = {"parts": "ymd", "ymd": "ymd", "dmy": "dmy", "mdy": "mdy"}
+SAMPLE_CELLS = 100  # that tell most text from numbers
 # Spaces and apostrophes come in several shapes.
 SHAPES = {" ": "[ \u00a0\u2009\u202f]", "'": "['\u2019]"}
 KEYS = {
@@ -81,17 +83,21 @@ class Reading:
             return column
         if getattr(column.dtype, "kind", "O") in "iuf":
             return self._without_marks(column)
-        text = _text(column)
+        text = as_text(column)
         if text is None:
             return column
         from pyarrow import compute, float64, int64  # type: ignore[import-untyped]
 
         told = self._told(text)
-        plain, fit = self._plain(told)
         # Every cell: taking separators out of anything else would make numbers of no numbers.
-        if told.null_count == len(told) or not compute.all(fit).as_py():
+        fit = told.null_count < len(told) and all(
+            compute.all(self._fit(some)).as_py()
+            for some in (told.slice(0, SAMPLE_CELLS), told)  # most text shows soon
+        )
+        if not fit:
             gone = compute.and_(compute.is_valid(text), compute.is_null(told)).to_pandas()
             return column.mask(gone.to_numpy(dtype=bool)) if gone.any() else column
+        plain = self._plain(told)
         whole = compute.all(compute.match_substring_regex(plain, r"^[-+]?\d{1,18}$")).as_py()
         unsigned = compute.replace_substring_regex(plain, r"^\+", "")  # which a cast does not know
         return unsigned.cast(int64() if whole else float64()).to_pandas()
@@ -101,14 +107,13 @@ class Reading:
 
         It is for ids: somebody's must not change because another one's is no number.
         """
-        text = _text(column) if self.of_cells else None
+        text = as_text(column) if self.of_cells else None
         if text is None:
             return column
         from pyarrow import compute
 
         told = self._told(text)
-        plain, fit = self._plain(told)
-        return compute.if_else(fit, plain, told).to_pandas()
+        return compute.if_else(self._fit(told), self._plain(told), told).to_pandas()
 
     def _without_marks(self, column: Any) -> Any:
         marks = [number for number in map(self._number, self.missing) if number is not None]
@@ -132,28 +137,25 @@ class Reading:
         marked = compute.is_in(compute.utf8_lower(trimmed), pyarrow.array(self.missing, trimmed.type))
         return compute.if_else(marked, pyarrow.scalar(None, trimmed.type), trimmed)
 
-    def _plain(self, told: Any) -> tuple[Any, Any]:
-        """The cells with a decimal point and no other separator; and which of them are numbers as they were told."""
+    def _fit(self, told: Any) -> Any:
+        """Which cells are numbers as they were said to be written, from start to end."""
         from pyarrow import compute
 
-        point = re.escape(self.decimal)
-        between = SHAPES.get(self.thousands, re.escape(self.thousands))
+        point, between = re.escape(self.decimal), self._between
         digits = rf"(\d+|\d{{1,3}}({between}\d{{3}})+)" if self.thousands else r"\d+"
         number = rf"^[-+]?({digits}({point}\d*)?|{point}\d+)([eE][-+]?\d+)?$"
-        fit = compute.match_substring_regex(told, number)
-        closed = compute.replace_substring_regex(told, between, "") if self.thousands else told
-        return compute.replace_substring(closed, self.decimal, "."), fit
+        return compute.match_substring_regex(told, number)
 
+    def _plain(self, told: Any) -> Any:
+        """The cells with a decimal point and no other separator."""
+        from pyarrow import compute
 
-def _text(column: Any) -> Any:
-    """The cells as arrow text, where they are text."""
-    import pandas
-    import pyarrow
+        closed = compute.replace_substring_regex(told, self._between, "") if self.thousands else told
+        return compute.replace_substring(closed, self.decimal, ".")
 
-    values = column.cat.categories if isinstance(column.dtype, pandas.CategoricalDtype) else column
-    if pandas.api.types.infer_dtype(values, skipna=True) != "string":
-        return None
-    return pyarrow.array(column.astype(object), pyarrow.large_string(), from_pandas=True)
+    @property
+    def _between(self) -> str:
+        return SHAPES.get(self.thousands, re.escape(self.thousands))
 
 
 def _usage(twice: bool) -> str:

@@ -15,6 +15,7 @@ from sklearn.linear_model import Ridge
 
 import leakcap as lc
 from leakcap.estimators import Ridge as PrivateRidge
+from leakcap.planning.told import Told
 from leakcap.report.release.files import public_files, table_of
 
 RNG = np.random.default_rng(11)
@@ -128,6 +129,16 @@ def test_under_a_pool_cap_an_empty_cell_is_noised_like_any_other() -> None:
     assert release.notes == ()
 
 
+def test_under_a_pool_cap_nothing_is_told_that_follows_from_the_data() -> None:
+    """A constant column: its answer is exact in the pool and in the halves, and what leaves says nothing of it."""
+    fn = lc.stats.group_by({"ward": ["A", "B", "C"]})
+    plan = lc.plan(fn, TABLE, cap=lc.pool_membership(0.7), seed=2)
+    told = Told.of(plan.run, plan.labels, np.array([1.0, 1.0, 0.0]))
+    assert told == Told(plan.labels)
+    worlds = lc.plan(fn, TABLE, design="worlds", **WORLDS)
+    assert Told.of(worlds.run, worlds.labels, np.array([1.0, 1.0, 0.0])).notes
+
+
 def test_a_histogram_with_an_empty_bin_says_so_and_one_without_says_nothing() -> None:
     ages = TABLE[["age"]]
     empty = lc.release(partial(lc.stats.histogram, edges=[0, 50, 500, 600]), ages, cap=0.7, seed=1)
@@ -212,12 +223,12 @@ def test_scores_get_what_release_value_would_be(name: str) -> None:
 
 def test_scores_of_an_estimators_plan_get_the_fitted_estimator_everywhere() -> None:
     target = 3 * TABLE["age"] + RNG.normal(0, 5, 200)
-    private = PrivateRidge(10.0, cap=0.9, worlds=64, random_state=0).fit(TABLE[["age"]], target)
+    private = PrivateRidge(10.0, cap=0.9, worlds=64, random_state=0).fit(TABLE[["age"]].to_numpy(), target)
     seen: list[Any] = []
 
     def score(fitted: Any) -> float:
         seen.append(type(fitted))
-        return float(fitted.predict(TABLE[["age"]]).mean())
+        return float(fitted.predict(TABLE[["age"]].to_numpy()).mean())
 
     private.plan_.expected(score, releases=2)
     private.plan_.suggest(score, releases=2, worlds=16, seconds=1.0)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakcap.tables.files import open_table
+from leakcap.tables.files import digest_of, open_table
 from leakcap.tables.offered import offered_reading
 from leakcap.tables.questions import ask
 from leakcap.tables.reading import Reading
@@ -163,6 +163,13 @@ def test_one_person_stays_one_however_their_number_is_written(table: Any) -> Non
     owners = ask(comma, "mean", ["x"], unit="who", read=["decimal=,"]).unit
     assert owners is not None
     assert owners.tolist() == [7, 7, 8]
+
+
+def test_files_are_told_apart_to_their_last_byte(table: Any) -> None:
+    """By what the ledger knows them: thousands of rows alike, and the last one another."""
+    same = "x\n" + "1\n" * 5000
+    assert digest_of(table(f"{same}1\n", "a.csv")) != digest_of(table(f"{same}2\n", "b.csv"))
+    assert digest_of(table(f"{same}1\n", "a.csv")) == digest_of(table(f"{same}1\n", "c.csv"))
 
 
 # Dates
