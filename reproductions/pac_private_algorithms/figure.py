@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from reproductions.pac_private_algorithms.picture import drawn, read, saved, written
@@ -35,7 +36,7 @@ def arguments(about: str, given: Sequence[str] | None = None) -> argparse.Namesp
 def settings_of(options: argparse.Namespace) -> Settings:
     """What is simulated under these options."""
     if options.quick:
-        return Settings.quick(options.releases)
+        return replace(Settings.quick(options.releases), paper=options.paper)
     plain = Settings()
     worlds, releases = options.worlds or plain.worlds, options.releases or plain.releases
     return Settings(worlds=worlds, releases=releases, thin=options.thin, paper=options.paper)

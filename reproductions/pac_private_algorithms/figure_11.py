@@ -2,8 +2,8 @@
 
 The text states no other weights. These are the public code's: there the cost of a threshold v is (1 - a) H + a v with
 the mean entropy H of a row of the node, which is H + a / (1 - a) v, with a = .2 for Iris and .35 for Rice; neighbours
-weigh .2 and .49. The features of each level are those that its seed draws, and each tree has one vote. With an absolute
-penalty, as the text has it, or other features, the plain accuracy on Rice is not the 87 % that the paper states.
+weigh .2 and .49. The features of each level are those that its seed draws, and each tree has one vote; with other
+features the plain accuracy on Rice is about 91 %, not the 87 % that the paper states (`baselines`).
 """
 
 from __future__ import annotations

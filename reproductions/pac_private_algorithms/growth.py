@@ -40,7 +40,8 @@ def grown(x: Floats, y: Labels, nodes: Labels, penalty: Penalty, classes: int) -
             at[here] = 2 * node + 1 + (steps[here, features[node]] > chosen)
         leaves = np.zeros((inner + 1, classes))
         np.add.at(leaves, (at - inner, y), 1)
-        shares = leaves / np.maximum(leaves.sum(axis=1, keepdims=True), 1)
+        leaves[leaves.sum(axis=1) == 0, 0] = 1  # a leaf without rows is of the first class
+        shares = leaves / leaves.sum(axis=1, keepdims=True)
         found += [thresholds, shares.ravel()]
     return np.concatenate(found)
 

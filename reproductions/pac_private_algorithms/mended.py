@@ -17,7 +17,7 @@ from reproductions.pac_private_algorithms.paper import BUDGETS
 __all__ = ["MENDED_FIGURES", "NOTEBOOK", "Mended"]
 
 COMMIT = "dd82a79ed0f734c6bcbbec3f34c2341974701d5e"
-NOTEBOOK = f"graph viz.ipynb of github.com/mayuri95/pac_algs, commit {COMMIT[:7]}"
+NOTEBOOK = f"graph viz.ipynb, {COMMIT[:7]}"
 
 
 @dataclass(frozen=True)

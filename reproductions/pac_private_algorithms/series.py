@@ -163,8 +163,8 @@ class _Rows:
             series,
             budget,
             "=",
-            float(np.mean(scores)),
-            float(np.std(scores)),
+            _short(np.mean(scores)),
+            _short(np.std(scores)),
             cap_of(budget),
             certificate.membership_success if certificate else None,
             certificate.mutual_information if certificate else None,
@@ -172,6 +172,11 @@ class _Rows:
             self.worlds,
             "",
         )
+
+
+def _short(value: float) -> float:
+    """To six digits: more say nothing, and make the files that are kept long."""
+    return float(f"{value:.6g}")
 
 
 def _papers(rows: _Rows, study: Study, settings: Settings, plan: Plan) -> Iterator[Row]:
