@@ -117,6 +117,30 @@ def test_the_page_shows_the_files_that_are_kept() -> None:
         assert [line["way"] for line in csv.DictReader(file)] == [way.words for way in ways()]
 
 
+@pytest.mark.parametrize(
+    ("figure", "data", "name"),
+    [
+        ("5", "Rice", series.RULE),
+        ("10", "Rice", series.LEFT_OUT),
+        *((figure, data, series.LEFT_OUT) for figure in ("8", "9") for data in ("Rice", "Dry Bean")),
+    ],
+)
+def test_what_the_authors_mended_lies_beside_what_it_is_where_data_are_scaled_alike(
+    figure: str, data: str, name: str
+) -> None:
+    """As the page says: within 4 points of accuracy, or a hundredth of restoration error. Not so as printed."""
+    assert MENDED_FIGURES[figure, data].scaling == "minmax"
+    rows = [row for row in picture.read(page.MEASURED / f"figure_{figure}.csv") if row.data == data]
+
+    def apart(other: str) -> float:
+        mean = {row.mutual_information: row.mean for row in rows if row.series == other}
+        return max(abs(MENDED_FIGURES[figure, data].at(budget) - mean[budget]) for budget in paper.BUDGETS)
+
+    near = 0.01 if figure in ("8", "9") else 0.04
+    assert apart(name) <= near
+    assert figure == "8" or apart(series.AS_PRINTED) > near  # one direction hardly moves: nothing to tell there
+
+
 def test_a_statement_agrees_with_what_it_says_and_not_with_the_contrary() -> None:
     above, about = paper.Quote("0", "", "", ">", 0.9, ""), paper.Quote("0", "", "", "≈", 0.4, "")
     assert words.agrees(above, [0.91, 0.99]) and not words.agrees(above, [0.91, 0.8])
