@@ -122,23 +122,25 @@ def test_the_page_shows_the_files_that_are_kept() -> None:
     [
         ("5", "Rice", series.RULE),
         ("10", "Rice", series.LEFT_OUT),
-        *((figure, data, series.LEFT_OUT) for figure in ("8", "9") for data in ("Rice", "Dry Bean")),
+        *((figure, data, series.LEFT_OUT) for figure in ("8", "9") for data in ("Rice", "Dry Bean", "CIFAR-10")),
     ],
 )
 def test_what_the_authors_mended_lies_beside_what_it_is_where_data_are_scaled_alike(
     figure: str, data: str, name: str
 ) -> None:
-    """As the page says: within 4 points of accuracy, or a hundredth of restoration error. Not so as printed."""
+    """As the page says: within 4 points of accuracy, .01 of restoration error, 3 % of it on CIFAR-10."""
     assert MENDED_FIGURES[figure, data].scaling == "minmax"
     rows = [row for row in picture.read(page.MEASURED / f"figure_{figure}.csv") if row.data == data]
 
     def apart(other: str) -> float:
         mean = {row.mutual_information: row.mean for row in rows if row.series == other}
-        return max(abs(MENDED_FIGURES[figure, data].at(budget) - mean[budget]) for budget in paper.BUDGETS)
+        read = {budget: MENDED_FIGURES[figure, data].at(budget) for budget in paper.BUDGETS}
+        return max(abs(read[b] - mean[b]) / (read[b] if data == "CIFAR-10" else 1) for b in paper.BUDGETS)
 
-    near = 0.01 if figure in ("8", "9") else 0.04
+    near = 0.03 if data == "CIFAR-10" else 0.01 if figure in ("8", "9") else 0.04
     assert apart(name) <= near
-    assert figure == "8" or apart(series.AS_PRINTED) > near  # one direction hardly moves: nothing to tell there
+    hardly_moves = figure == "8" and data == "Rice"  # nothing to tell there
+    assert hardly_moves or apart(series.AS_PRINTED) > near
 
 
 def test_a_statement_agrees_with_what_it_says_and_not_with_the_contrary() -> None:
