@@ -41,7 +41,10 @@ def ending(after_stop: str = "") -> Iterator[None]:
     except SystemExit:
         raise
     except BaseException as error:
-        code, words = DEFECT, defect_in_words(error)
+        if isinstance(error.__cause__, OutputError):  # of the user's function, which shows it in Python alone
+            code, words = NOT_RELEASABLE, as_options(str(error.__cause__))
+        else:
+            code, words = DEFECT, defect_in_words(error)
     _fail(words, code)
 
 

@@ -32,12 +32,13 @@ from leakcap.planning.entry import plan
 from leakcap.planning.offers import Offered, Variant
 from leakcap.planning.plans import Plan
 from leakcap.planning.rebuilding import attempted
-from leakcap.planning.small_groups import warn_where_few_carry
+from leakcap.planning.small_groups import warn_of_keys, warn_where_few_carry
 from leakcap.sessions.brought import around_pool, within
 from leakcap.sessions.fitting import Fitting
-from leakcap.simulate import describe, rebuild
+from leakcap.simulate import Pool, describe, rebuild
+from leakcap.worlds import Units
 
-__all__ = ["Computation", "PrivateEstimator", "Utility", "planned", "publish"]
+__all__ = ["Computation", "PrivateEstimator", "Utility", "computed", "planned", "publish"]
 
 Answer = dict[str, Any]
 TRIED = 10  # simulated releases from which the expected utility is estimated
@@ -64,8 +65,9 @@ OPTIONS = {
     "workers",
 }
 MADE_OF_SUMS = (
-    "Mean, Covariance, StandardScaler, PCA, Ridge, LinearRegression, GaussianNB, NearestClassMean, synthetic.Gaussian "
-    "and synthetic.Tables"
+    "Mean, Covariance, StandardScaler, PCA, Ridge, LinearRegression, GaussianNB, NearestClassMean, "
+    "RandomForestClassifier, DecisionTreeClassifier, HistGradientBoostingClassifier, synthetic.Gaussian and "
+    "synthetic.Tables"
 )
 SIMULATED = (
     "random_state makes this a simulation, not a release: whoever knows it undoes the noise. Leave it out, and publish "
@@ -100,6 +102,7 @@ class Computation:
     pool_public: tuple[str, ...] = ()
     weights: Any = "equal"  # answers are given in units in which errors count alike
     drop: tuple[str, ...] = ()
+    keys: tuple[set[Any], ...] = ()  # categories that leave as they are, where the answer does not hold them
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -246,6 +249,10 @@ class PrivateEstimator(BaseEstimator):
         made.offered = settings._offered(rows, computation, design)
         if rows.classes is not None and rows.target is not None and design != "pool":
             warn_where_few_carry(rows.target, unit)
+        if computation.keys:
+            warn_of_keys(
+                [(None, keys) for keys in computation.keys], Pool((X,)), Units.of(rows.features.shape[0], unit)
+            )
         return made, computation
 
     def _design(self, cap: Any) -> str:
@@ -431,6 +438,16 @@ def planned(
 ) -> tuple[Plan, Computation]:
     """The plan of a fit, of which nothing has been released, and what makes an estimator of its release."""
     return estimator._planned(X, y, unit=unit, sample_weight=sample_weight, cap=cap)
+
+
+def computed(estimator: PrivateEstimator, rows: Rows, design: str) -> Computation:
+    """What an estimator computes under a promise, as a part of another one: "worlds", "bits" or "pool"."""
+    return estimator._computed(rows, design)
+
+
+def sums_of_half(estimator: PrivateEstimator, X: Any, y: Any, weight: Any) -> Computation:
+    """What an estimator asks for where a coin decides about everybody."""
+    return estimator._sums_of_half(estimator._rows(X, y, weight))
 
 
 def publish(estimator: PrivateEstimator, released: Any) -> None:

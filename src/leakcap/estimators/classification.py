@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from leakcap.estimators.coordinates import Coordinates
 from leakcap.estimators.data import Rows, checked_weight, validated
 from leakcap.estimators.declared_classes import declared_rows
 from leakcap.estimators.logistic_session import trained
+from leakcap.estimators.logistic_sums import moved_scores
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.cores import Machine
@@ -254,6 +255,26 @@ class LogisticRegression(_Linear):
         if self.classes is not None:
             raise InputError("classes are for sessions, leakcap.Session(...).fit(...): otherwise y has them")
         return super()._rows(X, y, weight)
+
+    def _sums_of_half(self, rows: Rows) -> Computation:
+        made, plain, weight = self._computation(rows), self._coded_plain(), self._weight(rows)
+        assert rows.target is not None and rows.classes is not None
+        if self.class_weight == "balanced":
+            raise InputError("class_weight='balanced' changes with every coin: give a dict of weights instead")
+        if len(rows.classes) == 1:
+            raise InputError("design='bits' needs two classes or more in y")
+        plain.set_params(max_iter=10 * self.max_iter, tol=self.tol / 1000)  # one fit alone: near its end
+        plain.fit(rows.features, rows.target, sample_weight=weight)
+        coordinates = Coordinates.of(rows.features)
+        return replace(
+            made,
+            answer=moved_scores(plain, (rows.features, rows.target, weight), coordinates=coordinates),
+            data=(rows.features, rows.target, weight),
+            pool_public=(
+                *made.pool_public,
+                "What the coins move: the fit to the whole pool, by first order effects.",
+            ),
+        )
 
     def fit_in_session(self, fitting: Fitting) -> Any:
         """A copy that is fitted in a session, by noised sums of clipped gradients.

@@ -18,7 +18,7 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder, OrdinalEncoder, SplineTransformer, TargetEncoder
 
-__all__ = ["answered_form", "released_form", "with_form_of"]
+__all__ = ["answered_form", "in_words", "released_form", "with_form_of"]
 
 AWAY = "passthrough"  # a step of scikit-learn's that is a word
 
@@ -71,7 +71,7 @@ def _with_form(asked: Any, made: Any, columns: str, words: list[str]) -> Any:
     elif isinstance(asked, ColumnTransformer):
         fitted = {name: one for name, one, _ in made.transformers_}
         form.transformers = [
-            (name, _with_form(one, fitted.get(name, one), _named(some), words), some)
+            (name, _with_form(one, fitted.get(name, one), in_words(some), words), some)
             for name, one, some in asked.transformers
         ]
         form.remainder = _with_form(asked.remainder, fitted.get("remainder"), "", words)
@@ -136,7 +136,7 @@ def _with_parameters(made: Any, asked: Any) -> Any:
     return made
 
 
-def _named(columns: Any) -> str:
+def in_words(columns: Any) -> str:
     """Columns of a transformer, as people say them."""
     given = [columns] if isinstance(columns, (str, int)) else columns
     if isinstance(given, (list, tuple, np.ndarray)) and all(isinstance(one, str) for one in given):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,15 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
+from leakcap.caps import as_caps
 from leakcap.errors import InputError, OutputError
 from leakcap.estimators.base import Computation, PrivateEstimator, Utility
 from leakcap.estimators.company import private_parts
 from leakcap.estimators.data import Rows, checked_weight, validated
 from leakcap.estimators.held import answered_form, released_form, with_form_of
+from leakcap.estimators.tree_refusals import refuse_trees
+from leakcap.estimators.twins import categories_of, sums_of_last_step, twin_of
+from leakcap.planning.ways import USUAL, about_one_person
 
 __all__ = ["DIAGNOSTICS", "Private"]
 
@@ -64,8 +68,8 @@ class Private(PrivateEstimator):
 
     The fitted numbers of the estimator are released with noise, in `estimator_`. Attributes that are not numbers must
     be equal in all worlds. A search (`GridSearchCV`) inside chooses anew in every world: the numbers of its winner are
-    released, the choice is not. Estimators whose form depends on the data, such as trees, neighbours and kernel
-    machines, are refused.
+    released, the choice is not. Estimators whose form depends on the data are refused: trees, forests and boosting at
+    once, naming the private one to use; neighbours and kernel machines when they are fitted.
 
     Args:
         estimator: the estimator to fit; it is cloned, never fitted itself.
@@ -96,6 +100,9 @@ class Private(PrivateEstimator):
     _: KW_ONLY
     drop: tuple[str, ...] = ()
     weights: Any = None
+
+    def __post_init__(self) -> None:
+        refuse_trees(self.estimator)
 
     @available_if(_inner_has("predict"))
     def predict(self, X: Any) -> Any:
@@ -232,6 +239,7 @@ class Private(PrivateEstimator):
             raise InputError("Private needs an estimator, such as Private(LogisticRegression(), cap=...)")
         if isinstance(self.estimator, PrivateEstimator) or private_parts(self.estimator, PrivateEstimator):
             raise InputError("Private needs plain estimators: one that is private would release in every world")
+        refuse_trees(self.estimator)  # it may have been set since
         if _is_fitted(self.estimator):
             raise InputError("the estimator is fitted, and would be saved with what it learnt: give clone(estimator)")
         table = X.tocsr() if issparse(X) else X if hasattr(X, "shape") else np.asarray(X)
@@ -243,7 +251,26 @@ class Private(PrivateEstimator):
             raise InputError(f"{type(self.estimator).__name__} takes no sample_weight")
         made = clone(self.estimator).fit(table, target, **given)  # faults in the data raise scikit-learn's own errors
         validated(self, table, skip_check_array=True)
-        return Rows(table, target, weight=checked_weight(weight, table), form=with_form_of(self.estimator, made))
+        return Rows(
+            table, target, weight=checked_weight(weight, table), form=(made, *with_form_of(self.estimator, made))
+        )
+
+    def _design(self, cap: Any) -> str:
+        """Coins rather than worlds wherever nothing was said that asks for worlds."""
+        design, given = super()._design(cap), self.options or {}
+        unasked = self.worlds == "auto" and self.strata is None and not given.keys() & {"design", "mode", *USUAL}
+        plain = unasked and not self.drop and self.weights is None and about_one_person(as_caps(cap))
+        return "bits" if design == "worlds" and plain and twin_of(self.estimator) is not None else design
+
+    def _sums_of_half(self, rows: Rows) -> Computation:
+        twin, fitted = twin_of(self.estimator), rows.form[0]
+        if twin is None:
+            raise InputError(
+                "design='bits' is for LogisticRegression, Ridge, LinearRegression and GaussianNB, alone or behind "
+                "encoders, imputers, scalers, bins, splines and PCA: leave design out, and worlds are simulated"
+            )
+        made = sums_of_last_step(fitted, twin, (rows.features, rows.target, rows.weight))
+        return replace(made, utility=self._utility(rows), keys=tuple(categories_of(fitted)))
 
     def _computation(self, rows: Rows) -> Computation:
         data = tuple(one for one in (rows.features, rows.target, rows.weight) if one is not None)
@@ -252,7 +279,7 @@ class Private(PrivateEstimator):
             for name, one in (("X", rows.features), ("y", rows.target), ("sample_weight", rows.weight))
             if one is not None
         )
-        form, taken = rows.form
+        _, form, taken = rows.form
         answer = functools.partial(_fit, form=form, names=names)
         drop = (*DIAGNOSTICS, *self.drop)
         return Computation(

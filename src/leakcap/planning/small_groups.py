@@ -18,7 +18,7 @@ from leakcap.ground.callers import frames_of_ours
 from leakcap.simulate import Node, Pool
 from leakcap.worlds import Units
 
-__all__ = ["MIN_CARRIERS", "warn_of_small_groups", "warn_where_few_carry"]
+__all__ = ["MIN_CARRIERS", "warn_of_keys", "warn_of_small_groups", "warn_where_few_carry"]
 
 MIN_CARRIERS = 5  # people who carry a key, below which it is hardly more than one of them
 NUMBERS = (bool, int, float, np.number, np.bool_)
@@ -27,7 +27,11 @@ Column = tuple[Any, npt.NDArray[Any]]  # a name, or None, and a value for each r
 
 def warn_of_small_groups(node: Node, pool: Pool, units: Units) -> None:
     """Warn where a key of the answer is a value of the data that fewer than five units carry."""
-    sets = [(name, set(labels)) for name, labels in node.group_keys()]
+    warn_of_keys([(name, set(labels)) for name, labels in node.group_keys()], pool, units)
+
+
+def warn_of_keys(sets: list[tuple[Any, set[Any]]], pool: Pool, units: Units) -> None:
+    """The same of keys that leave beside the answer, by the names of their columns where these have one."""
     texts = [label for _, labels in sets for label in labels if isinstance(label, str)]
     numbers = [(name, found) for name, labels in sets if (found := {one for one in labels if isinstance(one, NUMBERS)})]
     if (texts or numbers) and any(_few_carry(texts, numbers, column, units) for column in _columns(pool)):

@@ -12,7 +12,7 @@ from leakcap.kernels.blocks import Blocks
 from leakcap.kernels.contributions import is_a_sum
 from leakcap.planning.designing import refuse_beside_design
 
-__all__ = ["AUTO", "way_of"]
+__all__ = ["AUTO", "USUAL", "about_one_person", "way_of"]
 
 AUTO = "auto"  # worlds=: their number is fixed by sizes before anything runs
 USUAL = {"worlds": AUTO, "rate": 0.5, "strata": None, "weights": None, "clip": None, "draws": None}
@@ -34,15 +34,19 @@ def way_of(fn: Any, caps: tuple[Cap, ...], mode: str, design: str, *, bounds: An
         return "pool", "pool"
     if bounds is not None:
         raise InputError("bounds are for a pool cap, leakcap.pool_membership(...): otherwise clip the columns yourself")
-    about_one = all(type(cap) in (Membership, TruePositiveRate) for cap in caps)
     sums = is_a_sum(fn) or isinstance(fn, Blocks)
-    if design == "auto" and mode == "exact" and about_one and sums and not set(odd) - {"weights"}:
+    if design == "auto" and mode == "exact" and about_one_person(caps) and sums and not set(odd) - {"weights"}:
         design = "bits"
     if design == "bits":
         _refuse_beside_bits(mode, odd)
         return "confidence" if mode == "confidence" else "individual", "bits"
     refuse_beside_design(design, mode, given["worlds"], rate=given["rate"])
     return mode, "worlds" if design == "auto" else design
+
+
+def about_one_person(caps: tuple[Cap, ...]) -> bool:
+    """Whether coins can keep all of them."""
+    return all(type(cap) in (Membership, TruePositiveRate) for cap in caps)
 
 
 def _refuse_beside_bits(mode: str, odd: list[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap.custody.checkpoint import Checkpoint
-from leakcap.errors import InputError, OutputError
+from leakcap.errors import InputError, LeakcapError, OutputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
 from leakcap.ground.cores import Machine, threads
@@ -139,8 +139,14 @@ class Simulation:
         if not self._for_custodian:
             return str(failed)
         pool = self._pooled.pool
-        with suppress(SystemExit, GeneratorExit):  # these would end more than the plan, and show nothing
+        try:
             self._task.fn(*pool.take(np.arange(pool.rows)))
+        except (KeyboardInterrupt, LeakcapError):
+            raise
+        except (SystemExit, GeneratorExit):  # these would end more than the plan, and show nothing
+            return str(failed)
+        except BaseException as error:
+            raise error from failed  # the command line prints only the latter, which quotes nothing
         tried, lost, until = 0, 0, time.perf_counter() + SHORT
         while tried < min(worlds.m, TRIED) and (not tried or time.perf_counter() < until):
             lost += not self._task.answers(self._pooled, worlds, tried)

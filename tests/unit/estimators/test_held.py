@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
+from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, make_pipeline
@@ -20,6 +20,7 @@ from sklearn.preprocessing import (
     KBinsDiscretizer,
     OneHotEncoder,
     OrdinalEncoder,
+    QuantileTransformer,
     SplineTransformer,
     StandardScaler,
     TargetEncoder,
@@ -28,6 +29,8 @@ from sklearn.preprocessing import (
 import leakcap as lc
 from leakcap.errors import SmallGroupWarning
 from leakcap.estimators import Private
+from leakcap.estimators.coordinates import Coordinates
+from leakcap.estimators.logistic_sums import moved_scores
 
 N = 120
 RNG = np.random.default_rng(0)
@@ -124,3 +127,97 @@ def test_parameters_are_as_they_were_asked_for() -> None:
     assert all(made[name] == asked[name] for name in asked if isinstance(asked[name], (str, float, int, type(None))))
     assert not hasattr(pipeline[0], "transformers_")
     assert FunctionTransformer  # what takes nothing from the data needs nothing
+
+
+# A coin for everybody, where the last step is made of sums
+
+
+def bits(estimator: Any, **more: Any) -> Any:
+    return Private(estimator, cap=lc.membership(0.9), random_state=0, **more)
+
+
+@pytest.mark.filterwarnings(FEW)
+@pytest.mark.parametrize("form", ["pandas", "polars"])
+def test_a_pipeline_that_ends_in_sums_takes_coins_and_lists_what_it_takes_from_the_pool(form: str) -> None:
+    table = TABLE if form == "pandas" else pl.from_pandas(TABLE)
+    steps = columns(
+        n=(make_pipeline(SimpleImputer(), StandardScaler()), ["age", "size"]),
+        w=(OneHotEncoder(handle_unknown="ignore"), ["ward", "job"]),
+    )
+    made = bits(make_pipeline(steps, LogisticRegression(C=0.1))).fit(table, Y)
+    assert made.certificate_.design == "independent fair bits"
+    assert "All that OneHotEncoder takes from ward, job" in made.certificate_.pool_public
+    assert "All that StandardScaler takes from age, size" in made.certificate_.pool_public
+    plain = clone(made.estimator).fit(table, Y)
+    assert type(made.estimator_) is type(plain)
+    assert np.mean(made.predict(table) == plain.predict(table)) > 0.8
+    again = pickle.loads(pickle.dumps(made))
+    assert np.array_equal(again.predict(table), made.predict(table))
+    for part in (made.estimator_[0].transformers_[0][1][1], made.estimator_[0].transformers_[0][1][0]):
+        assert not hasattr(part, "n_samples_seen_")
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LogisticRegression(solver="liblinear"),
+        LogisticRegression(class_weight="balanced"),
+        make_pipeline(QuantileTransformer(n_quantiles=5), Ridge()),
+        make_pipeline(KNNImputer(), Ridge()),
+        Ridge(positive=True),
+    ],
+    ids=str,
+)
+def test_what_keeps_rows_of_people_or_has_another_optimum_is_asked_of_worlds(estimator: Any) -> None:
+    assert Private(estimator, cap=0.55)._design(0.55) == "worlds"
+    with pytest.raises(lc.InputError, match="leave design out, and worlds are simulated"):
+        bits(estimator, options={"design": "bits"}).fit(
+            TABLE[["age"]], Y.astype(float) if is_regressor(estimator) else Y
+        )
+
+
+@pytest.mark.parametrize("asked", [{"worlds": 64}, {"strata": "y"}, {"drop": ("a_",)}, {"options": {"draws": 256}}])
+def test_what_asks_for_worlds_gets_worlds(asked: dict[str, Any]) -> None:
+    assert Private(Ridge(), cap=0.55)._design(0.55) == "bits"
+    assert Private(Ridge(), cap=0.55, **asked)._design(0.55) == "worlds"
+    assert Private(Ridge())._design(lc.identification(0.5)) == "worlds"
+
+
+def test_a_category_that_few_carry_is_warned_of_with_coins_too() -> None:
+    rare = TABLE.assign(ward=np.where(np.arange(N) < 2, "Z", TABLE["ward"]))
+    with pytest.warns(SmallGroupWarning):
+        bits(make_pipeline(columns(w=(OneHotEncoder(), ["ward"]), n=(StandardScaler(), ["age"])), Ridge())).fit(
+            rare, Y.astype(float)
+        )
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_by_how_much_a_row_moves_a_logistic_fit_is_what_refitting_without_it_shows(
+    classes: int, intercept: bool
+) -> None:
+    """Oracle: scikit-learn's own fit with one row's weight lowered by a thousandth."""
+    rng = np.random.default_rng(1)
+    x, codes, weight = rng.normal(size=(60, 3)), rng.integers(0, classes, 60), rng.uniform(0.5, 2, 60)
+    x[:, 0] += codes
+    plain = LogisticRegression(C=0.7, fit_intercept=intercept, tol=1e-12, max_iter=10**5)
+    coordinates = Coordinates.of(x)
+    moved = moved_scores(clone(plain).fit(x, codes, sample_weight=weight), (x, codes, weight), coordinates=coordinates)
+    moves = moved.moves(x, codes, weight)
+    assert np.abs(moves.sum(axis=0)).max() < 1e-9
+    gradient_share = 0.001
+    for row in (0, 7, 31):
+        fits = []
+        for sign in (-1, 1):
+            other = weight.copy()
+            other[row] *= 1 + sign * gradient_share
+            fit = clone(plain).fit(x, codes, sample_weight=other)
+            fits.append(coordinates.encode(fit.coef_, np.broadcast_to(fit.intercept_, (len(fit.coef_),))).ravel())
+        seen = (fits[1] - fits[0]) / (2 * gradient_share)
+        # A row also takes its share of what the penalty holds up.
+        total = moved.moves(x, codes, weight) + weight[:, None] / weight.sum() * _held_up(moved, x, codes, weight)
+        assert np.allclose(seen, total[row], atol=2e-4)
+
+
+def _held_up(moved: Any, x: Any, codes: Any, weight: Any) -> Any:
+    return weight.sum() * moved.moves.mean @ moved.moves.through
