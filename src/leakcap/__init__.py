@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from leakcap.planning.entry import plan, release
     from leakcap.planning.plans import Plan
     from leakcap.planning.released import Release
+    from leakcap.planning.settings import Settings
+    from leakcap.report.release.saved import load
     from leakcap.sessions.session import Session
 
 __all__ = [
@@ -53,6 +55,7 @@ __all__ = [
     "RepeatedReleaseWarning",
     "Session",
     "SessionCertificate",
+    "Settings",
     "__version__",
     "additive",
     "any_inference",
@@ -63,6 +66,7 @@ __all__ = [
     "identification",
     "kernel",
     "labels",
+    "load",
     "membership",
     "mip",
     "mutual_information",
@@ -92,6 +96,8 @@ _HOMES = {
     "planning.entry": "plan release",
     "planning.plans": "Plan",
     "planning.released": "Release",
+    "planning.settings": "Settings",
+    "report.release.saved": "load",
     "sessions.session": "Session",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
@@ -109,4 +115,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

@@ -69,6 +69,10 @@ class BoundsWarning(LeakcapWarning):
     """Bounds look as if they had been read off the data, whose smallest and largest values they would publish."""
 
 
+class KeyMadeWarning(LeakcapWarning):
+    """A key was made that did not exist: keep a copy, what it seals or signs cannot do without it."""
+
+
 class RepeatedReleaseWarning(LeakcapWarning):
     """The same data were released before in this process without a ledger."""
 

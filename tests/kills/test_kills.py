@@ -20,7 +20,15 @@ from tests.kills import jobs
 from tests.kills.killing import PYTHON, Moment, log, moments, names, run, stored_worlds
 from tests.unit.custody.rows import row
 
-PUBLIC = {"README.txt", "answer.csv", "answer.json", "certificate.html", "certificate.json"}
+PUBLIC = {
+    "README.txt",
+    "answer.csv",
+    "answer.json",
+    "certificate.html",
+    "certificate.json",
+    "SHA256SUMS",
+    "SHA256SUMS.sig",
+}
 # Anywhere from the start of Python to the last file: signs in the folder, and seconds after them.
 IN_A_PLAN = {"": 6.0, ":start": 1.0, ":form": 0.5, ":worlds-": 3.0, ":whole pool": 0.5, ":caps": 1.0, ":release": 0.05}
 IN_A_RELEASE = {f"custodian/plan{sign}" if sign else "": wait for sign, wait in IN_A_PLAN.items()} | {

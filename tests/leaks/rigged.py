@@ -183,7 +183,7 @@ def telling_artefacts(plan: lc.Plan, worlds: int = 5) -> set[str]:
 
 
 CUSTODIAN = (lc.Plan, Worlds, Outputs, Noise, Subspace, Node, Pool, Units, Token, Rigged)
-CUSTODIAN += (modes.OneOfTheWorlds, modes.FreshWorld, modes.StoppingRule, modes.Settings, np.random.Generator)
+CUSTODIAN += (modes.OneOfTheWorlds, modes.FreshWorld, modes.StoppingRule, modes.NoiseSettings, np.random.Generator)
 
 
 def reachable(root: Any) -> Iterator[Any]:

@@ -29,6 +29,9 @@ ROOMS = {
     "estimators",
     "labels",
     "audit",
+    "certificates",
+    "cli",
+    "report",
 }
 ONE = Mutant(
     name="noise-one",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 import numpy as np
 
+from leakcap.audit.conversions import CheckedClaim
 from leakcap.certificates.release import Certificate
 from leakcap.certificates.text import percent
 from leakcap.leakage import observe_units
@@ -14,21 +15,13 @@ from leakcap.leakage.confidence import Attempts, log_term, upper
 from leakcap.leakage.posterior import Sampled
 from leakcap.planning.plans import Plan
 
-__all__ = ["CheckedClaim", "findings"]
+__all__ = ["findings"]
 
 MAX_PEOPLE = 64  # against whom the attacker is tried, the most exposed by the plan
 DRAWS = 2**14
 FALSE_ALARM = 1e-6  # probability that a true certificate fails on fresh draws
 # Entries that another version of leakcap may word differently.
 WORDS = ("pool_public", "assumptions", "not_promised", "theorems", "leakcap_version")
-
-
-@dataclass(frozen=True)
-class CheckedClaim:
-    """One thing that was checked about a certificate."""
-
-    holds: bool
-    words: str
 
 
 def findings(certificate: Certificate, plan: Plan) -> Iterator[CheckedClaim]:

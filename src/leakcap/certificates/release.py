@@ -14,7 +14,7 @@ from functools import partial
 
 from leakcap.certificates.display import Displayed
 from leakcap.certificates.facts import CappedFigure, ReleaseFacts
-from leakcap.certificates.text import page
+from leakcap.certificates.text import in_a_line, page
 from leakcap.errors import InputError
 from leakcap.ground.json_record import entries, is_number, is_whole, is_words
 
@@ -23,7 +23,7 @@ __all__ = ["KINDS", "CappedFigure", "Certificate"]
 KINDS = ("exact", "confidence", "closed_form", "pool", "label_dp", "session", "empirical", "simulation")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Certificate(ReleaseFacts, Displayed):
     """What the best possible attacker can do with a release. `str(certificate)` says it in plain words.
 
@@ -104,6 +104,13 @@ class Certificate(ReleaseFacts, Displayed):
 
     def __str__(self) -> str:
         return page(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"Certificate(kind={self.kind!r}, mode={self.mode!r}, design={self.design!r}, outputs={self.outputs})\n"
+            f"  {in_a_line(self)}\n"
+            "  print(certificate) says what holds, against whom, and what is not promised; .to_html() as a page"
+        )
 
 
 def _is_plausible(cert: Certificate) -> bool:

@@ -17,6 +17,7 @@ __all__ = [
     "WIDTH",
     "collusion",
     "heading",
+    "in_a_line",
     "in_short",
     "listed",
     "method",
@@ -55,6 +56,13 @@ def most(success: float) -> str:
 def page(cert: ReleaseFacts) -> str:
     """The certificate as text."""
     return "\n".join(_lines(cert))
+
+
+def in_a_line(cert: ReleaseFacts) -> str:
+    """What is promised, in one line."""
+    if not cert.is_guarantee:
+        return "a simulation, not a release" if cert.kind == "simulation" else "no guarantee: measured, not proved"
+    return promise(cert)
 
 
 def _lines(cert: ReleaseFacts) -> Iterator[str]:
@@ -97,21 +105,18 @@ def title(cert: ReleaseFacts) -> str:
 
 def promise(cert: ReleaseFacts) -> str:
     """Whom it protects from whom, in one sentence to the people whose data are in the pool."""
+    used = "your data were used"
+    unless = "even knowing everything about everybody else"
     if cert.mode == "pool":
-        return (
-            "Nobody, even knowing about everybody else, can tell whether you are in this data set at all, beyond "
-            f"{percent(cert.membership_success)} (a coin: 50 %)."
-        )
-    if cert.whoever_is_known:
-        average = ", on average over what is known" if cert.on_average_over_the_known else ""
-        return (
-            "Nobody, even knowing about everybody else, can tell whether your data were used, beyond "
-            f"{percent(cert.membership_success)} (a coin: 50 %){average}."
-        )
-    used = "half" if cert.rate == "1/2" else "part"
+        used = "you are in this data set at all"
+    elif cert.on_average_over_the_known:
+        unless += ", on average over what they know"
+    elif not cert.whoever_is_known:
+        used = f"your data were in the {'half' if cert.rate == '1/2' else 'part'} that was used"
+        unless = "unless they know others who were in it"
     return (
-        f"Nobody who knows no other participant can tell whether your data were in the {used} that was used, beyond "
-        f"{percent(cert.membership_success)} (a coin: 50 %)."
+        f"Nobody can guess whether {used} with more than {percent(cert.membership_success)} success (a coin: 50 %), "
+        f"{unless}."
     )
 
 

@@ -9,8 +9,9 @@ import typer
 
 from leakcap.cli.endings import CHECK_FAILED, ending
 from leakcap.cli.options import Json, Quiet
+from leakcap.errors import InputError
 
-__all__ = ["audit_command", "check_command", "demo_command", "explain_command"]
+__all__ = ["audit_command", "check_command", "demo_command", "explain_command", "open_command"]
 
 
 def demo_command(
@@ -52,19 +53,35 @@ def explain_command(
 
 def check_command(
     certificate: Annotated[Path, typer.Argument(help="A certificate.json.", metavar="CERT", show_default=False)],
-    custodian: Annotated[Path, typer.Option(help="The custodian's folder of the same release.", show_default=False)],
+    custodian: Annotated[
+        Path | None, typer.Option(help="The custodian's folder of the same release.", show_default=False)
+    ] = None,
+    public: Annotated[bool, typer.Option("--public", help="Check what a reader can, without the plan.")] = False,
+    signer: Annotated[
+        str | None,
+        typer.Option(help="The issuer's public key, a file or its digits; with --public.", metavar="KEY"),
+    ] = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
     """Recompute a certificate and say whether it holds.
 
-    From the plan that the custodian keeps; and the best attacker is tried on fresh draws. Exit code 1 if it does not
-    hold.
+    From the plan that the custodian keeps; and the best attacker is tried on fresh draws. With --public, from the
+    published files alone: who signed them, that none was exchanged, and that every figure follows from the others.
+    Exit code 1 if it does not hold.
     """
     with ending():
-        from leakcap.cli.check import run
+        if public == (custodian is not None) or (signer is not None and not public):
+            raise InputError("check either --public, with --signer KEY if you have it, or with --custodian FOLDER")
+        if custodian is None:
+            from leakcap.cli.check_public import run_public
 
-        if not run(certificate, custodian, quiet, json):
+            holds = run_public(certificate, signer, quiet, json)
+        else:
+            from leakcap.cli.check import run
+
+            holds = run(certificate, custodian, quiet, json)
+        if not holds:
             raise SystemExit(CHECK_FAILED)
 
 
@@ -89,3 +106,19 @@ def audit_command(
 
         if not run(custodian, trials, out, quiet=quiet, json=json):
             raise SystemExit(CHECK_FAILED)
+
+
+def open_command(
+    folder: Annotated[Path, typer.Argument(help="The folder of a release.", show_default=False)],
+    browser: Annotated[bool, typer.Option(help="Show the certificate's page in a browser, too.")] = True,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Show a release: the answer, what it promises, and its page.
+
+    Reads the public part of the folder alone, as anybody can who gets it.
+    """
+    with ending():
+        from leakcap.cli.opened import run
+
+        run(folder, browser=browser, quiet=quiet, json=json)

@@ -21,6 +21,7 @@ from leakcap.cli.endings import as_options
 from leakcap.cli.terminal import Terminal, plain
 from leakcap.custody.folders import Folders
 from leakcap.custody.label_spending import public_folder, record, spent_before
+from leakcap.custody.signing import own_signer
 from leakcap.errors import InputError
 from leakcap.labels.mechanisms.recipe import LabelRecipe, LabelRequest
 from leakcap.report.labels.page import Labelled, attacks, label_page
@@ -77,19 +78,21 @@ def run(order: LabelsOrder, quiet: bool = False, json: bool = False) -> None:
     """Privatise, record, publish."""
     terminal = Terminal(quiet, json)
     recipe = order.recipe()
+    signer = own_signer()  # before anything is spent
+    terminal.tell(signer.news())
     before = spent_before(order.out, order.again)
     column = open_labels(order.data, order.column)
     refuse_unfit(recipe, column)
     observed = recipe.mechanism.privatize(secret_labels(recipe, column))
     cells = observed_cells(recipe, column, observed)
     certificate = compose_label_runs(before, recipe.certificate(column.rows))
-    files = public_files(order, recipe, column, cells=cells, certificate=certificate)
+    files = public_files(order, recipe, column, cells=cells, certificate=certificate, signed_with=signer.fingerprint)
     folders = Folders.under(order.out)
     folders.sweep()
     runs = len(before) + 1
     record(folders, runs, certificate)
     folders = replace(folders, public=public_folder(order.out, runs))
-    folders.publish(files)
+    folders.publish(signer.signed(files))
     _print(order, certificate, folders, terminal)
     terminal.result(_facts(certificate, folders, tuple(cells), runs))
 
@@ -101,6 +104,7 @@ def public_files(
     *,
     cells: dict[str, Any],
     certificate: LabelCertificate,
+    signed_with: str = "",
 ) -> dict[str, str | bytes]:
     """What may be published: features as they are, observations, and facts of the certificate."""
     name = f"labels{column.ending}"
@@ -116,7 +120,7 @@ def public_files(
         name: column.written(cells),
         "certificate.json": certificate.to_json(),
         "certificate.txt": f"{certificate}\n",
-        "page.html": label_page(certificate, labelled),
+        "page.html": label_page(certificate, labelled, signed_with),
     }
 
 

@@ -23,6 +23,7 @@ from leakcap.cli.terminal import Terminal, plain, seconds_in_words
 from leakcap.custody.folders import Folders
 from leakcap.custody.ledger import AccountAt, default_place, open_book
 from leakcap.custody.ledger.accounts import checked_name, record_alone
+from leakcap.custody.signing import own_signer
 from leakcap.errors import AlreadyReleased, BudgetError, InputError
 from leakcap.ground.cores import threads as cores
 from leakcap.planning.entry import plan
@@ -32,7 +33,7 @@ from leakcap.report.release.files import custodian_files, public_files, table_of
 from leakcap.report.release.page import Answer
 from leakcap.tables.questions import ON_GRID, Question, ask
 
-__all__ = ["ReleaseOrder", "account_of", "refuse_second", "run"]
+__all__ = ["ReleaseOrder", "account_of", "print_answer", "print_certificate", "refuse_second", "run"]
 
 MAX_ROWS = 20  # outputs on the terminal
 BOUNDED = ("mean", "sum", "covariance")  # need bounds under a pool cap; what is counted needs none
@@ -119,6 +120,8 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
     rate, clip = _share(order.rate), _bounds(order.clip)
     _refuse_undeclared(order, caps)
     refuse_second(order.out)
+    signer = own_signer()  # before anything is spent: a key that cannot be used must not cost a release
+    terminal.tell(signer.news())
     question = order.question(caps)
     terminal.heading(question.title)
     for note in question.notes:
@@ -169,15 +172,16 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
         issuer=order.issuer,
         data_set=order.data_set,
         date=date.today().isoformat(),
+        scaled=":" not in order.fn,  # what leakcap counts or adds up itself
     )
     people = None if question.unit is None else np.unique(question.unit)
     for name, text in custodian_files(planned, answer, caps, people).items():
         folders.keep(name, text)
-    folders.publish(public_files(released, answer))
+    folders.publish(signer.signed(public_files(released, answer, signer.fingerprint)))
     if order.forget:
         planned.forget()
-    _print_answer(answer, terminal)
-    _print_certificate(planned.certificate, terminal)
+    print_answer(answer, terminal)
+    print_certificate(planned.certificate, terminal)
     terminal.heading(f"Planned in {seconds_in_words(seconds)}, released and written")
     _print_folders(folders, order.forget, terminal)
     terminal.result(_facts(planned.certificate, answer, folders))
@@ -319,14 +323,16 @@ def refuse_second(out: Path) -> None:
         )
 
 
-def _print_answer(answer: Answer, terminal: Terminal) -> None:
+def print_answer(answer: Answer, terminal: Terminal) -> None:
+    """The released numbers and their error bars."""
     terminal.say("")
     terminal.table(("released", "answer", f"{100 * answer.level:g} % interval"), _rows(answer))
     if len(answer.names) > MAX_ROWS:
         terminal.say(f"... and {len(answer.names) - MAX_ROWS:,} more in answer.csv")
 
 
-def _print_certificate(certificate: Certificate, terminal: Terminal) -> None:
+def print_certificate(certificate: Certificate, terminal: Terminal) -> None:
+    """What is promised, in short."""
     terminal.heading("What the best attacker can do with it")
     if certificate.is_guarantee and 0.5 < certificate.membership_success < 1:
         terminal.say(promise(certificate))

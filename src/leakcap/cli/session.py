@@ -12,7 +12,9 @@ from leakcap.cli.limits import limits
 from leakcap.cli.release import ReleaseOrder, account_of, refuse_second
 from leakcap.cli.terminal import Terminal, plain
 from leakcap.custody.folders import Folders
+from leakcap.custody.signing import own_signer
 from leakcap.errors import InputError
+from leakcap.report.sessions.page import session_page
 from leakcap.sessions.answers import SessionAnswer
 from leakcap.sessions.session import Session
 from leakcap.tables.cut_points import edges
@@ -35,6 +37,8 @@ def run_in_session(order: ReleaseOrder, quiet: bool = False, json: bool = False)
         if getattr(order, name):
             raise InputError(f"--{name} has no meaning in a session: leave it out")
     refuse_second(order.out)
+    signer = own_signer()  # before anything is spent
+    terminal.tell(signer.news())
     file = open_table(order.data)
     table, whose = _with_owners(file, order.unit)
     session = Session(
@@ -57,13 +61,12 @@ def run_in_session(order: ReleaseOrder, quiet: bool = False, json: bool = False)
         "covers_halving": answer.covers_halving,
         "share": answer.share,
     }
-    folders.publish(
-        {
-            "answer.json": json_text.dumps(facts, indent=1),
-            "certificate.json": certificate.to_json(),
-            "certificate.html": certificate.to_html(),
-        }
-    )
+    files: dict[str, str | bytes] = {
+        "answer.json": json_text.dumps(facts, indent=1),
+        "certificate.json": certificate.to_json(),
+        "certificate.html": session_page(certificate, signer.fingerprint),
+    }
+    folders.publish(signer.signed(files))
     rows = zip(facts["answer"], facts["low"], facts["high"], strict=True)
     terminal.table(("answer", "95 % interval"), [(f"{a:.6g}", f"{b:.6g} to {c:.6g}") for a, b, c in rows])
     left = session.remaining

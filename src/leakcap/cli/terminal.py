@@ -59,6 +59,11 @@ class Terminal:
         if self.talks:
             self.aside.print(Text(f"  {text}", style="dim"))
 
+    def tell(self, text: str) -> None:
+        """Something that must be said, also where little is."""
+        if text:
+            self.aside.print(Text(f"  {text}", style="yellow"))
+
     @contextmanager
     def heeding(self) -> Iterator[None]:
         """Warnings of ours as sentences, also where little is said; those of others stay as they are."""

@@ -28,7 +28,7 @@ from leakcap.modes.confidence import FreshWorld
 from leakcap.modes.empirical import StoppingRule
 from leakcap.modes.exact import OneOfTheWorlds
 from leakcap.modes.individual import FreshHalf, membership_caps
-from leakcap.modes.interface import Releaser, Settings
+from leakcap.modes.interface import NoiseSettings, Releaser
 from leakcap.modes.pool import SumsOfAll, pool_caps
 from leakcap.modes.swapped import Swapped
 
@@ -39,9 +39,9 @@ __all__ = [
     "CoinsInBlocks",
     "FreshHalf",
     "FreshWorld",
+    "NoiseSettings",
     "OneOfTheWorlds",
     "Releaser",
-    "Settings",
     "StoppingRule",
     "SumsOfAll",
     "Swapped",

@@ -15,7 +15,7 @@ from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
 from leakcap.modes import confidence
 from leakcap.modes.confidence import FreshWorld
-from leakcap.modes.interface import COLLUSION, NOT_PROMISED, Draw, Rerun, Settings
+from leakcap.modes.interface import COLLUSION, NOT_PROMISED, Draw, NoiseSettings, Rerun
 from leakcap.worlds import Worlds, unseen_share
 
 __all__ = ["certified"]
@@ -35,7 +35,7 @@ def certified(
     outputs: Floats,
     worlds: Worlds,
     caps: tuple[Cap, ...],
-    settings: Settings,
+    settings: NoiseSettings,
     *,
     gamma: float,
     rerun: Rerun,

@@ -23,7 +23,7 @@ from leakcap.leakage.certify import entropy_slack
 from leakcap.leakage.measures import thresholds
 from leakcap.modes.about_one import furthest_apart, refuse_other_caps, values_of
 from leakcap.modes.individual import EXACT_SUMS, closed_form
-from leakcap.modes.interface import Draw, Settings
+from leakcap.modes.interface import Draw, NoiseSettings
 from leakcap.noise import GRID, LawOf, Noise, Randomness, Subspace, released_vector, shape_variances, subspace
 from leakcap.noise.laws import NORMAL, Law, normal
 from leakcap.noise.leverage import leverage_shape, spectrum
@@ -73,7 +73,7 @@ def certified(
     brings: Contributions,
     worlds: Worlds,
     caps: tuple[Cap, ...],
-    settings: Settings,
+    settings: NoiseSettings,
     *,
     draw: Draw,
     law_of: LawOf = normal,
@@ -128,7 +128,7 @@ def _weight(brings: Contributions) -> float:
     return 2 / len(brings.values) if brings.averaged else 2.0
 
 
-def _shape(steps: Floats, settings: Settings) -> Floats:
+def _shape(steps: Floats, settings: NoiseSettings) -> Floats:
     """The covariance of the noise, up to a factor."""
     people = leverage_shape(steps) if settings.shape == "best" else None
     if people is not None:

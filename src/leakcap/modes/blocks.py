@@ -21,7 +21,7 @@ from leakcap.kernels.blocks import InBlocks
 from leakcap.modes.about_one import refuse_other_caps, values_of
 from leakcap.modes.bits import AFTERWARDS, about_all_coins, sticks
 from leakcap.modes.individual import closed_form
-from leakcap.modes.interface import Draw, Settings
+from leakcap.modes.interface import Draw, NoiseSettings
 from leakcap.modes.pool import exact_total, least_noise_within, plain_space, told_apart, with_noise
 from leakcap.noise import Noise, Randomness
 from leakcap.simulate.silence import unheard
@@ -55,7 +55,7 @@ class CoinsInBlocks:
 
 @proves("blocks")
 def certified(
-    brings: InBlocks, worlds: Worlds, caps: tuple[Cap, ...], settings: Settings, *, draw: Draw
+    brings: InBlocks, worlds: Worlds, caps: tuple[Cap, ...], settings: NoiseSettings, *, draw: Draw
 ) -> tuple[CoinsInBlocks, Certificate]:
     """The least noise that keeps a membership cap for answers in blocks, whoever else is known.
 

@@ -15,7 +15,7 @@ from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
 from leakcap.leakage.certify import entropy_slack
 from leakcap.modes.by_information import budgets_for, figures_by_information, refuse_impossible
-from leakcap.modes.interface import Draw, Rerun, Settings, certificate
+from leakcap.modes.interface import Draw, NoiseSettings, Rerun, certificate
 from leakcap.noise import (
     GRID,
     Noise,
@@ -69,7 +69,7 @@ def certified(
     outputs: Floats,
     worlds: Worlds,
     caps: tuple[Cap, ...],
-    settings: Settings,
+    settings: NoiseSettings,
     *,
     gamma: float,
     rerun: Rerun,

@@ -24,7 +24,7 @@ from leakcap.leakage.drawn_alike import sampling_margin, worlds_for
 from leakcap.leakage.measures import RATIOS
 from leakcap.modes.confidence import FreshWorld
 from leakcap.modes.individual import membership_caps
-from leakcap.modes.interface import Draw, Rerun, Settings
+from leakcap.modes.interface import Draw, NoiseSettings, Rerun
 from leakcap.modes.one_person import one_person
 from leakcap.modes.swapped import MAX_ATTEMPTS, Seeds, coordinates_of, wide_ends
 from leakcap.noise import GRID, Noise, Subspace, sampler_distance, subspace
@@ -76,7 +76,7 @@ def certified(
     outputs: Floats,
     worlds: Worlds,
     caps: tuple[Cap, ...],
-    settings: Settings,
+    settings: NoiseSettings,
     *,
     attempts: Attempts,
     seeds: Seeds,
@@ -150,7 +150,7 @@ def _margin(cap: float, worlds: Worlds, gamma: float) -> float:
 
 
 def _measured(
-    outputs: Floats, worlds: Worlds, space: Subspace, cap: Cap, *, settings: Settings, seed: np.random.SeedSequence
+    outputs: Floats, worlds: Worlds, space: Subspace, cap: Cap, *, settings: NoiseSettings, seed: np.random.SeedSequence
 ) -> _Measured:
     """Directions, range and a family of noises from pilot worlds, whatever the cap; the others' coordinates in them."""
     pilots = len(space.coordinates)

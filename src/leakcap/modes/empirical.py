@@ -11,7 +11,7 @@ from leakcap.certificates.release import Certificate
 from leakcap.errors import CapError
 from leakcap.ground.arrays import Floats
 from leakcap.modes.by_information import budget_for, figures_by_information
-from leakcap.modes.interface import Draw, Rerun, Settings, certificate
+from leakcap.modes.interface import Draw, NoiseSettings, Rerun, certificate
 from leakcap.noise import Noise, Randomness, Subspace
 from leakcap.worlds import Worlds
 
@@ -39,7 +39,7 @@ def certified(
     outputs: Floats,
     worlds: Worlds,
     caps: tuple[Cap, ...],
-    settings: Settings,
+    settings: NoiseSettings,
     *,
     rerun: Rerun,
     draw: Draw,

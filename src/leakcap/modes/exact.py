@@ -15,7 +15,7 @@ from leakcap.leakage.certify import Effort, Findings, priors_for
 from leakcap.leakage.collusion import known_sizes
 from leakcap.leakage.confidence import Attempts
 from leakcap.leakage.measures import prior, thresholds
-from leakcap.modes.interface import Settings, capped_figures, certificate
+from leakcap.modes.interface import NoiseSettings, capped_figures, certificate
 from leakcap.noise import GRID, Noise, Randomness, Subspace, calibrate, released_vector
 from leakcap.noise.calibrate import Calibrated
 from leakcap.noise.search import Goal
@@ -59,7 +59,7 @@ def certified(
     space: Subspace,
     worlds: Worlds,
     caps: tuple[Cap, ...],
-    settings: Settings,
+    settings: NoiseSettings,
     *,
     attempts: Attempts,
     rng: np.random.Generator,

@@ -27,7 +27,7 @@ from leakcap.modes.interface import (
     NOT_PROMISED,
     POOL_PUBLIC,
     Draw,
-    Settings,
+    NoiseSettings,
     capped_figures,
     certificate,
 )
@@ -86,7 +86,7 @@ def certified(
     brings: Contributions,
     worlds: Worlds,
     caps: tuple[Cap, ...],
-    settings: Settings,
+    settings: NoiseSettings,
     *,
     strata: Ints | None,
     draw: Draw,
@@ -146,7 +146,7 @@ def certified(
 def closed_form(
     worlds: Worlds,
     space: Subspace,
-    settings: Settings,
+    settings: NoiseSettings,
     caps: tuple[Cap, ...],
     *,
     worst: float,
@@ -179,7 +179,7 @@ def closed_form(
 
 
 def _shape(
-    pool: Subspace, weight: float, swaps: Swaps, *, worlds: Worlds, settings: Settings, caps: tuple[Cap, ...]
+    pool: Subspace, weight: float, swaps: Swaps, *, worlds: Worlds, settings: NoiseSettings, caps: tuple[Cap, ...]
 ) -> Floats:
     """The covariance of the noise, up to a factor."""
     if settings.shape == "best":

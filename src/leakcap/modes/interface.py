@@ -26,9 +26,9 @@ __all__ = [
     "POOL_PUBLIC",
     "Draw",
     "Everybody",
+    "NoiseSettings",
     "Releaser",
     "Rerun",
-    "Settings",
     "capped_figures",
     "certificate",
 ]
@@ -38,7 +38,7 @@ Draw = Callable[[Randomness], npt.NDArray[np.bool_]]  # a fresh secret world
 
 
 @dataclass(frozen=True, eq=False)
-class Settings:
+class NoiseSettings:
     """How noise is to be chosen."""
 
     shape: str
@@ -52,6 +52,9 @@ class Settings:
     not_promised: tuple[str, ...] = ()  # by this plan, and by others
     mechanism: str = "gaussian"  # which noise, one of `mechanism.MECHANISMS`
     kept: float = 0.0  # of success, for what samplers of further answers about the same people may be off
+
+
+Settings = NoiseSettings  # its name in plans that earlier versions stored
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ ASSUMPTIONS = (
 
 
 def certificate(
-    mode: str, worlds: Worlds | Everybody, space: Subspace, settings: Settings, /, **figures: Any
+    mode: str, worlds: Worlds | Everybody, space: Subspace, settings: NoiseSettings, /, **figures: Any
 ) -> Certificate:
     """The certificate of a mode: `figures` are what it found; what it leaves out is the same in all modes."""
     unseeded_kind = figures.pop("kind", mode)

@@ -9,7 +9,7 @@ from leakcap.caps import Cap
 from leakcap.certificates.release import Certificate
 from leakcap.leakage.confidence import Attempts
 from leakcap.modes.individual import ONE_PERSON
-from leakcap.modes.interface import COLLUSION, NOT_PROMISED, POOL_PUBLIC, Settings, capped_figures, certificate
+from leakcap.modes.interface import COLLUSION, NOT_PROMISED, POOL_PUBLIC, NoiseSettings, capped_figures, certificate
 from leakcap.noise import Subspace
 from leakcap.worlds import Worlds
 
@@ -27,7 +27,7 @@ def one_person(
     space: Subspace,
     /,
     *,
-    settings: Settings,
+    settings: NoiseSettings,
     attempts: Attempts,
     proof: str,
     worst: float,

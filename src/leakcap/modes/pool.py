@@ -22,7 +22,7 @@ from leakcap.kernels.bounded import Bounded, Extent
 from leakcap.leakage.certify import entropy_slack
 from leakcap.modes.about_one import furthest_apart
 from leakcap.modes.bits import sticks
-from leakcap.modes.interface import Everybody, Settings, capped_figures, certificate
+from leakcap.modes.interface import Everybody, NoiseSettings, capped_figures, certificate
 from leakcap.noise import GRID, Noise, Randomness, Subspace, released_vector
 from leakcap.noise.bounded import charge, least_deviations
 from leakcap.noise.entropy import sampler_distance
@@ -89,7 +89,7 @@ def pool_caps(caps: tuple[Cap, ...]) -> None:
 
 
 @proves("pool")
-def certified(brings: Bounded, caps: tuple[Cap, ...], settings: Settings) -> tuple[SumsOfAll, Certificate]:
+def certified(brings: Bounded, caps: tuple[Cap, ...], settings: NoiseSettings) -> tuple[SumsOfAll, Certificate]:
     """The least noise that hides whether any one person is in the data, whoever else is known.
 
     Guarantee: certain, nothing is sampled, and nothing of it depends on the data. No attacker who knows everybody else

@@ -25,7 +25,7 @@ from leakcap.leakage.measures import information_budget
 from leakcap.modes.by_information import secrets
 from leakcap.modes.confidence import FreshWorld
 from leakcap.modes.individual import membership_caps
-from leakcap.modes.interface import ASSUMPTIONS, Draw, Rerun, Settings
+from leakcap.modes.interface import ASSUMPTIONS, Draw, NoiseSettings, Rerun
 from leakcap.modes.one_person import one_person
 from leakcap.noise import Noise, Subspace, sampler_distance, shape_variances, subspace
 from leakcap.noise.couplings import SwapEffort, aimed_scale, coupling_shape
@@ -81,7 +81,7 @@ def certified(
     outputs: Floats,
     worlds: Worlds,
     caps: tuple[Cap, ...],
-    settings: Settings,
+    settings: NoiseSettings,
     *,
     swapped: Swapped,
     attempts: Attempts,
@@ -159,7 +159,7 @@ def _family(
     swapped: Swapped,
     caps: tuple[Cap, ...],
     *,
-    settings: Settings,
+    settings: NoiseSettings,
     effort: SwapEffort,
     rng: np.random.Generator,
 ) -> tuple[_Family, RandomSwaps]:

@@ -32,7 +32,7 @@ class Expected:
         return f"{self.mean:.4g} +- {self.spread:.2g} (without noise {self.without_noise:.4g})"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Summary(Displayed):
     """Expected errors per output, against the answer on the whole pool; custodian side."""
 
@@ -56,6 +56,15 @@ class Summary(Displayed):
         """The part of the squared error that is due to noise."""
         total = np.maximum(self.error**2, np.finfo(float).tiny)
         return self.noise**2 / total
+
+    def __repr__(self) -> str:
+        worst = int(np.argmax(self.noise_share)) if len(self.answer) else 0
+        return (
+            f"Summary of {len(self.answer):,} expected errors, for the custodian alone\n"
+            f"  {100 * float(np.mean(self.noise_share)):.0f} % of the squared error is noise, the rest halving; most "
+            f"noise: {self.names[worst]}\n"
+            "  print(summary) lists them, .to_html() shows them"
+        )
 
     def __str__(self) -> str:
         names = [name[:47] for name in self.names[:20]]

@@ -87,7 +87,7 @@ def certifier(request: Request, run: Run) -> Certifier:
     return lambda caps: confident(table, worlds, caps, settings, gamma=request.gamma, rerun=run.rerun, draw=run.draw)
 
 
-def _individual(request: Request, run: Run, settings: modes.Settings) -> Certifier:
+def _individual(request: Request, run: Run, settings: modes.NoiseSettings) -> Certifier:
     """For one person and all subsets: the simulated worlds only tell what halving costs."""
     brings = run.brings
     if run.swapped is not None or run.alike:
@@ -111,7 +111,7 @@ def _individual(request: Request, run: Run, settings: modes.Settings) -> Certifi
     return certified
 
 
-def _sampled(request: Request, run: Run, settings: modes.Settings) -> Certifier:
+def _sampled(request: Request, run: Run, settings: modes.NoiseSettings) -> Certifier:
     """Every attempt at certifying, of recaps too, has draws and a share of gamma of its own."""
     shared, lock = Attempts(request.gamma), threading.Lock()
     certify = modes.drawn_alike.certified
@@ -142,7 +142,7 @@ def _own_attempts(run: Run, caps: tuple[Cap, ...], shared: Attempts, most: int) 
         return Attempts(shared.gamma, most * run.checkpoint.place(fingerprint(caps)))
 
 
-def _exact(request: Request, run: Run, settings: modes.Settings) -> Certifier:
+def _exact(request: Request, run: Run, settings: modes.NoiseSettings) -> Certifier:
     space = subspace(run.simulation.table, settings.weights, settings.machine.memory)
     attempts, lock = Attempts(request.gamma), threading.Lock()
 

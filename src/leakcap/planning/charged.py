@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from leakcap.caps import Cap
-from leakcap.custody.ledger import Entry, Open, Store, budgets, open_book
-from leakcap.custody.ledger.accounts import Opened, Spent, as_text, open_account
+from leakcap.custody.ledger import AccountAt, Entry, Open, Store, budgets, open_book
+from leakcap.custody.ledger.accounts import Opened, Spent, as_text, checked_name, name_of, open_account
 from leakcap.errors import AlreadyReleased, BudgetError
 from leakcap.ground.arrays import Bools, Floats
 from leakcap.modes.clock import Clock
+from leakcap.worlds import Units
 
 __all__ = ["Charged", "kept_for_others"]
 
@@ -52,6 +53,25 @@ class Charged:
     contents: tuple[str, ...]  # by which they are known under any name
     words: str  # what is released
     _opened: Opened | None = None
+
+    @classmethod
+    def at(
+        cls, place: str | Store | AccountAt, name: str | None, design: str, units: Units, *, version: str, **facts: Any
+    ) -> Charged:
+        """The account of a data set in a ledger: the one that was named, or that of these contents."""
+        if not isinstance(place, AccountAt):
+            place = AccountAt(
+                place, name_of(version) if name is None else checked_name(str(name)), version, by_rows=False
+            )
+        return cls(
+            place.place,
+            place.name,
+            design,
+            names=units.names,
+            named=units.labels is not None and not place.by_rows,
+            version=place.version,
+            **facts,
+        )
 
     @property
     def opened(self) -> Opened:

@@ -21,7 +21,6 @@ from leakcap.custody.checkpoint import Checkpoint
 from leakcap.custody.contents import contents_prints
 from leakcap.custody.fingerprint import DataPrint, fingerprint
 from leakcap.custody.ledger import AccountAt, Store
-from leakcap.custody.ledger.accounts import checked_name, name_of
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Bools
@@ -40,6 +39,7 @@ from leakcap.planning.plans import Plan
 from leakcap.planning.promises import Promises
 from leakcap.planning.released import Release, Token
 from leakcap.planning.request import Request
+from leakcap.planning.settings import Settings
 from leakcap.planning.stored_sums import kept_sums
 from leakcap.planning.suggest import suggest
 from leakcap.planning.swapping import OnePerson, swapped_by
@@ -85,6 +85,7 @@ def plan(
     floor: float = 0.0,
     memory: int = 2 * 2**30,
     mechanism: str = "gaussian",
+    settings: Settings | None = None,
 ) -> Plan:
     """Simulate `fn` in many possible worlds, find the least noise that keeps `cap`, and certify it.
 
@@ -154,6 +155,7 @@ def plan(
             falls like `exp(-|x|/s)`, which needs less of it for high caps (from about .95 on) and
             bounds how sure anybody can ever become; "auto", the one of smaller total noise: the certificate says
             which, and why.
+        settings: rare ones of these arguments together, as `leakcap.Settings`.
 
     Returns:
         The plan: worlds, outputs, noise and certificate. Custodian side.
@@ -176,10 +178,13 @@ def plan(
         >>> made.certificate.membership_success <= 0.6
         True
     """
+    if settings is not None:
+        given = {name: value for name, value in locals().items() if name not in ("fn", "data", "settings")}
+        return plan(fn, *data, **settings.beside(given))
     began = time.perf_counter()
     caps = as_caps(cap)
-    given = {"worlds": worlds, "rate": rate, "strata": strata, "weights": weights, "clip": clip, "draws": draws}
-    mode, design = way_of(fn, caps, mode, design, bounds=bounds, **given)
+    odd = {"worlds": worlds, "rate": rate, "strata": strata, "weights": weights, "clip": clip, "draws": draws}
+    mode, design = way_of(fn, caps, mode, design, bounds=bounds, **odd)
     checks.choice(SHAPES, shape=shape)
     _check_numbers(floor=floor, memory=memory, draws=draws, seed=seed)
     refuse_mechanism(mechanism, mode, floor)
@@ -219,7 +224,7 @@ def plan(
         mode=mode,
         gamma=gamma,
         clip=clip,
-        settings=modes.Settings(
+        settings=modes.NoiseSettings(
             shape=shape,
             floor=float(floor),
             weights=weights,
@@ -241,20 +246,13 @@ def plan(
         raise InputError("a plan with a seed is a simulation: leave the ledger out")
     charged = None
     if ledger is not None:
-        kind = "pool" if mode == "pool" else "bits" if mode == "individual" and design == "bits" else "release"
-        identity = _identity(job, prints.of_run, request) | {"the bounds": fingerprint(bounds, rows_per_unit)}
-        version = prints.of_run
-        place: str | Store = ledger.place if isinstance(ledger, AccountAt) else ledger
-        if isinstance(ledger, AccountAt):
-            name, version = ledger.name, ledger.version
-        charged = Charged(
-            place,
-            name_of(version) if name is None else checked_name(str(name)),
-            kind,
-            names=units.names,
-            named=units.labels is not None and not (isinstance(ledger, AccountAt) and ledger.by_rows),
-            identity=identity,
-            version=version,
+        charged = Charged.at(
+            ledger,
+            name,
+            "pool" if mode == "pool" else "bits" if mode == "individual" and design == "bits" else "release",
+            units,
+            identity=_identity(job, prints.of_run, request) | {"the bounds": fingerprint(bounds, rows_per_unit)},
+            version=prints.of_run,
             contents=contents_prints(data),
             words=f"release of {getattr(fn, '__qualname__', type(fn).__name__)}",
         )

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from leakcap.caps import Cap, CapLike, as_caps
 from leakcap.certificates.display import Displayed
 from leakcap.certificates.release import Certificate
+from leakcap.certificates.text import in_a_line
 from leakcap.errors import AlreadyReleased, InputError, LeakcapError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
@@ -28,7 +29,7 @@ from leakcap.planning.comparison import Alternatives, Comparison
 from leakcap.planning.finishing import widths_of
 from leakcap.planning.offers import Offered
 from leakcap.planning.rebuilding import attempted, rebuilt, refuse_fragile
-from leakcap.planning.released import Release
+from leakcap.planning.released import Release, remember_plan
 from leakcap.planning.suggestions import Suggestions
 from leakcap.simulate import rebuild
 from leakcap.worlds import Worlds
@@ -192,7 +193,8 @@ class Plan(Displayed):
                 near, failed = attempted(partial(own.noised, self.noise), vector)
                 widths = () if failed else widths_of(near - numbers)
             names, vector = (tuple(node.labels()) if node.size() <= MAX_NAMED else ()), numbers
-        return Release(value, certificate or self.certificate, names, vector, _widths=widths, not_rebuilt=reason)
+        made = Release(value, certificate or self.certificate, names, vector, _widths=widths, not_rebuilt=reason)
+        return remember_plan(made, self)
 
     def answer_of(self, vector: Floats) -> Any:
         """What is made of a released vector: the answer in the function's own form.
@@ -372,7 +374,11 @@ class Plan(Displayed):
         kind, d = self.certificate.kind, self.certificate.outputs
         design = self.run.design
         drawn = f"design={design!r}" if design in ("bits", "pool") else f"worlds={self.run.worlds.m}"
-        return f"Plan(kind={kind!r}, {drawn}, outputs={d}, noise std={self.noise.std:.4g})"
+        return (
+            f"Plan(kind={kind!r}, {drawn}, outputs={d}, noise std={self.noise.std:.4g})\n"
+            f"  {in_a_line(self.certificate)}\n"
+            "  .summary() says what it costs, .certificate what it promises, .release() releases once"
+        )
 
 
 def spend_on_trials(plan: Plan) -> None:

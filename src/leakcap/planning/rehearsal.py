@@ -11,7 +11,7 @@ import numpy as np
 from leakcap.caps import Cap
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
-from leakcap.modes import Settings
+from leakcap.modes import NoiseSettings
 from leakcap.noise import GRID, Noise, Seeded, released_vector, subspace
 from leakcap.noise.estimate import likely_noise
 from leakcap.noise.search import Goal
@@ -47,7 +47,7 @@ class Rehearsals:
     """How settings are tried: all under the same caps and with the same random numbers."""
 
     caps: Sequence[Cap]
-    settings: Settings
+    settings: NoiseSettings
     gamma: float
     releases: int
     seed: int

@@ -47,7 +47,7 @@ class Request:
     mode: str
     gamma: float
     clip: Any
-    settings: modes.Settings
+    settings: modes.NoiseSettings
     seed: int | None
     design: str = "worlds"
     scale: float = 1.0  # from the answer on a part of the pool to the scale of all of it (sums and counts)

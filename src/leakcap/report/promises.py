@@ -68,7 +68,7 @@ def _facts(made: Comparison) -> dict[str, Any]:
         "outputs": outputs if len(made.answer) > 1 else [],
         "more": f"... and {left_out:,} more outputs" if left_out else "",
         "sentence": made.sentence,
-        "reading": made.reading,
+        "reading": made.reading.removeprefix("* what this plan promises. "),  # the row's own name says it here
         "left_out": made.not_compared,
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from leakcap.certificates import text
 from leakcap.certificates.release import Certificate
 
-__all__ = ["ATTACK_HEADS", "first_clause", "warning"]
+__all__ = ["ATTACK_HEADS", "check_it", "first_clause", "signature", "warning"]
 
 ATTACK_HEADS = "What the best attacker may try", "before", "after, at most"
 LONGEST_CLAUSE = 100  # characters of a line that is meant to be short
@@ -24,3 +24,24 @@ def first_clause(line: str) -> str:
     """What stands before the colon, for a list in short lines."""
     clause = line.split(":", 1)[0].rstrip(".")
     return clause if len(clause) <= LONGEST_CLAUSE else clause[: LONGEST_CLAUSE - 1].rsplit(" ", 1)[0] + " …"
+
+
+def signature(signed_with: str) -> str:
+    """What shows who issued it, and what does not."""
+    if not signed_with:
+        return (
+            "Nothing shows it: the files are unsigned, and anybody can write such files. With the vault extra "
+            "installed, leakcap signs what it releases."
+        )
+    return (
+        f"SHA256SUMS lists the files beside this page, and SHA256SUMS.sig signs that list with the Ed25519 key "
+        f"{signed_with}. Ask the issuer for the public key by another way than this page, and run: leakcap check "
+        "--public certificate.json --signer KEY. A signature proves who issued the files, not that they are true."
+    )
+
+
+def check_it(signed_with: str) -> str:
+    """What a reader does to know who issued it."""
+    if signed_with:
+        return "Check who issued it: leakcap check --public certificate.json --signer KEY"
+    return "Get it from the issuer: anybody can write an unsigned page."

@@ -122,7 +122,7 @@ def test_a_planted_half_deviation_is_caught(monkeypatch: pytest.MonkeyPatch) -> 
         table,
         worlds,
         (lc.membership(0.6),),
-        lc.modes.Settings("best", 0.0, None, None, lc.ground.cores.Machine(), True, (), ()),
+        lc.modes.NoiseSettings("best", 0.0, None, None, lc.ground.cores.Machine(), True, (), ()),
         gamma=0.1,
         rerun=plan.run.rerun,
         draw=plan.run.draw,

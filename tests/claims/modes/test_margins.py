@@ -10,10 +10,10 @@ import pytest
 
 import leakcap as lc
 from leakcap.ground.cores import Machine
-from leakcap.modes import FreshWorld, Settings, confidence
+from leakcap.modes import FreshWorld, NoiseSettings, confidence
 from leakcap.worlds import independent_worlds
 
-SETTINGS = Settings("best", 0.0, "equal", None, Machine(2**28), True, (), ())
+SETTINGS = NoiseSettings("best", 0.0, "equal", None, Machine(2**28), True, (), ())
 UNITS, OUTPUTS, WORLDS, PILOTS, GAMMA = 12, 6, 128, 32, 1e-3
 
 

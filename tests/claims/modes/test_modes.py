@@ -18,7 +18,7 @@ from scipy.stats import binom, kstest, norm
 
 import leakcap as lc
 from leakcap.ground.cores import Machine
-from leakcap.modes import Settings, confidence, empirical
+from leakcap.modes import NoiseSettings, confidence, empirical
 from leakcap.noise import Seeded
 from leakcap.worlds import Worlds, independent_worlds
 from tests.claims.leakage.oracle import Line, all_halves
@@ -52,7 +52,7 @@ DISTINCT = {}
 for _name, _answers in ANSWERS.items():
     _values, _counts = np.unique(_answers[:, 0], return_counts=True)
     DISTINCT[_name] = (_values[:, None], _counts) if _answers.shape[1] == 1 else (_answers, np.ones(len(CODES)))
-SETTINGS = Settings("best", 0.0, "equal", None, Machine(2**28), True, (), ())
+SETTINGS = NoiseSettings("best", 0.0, "equal", None, Machine(2**28), True, (), ())
 
 
 @pytest.fixture(autouse=True)

@@ -10,11 +10,11 @@ import pytest
 
 import leakcap as lc
 from leakcap.ground.cores import Machine
-from leakcap.modes import Settings, confidence
+from leakcap.modes import NoiseSettings, confidence
 from leakcap.worlds import independent_worlds
 from tests.unit.planning.means import X, seeded
 
-SETTINGS = Settings("best", 0.0, "equal", None, Machine(2**28), True, (), ())
+SETTINGS = NoiseSettings("best", 0.0, "equal", None, Machine(2**28), True, (), ())
 
 
 class Told:

@@ -14,19 +14,28 @@ import pandas as pd
 import pytest
 
 from leakcap.custody.journal import Journal
+from leakcap.custody.signing import own_signer
 from leakcap.custody.vault import Vault
 from leakcap.simulate import run
 from tests.leaks.command_line.runs import ACT, MARKED_TOWN, MEAN, SECRETS, UNIT, Seen, order_of, seen
 
 
+@pytest.fixture(scope="session")
+def signing_key(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all runs, which differ in nothing but their secrets."""
+    return tmp_path_factory.mktemp("signing") / "signing.key"
+
+
 @pytest.fixture(autouse=True)
-def _own_place(tmp_path: Path, own_key: Path, monkeypatch: Any) -> Iterator[None]:
+def _own_place(tmp_path: Path, own_key: Path, signing_key: Path, monkeypatch: Any) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     Vault.open(tmp_path / "keys" / "first")  # makes the key: else the first run would write one more file
     with monkeypatch.context() as patch:
         patch.setattr(secrets, "token_bytes", bytes)  # runs remember the journal's name: the same in all tests
         Journal.open()
+    monkeypatch.setenv("LEAKCAP_SIGNING_KEY", str(signing_key))
+    own_signer()
     yield
     ACT.clear()
 

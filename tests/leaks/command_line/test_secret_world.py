@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import leakcap as lc
-from leakcap.custody import checkpoint, folders
+from leakcap.custody import checkpoint, folders, signing
 from leakcap.noise import OperatingSystem
 from leakcap.planning import plans as releases
 from leakcap.report.release import files as answers
@@ -162,6 +162,13 @@ def _planted(name: str, monkeypatch: Any) -> None:
             (self.public / "answer.csv").chmod(0o600 + world() % 2)
 
         monkeypatch.setattr(folders.Folders, "publish", open_to_all)
+    elif name == "public/SHA256SUMS.sig":
+        sign = signing.Signer.signed
+
+        def salted(self: Any, files: Any) -> Any:
+            return sign(self, files) | {"SHA256SUMS.sig": sign(self, {"salt": str(world())})["SHA256SUMS.sig"]}
+
+        monkeypatch.setattr(signing.Signer, "signed", salted)
     elif name == "public/extra":
         monkeypatch.setattr(
             folders.Folders, "publish", lambda self, files: publish(self, files | ({"extra": ""} if world() else {}))
@@ -177,6 +184,7 @@ PLANTED = [
     "public/certificate.html",
     "public/answer.csv",
     "public/extra",
+    "public/SHA256SUMS.sig",
     "custodian/report.html",
     "custodian/plan/release",
     "out",

@@ -29,7 +29,7 @@ from tests.unit.custody.rows import row as stored_row
 
 HERE = __name__
 SMALL = ["--cap", "mi=0.3", "--worlds", "16", "--draws", "256", "--workers", "1"]
-FILES = {"answer.csv", "answer.json", "certificate.html", "certificate.json"}
+FILES = {"answer.csv", "answer.json", "certificate.html", "certificate.json", "SHA256SUMS", "SHA256SUMS.sig"}
 CALLS: list[int] = []
 FAIL: list[BaseException] = []  # raised by `own` at its fifth call
 
@@ -305,9 +305,9 @@ def test_a_preview_points_to_a_better_promise(capsys: Any) -> None:
 @pytest.mark.parametrize(
     ("more", "promised"),
     [
-        ([], "even knowing about everybody else, can tell whether your data were used"),
-        (["--worlds", "16"], "who knows no other participant can tell"),
-        (["--design", "worlds", "--draws", "256"], "who knows no other participant can tell"),
+        ([], "even knowing everything about everybody else"),
+        (["--worlds", "16"], "unless they know others who were in it"),
+        (["--design", "worlds", "--draws", "256"], "unless they know others who were in it"),
     ],
 )
 def test_a_sum_gets_bits_unless_worlds_are_asked_for_and_the_promise_is_told(

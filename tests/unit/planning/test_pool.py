@@ -78,7 +78,9 @@ def test_a_count_is_a_plain_number(options: dict[str, Any]) -> None:
 def test_the_words_of_a_pool_certificate() -> None:
     certificate = planned(bounds=(0, 100), seed=None).certificate  # seeded, it would be no promise
     text = str(certificate)
-    assert "can tell whether you are in this data set at all, beyond 80.00 %" in " ".join(text.split())
+    assert "Nobody can guess whether you are in this data set at all with more than 80.00 % success" in " ".join(
+        text.split()
+    )
     assert "400" not in text, "how many people there are"
     assert "Gaussian differential privacy for adding or removing a person" in " ".join(text.split())
     assert certificate.units == 0

@@ -155,9 +155,40 @@ def test_the_verdict_comes_first_in_one_sentence(name, sentence):
 
 def test_chips_say_the_verdict_of_each_finding():
     page = REPORTS["refuted"].to_html()
-    body = page.partition("</head>")[2]
+    body = page.partition('<div class="folds">')[2]
     for verdict, count in (("holds", len(HOLDING)), ("refuted", 1), ("inconclusive", 1)):
         assert body.count(f'<span class="chip {verdict}">{verdict}</span>') == 2 * count  # beside the bar, in the table
+
+
+def columns(page):
+    """What was guessed, what was promised and what was reached, row by row, as a reader sees them."""
+    rows = re.findall(r"<tr>(.*?)</tr>", re.search(r'<table class="sides">.*?</table>', page, re.DOTALL)[0])
+    return [[words(f"<p>{cell}</p>") for cell in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)] for row in rows]
+
+
+def test_two_columns_say_what_was_promised_and_what_was_reached():
+    head, first, *others = columns(REPORTS["holds"].to_html())
+    assert head == ["What was guessed", "Promised, at most", "Reached by the best attack"]
+    assert first == [f"{NAMED[:1].upper()}{NAMED[1:]} by guessing alone 50 %", "54.80 %", "54.32 % holds"]
+    assert others[-1] == ["Checks of the noise and of the secret", "all passed", "2 of 2 holds"]
+
+
+def test_what_is_refuted_stands_first_in_the_columns():
+    worst = finding("collude", "whether a person took part, knowing of 5 others", 0.9, 0.671, "refuted")
+    rows = columns(a_report((*HOLDING, worst)).to_html())
+    assert rows[1][1:] == ["67.10 %", "90.00 % refuted"]
+    assert [row[2].split()[-1] for row in rows[2:]] == ["holds"] * len(rows[2:])
+
+
+def test_without_a_promise_the_columns_say_nothing_was_promised():
+    for row in columns(REPORTS["no promise"].to_html())[1:]:
+        assert row[1] == "nothing" and row[2].endswith("no promise")
+
+
+def test_the_columns_hold_few_rows_and_say_how_many_more_there_are():
+    many = [finding("world", f"a question of kind {letter}", 0.5, 0.6) for letter in "abcdefgh"]
+    page = a_report(many).to_html()
+    assert len(columns(page)) == 1 + 5 and "And 3 more below; no verdict there is worse." in words(page)
 
 
 def test_what_is_refuted_is_told_in_cases_and_looks_alarming():

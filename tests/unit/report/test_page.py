@@ -144,17 +144,15 @@ def test_equal_arguments_give_equal_bytes_in_any_process_and_without_matplotlib(
     assert found.stdout == public_page(certificate)
 
 
-def test_the_first_screen_holds_game_attacker_before_after_and_limits():
+def test_the_first_screen_holds_before_after_answer_limits_and_what_to_do():
     certificate = replace(CERTIFICATE, not_promised=("Being in the pool at all: it is about who was used.",))
     page = public_page(certificate, an_answer())
-    places = [
-        page.index(f"<h2>{title}")
-        for title in ("The game", "The attacker", "Before", "After", "What is not promised", "The answer")
-    ]
-    assert places == sorted(places)
-    told = words(page)
-    for words_of_it in ("54.80 %", "55 of 100", "50 of 100", "150 people", "1,024 halves", "Being in the pool at all"):
-        assert words_of_it in told.partition("The answer")[0]
+    titles = ("Before", "After", "The answer", "What was done", "What is not promised", "What to do next")
+    places = [page.index(f"<h2>{title}") for title in titles]
+    assert places == sorted(places) and places[-1] < page.index("<details")
+    told = words(page.partition("<details")[0] + "</div></main></body></html>")
+    for words_of_it in ("54.80 %", "55 of 100", "50 of 100", "150 people", "Being in the pool at all", "unsigned"):
+        assert words_of_it in told
 
 
 def test_dots_are_luck_then_gain_then_misses():

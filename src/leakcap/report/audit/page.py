@@ -12,6 +12,7 @@ from typing import Any
 from leakcap.audit.report import AuditReport
 from leakcap.audit.verdicts import CHECK, RECOGNITION, UNBOUNDED, Finding
 from leakcap.report.audit.audited import is_share, releases_needed, things
+from leakcap.report.audit.columns import column_facts
 from leakcap.report.audit.pictures import bar_key, chip, recognition, scales
 from leakcap.report.audit.words import METHODS, chance, headline, lead, likelihood, next_steps, spaced
 from leakcap.report.html import Markup, markup, render, shortened
@@ -57,6 +58,7 @@ def _first(audit: AuditReport) -> dict[str, Any]:
         "verdict": audit.verdict,
         "headline": headline(audit),
         "lead": lead(audit),
+        **column_facts(audit),
         "next_steps": next_steps(audit),
         "scales": scales(audit),
         "key": bar_key(audit),

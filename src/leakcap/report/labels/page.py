@@ -17,7 +17,7 @@ from leakcap.report.chart import Axis, Chart, captioned, key, log_chances
 from leakcap.report.compared import Compared
 from leakcap.report.html import Markup, joined, markup, render, shortened
 from leakcap.report.numbers import UNBROKEN, bound, unbroken
-from leakcap.report.words import ATTACK_HEADS, first_clause
+from leakcap.report.words import ATTACK_HEADS, check_it, first_clause, signature
 
 __all__ = ["Labelled", "attacks", "label_fragment", "label_page"]
 
@@ -33,6 +33,7 @@ ATTACKER = (
     "whatever is computed from them. They compute without limit. Only the one label that they are asked for is hidden "
     "from them."
 )
+LEARN = "Learn from the observations by Bayes' rule: none of them is to be taken for a label."
 ANY_QUESTION = (
     "“Any question” is one whose best answer is right with the chance stated before: “is the label this one?”, asked "
     "about a person of whom the attacker knows much already."
@@ -51,11 +52,12 @@ class Labelled:
     issuer: str = ""
 
 
-def label_page(certificate: LabelCertificate, labelled: Labelled | None = None) -> str:
+def label_page(certificate: LabelCertificate, labelled: Labelled | None = None, signed_with: str = "") -> str:
     """A whole HTML document for everybody: facts of the certificate and of the file, if any, nothing else."""
     return render(
         "labels/page.html",
-        **_first(certificate, labelled),
+        **_first(certificate, labelled, signed_with),
+        signature=signature(signed_with),
         cert=certificate,
         pictures=joined((_rare(certificate), _likely(certificate))),
         file=None if labelled is None else _file(certificate, labelled),
@@ -75,12 +77,12 @@ def attacks(cert: LabelCertificate) -> list[tuple[str, float, float]]:
     return [named, *((f"any question about it, {100 * p:g} % before", p, cert.posterior(p)) for p in PRIORS)]
 
 
-def _first(cert: LabelCertificate, labelled: Labelled | None) -> dict[str, Any]:
+def _first(cert: LabelCertificate, labelled: Labelled | None, signed_with: str = "") -> dict[str, Any]:
     """The promise in one sentence, before and after, what an attacker may try, and the limits."""
     issued = f" · issued by {labelled.issuer}" if labelled and labelled.issuer else ""
     return {
         "title": labelled.title if labelled else TITLE,
-        "kicker": f"leakcap certificate of private labels{issued}",
+        "kicker": f"leakcap certificate of private labels{issued} · {'signed' if signed_with else 'unsigned'}",
         "lead": _headline(cert, "reading this file" if labelled else "seeing the observations"),
         "told": [("The game: what was done", [GAME.format(cert.labels)]), ("The attacker", [ATTACKER])],
         "card": _compared(cert),
@@ -88,15 +90,16 @@ def _first(cert: LabelCertificate, labelled: Labelled | None) -> dict[str, Any]:
         "attack_note": ANY_QUESTION,
         "attack_rows": _attack_rows(cert),
         "limits": [first_clause(line) for line in cert.not_promised],
+        "next_steps": [LEARN, check_it(signed_with)],
     }
 
 
 def _headline(cert: LabelCertificate, seen: str) -> str:
     """How much better one label can be named. It never says how well: features may tell much beforehand."""
     words = (
-        f"Whoever names a person's label with {_before(cert.prior_success)} success before, {_knowing(cert)}, does so "
-        f"with at most {bound(cert.guess_success)} after {seen}; whoever had 50 %, thanks to the features "
-        f"or otherwise, with at most {bound(cert.posterior(0.5))}."
+        f"Nobody who names a person's label with {_before(cert.prior_success)} success before, {_knowing(cert)}, does "
+        f"so with more than {bound(cert.guess_success)} after {seen}; nobody who had 50 %, thanks to the features or "
+        f"otherwise, with more than {bound(cert.posterior(0.5))}."
     )
     runs = int(dict(cert.settings).get("runs", 1))
     counted = f" All {runs} times that these labels were privatised are counted." if runs > 1 else ""

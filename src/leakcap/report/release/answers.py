@@ -2,47 +2,62 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from leakcap.certificates.release import Certificate
 from leakcap.ground.arrays import Floats
 from leakcap.report.html import Markup, markup, shortened
 from leakcap.report.numbers import data, decimals_for, neat, outward, shown
 from leakcap.report.release.records import Answer
+from leakcap.report.release.words import part
 
 __all__ = ["MOST_ROWS", "aim", "answer_facts", "left_out"]
 
 MOST_ROWS = 30  # rows that a page shows
+FIRST_ROWS = 6  # of them before anything is opened
+NEAR = 3  # widths of an interval within which zero is drawn too
+EXACT = (
+    "“Exact”: the same whoever took part, so it needs no noise, and true of the whole pool. An exact count of 0 means "
+    "that nobody is there."
+)
 
 
-def answer_facts(answer: Answer, everybody: bool = False, blocks: bool = False) -> dict[str, Any]:
-    """A row for each output: the released number and, where known, its interval in figures and as a bar.
-
-    `everybody`: whether all of the pool was used, so that intervals allow for noise alone; `blocks`: whether it was in
-    blocks, whose average an interval is then about.
-    """
+def answer_facts(answer: Answer, cert: Certificate) -> dict[str, Any]:
+    """A row for each output: the released number and, where known, its interval in figures and as a bar."""
+    words, everybody = f"All that was released. {_on_whom(answer, cert)}", cert.mode == "pool"
     kept = len(answer.names[:MOST_ROWS])
-    words = "What was released, and all that was."
-    if answer.low is None or answer.high is None:
-        return {**_plain(answer, kept), "words": words, "note": left_out(answer.names)}
+    further = left_out(answer.names)
+    if answer.low is None or answer.high is None or not kept:
+        return {**_halved(_plain(answer, kept)), "words": words, "notes": [], "left_out": further}
     words += (
-        f" Each interval holds {aim(everybody and blocks)} with {100 * answer.level:g} % probability or more: it "
-        f"allows for the noise{'' if everybody else ' and for the part of the pool that was not used'}. Its ends are "
-        "rounded outwards."
+        f" Each interval holds {aim(everybody and cert.in_blocks)} with {100 * answer.level:g} % probability or more."
     )
-    if not kept:
-        return {**_plain(answer, kept), "words": words, "note": ""}
+    errors = f"the noise{'' if everybody else ' and for the part of the pool that was not used'}"
     scale = _RowScale.of(answer.low[:kept], answer.high[:kept])
+    exact = not everybody and bool((answer.low == answer.high).any())
     return {
+        **_halved(list(_rows(answer, kept, scale))),
         "words": words,
         "heads": ("output", "released", f"{100 * answer.level:g} % interval", "as a bar"),
-        "rows": list(_rows(answer, kept, scale)),
         "kind": "answers barred",
-        "note": f"{scale.words()} {left_out(answer.names)}".strip(),
+        "notes": [scale.ends(), *([EXACT] if exact else [])],
+        "left_out": further,
+        "reading": f"{scale.words()} Intervals allow for {errors}; their ends are rounded outwards.",
     }
+
+
+def _on_whom(answer: Answer, cert: Certificate) -> str:
+    """Whom the numbers count: what was computed on a half is easily read as a count of all."""
+    if cert.mode == "pool":
+        return "It is about everybody in the data."
+    if answer.scaled or (cert.whoever_is_known and not cert.on_average_over_the_known):
+        return "It is on the scale of the whole pool."
+    return f"It comes from a secret {part(cert)}: a count or sum is of that {part(cert)}, unless the program scaled it."
 
 
 def aim(in_blocks_of_all: bool) -> str:
@@ -52,10 +67,15 @@ def aim(in_blocks_of_all: bool) -> str:
     return "the answer on the whole pool"
 
 
-def _plain(answer: Answer, kept: int) -> dict[str, Any]:
+def _plain(answer: Answer, kept: int) -> list[tuple[str, ...]]:
     numbers = [data(answer.values[i], neat(answer.values[i], 6)) for i in range(kept)]
-    rows = list(zip(map(shortened, answer.names), numbers, strict=False))
-    return {"heads": ("output", "released"), "rows": rows, "kind": "answers"}
+    return list(zip(map(shortened, answer.names), numbers, strict=False))
+
+
+def _halved(rows: list[tuple[str, ...]]) -> dict[str, Any]:
+    """What is seen at once, and what is opened; of a table without intervals."""
+    heads, kind = ("output", "released"), "answers"
+    return {"heads": heads, "kind": kind, "rows": rows[:FIRST_ROWS], "more_rows": rows[FIRST_ROWS:], "reading": ""}
 
 
 def left_out(names: tuple[str, ...]) -> str:
@@ -78,46 +98,61 @@ def _rows(answer: Answer, kept: int, scale: _RowScale) -> Iterator[tuple[str, ..
 
 @dataclass(frozen=True)
 class _RowScale:
-    """One scale for all rows where every bar shows on it; otherwise each row has its own, with zero in one place."""
+    """One scale for all rows where every bar shows on it; otherwise each row has its own, written at its ends."""
 
     shared: tuple[float, float] | None
-    signed: bool
 
     @classmethod
     def of(cls, low: Floats, high: Floats) -> _RowScale:
         start, end = float(np.min(low)), float(np.max(high))
         widths = high - low
         seen = widths[widths > 0]
-        alike = len(low) > 1 and len(seen) > 0 and np.isfinite(end - start) and seen.min() >= 0.02 * (end - start)
-        margin = 0.03 * (end - start)
-        return cls((start - margin, end + margin) if alike else None, start < 0)
+        alike = len(low) > 1 and len(seen) > 0 and np.isfinite(end - start) and seen.min() >= 0.06 * (end - start)
+        return cls(_round_ends(start, end) if alike else None)
+
+    def ends(self) -> str:
+        if self.shared is None:
+            return "Bars: each from and to the numbers under it."
+        return f"Bars: all from {neat(self.shared[0])} to {neat(self.shared[1])}."
 
     def words(self) -> str:
-        if self.shared is None:
-            return "Bars: each on its own scale. The thin line is zero: a short bar far from it is a precise answer."
-        zero = " The thin line is zero." if self.shared[0] <= 0 <= self.shared[1] else ""
-        return f"Bars: all on one scale, from {neat(self.shared[0], 3)} to {neat(self.shared[1], 3)}.{zero}"
+        return "Bars start and end at round numbers near the interval, and at zero where that is near: a thin line."
 
     def bar(self, value: float, low: float, high: float) -> Markup:
-        """The interval as a line, the released number as a dot."""
-        if not np.isfinite([value, low, high]).all():
+        """The interval as a line, the released number as a dot; the ends of a scale of its own below."""
+        if low == high or not np.isfinite([value, low, high]).all():
             return Markup()
-        start, end = self.shared or self._own(low, high)
+        start, end = self.shared or _round_ends(low, high)
         span = end - start
+        if not 0 < span < math.inf:
+            return Markup()
 
         def at(x: float) -> str:
             return f"{100 * min(max((x - start) / span, 0.0), 1.0):.2f}%"
 
-        zero, line = Markup(), Markup()
-        if start <= 0 <= end:
+        zero, ends = Markup(), Markup()
+        if start < 0 < end:
             zero = markup('<line class="zero" x1="{0}" x2="{0}" y1="1" y2="17"/>', at(0))
-        if high > low:
-            line = markup('<line class="reach" x1="{}" x2="{}" y1="9" y2="9"/>', at(low), at(high))
+        if self.shared is None:
+            pattern = '<text x="0" y="30">{}</text><text x="100%" y="30" text-anchor="end">{}</text>'
+            ends = markup(pattern, neat(start), neat(end))
+        base = markup('<line class="base" x1="0" x2="100%" y1="9" y2="9"/>')
+        line = markup('<line class="reach" x1="{}" x2="{}" y1="9" y2="9"/>', at(low), at(high))
         dot = markup('<circle cx="{}" cy="9" r="4"/>', at(value))
-        return markup('<svg class="bar" aria-hidden="true">{}{}{}</svg>', zero, line, dot)
+        kind = "bar own" if self.shared is None else "bar"
+        return markup('<svg class="{}" aria-hidden="true">{}{}{}{}{}</svg>', kind, base, zero, line, dot, ends)
 
-    def _own(self, low: float, high: float) -> tuple[float, float]:
-        far = 1.04 * max(abs(low), abs(high))
-        if not 0 < far < np.inf:
-            return (-1.0, 1.0) if self.signed else (-0.04, 1.0)
-        return (-far, far) if self.signed else (-0.04 * far, far)
+
+def _round_ends(low: float, high: float) -> tuple[float, float]:
+    """Round numbers just outside an interval; zero where it is near, so that nobody takes a part for the whole."""
+    width = high - low
+    if not 0 < width < math.inf:
+        return low, high
+    start, end = low - width / 4, high + width / 4
+    low = 0.0 if 0 <= low < NEAR * width else start
+    high = 0.0 if 0 >= high > -NEAR * width else end
+    size = 10.0 ** math.floor(math.log10(width))
+    step = max(
+        round_one * size for round_one in (0.1, 0.2, 0.5, 1.0) if round_one * size <= max(0.2 * width, 0.1 * size)
+    )
+    return step * math.floor(low / step), step * math.ceil(high / step)

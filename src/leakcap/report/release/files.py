@@ -13,15 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap.caps import Cap, Membership, PoolMembership
+from leakcap.certificates.release import Certificate
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
 from leakcap.planning.plans import Plan
 from leakcap.planning.released import Release
 from leakcap.report.release.answers import aim
 from leakcap.report.release.page import Answer, Custody, custodian_page, public_page
+from leakcap.report.release.saved import MODEL, RELEASE, release_json
 from leakcap.simulate.estimators import is_estimator
 
-__all__ = ["custodian_files", "public_files", "table_of"]
+__all__ = ["answer_in", "custodian_files", "public_files", "public_texts", "table_of"]
 
 LEVEL = 0.95
 README = (
@@ -36,13 +38,17 @@ PUBLIC_README = (
     "Open certificate.html: what was released, and what anybody can learn from it at most.\n"
     "The numbers are in answer.csv. answer.json and certificate.json are for programs.\n"
 )
+SIGNED_README = (
+    f"{PUBLIC_README}SHA256SUMS lists these files, and SHA256SUMS.sig signs the list. With the issuer's public key, "
+    "got by another way:\nleakcap check --public certificate.json --signer KEY\n"
+)
 MAX_DENSE_OUTPUTS = 512  # up to which the noise between pairs of outputs is drawn
 
 
-def table_of(release: Release, title: str, names: tuple[str, ...] | None, **about: str) -> Answer:
+def table_of(release: Release, title: str, names: tuple[str, ...] | None, **about: Any) -> Answer:
     """The released numbers with names and error bars, rounded to digits that mean something.
 
-    `about` it: the issuer, the name of the data set, the date.
+    `about` it: the issuer, the name of the data set, the date, and whether counts and sums were scaled up.
     """
     values = release.outputs
     labels = names or release.names or tuple(f"output {i + 1}" for i in range(len(values)))
@@ -56,37 +62,71 @@ def table_of(release: Release, title: str, names: tuple[str, ...] | None, **abou
     return Answer(title=title, names=labels, values=value, low=low, high=high, level=LEVEL, **about)
 
 
-def public_files(release: Release, answer: Answer) -> dict[str, str | bytes]:
-    """What may be published; made from the release alone."""
-    rows = _rows(answer)
-    pooled = release.certificate.mode == "pool"
-    held = aim(pooled and release.certificate.in_blocks)
-    certificate = release.certificate.to_json()
-    files: dict[str, str | bytes] = {
-        "README.txt": PUBLIC_README,
-        "answer.json": json.dumps(
-            {
-                "question": answer.title,
-                "answer": rows,
-                "note": f"{'Added up' if pooled else 'Computed on a secret random part of the data'}, and noised: "
-                "certificate.html explains it.",
-                "interval": f"holds {held} with probability {answer.level:g} or more, each",
-                "issuer": answer.issuer,
-                "data_set": answer.data_set,
-                "date": answer.date,
-                "certificate": "certificate.json",
-                "certificate_sha256": hashlib.sha256(certificate.encode()).hexdigest(),
-            },
-            indent=1,
-            ensure_ascii=False,
-        ),
-        "answer.csv": _csv(list(rows[0]), [list(row.values()) for row in rows]),
-        "certificate.json": certificate,
-        "certificate.html": public_page(release.certificate, answer),
-    }
+def public_files(release: Release, answer: Answer, signed_with: str = "") -> dict[str, str | bytes]:
+    """What may be published; made from the release alone. `signed_with` is the fingerprint of the key, if any."""
+    files: dict[str, str | bytes] = {**public_texts(release.certificate, answer, signed_with)}
+    files[RELEASE] = release_json(release)
     if is_estimator(release.value):
-        files["model.pkl"] = pickle.dumps(release.value)
+        files[MODEL] = pickle.dumps(release.value)
     return files
+
+
+def public_texts(certificate: Certificate, answer: Answer, signed_with: str = "") -> dict[str, str]:
+    """All of it that is text: a pure function of what anybody may see, so that anybody can make it again."""
+    rows = _rows(answer)
+    pooled = certificate.mode == "pool"
+    held = aim(pooled and certificate.in_blocks)
+    record = certificate.to_json()
+    told = {
+        "question": answer.title,
+        "answer": rows,
+        "note": f"{'Added up' if pooled else 'Computed on a secret random part of the data'}, and noised: "
+        "certificate.html explains it.",
+        "interval": f"holds {held} with probability {answer.level:g} or more, each",
+        "scaled": answer.scaled,
+        "issuer": answer.issuer,
+        "data_set": answer.data_set,
+        "date": answer.date,
+        "certificate": "certificate.json",
+        "certificate_sha256": hashlib.sha256(record.encode()).hexdigest(),
+        "signed_with": signed_with,
+    }
+    return {
+        "README.txt": SIGNED_README if signed_with else PUBLIC_README,
+        "answer.json": json.dumps(told, indent=1, ensure_ascii=False),
+        "answer.csv": _csv(list(rows[0]), [list(row.values()) for row in rows]),
+        "certificate.json": record,
+        "certificate.html": public_page(certificate, answer, signed_with),
+    }
+
+
+def answer_in(text: str) -> tuple[Answer, str]:
+    """The answer in an answer.json, and the fingerprint of the key that it names; an InputError if it is none."""
+    try:
+        told = json.loads(text)
+        rows = told["answer"]
+        ends = [name for name in rows[0] if name.startswith("low_")]
+        level = float(ends[0].removeprefix("low_")) / 100 if ends else LEVEL
+        values, *bounds = (
+            np.array([float(row[name]) for row in rows])
+            for name in ("released", *(f"{end}_{100 * level:g}" for end in ("low", "high") if ends))
+        )
+        answer = Answer(
+            title=str(told["question"]),
+            names=tuple(str(row["output"]) for row in rows),
+            values=values,
+            low=bounds[0] if ends else None,
+            high=bounds[1] if ends else None,
+            level=level,
+            issuer=str(told["issuer"]),
+            data_set=str(told["data_set"]),
+            date=str(told["date"]),
+            scaled=bool(told["scaled"]),
+        )
+        return answer, str(told["signed_with"])
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+        pass
+    raise InputError("answer.json is not the answer of a release: get it from the issuer again")
 
 
 def custodian_files(plan: Plan, answer: Answer, caps: list[Cap], people: npt.NDArray[Any] | None) -> dict[str, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from leakcap.certificates.release import Certificate
 from leakcap.planning.accuracy import Summary
 from leakcap.report.html import render
+from leakcap.report.numbers import bound
 from leakcap.report.release.custody import custodian_facts, plan_facts
 from leakcap.report.release.records import Answer, Custody
 from leakcap.report.release.sections import attack_facts, first_facts, public_facts
@@ -15,9 +16,12 @@ from leakcap.report.release.sections import attack_facts, first_facts, public_fa
 __all__ = ["Answer", "Custody", "custodian_page", "fragment", "plan_fragment", "plan_page", "public_page"]
 
 
-def public_page(certificate: Certificate, answer: Answer | None = None) -> str:
-    """A whole HTML document for everybody: facts of the certificate and of the released answer, nothing else."""
-    return render("release/public.html", **public_facts(certificate, answer))
+def public_page(certificate: Certificate, answer: Answer | None = None, signed_with: str = "") -> str:
+    """A whole HTML document for everybody: facts of the certificate and of the released answer, nothing else.
+
+    `signed_with` is the fingerprint of the key that the files are signed with; without it the page says *unsigned*.
+    """
+    return render("release/public.html", **public_facts(certificate, answer, signed_with=signed_with))
 
 
 def custodian_page(certificate: Certificate, answer: Answer, custody: Custody) -> str:
@@ -43,4 +47,8 @@ def plan_fragment(summary: Summary) -> str:
 
 def _planned(summary: Summary) -> dict[str, object]:
     cert = summary.certificate
-    return {**first_facts(cert), **attack_facts(cert), **plan_facts(summary)}
+    words = (
+        "Nothing has left yet. plan.release() gives one answer, off the whole pool's by about the expected errors "
+        f"below, and keeps guesses at one person to {bound(cert.membership_success)}; plan.recap(cap) tries another."
+    )
+    return {**first_facts(cert), **attack_facts(cert), **plan_facts(summary), "planned": words, "next_steps": []}

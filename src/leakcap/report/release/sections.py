@@ -14,12 +14,21 @@ from leakcap.report.release.answers import answer_facts
 from leakcap.report.release.attack_table import attack_heads, attack_rows, strong
 from leakcap.report.release.pictures import leakage_picture, roc_picture
 from leakcap.report.release.records import Answer
-from leakcap.report.release.words import at_most, attacker, headline, if_they_know, part, what_was_done
-from leakcap.report.words import first_clause, warning
+from leakcap.report.release.words import (
+    at_most,
+    attacker,
+    headline,
+    if_they_know,
+    in_brief,
+    next_steps,
+    part,
+    what_was_done,
+)
+from leakcap.report.words import first_clause, signature, warning
 
 __all__ = ["attack_facts", "first_facts", "public_facts"]
 
-SHORT_LINES = 6
+SHORT_LINES = 4  # of what is not promised, before anything is opened
 TITLE = "Certificate of a private release"
 # Kinds of caps whose figures are shares; others have units of their own.
 SHARES = {"AnyInference", "Identification", "Membership", "NameAMember", "PoolMembership", "Precision", "Task"} | {
@@ -27,20 +36,21 @@ SHARES = {"AnyInference", "Identification", "Membership", "NameAMember", "PoolMe
 }
 
 
-def public_facts(cert: Certificate, answer: Answer | None, tag: str = "h1") -> dict[str, Any]:
-    """Everything that the templates of a public page ask for."""
+def public_facts(cert: Certificate, answer: Answer | None, tag: str = "h1", signed_with: str = "") -> dict[str, Any]:
+    """Everything that the templates of a public page ask for; `signed_with` is the fingerprint of a key, if any."""
     return {
-        "answer": None
-        if answer is None
-        else answer_facts(answer, everybody=cert.mode == "pool", blocks=cert.in_blocks),
-        **_heading(cert, answer, tag),
+        "answer": None if answer is None else answer_facts(answer, cert),
+        **_heading(cert, answer, tag, signed_with),
         **first_facts(cert),
         **attack_facts(cert),
         **_details(cert),
+        "in_brief": in_brief(cert),
+        "next_steps": next_steps(cert, signed_with),
+        "signature": signature(signed_with),
     }
 
 
-def _heading(cert: Certificate, answer: Answer | None, tag: str) -> dict[str, Any]:
+def _heading(cert: Certificate, answer: Answer | None, tag: str, signed_with: str) -> dict[str, Any]:
     """The title, and the whole promise in one sentence."""
     named = [f"data set: {answer.data_set}"] if answer and answer.data_set else []
     issued = [f"issued by {answer.issuer}"] if answer and answer.issuer else []
@@ -48,7 +58,7 @@ def _heading(cert: Certificate, answer: Answer | None, tag: str) -> dict[str, An
     return {
         "tag": tag,
         "title": TITLE if answer is None else answer.title,
-        "kicker": " · ".join(["leakcap certificate", *named, *issued, *dated]),
+        "kicker": " · ".join(["leakcap certificate", *named, *issued, *dated, "signed" if signed_with else "unsigned"]),
         "fingerprint": fingerprint(cert),
         "lead": headline(cert),
     }
@@ -183,5 +193,5 @@ def _method_facts(cert: Certificate) -> list[tuple[str, str]]:
         *([] if cert.noise is None else [("Noise", cert.noise)]),
         ("Grid of the noise", f"{cert.grid_step:.3g} deviations"),
         ("Distance of the sampler", f"{cert.sampler_distance:.3g} (counted in every figure)"),
-        ("Proofs", ", ".join(cert.theorems)),
+        ("Proofs", f"{', '.join(cert.theorems)}, in the folder docs/proofs of leakcap"),
     ]

@@ -5,8 +5,18 @@ from __future__ import annotations
 from leakcap.certificates import text
 from leakcap.certificates.release import Certificate
 from leakcap.report.numbers import bound, unbroken
+from leakcap.report.words import check_it
 
-__all__ = ["at_most", "attacker", "headline", "if_they_know", "part", "what_was_done"]
+__all__ = [
+    "at_most",
+    "attacker",
+    "headline",
+    "if_they_know",
+    "in_brief",
+    "next_steps",
+    "part",
+    "what_was_done",
+]
 
 
 def part(cert: Certificate, plural: bool = False) -> str:
@@ -44,6 +54,38 @@ def what_was_done(cert: Certificate) -> str:
         f"{pool}Of {cert.worlds:,} {part(cert, plural=True)}{share} drawn beforehand, one was picked in secret, and "
         f"the answer was computed on the people in it alone. Being in it is what “took part” means here. {noise}"
     )
+
+
+def in_brief(cert: Certificate) -> str:
+    """What was done and against whom, in two sentences; `what_was_done` and `attacker` say all of it."""
+    noise = "and random noise was added"
+    if cert.mode == "pool":
+        computed = f"What everybody in the data brings, within bounds set beforehand, was added up, {noise}."
+        if cert.in_blocks:
+            computed = f"The program ran on blocks of people; its answers, within bounds, were averaged, {noise}."
+        return f"{computed} Attackers may know everything but whether the person they ask about is there."
+    if cert.noised_directions == 0:
+        noise = f"and is the same for every {part(cert)}: no noise is needed"
+    whose = f"Of {cert.units:,} people (or records)"
+    if cert.whoever_is_known:
+        return (
+            f"{whose}, secret coins decided who took part. The answer comes from them alone, {noise}. Attackers may "
+            "know everything but one person's coin."
+        )
+    return (
+        f"{whose}, a secret random {part(cert)} took part. The answer comes from it alone, {noise}. Attackers may know "
+        "everybody's data and the program, but nobody who took part."
+    )
+
+
+def next_steps(cert: Certificate, signed_with: str) -> list[str]:
+    """What a reader does with the page."""
+    steps = ["Use the numbers with their intervals."]
+    known = [(k, cert.given(k)) for k, _ in cert.known_memberships if cert.given(k) < 1]
+    if cert.mode == "exact" and cert.noised_directions and known:
+        k, success = known[-1]
+        steps.append(f"Tell nobody who took part: whoever knows {k} participants guesses others with {bound(success)}.")
+    return [unbroken(step) for step in (*steps, check_it(signed_with))]
 
 
 def _of_all(cert: Certificate) -> str:

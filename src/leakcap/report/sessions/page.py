@@ -11,22 +11,24 @@ from leakcap.certificates.session import ATTACKERS, GAMES, SessionCertificate, r
 from leakcap.report.compared import guesses_after_all
 from leakcap.report.html import Markup, markup, render
 from leakcap.report.numbers import bound, unbroken
-from leakcap.report.words import ATTACK_HEADS, first_clause
+from leakcap.report.words import ATTACK_HEADS, check_it, first_clause, signature
 
 __all__ = ["session_fragment", "session_page"]
 
 TITLE = "Certificate of a session"
+USE = "Use each answer with its interval. All that will be asked is covered, in this session alone."
 RATES = (0.01, 0.001)
 MAX_LISTED = 100  # questions on the page; all of them are in the record
 
 
-def session_page(certificate: SessionCertificate) -> str:
+def session_page(certificate: SessionCertificate, signed_with: str = "") -> str:
     """A whole HTML document for everybody."""
     told = told_together(certificate.questions)
     listed = told[-MAX_LISTED:]
     return render(
         "sessions/page.html",
-        **_first(certificate),
+        **_first(certificate, signed_with),
+        signature=signature(signed_with),
         cert=certificate,
         reading=reading(certificate),
         questions=[(words, "-" if certificate.always else f"{100 * share:.3g} %") for words, share in listed],
@@ -39,10 +41,11 @@ def session_fragment(certificate: SessionCertificate) -> str:
     return render("certificate_fragment.html", **_first(certificate), words=str(certificate))
 
 
-def _first(cert: SessionCertificate) -> dict[str, Any]:
+def _first(cert: SessionCertificate, signed_with: str = "") -> dict[str, Any]:
+    kind = ["leakcap certificate of a session", *([] if cert.is_guarantee else ["SIMULATION, no release"])]
     return {
         "title": TITLE,
-        "kicker": "leakcap certificate of a session" + ("" if cert.is_guarantee else " · SIMULATION, no release"),
+        "kicker": " · ".join([*kind, "signed" if signed_with else "unsigned"]),
         "lead": _headline(cert),
         "told": [("The game", [GAMES[cert.design]]), ("The attacker", [ATTACKERS[cert.design]])],
         "card": guesses_after_all(cert.design == "pool", cert.membership_success),
@@ -50,6 +53,7 @@ def _first(cert: SessionCertificate) -> dict[str, Any]:
         "attack_note": "",
         "attack_rows": _attack_rows(cert),
         "limits": [first_clause(line) for line in cert.not_promised],
+        "next_steps": [USE, check_it(signed_with)],
     }
 
 

@@ -20,7 +20,7 @@ import leakcap as lc
 from tests.unit.cli.labels.commands import BINS, ROWS, THREE, YES, certificate, privatised, text_of
 from tests.unit.report.test_page import words
 
-FILES = {"labels.csv", "certificate.json", "certificate.txt", "page.html"}
+FILES = {"labels.csv", "certificate.json", "certificate.txt", "page.html", "SHA256SUMS", "SHA256SUMS.sig"}
 
 # What is written
 
@@ -120,7 +120,7 @@ def test_what_the_page_says_about_learning_works(
     table.to_parquet("people.parquet")
     assert privatised(*options, data=f"people.{form}") == 0, capsys.readouterr().err
     page = Path("out/public/page.html").read_text()
-    (code,) = re.findall(r"<pre><code>(.*?)</code></pre>", page, re.DOTALL)
+    (code,) = re.findall(r'<pre tabindex="0"><code>(.*?)</code></pre>', page, re.DOTALL)
     assert f"lc.labels.{kind.__name__}(" in html.unescape(code)
     monkeypatch.chdir("out/public")
     learnt: dict[str, Any] = {}
@@ -235,7 +235,9 @@ def test_the_page_promises_nothing_to_those_who_guess_from_features() -> None:
     assert privatised(*YES, "--prior", "0.9,0.1", "-q") == 0
     page = words(Path("out/public/page.html").read_text())
     assert "90 % success before, knowing the stated prior" in page.replace("\u00a0", " ")
-    assert "whoever had 50 %, thanks to the features or otherwise, with at most 73.11 %" in page.replace("\u00a0", " ")
+    assert "nobody who had 50 %, thanks to the features or otherwise, with more than 73.11 %" in page.replace(
+        "\u00a0", " "
+    )
     assert "right at most" not in page
 
 
