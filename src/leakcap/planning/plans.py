@@ -233,7 +233,6 @@ class Plan(Displayed):
         halving = np.sqrt(((outputs - centre) ** 2).mean(axis=0))
         noise = self._noise_in_answers()
         told = Told.of(self.run, self.labels, np.hypot(halving, noise))
-        hints = self._others.hints(self, centre, (halving, noise)) if self._others else ()
         return Summary(
             names=told.labels or tuple(islice(self.run.simulation.node.labels(), MAX_NAMED)),
             answer=centre,
@@ -242,7 +241,7 @@ class Plan(Displayed):
             certificate=self.certificate,
             forecast=self._cost(),
             seconds=self.seconds,
-            hints=(*(f"{note}." for note in told.notes), *hints),
+            hints=(*told.sentences, *(self._others.hints(self, centre, (halving, noise)) if self._others else ())),
         )
 
     @property

@@ -32,6 +32,11 @@ class Told:
     labels: tuple[str, ...] = field(default=())
     notes: tuple[str, ...] = field(default=())
 
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The notes, for a summary."""
+        return tuple(f"{note}." for note in self.notes)
+
     @classmethod
     def of(cls, run: Run, labels: tuple[str, ...], error: Floats | None) -> Told:
         """`labels` of all outputs, or none; `error` of each against the whole pool, where it is known."""
