@@ -21,7 +21,7 @@ from leakcap.caps import as_caps
 from leakcap.errors import InputError, OutputError
 from leakcap.estimators.base import Computation, PrivateEstimator, Utility
 from leakcap.estimators.company import private_parts
-from leakcap.estimators.data import Rows, checked_weight, validated
+from leakcap.estimators.data import Rows, checked_weight, text_refused, validated
 from leakcap.estimators.held import answered_form, released_form, with_form_of
 from leakcap.estimators.twins import categories_of, sums_of_last_step, twin_of
 from leakcap.planning.ways import USUAL, about_one_person
@@ -231,6 +231,9 @@ class Private(PrivateEstimator):
             self.classes_ = estimator.classes_
 
     def _rows(self, X: Any, y: Any, weight: Any) -> Rows:
+        if isinstance(self.estimator, type):
+            name = self.estimator.__name__
+            raise InputError(f"Private needs an estimator, and this is its class: write Private({name}(), cap=...)")
         if not hasattr(self.estimator, "fit"):
             raise InputError("Private needs an estimator, such as Private(LogisticRegression(), cap=...)")
         if isinstance(self.estimator, PrivateEstimator) or private_parts(self.estimator, PrivateEstimator):
@@ -244,7 +247,8 @@ class Private(PrivateEstimator):
         given = {} if weight is None else {"sample_weight": np.asarray(weight)}
         if given and not has_fit_parameter(self.estimator, "sample_weight"):
             raise InputError(f"{type(self.estimator).__name__} takes no sample_weight")
-        made = clone(self.estimator).fit(table, target, **given)  # faults in the data raise scikit-learn's own errors
+        with text_refused(table):  # other faults in the data raise scikit-learn's own errors
+            made = clone(self.estimator).fit(table, target, **given)
         validated(self, table, skip_check_array=True)
         return Rows(
             table, target, weight=checked_weight(weight, table), form=(made, *with_form_of(self.estimator, made))
