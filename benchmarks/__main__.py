@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import audit, fits, kernels, labels, loop, masks, noise, page, pages, rate, scale, start, utility
+from benchmarks import audit, fits, kernels, labels, loop, masks, noise, page, pages, rate, scale, sizes, start, utility
 
 PARTS = {
     "audit": audit.main,
@@ -18,12 +18,13 @@ PARTS = {
     "rate": rate.main,
     "million": kernels.million,
     "scale": scale.main,
+    "sizes": sizes.main,
     "start": start.main,
     "utility": utility.main,
     "page": page.main,
     "pages": pages.main,
 }
-BY_NAME_ONLY = ("crowd", "labels", "million", "scale", "utility", "page", "pages")
+BY_NAME_ONLY = ("crowd", "labels", "million", "scale", "sizes", "utility", "page", "pages")
 
 
 def main(arguments: list[str]) -> None:

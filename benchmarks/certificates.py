@@ -40,6 +40,7 @@ PARTS = (
     "Adult, one column",
 )
 AUTO = "--auto"
+FOREST = {"n_estimators": 10, "max_depth": 5, "n_thresholds": 40, "splits": "entropy", "ranges": (-4, 4)}
 FLAGS = (AUTO,)
 
 
@@ -101,7 +102,7 @@ def works() -> dict[str, tuple[Any, Any]]:
         (labelled, fitted(lambda le, kept: le.LinearSVC(0.005, **kept))),
         (labelled, fitted(lambda le, kept: le.LogisticRegression(0.01, **kept))),
         (alone, fitted(lambda le, kept: le.PCA(5, **kept))),
-        (labelled, fitted(lambda le, kept: le.RandomForestClassifier(ranges=(-4, 4), **kept))),
+        (labelled, fitted(lambda le, kept: le.RandomForestClassifier(**FOREST, **kept))),
         ((people,), statistic("mean")),
         ((people[:, :1],), statistic("mean")),
     )

@@ -38,6 +38,10 @@ CASES: dict[str, tuple[Any, Any]] = {
     "GaussianNB": (le.GaussianNB(classes=["a", "b", "alone"], **BOUNDED), CLASS),
     "a class that is not declared": (le.GaussianNB(classes=["a", "b"], **BOUNDED), CLASS),
     "NearestClassMean": (le.NearestClassMean(classes=["a", "b", "alone"], **BOUNDED), CLASS),
+    "RandomForestClassifier": (
+        le.RandomForestClassifier(4, max_depth=2, classes=["a", "b", "alone"], **BOUNDED),
+        CLASS,
+    ),
     "Tables": (Tables(**CELLS, cap=lc.pool_membership(0.55)), None),
 }
 

@@ -1,5 +1,6 @@
 """The estimators that people already use, private by changing the import."""
 
+from leakcap.estimators.boosting import HistGradientBoostingClassifier
 from leakcap.estimators.classification import LinearSVC, LogisticRegression
 from leakcap.estimators.forest import RandomForestClassifier
 from leakcap.estimators.kmeans import KMeans
@@ -10,13 +11,16 @@ from leakcap.estimators.pca import PCA
 from leakcap.estimators.private import Private
 from leakcap.estimators.regression import LinearRegression, Ridge
 from leakcap.estimators.tradeoff import Curve, privacy_utility_curve
+from leakcap.estimators.tree import DecisionTreeClassifier
 from leakcap.sessions.networks.estimator import NeuralNetwork
 
 __all__ = [
     "PCA",
     "Covariance",
     "Curve",
+    "DecisionTreeClassifier",
     "GaussianNB",
+    "HistGradientBoostingClassifier",
     "KMeans",
     "LinearRegression",
     "LinearSVC",

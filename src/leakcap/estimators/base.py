@@ -40,14 +40,15 @@ from leakcap.sessions.fitting import Fitting
 from leakcap.simulate import Pool, describe, rebuild
 from leakcap.worlds import Units
 
-__all__ = ["Computation", "PrivateEstimator", "Utility", "planned", "publish"]
+__all__ = ["Computation", "PrivateEstimator", "Utility", "computed", "planned", "publish"]
 
 Answer = dict[str, Any]
 TRIED = 10  # simulated releases from which the expected utility is estimated
 MIN_USABLE_SHARE = 0.5  # share of what the plain answer is worth, below which a release is hardly usable
 MADE_OF_SUMS = (
-    "Mean, Covariance, StandardScaler, PCA, Ridge, LinearRegression, GaussianNB, NearestClassMean, synthetic.Gaussian "
-    "and synthetic.Tables"
+    "Mean, Covariance, StandardScaler, PCA, Ridge, LinearRegression, GaussianNB, NearestClassMean, "
+    "RandomForestClassifier, DecisionTreeClassifier, HistGradientBoostingClassifier, synthetic.Gaussian and "
+    "synthetic.Tables"
 )
 SIMULATED = (
     "random_state makes this a simulation, not a release: whoever knows it undoes the noise. Leave it out, and publish "
@@ -423,6 +424,11 @@ def planned(
 ) -> tuple[Plan, Computation]:
     """The plan of a fit, of which nothing has been released, and what makes an estimator of its release."""
     return estimator._planned(X, y, unit=unit, sample_weight=sample_weight, cap=cap)
+
+
+def computed(estimator: PrivateEstimator, rows: Rows, design: str) -> Computation:
+    """What an estimator computes under a promise, as a part of another one: "worlds", "bits" or "pool"."""
+    return estimator._computed(rows, design)
 
 
 def sums_of_half(estimator: PrivateEstimator, X: Any, y: Any, weight: Any) -> Computation:

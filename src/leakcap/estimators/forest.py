@@ -1,10 +1,12 @@
-"""Private random forests: thresholds and the votes of the leaves, both with noise."""
+"""Private random forests: values of the leaves of public trees, or thresholds and votes, with noise."""
 
 from __future__ import annotations
 
 import functools
+import math
 import secrets
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,8 +15,10 @@ import numpy.typing as npt
 from leakcap import kernels
 from leakcap.errors import InputError
 from leakcap.estimators.base import Computation
-from leakcap.estimators.classification import PrivateClassifier
+from leakcap.estimators.class_sums import OfDeclaredClasses
 from leakcap.estimators.data import Rows
+from leakcap.estimators.leaf_values import LeafCounts, counted_forest, fitted_leaves
+from leakcap.estimators.public_trees import PublicTrees, even_ladder, quantile_ladder
 from leakcap.estimators.trees import Rulers, Skeleton, VotingTrees, drawn_nodes, drawn_rungs
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints
@@ -26,26 +30,35 @@ MAX_VOTES = 2**20  # votes in a forest: more numbers than anyone releases
 
 
 @dataclass(eq=False, repr=False)
-class RandomForestClassifier(PrivateClassifier):
-    """A random forest with private thresholds, and private votes in the leaves.
+class RandomForestClassifier(OfDeclaredClasses):
+    """A random forest: private values in the leaves of public trees; or, by choice, private thresholds and votes.
 
-    The trees are complete, and the features of their nodes are drawn beforehand, without the data. In each world every
-    node takes the threshold of least entropy. Two things leave, with noise: every threshold (as a share of the pool's
-    rows, so that an error counts by the rows it moves), and for every leaf and class its share of the world's rows. All
-    predictions come from these. scikit-learn's trees choose their features too: a forest of these needs more trees
-    to be as good, and far less noise.
+    The trees are complete, and the features of their nodes are drawn beforehand, without the data. By default so are
+    thresholds, among the pool's quantiles or within declared `ranges`, and no label has a part in them. What is learnt
+    are scores of the classes as sums of values of leaves, fitted by least squares along the few directions in which
+    the leaves of the pool's rows differ most: few numbers, so little noise. With `options={"design": "bits"}` a coin
+    for everybody moves the pool's own fit. Under a pool cap trees come from declared bounds, and leaves hold counts.
+
+    With `splits="entropy"` every node takes, in each world, the threshold of least entropy, and thresholds and votes
+    leave with noise: far more numbers.
 
     Args:
         n_estimators: number of trees.
         max_depth: depth of each tree, which has `2**max_depth` leaves.
-        n_thresholds: number of thresholds that a node chooses from, evenly spaced inside the range of its feature.
+        n_thresholds: number of thresholds that a node chooses from: quantiles of its feature in the pool; evenly spaced
+            inside its range where `ranges` are given, and for other `splits`.
+        alpha: for public splits, strength of the penalty on values of leaves, in rows. A larger one needs less noise.
+        n_directions: for public splits, along how many directions values are fitted; "auto": two thirds of the root of
+            the number of rows, from 4 to 64.
         smoothing: weight of the two neighbours' entropy in the cost of a threshold, from 0 to 1.
         penalty: what a threshold at an end of its range costs against one in the middle, in nats for each row of the
             pool. Without it a few rows that are out of place decide how nodes of one class are cut, and most of the
             noise is there to hide them.
-        splits: "entropy", or "random": thresholds drawn without the data. Those are public; only votes leave.
+        splits: "public", as above; "entropy"; or "random": thresholds drawn without the data, and votes of leaves.
         ranges: `(low, high)`, each a number or one for each column: where thresholds may lie. None takes the lowest and
-            the highest values of the pool, which belong to single people: declare the ranges if you can.
+            the highest values of the pool, which belong to single people, or for public splits the pool's quantiles:
+            declare the ranges if you can.
+        classes: under a pool cap, the classes there may be, known without the data. Rows of others count nowhere.
         class_weight: None, a dict of a weight for each class, or "balanced": in each world by the world's own counts.
         cap: what may be learnt about who took part, such as `lc.membership(0.55)`; one cap or a list. `fit` needs it.
         worlds: number of possible worlds in which the fit is simulated; "auto": 1,024, up to 4,096 with a kernel.
@@ -57,8 +70,9 @@ class RandomForestClassifier(PrivateClassifier):
     Attributes:
         nodes_: `(trees, 2**depth - 1)`, the feature of every node, level by level.
         thresholds_: of the same shape, released: a row goes right where its value is at or above.
-        votes_: `(trees, 2**depth, classes)`, released shares of all rows; noise may have taken some below 0.
-        classes_: the classes that occur in the pool.
+        votes_: `(trees, 2**depth, classes)`, released: what each leaf adds to the score of each class; for other splits
+            shares of all rows, of which noise may have taken some below 0.
+        classes_: the classes that occur in the pool, or those declared.
         estimator_: the plain scikit-learn estimator that holds the released numbers and nothing else.
         certificate_: what the release guarantees; may be published.
         plan_: the plan of the last fit. Custodian side: it is never saved or copied with the estimator.
@@ -72,16 +86,19 @@ class RandomForestClassifier(PrivateClassifier):
         (3, 4, 2)
     """
 
-    n_estimators: int = 10
+    n_estimators: int = 64
     _: KW_ONLY
-    max_depth: int = 5
-    n_thresholds: int = 40
+    max_depth: int = 3
+    n_thresholds: int = 16
+    alpha: float = 10.0
+    n_directions: Any = "auto"
     smoothing: float = 0.5
     penalty: float = 0.01
-    splits: str = "entropy"
+    splits: str = "public"
     ranges: Any = None
     class_weight: Any = None
-    _knobs: ClassVar[tuple[str, ...]] = ("penalty",)
+    classes: Any = None
+    _knobs: ClassVar[tuple[str, ...]] = ("alpha", "penalty")
 
     def predict_proba(self, X: Any) -> Any:
         """Shares of the classes, by the released votes: positive, and they add to 1.
@@ -106,6 +123,9 @@ class RandomForestClassifier(PrivateClassifier):
         return np.log(self.predict_proba(X))
 
     def _computation(self, rows: Rows) -> Computation:
+        checks.choice(("public", "entropy", "random"), splits=self.splits)
+        if self.splits == "public":
+            return self._fitted_leaves(rows, "worlds")
         features, codes, classes = rows.features, rows.target, rows.classes
         assert codes is not None and classes is not None
         skeleton = self._skeleton(features, classes)
@@ -130,6 +150,70 @@ class RandomForestClassifier(PrivateClassifier):
             pool_public=tuple(known),
         )
 
+    def _sums_of_half(self, rows: Rows) -> Computation:
+        if self.splits != "public":
+            raise InputError("with a coin for everybody the form of trees is public: leave out splits")
+        return self._fitted_leaves(rows, "bits")
+
+    def _sums_of_all(self, rows: Rows) -> Computation:
+        if self.splits != "public" or self.ranges is not None or self.class_weight is not None:
+            raise InputError("under a pool cap trees come from declared bounds: leave out splits, ranges, class_weight")
+        classes = rows.classes
+        assert classes is not None
+        self._refuse_size(len(classes))
+        answer = LeafCounts(self._drawer(), self.n_thresholds, self._column_names(), classes=len(classes))
+        build = functools.partial(counted_forest, classes=classes)
+        return Computation(answer, (rows.features, rows.target), build, utility=self._accuracy(rows), weights=None)
+
+    def _fitted_leaves(self, rows: Rows, design: str) -> Computation:
+        """Values of leaves, in worlds or where a coin decides about everybody."""
+        features, classes = rows.features, rows.classes
+        assert classes is not None
+        self._refuse_size(len(classes))
+        known = ["The classes that occur."]
+        if self.ranges is None:
+            ladder = quantile_ladder(features, self.n_thresholds)
+            known.append("Where thresholds may lie: at quantiles of the pool's columns.")
+        else:
+            ladder = even_ladder(*_ends(self.ranges, features), self.n_thresholds)
+        made = fitted_leaves(
+            replace(rows, weight=self._row_weights(rows)),
+            self._drawer()(ladder),
+            alpha=checks.positive(alpha=self.alpha),
+            most=self._directions(len(features)),
+            design=design,
+        )
+        return replace(made, utility=self._accuracy(rows), pool_public=(*made.pool_public, *known))
+
+    def _directions(self, rows: int) -> int:
+        if self.n_directions == "auto":
+            return min(max(round(2 / 3 * math.sqrt(rows)), 4), 64)
+        return checks.count(n_directions=self.n_directions)
+
+    def _row_weights(self, rows: Rows) -> Floats | None:
+        """Of rows and their classes together; None where all are 1."""
+        assert rows.target is not None and rows.classes is not None
+        weight = _weight_of(self.class_weight, rows.classes)
+        if weight is None:
+            return rows.weight
+        if isinstance(weight, str):
+            raise InputError("class_weight='balanced' is for other splits: give a weight for each class")
+        return (1.0 if rows.weight is None else rows.weight) * np.asarray(weight)[rows.target]
+
+    def _drawer(self) -> Callable[[Floats], PublicTrees]:
+        """The same trees for the same ladder: what a session has answered once is of the same trees the next time."""
+        seed = self._seed() or 0
+        return lambda ladder: PublicTrees.drawn(ladder, self.n_estimators, self.max_depth, np.random.default_rng(seed))
+
+    def _refuse_size(self, classes: int) -> None:
+        checks.count(n_estimators=self.n_estimators)
+        checks.count(max_depth=self.max_depth)
+        checks.count(n_thresholds=self.n_thresholds)
+        if self.max_depth > 20 or self.n_estimators * 2**self.max_depth * classes > MAX_VOTES:
+            raise InputError(
+                f"the leaves of all trees would have over {MAX_VOTES} votes: lower max_depth or n_estimators"
+            )
+
     def _structure(self) -> np.random.Generator:
         """The source of the trees' form: public, since it does not depend on the data. Compared settings share it."""
         seed = self._seed()
@@ -138,15 +222,8 @@ class RandomForestClassifier(PrivateClassifier):
         )
 
     def _skeleton(self, features: Floats, classes: npt.NDArray[Any]) -> Skeleton:
-        checks.count(n_estimators=self.n_estimators)
-        checks.count(max_depth=self.max_depth)
-        checks.count(n_thresholds=self.n_thresholds)
         checks.nonnegative(penalty=self.penalty)
-        checks.choice(("entropy", "random"), splits=self.splits)
-        if self.max_depth > 20 or self.n_estimators * 2**self.max_depth * len(classes) > MAX_VOTES:
-            raise InputError(
-                f"the leaves of all trees would have over {MAX_VOTES} votes: lower max_depth or n_estimators"
-            )
+        self._refuse_size(len(classes))
         low, high = _ends(self.ranges, features)
         steps = np.linspace(0, 1, self.n_thresholds + 2)[1:-1]
         rng = self._structure()

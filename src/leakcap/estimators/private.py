@@ -23,6 +23,7 @@ from leakcap.estimators.base import Computation, PrivateEstimator, Utility
 from leakcap.estimators.company import private_parts
 from leakcap.estimators.data import Rows, checked_weight, text_refused, validated
 from leakcap.estimators.held import answered_form, released_form, with_form_of
+from leakcap.estimators.tree_refusals import refuse_trees
 from leakcap.estimators.twins import categories_of, sums_of_last_step, twin_of
 from leakcap.planning.ways import USUAL, about_one_person
 
@@ -67,8 +68,8 @@ class Private(PrivateEstimator):
 
     The fitted numbers of the estimator are released with noise, in `estimator_`. Attributes that are not numbers must
     be equal in all worlds. A search (`GridSearchCV`) inside chooses anew in every world: the numbers of its winner are
-    released, the choice is not. Estimators whose form depends on the data, such as trees, neighbours and kernel
-    machines, are refused.
+    released, the choice is not. Estimators whose form depends on the data are refused: trees, forests and boosting at
+    once, naming the private one to use; neighbours and kernel machines when they are fitted.
 
     Args:
         estimator: the estimator to fit; it is cloned, never fitted itself.
@@ -99,6 +100,9 @@ class Private(PrivateEstimator):
     _: KW_ONLY
     drop: tuple[str, ...] = ()
     weights: Any = None
+
+    def __post_init__(self) -> None:
+        refuse_trees(self.estimator)
 
     @available_if(_inner_has("predict"))
     def predict(self, X: Any) -> Any:
@@ -238,6 +242,7 @@ class Private(PrivateEstimator):
             raise InputError("Private needs an estimator, such as Private(LogisticRegression(), cap=...)")
         if isinstance(self.estimator, PrivateEstimator) or private_parts(self.estimator, PrivateEstimator):
             raise InputError("Private needs plain estimators: one that is private would release in every world")
+        refuse_trees(self.estimator)  # it may have been set since
         if _is_fitted(self.estimator):
             raise InputError("the estimator is fitted, and would be saved with what it learnt: give clone(estimator)")
         table = X.tocsr() if issparse(X) else X if hasattr(X, "shape") else np.asarray(X)

@@ -112,8 +112,9 @@ def fitting(
     if not hasattr(estimator, "fit_in_session"):
         raise InputError(
             f"{type(estimator).__name__} is not made of sums over people: leakcap.estimators has Mean, Covariance, "
-            "StandardScaler, Ridge, LinearRegression, PCA, KMeans, GaussianNB, NearestClassMean, LogisticRegression "
-            "and, for any torch module, NeuralNetwork for sessions. Any other function can be asked in blocks"
+            "StandardScaler, Ridge, LinearRegression, PCA, KMeans, GaussianNB, NearestClassMean, LogisticRegression, "
+            "DecisionTreeClassifier, RandomForestClassifier, HistGradientBoostingClassifier and, for any torch module, "
+            "NeuralNetwork for sessions. Any other function can be asked in blocks"
         )
     unbounded = bounds is None and norm is None and not getattr(estimator, "takes_any_features", False)
     if quiet and (columns is None or unbounded):

@@ -197,7 +197,8 @@ class Session(Asked):
 
         Args:
             estimator: one of `leakcap.estimators`: Mean, Covariance, StandardScaler, Ridge, LinearRegression, PCA,
-                KMeans, GaussianNB, NearestClassMean, LogisticRegression, NeuralNetwork; a bare `torch.nn.Module`, which
+                KMeans, GaussianNB, NearestClassMean, LogisticRegression, DecisionTreeClassifier,
+                RandomForestClassifier, HistGradientBoostingClassifier, NeuralNetwork; a bare `torch.nn.Module`, which
                 is trained with NeuralNetwork's defaults; or any object with `fit_in_session`, which is given the rows:
                 never take one from an analyst. It stays as it is. It needs no cap: that of the session holds.
             columns: names of the features; None for all columns of numbers but the target.

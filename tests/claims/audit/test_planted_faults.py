@@ -166,7 +166,13 @@ def bare(target: lc.Plan, names: tuple[str, ...]) -> Any:
 
 def test_votes_of_a_forest_without_noise(monkeypatch: Any) -> None:
     forest = estimators.RandomForestClassifier(
-        2, max_depth=2, cap=lc.membership(CAP), worlds=size.worlds, random_state=0, options={"draws": 4096}
+        2,
+        max_depth=2,
+        splits="entropy",
+        cap=lc.membership(CAP),
+        worlds=size.worlds,
+        random_state=0,
+        options={"draws": 4096},
     ).fit(IRIS, KINDS)
     check(monkeypatch, holding(forest), bare(forest.plan_, ("vote",)))
 

@@ -16,6 +16,7 @@ from sklearn.base import clone
 import leakcap as lc
 from leakcap import estimators as le
 from leakcap.estimators.base import planned
+from leakcap.estimators.public_trees import PublicTrees
 from leakcap.synthetic import Tables
 
 SUMS = import_module("leakcap.estimators.sums")
@@ -69,6 +70,21 @@ def counts(rows: Any, classes: Any) -> Any:
     return np.array([*one, *pairs, *crossed], dtype=float)
 
 
+def leaves(rows: Any, classes: Any) -> Any:
+    """How many rows of each class come to each leaf, by walking down one by one."""
+    ladder = np.tile([20.0, 40.0, 60.0, 80.0], (2, 1))
+    trees = PublicTrees.drawn(ladder, 3, 2, np.random.default_rng(1))
+    found = np.zeros((3, 4, len(KINDS)))
+    for row, kind in zip(np.clip(rows, 0, 100), classes, strict=True):
+        for tree in range(3):
+            node = 0
+            while node < 3:
+                node = 2 * node + (2 if row[trees.nodes[tree, node]] >= trees.thresholds[tree, node] else 1)
+            if kind in KINDS:
+                found[tree, node - 3, KINDS.index(kind)] += 1
+    return found.ravel()
+
+
 SETTINGS: dict[str, Any] = {"cap": lc.pool_membership(CAP), "random_state": 1}
 BOUNDED = SETTINGS | {"options": {"bounds": (0, 100)}}
 CASES: dict[str, tuple[Any, Any, Any]] = {
@@ -82,6 +98,11 @@ CASES: dict[str, tuple[Any, Any, Any]] = {
         le.NearestClassMean(classes=KINDS, **BOUNDED),
         CLASS,
         lambda rows, classes: by_class(rows, classes, squares=False),
+    ),
+    "RandomForestClassifier": (
+        le.RandomForestClassifier(3, max_depth=2, n_thresholds=4, classes=KINDS, **BOUNDED),
+        CLASS,
+        leaves,
     ),
     "Tables": (Tables(bins={"cost": EDGES, "stay": EDGES}, levels={"kind": KINDS}, **SETTINGS), CLASS, counts),
 }

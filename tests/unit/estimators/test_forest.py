@@ -26,7 +26,13 @@ from leakcap.worlds import Units, draw_worlds
 IRIS, KINDS = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])
 QUICK = {"draws": 256, "shape": "logdet"}
-COMMON: dict[str, Any] = {"cap": lc.membership(0.9), "worlds": 16, "random_state": 0, "options": QUICK}
+COMMON: dict[str, Any] = {
+    "cap": lc.membership(0.9),
+    "worlds": 16,
+    "random_state": 0,
+    "options": QUICK,
+    "splits": "entropy",
+}
 VARIANTS: dict[str, dict[str, Any]] = {
     "as it is": {},
     "random splits": {"splits": "random"},
@@ -324,7 +330,15 @@ def test_beans_are_told_apart_at_a_strict_cap() -> None:
     order = np.random.default_rng(0).permutation(len(beans))
     train, test = np.split(order, [int(0.7 * len(beans))])
     scaled = np.clip((beans - beans[train].mean(axis=0)) / beans[train].std(axis=0), -4, 4)
-    forest = RandomForestClassifier(cap=lc.membership(0.562), ranges=(-4, 4), random_state=1)
+    forest = RandomForestClassifier(
+        10,
+        max_depth=5,
+        n_thresholds=40,
+        splits="entropy",
+        cap=lc.membership(0.562),
+        ranges=(-4, 4),
+        random_state=1,
+    )
     plan, mechanism = forest._planned(scaled[train], kinds[train], None, None, forest.cap)
     right = plan.expected(lambda value: mechanism.build(value).score(scaled[test], kinds[test]), 200)
     assert plan.certificate.membership_success <= 0.562

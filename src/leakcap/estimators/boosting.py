@@ -1,0 +1,121 @@
+"""Private boosting: rounds of small trees of public form, whose leaves are noised sums of residuals over people."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import softmax
+
+from leakcap.estimators.public_trees import PublicTrees, SummingTrees
+from leakcap.estimators.rounds import ClassifierInRounds, RoundRows
+from leakcap.ground import checks
+from leakcap.ground.arrays import Floats
+
+__all__ = ["BoostedTrees", "HistGradientBoostingClassifier"]
+
+CLIP = math.sqrt(0.5)  # length of a residual: that of two classes before the first round
+
+
+class BoostedTrees(SummingTrees):
+    """Trees whose sums are scores of a logistic model. Made from released numbers, it may be published."""
+
+    def predict_proba(self, X: Any) -> Floats:
+        """`(rows, classes)`: probabilities."""
+        return np.asarray(softmax(self.decision_function(X), axis=1))
+
+
+@dataclass(eq=False, repr=False)
+class HistGradientBoostingClassifier(ClassifierInRounds):
+    """Gradient boosting with private leaves: every round is one more noised sum over people, of one session.
+
+    A round draws some trees beforehand, features and thresholds without labels: thresholds among the pool's quantiles,
+    or evenly within declared bounds. What is asked is, for every leaf, the sum of the residuals of its rows, each cut
+    to a length; scores move by that. The cap holds for all rounds together.
+
+    Guarantee: what `certificate_` states: against whoever knows everybody else's coins; under a pool cap, about being
+    in the data at all.
+
+    Args:
+        max_iter: number of rounds.
+        learning_rate: how far scores move in a round, in mean residuals of a leaf of average size.
+        n_trees: trees of a round. They share a row's residual, so that more of them need no more noise in scores.
+        max_depth: depth of each tree, which has `2**max_depth` leaves.
+        n_thresholds: thresholds of each feature that trees are drawn from.
+        classes: under a pool cap, the classes there may be, known without the data. Rows of others count nowhere.
+        cap: what may be learnt about who took part, such as `lc.membership(0.55)`, or `lc.pool_membership(0.55)`.
+        worlds: not taken: everybody has a coin of their own.
+        strata: not taken.
+        random_state: None for a release. A number makes the fit a simulation, and its certificate says so.
+        pool_public: not taken: the certificate is that of a session.
+        options: `{"bounds": (low, high), "rows_per_unit": 1, "ledger": ..., "name": ...}`, as for `leakcap.Session`.
+
+    Attributes:
+        nodes_: `(trees of all rounds, 2**depth - 1)`, the feature of every node, level by level.
+        thresholds_: of the same shape: a row goes right where its value is at or above.
+        votes_: `(trees, 2**depth, classes)`, released: what each leaf adds to the score of each class.
+        classes_: the classes that occur in the pool, or those declared.
+        estimator_: the plain scikit-learn estimator that holds the released numbers and nothing else.
+        certificate_: what the release guarantees; may be published.
+
+    Examples:
+        >>> import leakcap as lc
+        >>> from sklearn.datasets import make_blobs
+        >>> X, y = make_blobs(400, centers=2, random_state=0)
+        >>> model = HistGradientBoostingClassifier(4, cap=lc.membership(0.6), random_state=0)
+        >>> model.fit(X, y).votes_.shape
+        (64, 8, 2)
+    """
+
+    max_iter: int = 8
+    _: KW_ONLY
+    learning_rate: float = 0.5
+    n_trees: int = 16
+    max_depth: int = 3
+    n_thresholds: int = 16
+
+    def decision_function(self, X: Any) -> Any:
+        """Scores of the rows, by the released leaves.
+
+        Args:
+            X: rows and columns, as given to `fit`.
+
+        Returns:
+            `(rows, classes)`, in the order of `classes_`.
+        """
+        return self._asked("decision_function", X)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of the classes, by the released leaves.
+
+        Args:
+            X: rows and columns, as given to `fit`.
+
+        Returns:
+            `(rows, classes)`, in the order of `classes_`.
+        """
+        return self._asked("predict_proba", X)
+
+    def _rungs(self) -> int:
+        return checks.count(n_thresholds=self.n_thresholds)
+
+    def _learnt(self, rows: RoundRows, classes: npt.NDArray[Any]) -> BoostedTrees:
+        rounds, trees = checks.count(max_iter=self.max_iter), checks.count(n_trees=self.n_trees)
+        depth, rng = checks.count(max_depth=self.max_depth), np.random.default_rng(self._seed() or 0)
+        each = [PublicTrees.drawn(rows.ladder, trees, depth, rng) for _ in range(rounds)]
+        # A leaf of average size has so many rows: its mean residual is what it adds.
+        size = rows.count() / each[0].leaves
+        scores = np.zeros((len(rows.features), rows.classes))
+        votes = []
+        for number, own in enumerate(each):
+            inside = own.inside(rows.features)
+            residuals = (rows.kinds - softmax(scores, axis=1)) * (rows.codes >= 0)[:, None]
+            sums, _ = rows.asked(inside, residuals, most=CLIP, share=rows.left / rounds, step=number)
+            step = checks.positive(learning_rate=self.learning_rate) * (sums - sums.mean(axis=1, keepdims=True)) / size
+            scores += inside @ step
+            votes.append(step / math.sqrt(trees))
+        whole = PublicTrees(*(np.concatenate([getattr(one, part) for one in each]) for part in ("nodes", "thresholds")))
+        return BoostedTrees.of(whole, np.concatenate(votes), classes)
