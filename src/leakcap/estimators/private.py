@@ -102,6 +102,7 @@ class Private(PrivateEstimator):
     weights: Any = None
 
     def __post_init__(self) -> None:
+        _refuse_class(self.estimator)
         refuse_trees(self.estimator)
 
     @available_if(_inner_has("predict"))
@@ -235,9 +236,7 @@ class Private(PrivateEstimator):
             self.classes_ = estimator.classes_
 
     def _rows(self, X: Any, y: Any, weight: Any) -> Rows:
-        if isinstance(self.estimator, type):
-            name = self.estimator.__name__
-            raise InputError(f"Private needs an estimator, and this is its class: write Private({name}(), cap=...)")
+        _refuse_class(self.estimator)
         if not hasattr(self.estimator, "fit"):
             raise InputError("Private needs an estimator, such as Private(LogisticRegression(), cap=...)")
         if isinstance(self.estimator, PrivateEstimator) or private_parts(self.estimator, PrivateEstimator):
@@ -335,6 +334,12 @@ class Private(PrivateEstimator):
     @property
     def _estimator_type(self) -> Any:  # of scikit-learn before 1.6
         return getattr(self.estimator, "_estimator_type", None)
+
+
+def _refuse_class(estimator: Any) -> None:
+    if isinstance(estimator, type):
+        name = estimator.__name__
+        raise InputError(f"Private needs an estimator, and this is its class: write Private({name}(), cap=...)")
 
 
 def _is_fitted(estimator: Any) -> bool:
