@@ -44,6 +44,14 @@ class Desk:
     def adult(self) -> Any:
         return self._table("adult")
 
+    def all_adults(self) -> Any:
+        """Every one of them, whose rarest categories more than four people carry."""
+        return _whole("adult").copy()
+
+    def all_beans(self) -> Any:
+        """Every one of them, for models of seven classes."""
+        return _whole("dry_bean").copy()
+
     def beans(self) -> Any:
         return self._table("dry_bean")
 

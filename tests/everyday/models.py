@@ -33,19 +33,19 @@ def standardised(table: Any) -> Any:
 
 
 def beans(desk: Desk) -> Any:
-    table = desk.beans()
+    table = desk.all_beans()
     return split(standardised(table.drop(columns="Class")), table["Class"])
 
 
-@task("Logistic regression: which bean is it?", within=4, points=True)
+@task("Logistic regression: which bean is it?", within=8, points=True)
 def logistic(desk: Desk) -> float:
     X, X_test, y, y_test = beans(desk)
-    model = LogisticRegression(C=0.1, cap=0.55, pool_public=PREPARED).fit(X, y)
+    model = LogisticRegression(C=0.1, cap=0.55, pool_public=PREPARED, options={"design": "bits"}).fit(X, y)
     plain = linear_model.LogisticRegression(C=0.1, max_iter=1000).fit(X, y)
     return 100 * (plain.score(X_test, y_test) - model.score(X_test, y_test))
 
 
-@task("Naive Bayes: which bean is it?", within=4, points=True)
+@task("Naive Bayes: which bean is it?", within=12, points=True)
 def bayes(desk: Desk) -> float:
     X, X_test, y, y_test = beans(desk)
     model = GaussianNB(cap=0.55, options={"design": "bits"}).fit(X, y)

@@ -28,4 +28,4 @@ def column(desk: Desk) -> float:
     assert code == 0, said
     observed = pandas.read_csv(desk.folder / "labels" / "public" / "labels.csv")
     kept = (observed["income"] == adult["income"]).mean()
-    return float(100 * abs(kept - lc.labels.KRR(epsilon=2, n_classes=2).kept))
+    return float(100 * abs(kept - lc.convert.from_dp(2)))

@@ -29,4 +29,4 @@ def model(desk: Desk) -> float:
     joblib.dump(fitted.estimator_, desk.folder / "model.joblib")
     shipped = joblib.load(desk.folder / "model.joblib")
     assert type(shipped).__module__.startswith("sklearn.")
-    return float(np.mean(shipped.predict(X_test.to_numpy()) != fitted.predict(X_test)))
+    return float(np.mean(shipped.predict(X_test) != fitted.predict(X_test)))

@@ -25,7 +25,7 @@ def conditions(desk: Desk) -> float:
 def by_group(desk: Desk) -> float:
     adult = desk.adult()
     session = lc.Session(adult, cap=0.6)
-    answer = session.mean("age", by={"sex": ["Female", "Male"]}, bounds=(17, 90), share=0.2)
+    answer = session.mean("age", by={"sex": ["Female", "Male"]}, bounds=(16, 100), share=0.2)
     return error(np.ravel(answer.value), adult.groupby("sex")["age"].mean())
 
 
