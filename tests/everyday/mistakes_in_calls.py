@@ -39,14 +39,16 @@ def brackets(desk: Desk) -> None:
 
 @mistake("penalty=, which scikit-learn's own has")
 def penalty(desk: Desk) -> None:
-    words = r"Leave it out, or wrap that one: Private\(sklearn.linear_model.LogisticRegression\(penalty=...\), cap=...\)"
+    words = (
+        r"Leave it out, or wrap that one: Private\(sklearn.linear_model.LogisticRegression\(penalty=...\), cap=...\)"
+    )
     refusal(lambda: LogisticRegression(penalty="l1", cap=0.55), words)
     assert LogisticRegression(cap=0.6).fit(standardised(desk), ill(desk)).coef_.shape == (1, 3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # newer versions of scikit-learn would rather have l1_ratio
         plain = linear_model.LogisticRegression(penalty="l1", solver="liblinear")
-        errors_of_fit = Private(plain, cap=0.6, worlds=32).fit(standardised(desk)[:200], ill(desk)[:200])
-    assert errors_of_fit.coef_.shape == (1, 3)
+        sparse = Private(plain, cap=0.6, worlds=32).fit(standardised(desk)[:200], ill(desk)[:200])
+    assert sparse.coef_.shape == (1, 3)
 
 
 @mistake("epsilon=, from differential privacy")
@@ -90,12 +92,12 @@ def few_worlds(desk: Desk) -> None:
 
     with told(errors.FewWorldsWarning, "10 worlds are few", "about 3 participants", "Leave worlds out"):
         plan = lc.plan(median, ages(desk), cap=0.55, worlds=10)
-    assert plan.certificate.given(4) > 0.9
+    assert plan.certificate.given(3) > 0.9
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         cured = lc.plan(median, ages(desk), cap=0.55)
         assert lc.plan(lc.stats.mean, ages(desk), cap=0.55).certificate.given(4) <= 0.55
-    assert cured.certificate.given(4) < 0.9
+    assert cured.certificate.given(3) < 0.8
 
 
 @mistake("A function with noise of its own")
@@ -114,7 +116,9 @@ def own_noise(desk: Desk) -> None:
 
 @mistake("A forest of scikit-learn inside Private")
 def forest(desk: Desk) -> None:
-    refusal(lambda: Private(ensemble.RandomForestClassifier(), cap=0.6), "Use leakcap.estimators.RandomForestClassifier")
+    refusal(
+        lambda: Private(ensemble.RandomForestClassifier(), cap=0.6), "Use leakcap.estimators.RandomForestClassifier"
+    )
     model = RandomForestClassifier(n_estimators=5, max_depth=3, cap=0.6).fit(ages(desk), ill(desk))
     assert model.predict(ages(desk)).shape == ill(desk).shape
 

@@ -74,7 +74,10 @@ def words(desk: Desk) -> None:
 def unit(desk: Desk) -> None:
     visits = desk.diabetes()[["patient_nbr", "time_in_hospital", "num_medications"]]
     visits = pandas.concat([visits, visits[:500]])
-    ask = lc.stats.group_by({}, "mean", of="time_in_hospital") if False else lambda table: table["time_in_hospital"].mean()
+
+    def ask(table: pandas.DataFrame) -> float:
+        return float(table["time_in_hospital"].mean())
+
     with told(errors.RepeatedIdsWarning, "column 'patient_nbr'", "unit='patient_nbr' protects the person"):
         lc.plan(ask, visits, cap=0.55)
     with told(errors.RepeatedIdsWarning, "unit='patient_nbr'"):
@@ -92,7 +95,7 @@ def empty_group(desk: Desk) -> None:
     assert float(release.value.iloc[-1]) == 0
     (note,) = (one for one in release.notes if "exact 0" in one)
     assert "tells that nobody in the pool is there" in note
-    pool = lc.release(counts, desk.heart(), cap=lc.pool_membership(0.55))  # the cap that hides it
+    pool = lc.release(counts, desk.heart()[["cp"]], cap=lc.pool_membership(0.55))  # the cap that hides it
     assert float(pool.value.iloc[-1]) != 0
 
 

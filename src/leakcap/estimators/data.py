@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +13,9 @@ from sklearn.base import BaseEstimator
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
 
-__all__ = ["Rows", "checked_weight", "column_of", "text_refused", "validated", "without_column"]
+__all__ = ["Rows", "checked_weight", "column_of", "validated", "without_column", "without_text"]
 
+T = TypeVar("T")
 SCORED = 2000  # rows of the pool on which utility is judged
 
 
@@ -37,7 +37,8 @@ class Rows:
 
 def validated(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
     """scikit-learn's own checks of data, under the name that they have in the installed version."""
-    with text_refused(X):
+
+    def check() -> Any:
         try:
             from sklearn.utils.validation import validate_data
         except ImportError:  # before 1.6
@@ -46,13 +47,13 @@ def validated(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **chec
             return estimator._validate_data(X, y, **checks)
         return validate_data(estimator, X, y, **checks)
 
+    return without_text(X, check)
 
-@contextmanager
-def text_refused(X: Any) -> Iterator[None]:
-    """scikit-learn quotes the first cell that is no number: columns are named in its place, and what to do."""
+
+def without_text(X: Any, work: Callable[[], T]) -> T:
+    """What `work` makes of X. Of text scikit-learn quotes the first cell: columns are named here, and what to do."""
     try:
-        yield
-        return
+        return work()
     except ValueError as error:
         if "could not convert string" not in str(error):
             raise

@@ -21,7 +21,7 @@ from leakcap.caps import as_caps
 from leakcap.errors import InputError, OutputError
 from leakcap.estimators.base import Computation, PrivateEstimator, Utility
 from leakcap.estimators.company import private_parts
-from leakcap.estimators.data import Rows, checked_weight, text_refused, validated
+from leakcap.estimators.data import Rows, checked_weight, validated, without_text
 from leakcap.estimators.held import answered_form, released_form, with_form_of
 from leakcap.estimators.tree_refusals import refuse_trees
 from leakcap.estimators.twins import categories_of, sums_of_last_step, twin_of
@@ -251,8 +251,8 @@ class Private(PrivateEstimator):
         given = {} if weight is None else {"sample_weight": np.asarray(weight)}
         if given and not has_fit_parameter(self.estimator, "sample_weight"):
             raise InputError(f"{type(self.estimator).__name__} takes no sample_weight")
-        with text_refused(table):  # other faults in the data raise scikit-learn's own errors
-            made = clone(self.estimator).fit(table, target, **given)
+        # Other faults in the data raise scikit-learn's own errors.
+        made = without_text(table, lambda: clone(self.estimator).fit(table, target, **given))
         validated(self, table, skip_check_array=True)
         return Rows(
             table, target, weight=checked_weight(weight, table), form=(made, *with_form_of(self.estimator, made))
