@@ -4,7 +4,23 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import audit, fits, kernels, labels, loop, masks, noise, page, pages, rate, scale, sizes, start, utility
+from benchmarks import (
+    audit,
+    fits,
+    kernels,
+    labels,
+    loop,
+    masks,
+    noise,
+    page,
+    pages,
+    rate,
+    scale,
+    sizes,
+    start,
+    tables,
+    utility,
+)
 
 PARTS = {
     "audit": audit.main,
@@ -20,6 +36,7 @@ PARTS = {
     "scale": scale.main,
     "sizes": sizes.main,
     "start": start.main,
+    "tables": tables.main,
     "utility": utility.main,
     "page": page.main,
     "pages": pages.main,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -31,6 +30,7 @@ from leakcap.planning.plans import Plan
 from leakcap.report.numbers import decimals_for, neat, outward, shown
 from leakcap.report.release.files import custodian_files, public_files, table_of
 from leakcap.report.release.page import Answer
+from leakcap.tables.files import digest_of
 from leakcap.tables.questions import ON_GRID, Question, ask
 
 __all__ = ["ReleaseOrder", "account_of", "print_answer", "print_certificate", "refuse_second", "run"]
@@ -58,6 +58,7 @@ class ReleaseOrder:
     levels: tuple[str, ...] = ()
     grid: tuple[str, ...] = ()
     missing: str = "refuse"
+    read: tuple[str, ...] = ()
     worlds: str = "auto"
     design: str = "auto"
     rate: str = "1/2"
@@ -101,6 +102,7 @@ class ReleaseOrder:
             unit=self.unit,
             strata=_split(self.strata),
             missing=self.missing,
+            read=self.read,
             bins=self.bins,
             levels=self.levels,
             grid=self.grid,
@@ -153,6 +155,7 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
             workers=cores() if order.workers is None else order.workers,
             progress=watch,
             checkpoint=folders.plan,
+            outputs=question.names,
         )
     if order.compare:
         print_promises(planned.compare(bounds, order.rows_per_unit), terminal)
@@ -181,6 +184,8 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
     if order.forget:
         planned.forget()
     print_answer(answer, terminal)
+    for note in released.notes:
+        terminal.note(note)
     print_certificate(planned.certificate, terminal)
     terminal.heading(f"Planned in {seconds_in_words(seconds)}, released and written")
     _print_folders(folders, order.forget, terminal)
@@ -188,12 +193,8 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
 
 
 def account_of(order: ReleaseOrder) -> AccountAt:
-    """Of the file: known by its contents, whichever columns are asked for and wherever it lies."""
-    digest = hashlib.sha256()
-    with order.data.open("rb") as file:
-        while part := file.read(2**20):
-            digest.update(part)
-    version = digest.hexdigest()
+    """Of the file: known by its contents, whichever columns are asked for, however it is read, wherever it lies."""
+    version = digest_of(order.data)
     name = checked_name(order.name) if order.name else f"file {version[:32]}"
     return AccountAt(order.ledger or default_place(), name, version, by_rows=order.unit is None)
 

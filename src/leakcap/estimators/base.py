@@ -394,8 +394,7 @@ class PrivateEstimator(BaseEstimator):
         worth = computation.utility
         if worth is None:
             return
-        build, score = computation.build, worth.score
-        found = made.expected(lambda value: score(build(value)), TRIED)
+        found = made.expected(worth.score, TRIED)
         if found.mean - worth.nothing < MIN_USABLE_SHARE * (found.without_noise - worth.nothing):
             warnings.warn(
                 f"at this cap the noise takes most of the answer's use: expected {worth.name} {found.mean:.3g}, "

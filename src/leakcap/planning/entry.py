@@ -43,6 +43,7 @@ from leakcap.planning.settings import Settings
 from leakcap.planning.stored_sums import kept_sums
 from leakcap.planning.suggest import suggest
 from leakcap.planning.swapping import OnePerson, swapped_by
+from leakcap.planning.told import OutputWords
 from leakcap.planning.ways import AUTO, way_of
 from leakcap.simulate.pool import Pool, first_rows
 from leakcap.simulate.progress import Watcher, watching
@@ -86,6 +87,7 @@ def plan(
     memory: int = 2 * 2**30,
     mechanism: str = "gaussian",
     settings: Settings | None = None,
+    outputs: OutputWords = None,
 ) -> Plan:
     """Simulate `fn` in many possible worlds, find the least noise that keeps `cap`, and certify it.
 
@@ -156,6 +158,8 @@ def plan(
             bounds how sure anybody can ever become; "auto", the one of smaller total noise: the certificate says
             which, and why.
         settings: rare ones of these arguments together, as `leakcap.Settings`.
+        outputs: labels for people, `{"age": "Mean age (years)"}` by the names of the outputs, or one for each in order:
+            for summaries, pages and answer files. They are public, and must not come from the data.
 
     Returns:
         The plan: worlds, outputs, noise and certificate. Custodian side.
@@ -282,7 +286,7 @@ def plan(
             swapped=swapped_by(job, request, found.outputs, found.worlds) if alone.way == "swaps" else None,
             alike=alone.way == "alike",
         )
-        return _planned(request, run, job)
+        return _planned(request, run, job, outputs)
 
 
 def _check_numbers(*, floor: float, memory: int, draws: int | None, seed: int | None) -> None:
@@ -294,11 +298,12 @@ def _check_numbers(*, floor: float, memory: int, draws: int | None, seed: int | 
         checks.count(at_least=0, seed=seed)
 
 
-def _planned(request: Request, run: Run, job: Job | None) -> Plan:
+def _planned(request: Request, run: Run, job: Job | None, outputs: OutputWords = None) -> Plan:
     randomness: Randomness = OperatingSystem() if request.seed is None else Seeded(request.seed)
     advise = partial(suggest, request=request, job=job)
     others = Promises(request, job)
-    return Plan(request.caps, run, certifier(request, run), randomness=randomness, advise=advise, others=others)
+    certify = certifier(request, run)
+    return Plan(request.caps, run, certify, randomness=randomness, advise=advise, others=others, words=outputs)
 
 
 def _secret_world(request: Request, charged: Charged | None, source: Randomness) -> Bools:

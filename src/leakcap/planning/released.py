@@ -43,6 +43,8 @@ class Release(Displayed):
         value: the answer, in the form that the function returns.
         certificate: what holds, against whom, under which assumptions, with what confidence.
         names: names of the outputs, in the order of `interval`; empty where they are too many to list.
+        labels: the same in words for people: those of `outputs=`, and which outputs are of a part of the pool alone.
+        notes: what could be misread: outputs that are of a part of the pool, or that leave without noise.
         not_rebuilt: None; or why the answer could not be given its form: then `value` is the numbers, flattened.
     """
 
@@ -52,6 +54,8 @@ class Release(Displayed):
     _vector: Floats
     _widths: tuple[tuple[float, Floats], ...]
     not_rebuilt: str | None = None
+    labels: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Where the answer on the whole pool lies, per output (flattened), with at least this probability.
@@ -120,7 +124,8 @@ class Release(Displayed):
         return self._widths
 
     def __repr__(self) -> str:
-        return f"Release(kind={self.certificate.kind!r}, value={self.value!r})"
+        notes = f", notes={self.notes!r}" if self.notes else ""
+        return f"Release(kind={self.certificate.kind!r}, value={self.value!r}{notes})"
 
 
 class Token:

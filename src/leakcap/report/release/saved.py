@@ -43,6 +43,8 @@ def release_json(release: Release) -> str:
             "names": release.names,
             "outputs": release.outputs.tolist(),
             "widths": [[level, width.tolist()] for level, width in release.widths],
+            "labels": release.labels,
+            "notes": release.notes,
             "not_rebuilt": release.not_rebuilt,
         },
         ensure_ascii=False,
@@ -87,6 +89,8 @@ def load(folder: Any, *, trust: bool = False) -> Release:
         _vector=numbers,
         _widths=tuple((float(level), np.asarray(width, dtype=np.float64)) for level, width in held["widths"]),
         not_rebuilt=held["not_rebuilt"],
+        labels=tuple(held["labels"]),
+        notes=tuple(held["notes"]),
     )
     if held["value"] == {"file": ""}:
         return replace(made, not_rebuilt=OF_ITS_OWN)
