@@ -87,7 +87,8 @@ def first_runs(installed: Installed) -> None:
     for name, command in examples().items():
         home = Path(tempfile.mkdtemp(dir=installed.folder))
         first, second = (installed.run(home, *command)[1] for _ in range(2))
-        seen = f"{first - second:.1f} CPU s more ({first:.1f}, then {second:.1f})"
+        more = round(first - second, 1) + 0.0  # never "-0.0"
+        seen = f"{more} CPU s more ({first:.1f}, then {second:.1f})"
         print(f"{name:<10}{seen}", flush=True)
         record(
             f"install-first-run-{name}",

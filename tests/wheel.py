@@ -49,7 +49,8 @@ def _wrong_words(told: Message, has_licence: bool) -> Iterator[str]:
     asked = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     if told["License-Expression"] != "Apache-2.0" or not has_licence:
         yield "no licence"
-    if told["Description-Content-Type"] != "text/markdown" or told.get_payload() != (ROOT / "README.md").read_text():
+    shown = told.get_payload(decode=True).decode()
+    if told["Description-Content-Type"] != "text/markdown" or shown.strip() != (ROOT / "README.md").read_text().strip():
         yield "no README"
     if told["Summary"] != asked["description"] or told["Requires-Python"] != asked["requires-python"]:
         yield "another summary, or another Python"

@@ -18,6 +18,7 @@ from leakcap.ground.arrays import Floats
 __all__ = ["BoostedTrees", "HistGradientBoostingClassifier"]
 
 CLIP = math.sqrt(0.5)  # length of a residual: that of two classes before the first round
+ROUNDS, MIN_ROUNDS, MAX_ROUNDS = 0.65, 4, 40  # times the root of the rows that stand out of the noise
 
 
 class BoostedTrees(SummingTrees):
@@ -25,7 +26,12 @@ class BoostedTrees(SummingTrees):
 
     def predict_proba(self, X: Any) -> Floats:
         """`(rows, classes)`: probabilities."""
-        return np.asarray(softmax(self.decision_function(X), axis=1))
+        return np.asarray(softmax(self.scores(X), axis=1))
+
+    def decision_function(self, X: Any) -> Floats:
+        """`(rows,)` where there are two classes: the score of the second less that of the first; otherwise of each."""
+        found = self.scores(X)
+        return np.asarray(found[:, 1] - found[:, 0]) if found.shape[1] == 2 else found
 
 
 @dataclass(eq=False, repr=False)
@@ -40,7 +46,7 @@ class HistGradientBoostingClassifier(ClassifierInRounds):
     in the data at all.
 
     Args:
-        max_iter: number of rounds.
+        max_iter: number of rounds; "auto": from 4 to 40, more where the noised number of rows stands out more.
         learning_rate: how far scores move in a round, in mean residuals of a leaf of average size.
         n_trees: trees of a round. They share a row's residual, so that more of them need no more noise in scores.
         max_depth: depth of each tree, which has `2**max_depth` leaves.
@@ -57,9 +63,11 @@ class HistGradientBoostingClassifier(ClassifierInRounds):
         nodes_: `(trees of all rounds, 2**depth - 1)`, the feature of every node, level by level.
         thresholds_: of the same shape: a row goes right where its value is at or above.
         votes_: `(trees, 2**depth, classes)`, released: what each leaf adds to the score of each class.
+        n_iter_: number of rounds; it follows from released numbers.
         classes_: the classes that occur in the pool, or those declared.
         estimator_: the plain scikit-learn estimator that holds the released numbers and nothing else.
         certificate_: what the release guarantees; may be published.
+        plan_: there is none: rounds are answers of a session.
 
     Examples:
         >>> import leakcap as lc
@@ -70,7 +78,7 @@ class HistGradientBoostingClassifier(ClassifierInRounds):
         (64, 8, 2)
     """
 
-    max_iter: int = 8
+    max_iter: Any = "auto"
     _: KW_ONLY
     learning_rate: float = 0.5
     n_trees: int = 16
@@ -84,7 +92,7 @@ class HistGradientBoostingClassifier(ClassifierInRounds):
             X: rows and columns, as given to `fit`.
 
         Returns:
-            `(rows, classes)`, in the order of `classes_`.
+            The score of the second class, `(rows,)`, where there are two classes; otherwise of each, `(rows, classes)`.
         """
         return self._asked("decision_function", X)
 
@@ -103,11 +111,12 @@ class HistGradientBoostingClassifier(ClassifierInRounds):
         return checks.count(n_thresholds=self.n_thresholds)
 
     def _learnt(self, rows: RoundRows, classes: npt.NDArray[Any]) -> BoostedTrees:
-        rounds, trees = checks.count(max_iter=self.max_iter), checks.count(n_trees=self.n_trees)
-        depth, rng = checks.count(max_depth=self.max_depth), np.random.default_rng(self._seed() or 0)
+        trees, depth = checks.count(n_trees=self.n_trees), checks.count(max_depth=self.max_depth)
+        count, rng = rows.count(), np.random.default_rng(self._seed() or 0)
+        rounds = self._rounds(count * math.sqrt(rows.fitting.square * rows.left))
         each = [PublicTrees.drawn(rows.ladder, trees, depth, rng) for _ in range(rounds)]
         # A leaf of average size has so many rows: its mean residual is what it adds.
-        size = rows.count() / each[0].leaves
+        size = count / each[0].leaves
         scores = np.zeros((len(rows.features), rows.classes))
         votes = []
         for number, own in enumerate(each):
@@ -118,4 +127,12 @@ class HistGradientBoostingClassifier(ClassifierInRounds):
             scores += inside @ step
             votes.append(step / math.sqrt(trees))
         whole = PublicTrees(*(np.concatenate([getattr(one, part) for one in each]) for part in ("nodes", "thresholds")))
-        return BoostedTrees.of(whole, np.concatenate(votes), classes)
+        made = BoostedTrees.of(whole, np.concatenate(votes), classes)
+        made.n_iter_ = rounds
+        return made
+
+    def _rounds(self, heard: float) -> int:
+        """More of them where more rows stand out of the noise, as the first answer tells."""
+        if self.max_iter != "auto":
+            return checks.count(max_iter=self.max_iter)
+        return min(max(round(ROUNDS * math.sqrt(heard)), MIN_ROUNDS), MAX_ROUNDS)

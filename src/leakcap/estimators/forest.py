@@ -88,7 +88,7 @@ class RandomForestClassifier(OfDeclaredClasses):
 
     n_estimators: int = 64
     _: KW_ONLY
-    max_depth: int = 3
+    max_depth: int = 4
     n_thresholds: int = 16
     alpha: float = 10.0
     n_directions: Any = "auto"

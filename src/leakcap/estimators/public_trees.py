@@ -121,8 +121,8 @@ class SummingTrees(ClassifierMixin, BaseEstimator):
         made.votes_ = votes.reshape(len(trees.nodes), -1, len(classes))
         return made
 
-    def decision_function(self, X: Any) -> Floats:
-        """`(rows, classes)`: the scores."""
+    def scores(self, X: Any) -> Floats:
+        """`(rows, classes)`: what the leaves of each row add up to."""
         rows = np.asarray(X, dtype=np.float64)
         votes = self.votes_.reshape(-1, len(self.classes_))
         found = np.zeros((len(rows), len(self.classes_)))
@@ -132,12 +132,12 @@ class SummingTrees(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> Floats:
         """`(rows, classes)`: scores as shares, positive and adding to 1."""
-        found = np.maximum(self.decision_function(X), LEAST)
+        found = np.maximum(self.scores(X), LEAST)
         return np.asarray(found / found.sum(axis=1, keepdims=True))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The class with the largest score, for each row."""
-        return np.asarray(self.classes_[self.decision_function(X).argmax(axis=1)])
+        return np.asarray(self.classes_[self.scores(X).argmax(axis=1)])
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "votes_")

@@ -52,6 +52,7 @@ class DecisionTreeClassifier(ClassifierInRounds):
         classes_: the classes that occur in the pool, or those declared.
         estimator_: the plain scikit-learn estimator that holds the released numbers and nothing else.
         certificate_: what the release guarantees; may be published.
+        plan_: there is none: rounds are answers of a session.
 
     Examples:
         >>> import leakcap as lc

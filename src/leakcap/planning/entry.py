@@ -29,6 +29,8 @@ from leakcap.kernels.contributions import is_total
 from leakcap.modes.mechanism import refuse_mechanism
 from leakcap.noise import SHAPES, OperatingSystem, Randomness, Seeded
 from leakcap.planning.answered import MAX_COINS, answered, brought
+from leakcap.planning.arguments import knowing
+from leakcap.planning.cautions import warn_beforehand
 from leakcap.planning.certifier import Run, certifier
 from leakcap.planning.charged import Charged, kept_for_others
 from leakcap.planning.designing import designed
@@ -56,6 +58,7 @@ SIMULATED_HALVES = 64  # in which a function is run to see that it adds up what 
 MIN_HALVES = 8
 
 
+@knowing
 def plan(
     fn: Callable[..., Any],
     *data: Any,
@@ -186,6 +189,7 @@ def plan(
         given = {name: value for name, value in locals().items() if name not in ("fn", "data", "settings")}
         return plan(fn, *data, **settings.beside(given))
     began = time.perf_counter()
+    _refuse_data_first(fn)
     caps = as_caps(cap)
     odd = {"worlds": worlds, "rate": rate, "strata": strata, "weights": weights, "clip": clip, "draws": draws}
     mode, design = way_of(fn, caps, mode, design, bounds=bounds, **odd)
@@ -197,6 +201,7 @@ def plan(
     gamma = float(1 - Fraction(repr(checks.fraction(confidence=confidence))))  # 1 - 0.999999 is more than 1e-6
     pool = Pool(data)
     whose = pool.pop_column(unit) if isinstance(unit, str) else unit
+    warn_beforehand(pool, whose, worlds, mode=mode, seeded=seed is not None)
     if rows_per_unit is not None:
         pool, whose = first_rows(pool, whose, rows_per_unit)
     units = Units.of(pool.rows, whose)
@@ -289,6 +294,14 @@ def plan(
         return _planned(request, run, job, outputs)
 
 
+def _refuse_data_first(fn: Any) -> None:
+    if not callable(fn):
+        raise InputError(
+            "the first argument is the function, such as lc.stats.mean or lambda rows: rows.mean(axis=0); the data "
+            "come after it"
+        )
+
+
 def _check_numbers(*, floor: float, memory: int, draws: int | None, seed: int | None) -> None:
     checks.nonnegative(floor=floor)
     checks.count(at_least=2**26, memory=memory)
@@ -319,6 +332,7 @@ def _fresh_world(request: Request, source: Randomness) -> Bools:
     return independent_worlds(request.units, 1, source.bits(), request.rate, strata=request.strata).mask(0)
 
 
+@partial(knowing, like=plan)
 def release(fn: Callable[..., Any], *data: Any, cap: CapLike, **options: Any) -> Release:
     """`plan(...)` and `.release()` in one step.
 

@@ -75,7 +75,7 @@ def test_values_of_leaves_are_the_scores_along_the_directions() -> None:
     kinds = np.eye(3)[KINDS]
     solved = PlainRidge(2.0).fit(columns, kinds)
     made = SummingTrees.of(trees, leading.values(solved.coef_, solved.intercept_, 7), np.arange(3))
-    assert made.decision_function(IRIS) == pytest.approx(solved.predict(columns))
+    assert made.scores(IRIS) == pytest.approx(solved.predict(columns))
 
 
 @pytest.mark.parametrize("design", ["worlds", "bits"])
@@ -86,7 +86,7 @@ def test_the_whole_pools_leaves_are_those_of_ridge(design: str) -> None:
     leading = Leading.of(trees.places(IRIS), 56, 5)
     columns = leading.of_rows(trees.places(IRIS))
     wanted = PlainRidge(2.0).fit(columns, np.eye(3)[KINDS]).predict(columns)
-    assert made.build(answer).decision_function(IRIS) == pytest.approx(wanted, abs=1e-8)
+    assert made.build(answer).scores(IRIS) == pytest.approx(wanted, abs=1e-8)
 
 
 @pytest.mark.parametrize("kind", EVERY)
