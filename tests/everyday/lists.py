@@ -22,7 +22,14 @@ class Task:
     points: bool = False
 
 
-THEMES = ("statistics", "groups", "models", "pipelines", "sessions", "command_line", "private_labels") + (
+THEMES = (
+    "statistics",
+    "groups",
+    "models",
+    "pipelines",
+    "sessions",
+    "command_line",
+    "private_labels",
     "auditing",
     "saving",
 )
