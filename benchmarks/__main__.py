@@ -6,6 +6,7 @@ import sys
 
 from benchmarks import (
     audit,
+    everyday,
     fits,
     kernels,
     labels,
@@ -25,6 +26,7 @@ from benchmarks import (
 PARTS = {
     "audit": audit.main,
     "crowd": scale.crowd,
+    "everyday": everyday.main,
     "fits": fits.main,
     "kernels": kernels.main,
     "labels": labels.main,
@@ -41,7 +43,7 @@ PARTS = {
     "page": page.main,
     "pages": pages.main,
 }
-BY_NAME_ONLY = ("crowd", "labels", "million", "scale", "sizes", "utility", "page", "pages")
+BY_NAME_ONLY = ("crowd", "everyday", "labels", "million", "scale", "sizes", "utility", "page", "pages")
 
 
 def main(arguments: list[str]) -> None:

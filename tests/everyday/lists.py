@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 
 from tests.everyday.desk import Desk
 
@@ -21,6 +22,17 @@ class Task:
     points: bool = False
 
 
+THEMES = (
+    "statistics",
+    "groups",
+    "models",
+    "pipelines",
+    "sessions",
+    "command_line",
+    "private_labels",
+    "auditing",
+    "saving",
+)
 _tasks: list[Task] = []
 _mistakes: list[Task] = []
 
@@ -51,16 +63,17 @@ def mistake(title: str) -> Callable[[Callable[[Desk], None]], Task]:
 
 def tasks() -> list[Task]:
     """All tasks, in the order of their themes."""
-    from tests.everyday import auditing, command_line, groups, models, pipelines, private_labels, saving, sessions
-    from tests.everyday import statistics as statistics
-
-    assert all((auditing, command_line, groups, models, pipelines, private_labels, saving, sessions, statistics))
-    return list(_tasks)
+    _load(*THEMES)
+    return sorted(_tasks, key=lambda one: THEMES.index(one.theme))
 
 
 def mistakes() -> list[Task]:
     """All mistakes."""
-    from tests.everyday import mistakes_in_calls, mistakes_with_data
-
-    assert mistakes_in_calls and mistakes_with_data
+    _load("mistakes_in_calls", "mistakes_with_data")
     return list(_mistakes)
+
+
+def _load(*themes: str) -> None:
+    """Each file lists what it holds when it is loaded."""
+    for theme in themes:
+        import_module(f"tests.everyday.{theme}")

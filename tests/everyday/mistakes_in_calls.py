@@ -111,7 +111,7 @@ def own_noise(desk: Desk) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         plan = lc.plan(lambda rows: rows[:, 0].mean(), ages(desk), cap=0.55)
-    assert plan.noise.std < wasted.noise.std / 3
+    assert plan.summary().error[0] < wasted.summary().error[0] / 3
 
 
 @mistake("A forest of scikit-learn inside Private")
