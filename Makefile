@@ -8,7 +8,7 @@ export NO_MKDOCS_2_WARNING := 1
 # Bytecode is kept, whatever the environment says: each of the many processes of a run would compile everything again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-unit test-all coverage test-torch test-oldest mutants mutants-six bench bench-million lint docs clean
+.PHONY: demo test test-unit test-all coverage test-torch test-oldest mutants mutants-six bench bench-million lint docs wheel clean
 
 .venv/core: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -84,5 +84,11 @@ lint: .venv/dev
 docs: .venv/dev
 	$(BIN)/mkdocs build --strict --quiet
 
+# The wheel as users get it, built from the sdist; `tests/wheel.py` says what is tried with it.
+wheel: .venv/dev
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python -m tests.wheel dist
+
 clean:
-	rm -rf .venv .venv-oldest site build leakcap-demo
+	rm -rf .venv .venv-oldest site build dist leakcap-demo

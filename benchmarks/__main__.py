@@ -4,11 +4,29 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks import audit, fits, kernels, labels, loop, masks, noise, page, pages, rate, scale, start, utility
+from benchmarks import (
+    audit,
+    everyday,
+    fits,
+    kernels,
+    labels,
+    loop,
+    masks,
+    noise,
+    page,
+    pages,
+    rate,
+    scale,
+    sizes,
+    start,
+    tables,
+    utility,
+)
 
 PARTS = {
     "audit": audit.main,
     "crowd": scale.crowd,
+    "everyday": everyday.main,
     "fits": fits.main,
     "kernels": kernels.main,
     "labels": labels.main,
@@ -18,12 +36,14 @@ PARTS = {
     "rate": rate.main,
     "million": kernels.million,
     "scale": scale.main,
+    "sizes": sizes.main,
     "start": start.main,
+    "tables": tables.main,
     "utility": utility.main,
     "page": page.main,
     "pages": pages.main,
 }
-BY_NAME_ONLY = ("crowd", "labels", "million", "scale", "utility", "page", "pages")
+BY_NAME_ONLY = ("crowd", "everyday", "labels", "million", "scale", "sizes", "utility", "page", "pages")
 
 
 def main(arguments: list[str]) -> None:

@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt  # after the choice of a drawing back end
 
 def picture(runs: Sequence[tables.Run], path: Path) -> None:
     """CIFAR-10: accuracy against epsilon."""
-    figure, axes = plt.subplots(figsize=(7, 4.5))
+    figure, axes = plt.subplots(figsize=(7, 5.3))
     for preset, mark in (("ours", "o-"), ("alibi", "s--"), ("naive", "x:")):
         levels = sorted({run.recipe.epsilon for run in runs if run.recipe.preset == preset})
         points = [(e, tables.of(runs, tables.standing(preset, e, "cifar10"))) for e in levels]
@@ -29,19 +29,24 @@ def picture(runs: Sequence[tables.Run], path: Path) -> None:
             label = f"{tables.METHODS[preset]}, measured"
             axes.errorbar([e for e, _ in points], means, spread, fmt=mark, capsize=3, label=label)
     lines = [row for row in published.TABLE_1 if row.data == "cifar10" and row.method == "alibi"]
-    axes.plot([r.epsilon for r in lines], [r.accuracy for r in lines], "D", color="grey", label="ALIBI, published")
-    two = {e: figure for e, (name, figure) in published.BEST_CIFAR10.items() if name == "LP-2ST"}
-    axes.plot(list(two), list(two.values()), "^", color="black", label="LP-2ST, published")
+    alone = "published: labels one by one"
+    axes.plot([r.epsilon for r in lines], [r.accuracy for r in lines], "D", color="grey", label=f"ALIBI, {alone}")
+    two = {e: figure for e, (name, figure) in published.ONE_BY_ONE_CIFAR10.items() if name == "LP-2ST"}
+    axes.plot(list(two), list(two.values()), "^", color="black", label=f"LP-2ST, {alone}")
+    curator = published.pate_fm("cifar10")
+    label = f"PATE-FM, published: trusted curator, δ = {published.PATE_DELTA:.0e}".replace("e-05", "e-5")
+    axes.plot(list(curator), list(curator.values()), "P", color="tab:red", label=label)
     top = tables.of(runs, tables.standing("ceiling", None, "cifar10"))
     if top:
         axes.axhline(
             statistics.mean(run.per_cent for run in top), color="green", lw=1, label="true labels, same recipe"
         )
-    axes.set(xscale="log", xlabel="ε of each label", ylabel="test accuracy, %", title="CIFAR-10 from private labels")
-    axes.set_xticks([1, 2, 4, 8], ["1", "2", "4", "8"])
+    axes.set(xscale="log", xlabel="ε", ylabel="test accuracy, %", title="CIFAR-10 from private labels")
+    levels = [0.2, 0.5, 1, 2, 4, 8]
+    axes.set_xticks(levels, [f"{level:g}" for level in levels])
     axes.minorticks_off()
     axes.grid(alpha=0.3)
-    axes.legend()
+    axes.legend(fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.14), frameon=False)
     figure.tight_layout()
     figure.savefig(path.with_suffix(".svg"))
     figure.savefig(path.with_suffix(".png"), dpi=150)

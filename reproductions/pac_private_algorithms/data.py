@@ -34,6 +34,7 @@ class Split:
     y: npt.NDArray[np.intp]
     test_x: Floats
     test_y: npt.NDArray[np.intp]
+    ranges: Floats | None = None  # what 1 stands for in each column
 
     @property
     def classes(self) -> int:
@@ -46,14 +47,14 @@ def iris(rows: int | None = None) -> Split:
     return _split("Iris", x, y, lambda n: n * 2 // 3, rows)
 
 
-def rice(rows: int | None = None) -> Split:
+def rice(rows: int | None = None, seed: int = 0) -> Split:
     """70 % of 3,810 grains to train."""
-    return _table("Rice", datasets.rice(), rows)
+    return _table("Rice", datasets.rice(), rows, seed)
 
 
-def dry_bean(rows: int | None = None) -> Split:
+def dry_bean(rows: int | None = None, seed: int = 0) -> Split:
     """70 % of 13,611 beans to train."""
-    return _table("Dry Bean", datasets.dry_bean(), rows)
+    return _table("Dry Bean", datasets.dry_bean(), rows, seed)
 
 
 def cifar10(rows: int | None = None) -> Split:
@@ -64,16 +65,17 @@ def cifar10(rows: int | None = None) -> Split:
     return Split("CIFAR-10", flat[0], y[some].astype(int), flat[1], test_y[some].astype(int))
 
 
-def _table(name: str, table: Any, rows: int | None) -> Split:
+def _table(name: str, table: Any, rows: int | None, seed: int) -> Split:
     x = table.drop(columns="Class").to_numpy(float)
     y = np.unique(table["Class"].to_numpy(str), return_inverse=True)[1]
-    return _split(name, x, y, lambda n: int(0.7 * n), rows)
+    return _split(name, x, y, lambda n: int(0.7 * n), rows, seed)
 
 
-def _split(name: str, x: Floats, y: Any, size: Callable[[int], int], rows: int | None) -> Split:
-    x, y = shuffle(x, y, random_state=0)
+def _split(name: str, x: Floats, y: Any, size: Callable[[int], int], rows: int | None, seed: int = 0) -> Split:
+    x, y = shuffle(x, y, random_state=seed)
     x, y = x[:rows], y[:rows]
     pool = size(len(x))
     low, high = x[:pool].min(axis=0), x[:pool].max(axis=0)
-    scaled = (x - low) / np.where(high > low, high - low, 1.0)
-    return Split(name, scaled[:pool], y[:pool], scaled[pool:], y[pool:])
+    ranges = np.where(high > low, high - low, 1.0)
+    scaled = (x - low) / ranges
+    return Split(name, scaled[:pool], y[:pool], scaled[pool:], y[pool:], ranges)

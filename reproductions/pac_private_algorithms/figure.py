@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from reproductions.pac_private_algorithms.picture import drawn, read, saved, written
-from reproductions.pac_private_algorithms.series import Row, Settings, Study, measured
+from reproductions.pac_private_algorithms.series import OURS_CAP, OURS_MI, Row, Settings, Study, measured
 
 __all__ = ["FOLDER", "Panels", "arguments", "make", "settings_of"]
 
@@ -25,6 +26,7 @@ def arguments(about: str, given: Sequence[str] | None = None) -> argparse.Namesp
     parser.add_argument("--releases", type=int, help="simulated releases for each point (200; the paper has 1,000)")
     parser.add_argument("--worlds", type=int, help="worlds (1,024)")
     parser.add_argument("--thin", action="store_true", help="membership caps at every second budget: half the time")
+    parser.add_argument("--paper", action="store_true", help="the paper's series only; ours made before are kept")
     parser.add_argument("--panels", type=int, nargs="+", help="some panels only, from 1; those made before are kept")
     found = parser.parse_args(given)
     found.out.mkdir(parents=True, exist_ok=True)
@@ -34,10 +36,10 @@ def arguments(about: str, given: Sequence[str] | None = None) -> argparse.Namesp
 def settings_of(options: argparse.Namespace) -> Settings:
     """What is simulated under these options."""
     if options.quick:
-        return Settings.quick(options.releases)
+        return replace(Settings.quick(options.releases), paper=options.paper)
     plain = Settings()
     worlds, releases = options.worlds or plain.worlds, options.releases or plain.releases
-    return Settings(worlds=worlds, releases=releases, thin=options.thin)
+    return Settings(worlds=worlds, releases=releases, thin=options.thin, paper=options.paper)
 
 
 def make(
@@ -47,13 +49,15 @@ def make(
     options = arguments(f"Figure {name}: {title}", given)
     settings = settings_of(options)
     stem = options.out / f"figure_{name}"
-    rows = read(stem.with_suffix(".csv")) if options.panels else []
+    rows = read(stem.with_suffix(".csv")) if options.panels or options.paper else []
     for number, panel in enumerate(panels(settings), start=1):
         if number not in (options.panels or ((1,) if options.quick else (number,))):
             continue
         began = time.perf_counter()
         study = panel()
-        rows = [row for row in rows if row.data != study.data] + list(measured(name, study, settings))
+        found = list(measured(name, study, settings))
+        kept = (OURS_MI, OURS_CAP) if settings.paper else ()
+        rows = [row for row in rows if row.data != study.data or row.series in kept] + found
         print(f"Figure {name}, {study.data}: {time.perf_counter() - began:.0f} s", flush=True)
         written(rows, stem.with_suffix(".csv"))  # after every panel: some take long
         saved(drawn(rows, f"Figure {name}: {title}", unit), stem)

@@ -1,6 +1,8 @@
-"""Figure 14: forests on Dry Bean, naive (three trees of depth 3) and regularised (three of depth 5, p = .05).
+"""Figure 14: forests on Dry Bean, naive and regularised (p = .01), three trees of depth 4.
 
-Depths and weights are those of the paper's public code; the text does not state them.
+The weights are those in the title that the public code's earlier notebook gives the figure, (p, w1, w2) = (.01, .25,
+.4), the features those that its seed draws; each tree has one vote. The depth is stated nowhere: with 3 the naive
+forest is right about 72.6 % of beans, with 4 about 84.4 %, where the paper has 82 % and that notebook 83.6 %.
 """
 
 from __future__ import annotations
@@ -14,8 +16,10 @@ from reproductions.pac_private_algorithms.series import Settings, Study
 
 
 def panels(settings: Settings) -> Iterator[Callable[[], Study]]:
-    regularised = Trees(3, 5, p=0.05, w1=0.35, w2=0.25 / 0.75, seed=2)
-    yield lambda: trees(dry_bean(settings.rows), Trees(3, 3, seed=2), "Dry Bean, naive")
+    drawn = ((7, 3, 12, 10), (13, 9, 12, 10), (15, 10, 7, 11))
+    naive = Trees(3, 4, features=drawn, votes=True)
+    regularised = Trees(3, 4, p=0.01, w1=0.25, w2=0.4 / 0.6, features=drawn, relative=True, votes=True)
+    yield lambda: trees(dry_bean(settings.rows), naive, "Dry Bean, naive")
     yield lambda: trees(dry_bean(settings.rows), regularised, "Dry Bean, regularised")
 
 

@@ -1,6 +1,7 @@
 """`python -m reproductions.pac_private_algorithms.page`: put what was measured into docs/reproductions.md.
 
-The page holds a pair of marks for each figure; what is between them is made from the CSV file of that figure.
+The page holds a pair of marks for each figure; what is between them is made from the CSV file of that figure, of those
+that are kept in `measured/` unless `--out` names another folder. Tables without a kept file stay as they are.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from reproductions.pac_private_algorithms.figure import arguments
+from reproductions.pac_private_algorithms.figure import FOLDER, arguments
 from reproductions.pac_private_algorithms.paper import SPREADS
 from reproductions.pac_private_algorithms.series import SERIES
+from reproductions.pac_private_algorithms.words import told
 
-__all__ = ["PAGE", "filled"]
+__all__ = ["MEASURED", "PAGE", "filled"]
 
+MEASURED = Path(__file__).parent / "measured"
 PAGE = Path(__file__).parents[2] / "docs" / "reproductions.md"
 MARKS = re.compile(r"(<!-- (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 BUDGETS = {"1/128": 2**-7, "1/32": 2**-5, "1/8": 2**-3, "1/2": 2**-1, "2": 2.0, "4": 4.0}
@@ -30,12 +33,17 @@ ERRORS = ("figure_8", "figure_9")
 Lines = Sequence[dict[str, str]]
 
 
-def filled(text: str, folder: Path) -> str:
-    """The page with a table between each pair of marks."""
+def filled(text: str, folder: Path, keep: bool = False) -> str:
+    """The page with a table between each pair of marks; with `keep`, the one that is there if there is no file."""
 
     def table(found: re.Match[str]) -> str:
+        if found[2] == "words":
+            head, *lines = told(folder)
+            return f"{found[1]}\n{_grid(head, lines)}\n{found[3]}" if lines or not keep else found[0]
         path = folder / f"{found[2]}.csv"
         if not path.is_file():
+            if keep:
+                return found[0]
             return f"{found[1]}\n*Not run in full yet.*\n\n{found[3]}"
         with path.open(encoding="utf-8") as file:
             lines = list(csv.DictReader(file))
@@ -51,6 +59,8 @@ def filled(text: str, folder: Path) -> str:
 def _table(name: str, lines: Lines) -> str:
     if name == "table_2":
         return _means(lines)
+    if name == "baselines":
+        return _baselines(lines)
     if name == "figure_13":
         return _attacked(lines)
     if name == "figure_7":
@@ -112,6 +122,15 @@ def _attacked(lines: Lines) -> str:
     return _grid(["mechanism", "series", *BUDGETS], [row for row in rows if any(row[2:])])
 
 
+def _baselines(lines: Lines) -> str:
+    rows = []
+    for line in lines:
+        found = f"{float(line['mean']):.1%} ({float(line['least']):.1%} to {float(line['largest']):.1%})"
+        said = f"{line['says']} {float(line['stated']):.3g}: {line['place']}" if line["stated"] else ""
+        rows.append([line["data"], line["way"], found, said])
+    return _grid(["data", "forest", f"plain accuracy, {lines[0]['splits']} splits", "stated"], rows)
+
+
 def _stops(lines: Lines) -> str:
     last = {line["algorithm"]: line for line in lines}
     most = max(int(line["worlds"]) for line in lines)
@@ -141,8 +160,9 @@ def _key(line: dict[str, str]) -> tuple[str, int]:
 
 def main() -> None:
     """Rewrite the page."""
-    folder = arguments(str(__doc__)).out
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), folder), encoding="utf-8")
+    given = arguments(str(__doc__)).out
+    folder = MEASURED if given == FOLDER else given
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), folder, keep=folder == MEASURED), encoding="utf-8")
     print(f"written: {PAGE}")
 
 

@@ -5,7 +5,8 @@ lean out of the pool's space, each lean counted by the variance that it loses, a
 that space is what restored rows are off by. `natural` gives mean and directions back.
 
 Differs from the paper: directions are aligned by orthogonal Procrustes (its Claim 1 is not that), and the mean is in
-the noised vector, in the paper's series too; its public code leaves it as it is.
+the noised vector, in the paper's series too, but for those that show what its public code does: it leaves the mean as
+it is.
 """
 
 from __future__ import annotations
@@ -148,6 +149,7 @@ def components(
         judge.error,
         (*pool_public, "Reference of the directions and unit of the noise: mean and covariance of the whole pool."),
         functools.partial(orthonormal, k=k),
+        np.arange((1 + k) * len(frame.centre)) >= len(frame.centre),
     )
 
 

@@ -22,8 +22,14 @@ __all__ = ["drawn", "listed", "read", "saved", "written"]
 LOOKS: dict[str, dict[str, Any]] = {
     names.UNPROTECTED: {"color": "0.25", "linestyle": "--", "linewidth": 1.4},
     names.HALVED: {"color": "0.6", "linestyle": ":", "linewidth": 1.2},
+    names.AS_PRINTED: {"color": "#e08e45", "marker": "^", "linestyle": "--"},
+    names.MENDED: {"color": "#e08e45", "marker": "x", "linestyle": ":"},
     names.ISOTROPIC: {"color": "#b8a100", "marker": "v"},
     names.RULE: {"color": "#d1495b", "marker": "s"},
+    names.LEFT_OUT: {"color": "#d1495b", "marker": ".", "linestyle": ":"},
+    names.HINGE_UNPROTECTED: {"color": "#8d6bb8", "linestyle": "--", "linewidth": 1.2},
+    names.HINGE_PRINTED: {"color": "#8d6bb8", "marker": "^", "linestyle": ":"},
+    names.HINGE_RULE: {"color": "#8d6bb8", "marker": "s"},
     names.POLISHED: {"color": "#d1495b", "marker": "s", "markerfacecolor": "white", "linestyle": "-."},
     names.OURS_MI: {"color": "#2a9d8f", "marker": "o"},
     names.OURS_CAP: {"color": "#1d3557", "marker": "D"},
@@ -85,7 +91,8 @@ def drawn(rows: Sequence[Row], title: str, unit: str) -> Figure:
         if unit == "restoration error":
             _readable(axis, here)
     axes[0].set_ylabel(unit)
-    handles = list(axes[0].get_legend_handles_labels()[0])
+    every = [handle for axis in axes for handle in axis.get_legend_handles_labels()[0]]
+    handles = list({str(handle.get_label()): handle for handle in every}.values())
     said = {ARROWS[row.says] for row in rows if row.series in QUOTED}
     handles += [Line2D([], [], color="0.6", marker=m, linestyle="", label=SAID[m]) for m in SAID if m in said]
     figure.legend(handles=handles, loc="outside lower center", ncols=min(len(panels) + 1, 4), frameon=False, fontsize=8)

@@ -12,15 +12,19 @@ __all__ = [
     "BoundsWarning",
     "BudgetError",
     "CapError",
+    "FewWorldsWarning",
     "InputError",
     "LeakcapError",
     "LeakcapWarning",
     "MissingExtra",
     "NumericalError",
     "OutputError",
+    "OwnNoiseWarning",
+    "RepeatedIdsWarning",
     "RepeatedReleaseWarning",
     "SimulationWarning",
     "SmallGroupWarning",
+    "UnknownArgument",
     "UselessReleaseWarning",
 ]
 
@@ -31,6 +35,10 @@ class LeakcapError(Exception):
 
 class InputError(LeakcapError, ValueError):
     """An argument cannot be used as given."""
+
+
+class UnknownArgument(InputError, TypeError):
+    """A call has no argument of this name. The message says what is meant by it elsewhere, and what to write here."""
 
 
 class CapError(InputError):
@@ -67,6 +75,22 @@ class BlocksWarning(LeakcapWarning):
 
 class BoundsWarning(LeakcapWarning):
     """Bounds look as if they had been read off the data, whose smallest and largest values they would publish."""
+
+
+class FewWorldsWarning(LeakcapWarning):
+    """So few worlds that whoever knows a handful of participants knows all of them."""
+
+
+class KeyMadeWarning(LeakcapWarning):
+    """A key was made that did not exist: keep a copy, what it seals or signs cannot do without it."""
+
+
+class OwnNoiseWarning(LeakcapWarning):
+    """The function gives another answer each time it is run on the same rows."""
+
+
+class RepeatedIdsWarning(LeakcapWarning):
+    """A column looks like ids that have several rows each, and rows are protected one by one."""
 
 
 class RepeatedReleaseWarning(LeakcapWarning):

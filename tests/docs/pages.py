@@ -37,7 +37,7 @@ __all__ = ["Block", "Nursery", "agree", "blocks", "faults", "renewed"]
 
 ROOT = Path(__file__).parents[2]
 LIBRARIES = (
-    *("numpy", "numba", "pandas", "pydantic", "scipy.stats", "typer", "matplotlib.pyplot"),
+    *("numpy", "numba", "pandas", "scipy.stats", "typer", "matplotlib.pyplot"),
     *(f"sklearn.{name}" for name in ("cluster", "datasets", "ensemble", "linear_model", "model_selection")),
 )
 OURS = (*(f"leakcap.cli.{name}" for name in ("audit", "check", "explain", "labels", "release")), "leakcap.report.pages")

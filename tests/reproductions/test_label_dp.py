@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reproductions.label_dp import published, tables, tuning
+from reproductions.label_dp import page, published, tables, tuning
 from reproductions.label_dp.evidence import Canaries, class_shares, mechanism, plant
 from reproductions.label_dp.pictures import PARTS, Pictures, pictures
 from reproductions.label_dp.recipe import PRESETS, Recipe, alibi, ceiling, naive, ours
@@ -144,6 +144,20 @@ def test_tables_read_runs_of_several_occasions_and_say_what_was_not_run(tmp_path
 def test_published_figures_of_table_4_are_those_of_table_1() -> None:
     printed = {(row.data, row.epsilon): row.accuracy for row in published.TABLE_1 if row.method == "alibi"}
     assert {(data, epsilon): accuracy for data, _, _, accuracy, epsilon in published.TABLE_4} == printed
+
+
+def test_the_page_shows_the_runs_that_are_kept_and_what_trusts_a_curator_by_itself() -> None:
+    """The table in the docs is the one that the kept runs make; PATE-FM stands in a column of its own."""
+    text = page.PAGE.read_text(encoding="utf-8")
+    runs = tables.read([page.MEASURED])
+    assert page.filled(text, runs) == text
+    assert published.pate_fm("cifar10") == {0.18: 73.4, 0.29: 86.9, 1.6: 93.7}
+    lines = [line.split(" | ") for line in tables.short(runs).splitlines()]
+    assert len({len(line) for line in lines}) == 1
+    assert all((line[-1] == "93.7 |") == (line[0] == "| 1.6") for line in lines)
+    assert not any("93.7" in line[-2] for line in lines)  # never among labels privatised one by one
+    printed = {row.epsilon: row.accuracy for row in published.TABLE_1 if (row.data, row.method) == ("cifar10", "alibi")}
+    assert published.ONE_BY_ONE_CIFAR10[1.0] == ("ALIBI", printed[1.0])
 
 
 def test_the_picture_is_drawn(tmp_path: Path, folder: Path) -> None:

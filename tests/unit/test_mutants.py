@@ -19,6 +19,7 @@ ROOMS = {
     "worlds",
     "kernels",
     "stats",
+    "tables",
     "simulate",
     "leakage",
     "noise",

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from leakcap.errors import InputError
 
-__all__ = ["Displayed", "Drawn"]
+__all__ = ["Displayed", "Drawn", "upstairs"]
 
 UPSTAIRS = "leakcap.report.pages"
 
@@ -36,7 +36,7 @@ class Displayed:
             InputError: it is a simulation, and that was not allowed.
         """
         self._refuse_simulation(allow_simulation)
-        return str(_upstairs().page(self))
+        return str(upstairs().page(self))
 
     def save(self, path: str | os.PathLike[str], *, allow_simulation: bool = False) -> None:
         """Write the record to a file, in the form that the name's ending says: `.html`, or `.json` where it has JSON.
@@ -65,7 +65,7 @@ class Displayed:
         return {ending: method for ending, method in known.items() if hasattr(self, method)}
 
     def _repr_html_(self) -> str:
-        return str(_upstairs().fragment(self))
+        return str(upstairs().fragment(self))
 
     def _refuse_simulation(self, allowed: bool) -> None:
         certificate = getattr(self, "certificate", self)
@@ -85,7 +85,7 @@ class Drawn(Displayed):
         Returns:
             The text of an SVG file.
         """
-        return str(_upstairs().picture(self))
+        return str(upstairs().picture(self))
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the picture on matplotlib axes.
@@ -99,10 +99,11 @@ class Drawn(Displayed):
         Raises:
             MissingExtra: matplotlib is not installed.
         """
-        return _upstairs().axes(self, ax)
+        return upstairs().axes(self, ax)
 
 
-def _upstairs() -> Any:
+def upstairs() -> Any:
+    """The module that makes pages and files of records."""
     return import_module(UPSTAIRS)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from leakcap.cli.commands import audit_command, check_command, demo_command, explain_command
+from leakcap.cli.commands import audit_command, check_command, demo_command, explain_command, open_command
 from leakcap.cli.ledger_commands import ledger_app
 from leakcap.cli.table_commands import labels_command, release_command
 from leakcap.version import __version__
@@ -38,6 +38,7 @@ def leakcap(
 # In the order of the help page.
 app.command("demo")(demo_command)
 app.command("release")(release_command)
+app.command("open")(open_command)
 app.command("explain")(explain_command)
 app.command("check")(check_command)
 app.command("audit")(audit_command)

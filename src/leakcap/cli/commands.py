@@ -11,7 +11,7 @@ from leakcap.cli.endings import CHECK_FAILED, ending
 from leakcap.cli.options import Json, Quiet
 from leakcap.errors import InputError
 
-__all__ = ["audit_command", "check_command", "demo_command", "explain_command"]
+__all__ = ["audit_command", "check_command", "demo_command", "explain_command", "open_command"]
 
 
 def demo_command(
@@ -106,3 +106,19 @@ def audit_command(
 
         if not run(custodian, trials, out, quiet=quiet, json=json):
             raise SystemExit(CHECK_FAILED)
+
+
+def open_command(
+    folder: Annotated[Path, typer.Argument(help="The folder of a release.", show_default=False)],
+    browser: Annotated[bool, typer.Option(help="Show the certificate's page in a browser, too.")] = True,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Show a release: the answer, what it promises, and its page.
+
+    Reads the public part of the folder alone, as anybody can who gets it.
+    """
+    with ending():
+        from leakcap.cli.opened import run
+
+        run(folder, browser=browser, quiet=quiet, json=json)

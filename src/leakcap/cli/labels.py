@@ -47,6 +47,7 @@ class LabelsOrder:
     low: float | None = None
     high: float | None = None
     missing_as: str | None = None
+    read: tuple[str, ...] = ()
     title: str = ""
     issuer: str = ""
     again: bool = False
@@ -81,7 +82,7 @@ def run(order: LabelsOrder, quiet: bool = False, json: bool = False) -> None:
     signer = own_signer()  # before anything is spent
     terminal.tell(signer.news())
     before = spent_before(order.out, order.again)
-    column = open_labels(order.data, order.column)
+    column = open_labels(order.data, order.column, tuple(order.read or ()))
     refuse_unfit(recipe, column)
     observed = recipe.mechanism.privatize(secret_labels(recipe, column))
     cells = observed_cells(recipe, column, observed)

@@ -7,12 +7,24 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Data", "Issuer", "Json", "Out", "Quiet", "Title"]
+__all__ = ["Data", "Issuer", "Json", "Out", "Quiet", "Read", "Title"]
 
-Data = Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="DATA", show_default=False)]
+Data = Annotated[
+    Path,
+    typer.Argument(help="A CSV or Parquet file, or a folder of Parquet files.", metavar="DATA", show_default=False),
+]
 Out = Annotated[
     Path,
     typer.Option(help="Folder for what is written: public/ and custodian/.", show_default=False, metavar="FOLDER"),
+]
+Read = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="How the file is written: decimal=, thousands=. missing=n/a encoding=cp1252 delimiter=tab dates=parts. "
+        "Repeat it for several.",
+        metavar="KEY=VALUE",
+        show_default=False,
+    ),
 ]
 Title = Annotated[str, typer.Option(help="Title of the public page.", metavar="WORDS", show_default=False)]
 Issuer = Annotated[

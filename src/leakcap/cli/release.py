@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -31,9 +30,10 @@ from leakcap.planning.plans import Plan
 from leakcap.report.numbers import decimals_for, neat, outward, shown
 from leakcap.report.release.files import custodian_files, public_files, table_of
 from leakcap.report.release.page import Answer
+from leakcap.tables.files import digest_of
 from leakcap.tables.questions import ON_GRID, Question, ask
 
-__all__ = ["ReleaseOrder", "account_of", "refuse_second", "run"]
+__all__ = ["ReleaseOrder", "account_of", "print_answer", "print_certificate", "refuse_second", "run"]
 
 MAX_ROWS = 20  # outputs on the terminal
 BOUNDED = ("mean", "sum", "covariance")  # need bounds under a pool cap; what is counted needs none
@@ -58,6 +58,7 @@ class ReleaseOrder:
     levels: tuple[str, ...] = ()
     grid: tuple[str, ...] = ()
     missing: str = "refuse"
+    read: tuple[str, ...] = ()
     worlds: str = "auto"
     design: str = "auto"
     rate: str = "1/2"
@@ -101,6 +102,7 @@ class ReleaseOrder:
             unit=self.unit,
             strata=_split(self.strata),
             missing=self.missing,
+            read=self.read,
             bins=self.bins,
             levels=self.levels,
             grid=self.grid,
@@ -153,6 +155,7 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
             workers=cores() if order.workers is None else order.workers,
             progress=watch,
             checkpoint=folders.plan,
+            outputs=question.names,
         )
     if order.compare:
         print_promises(planned.compare(bounds, order.rows_per_unit), terminal)
@@ -180,20 +183,18 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
     folders.publish(signer.signed(public_files(released, answer, signer.fingerprint)))
     if order.forget:
         planned.forget()
-    _print_answer(answer, terminal)
-    _print_certificate(planned.certificate, terminal)
+    print_answer(answer, terminal)
+    for note in released.notes:
+        terminal.note(note)
+    print_certificate(planned.certificate, terminal)
     terminal.heading(f"Planned in {seconds_in_words(seconds)}, released and written")
     _print_folders(folders, order.forget, terminal)
     terminal.result(_facts(planned.certificate, answer, folders))
 
 
 def account_of(order: ReleaseOrder) -> AccountAt:
-    """Of the file: known by its contents, whichever columns are asked for and wherever it lies."""
-    digest = hashlib.sha256()
-    with order.data.open("rb") as file:
-        while part := file.read(2**20):
-            digest.update(part)
-    version = digest.hexdigest()
+    """Of the file: known by its contents, whichever columns are asked for, however it is read, wherever it lies."""
+    version = digest_of(order.data)
     name = checked_name(order.name) if order.name else f"file {version[:32]}"
     return AccountAt(order.ledger or default_place(), name, version, by_rows=order.unit is None)
 
@@ -323,14 +324,16 @@ def refuse_second(out: Path) -> None:
         )
 
 
-def _print_answer(answer: Answer, terminal: Terminal) -> None:
+def print_answer(answer: Answer, terminal: Terminal) -> None:
+    """The released numbers and their error bars."""
     terminal.say("")
     terminal.table(("released", "answer", f"{100 * answer.level:g} % interval"), _rows(answer))
     if len(answer.names) > MAX_ROWS:
         terminal.say(f"... and {len(answer.names) - MAX_ROWS:,} more in answer.csv")
 
 
-def _print_certificate(certificate: Certificate, terminal: Terminal) -> None:
+def print_certificate(certificate: Certificate, terminal: Terminal) -> None:
+    """What is promised, in short."""
     terminal.heading("What the best attacker can do with it")
     if certificate.is_guarantee and 0.5 < certificate.membership_success < 1:
         terminal.say(promise(certificate))

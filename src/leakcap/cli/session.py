@@ -20,6 +20,7 @@ from leakcap.sessions.session import Session
 from leakcap.tables.cut_points import edges
 from leakcap.tables.files import TableFile, open_table
 from leakcap.tables.groups import By
+from leakcap.tables.reading import Reading
 from leakcap.tables.units import units_of
 
 __all__ = ["run_in_session"]
@@ -39,7 +40,7 @@ def run_in_session(order: ReleaseOrder, quiet: bool = False, json: bool = False)
     refuse_second(order.out)
     signer = own_signer()  # before anything is spent
     terminal.tell(signer.news())
-    file = open_table(order.data)
+    file = open_table(order.data, Reading.of(order.read))
     table, whose = _with_owners(file, order.unit)
     session = Session(
         table,
@@ -49,7 +50,7 @@ def run_in_session(order: ReleaseOrder, quiet: bool = False, json: bool = False)
         ledger=account_of(order),
     )
     terminal.heading(f"{order.fn} of {plain(str(order.data.name))}, in its session")
-    answer = _asked(session, order, terminal)
+    answer = _asked(session, order, file, terminal)
     certificate = session.certificate
     low, high = answer.interval()
     folders = Folders.under(order.out)
@@ -80,15 +81,17 @@ def run_in_session(order: ReleaseOrder, quiet: bool = False, json: bool = False)
 
 def _with_owners(file: TableFile, unit: str | None) -> tuple[Any, Any]:
     """The table without the column that says whose row it is, and its labels, read as they are written."""
-    table = file.read(list(file.columns))
+    others = file.with_parts(name for name in file.columns if name != unit)
+    table = file.read([*([unit] if unit in file.columns else []), *others])
     if unit is None or unit not in table or table[unit].isna().any():
         return table, unit  # the session says what is wrong with it
     labels, _ = units_of(file, table, unit, np.ones(len(table), dtype=bool))
     return table.drop(columns=unit), labels
 
 
-def _asked(session: Session, order: ReleaseOrder, terminal: Terminal) -> SessionAnswer:
+def _asked(session: Session, order: ReleaseOrder, file: TableFile, terminal: Terminal) -> SessionAnswer:
     columns = [name for word in order.columns for name in word.split(",")]
+    columns = columns or file.only_column(apart_from=[order.unit, *(By.of(text).column for text in order.by)])
     how: dict[str, Any] = {} if order.share is None else {"share": order.share}
     if order.where:
         how["where"] = order.where

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from leakcap.cli.endings import ending
-from leakcap.cli.options import Data, Issuer, Json, Out, Quiet, Title
+from leakcap.cli.options import Data, Issuer, Json, Out, Quiet, Read, Title
 
 __all__ = ["labels_command", "release_command"]
 
@@ -68,6 +68,7 @@ def release_command(
         typer.Option(help="Cut points for a median or quantiles: 0:100:5 or age=0:100:5.", metavar="POINTS"),
     ] = None,
     missing: Annotated[str, typer.Option(help="Rows with missing values: refuse or drop.", metavar="WHAT")] = "refuse",
+    read: Read = None,
     worlds: Annotated[
         str,
         typer.Option(
@@ -184,6 +185,7 @@ def labels_command(
     high: Annotated[
         float | None, typer.Option(help="For labels that are numbers: the largest there may be.", metavar="NUMBER")
     ] = None,
+    read: Read = None,
     missing_as: Annotated[
         str | None, typer.Option(help="Missing labels are a class of this name; refused if left out.", metavar="NAME")
     ] = None,

@@ -9,11 +9,13 @@ import hmac
 import os
 import secrets
 import stat
+import warnings
 from contextlib import suppress
 from pathlib import Path
 
 from leakcap.custody.private_files import read_private, write_private
-from leakcap.errors import InputError, MissingExtra
+from leakcap.errors import InputError, KeyMadeWarning, MissingExtra
+from leakcap.ground.callers import frames_of_ours
 
 __all__ = ["PAGE", "can_seal", "derived_key", "key_file", "key_in", "own_key", "refuse_other_readers"]
 
@@ -56,6 +58,12 @@ def own_key() -> bytes:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with suppress(FileExistsError):
                 write_private(path, secrets.token_hex(32).encode(), exclusive=True)
+                warnings.warn(
+                    f"a key was made: {path}, yours alone. It opens checkpoints and ledgers; keep a copy, nothing "
+                    "opens them without it. LEAKCAP_KEY names another place",
+                    KeyMadeWarning,
+                    stacklevel=1 + frames_of_ours(),
+                )
         refuse_other_readers()
         return key_in(read_private(path))
     except OSError:

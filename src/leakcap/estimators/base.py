@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import NoneType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -26,8 +26,10 @@ from leakcap.custody.fingerprint import row_prints
 from leakcap.errors import InputError, OutputError, SimulationWarning, UselessReleaseWarning
 from leakcap.estimators.company import MARK, family_of, fitted_by, join_family, refuse_company
 from leakcap.estimators.data import Rows, checked_weight, column_of, validated, without_column
+from leakcap.estimators.elsewhere import OPTIONS, meant_by
 from leakcap.kernels.bounded import Declared
 from leakcap.kernels.contributions import bounded_contributions, contributions
+from leakcap.planning.arguments import names_of, refuse_unknown
 from leakcap.planning.entry import plan
 from leakcap.planning.offers import Offered, Variant
 from leakcap.planning.plans import Plan
@@ -43,27 +45,6 @@ __all__ = ["Computation", "PrivateEstimator", "Utility", "computed", "planned", 
 Answer = dict[str, Any]
 TRIED = 10  # simulated releases from which the expected utility is estimated
 MIN_USABLE_SHARE = 0.5  # share of what the plain answer is worth, below which a release is hardly usable
-OPTIONS = {
-    "backend",
-    "bounds",
-    "checkpoint",
-    "clip",
-    "confidence",
-    "design",
-    "draws",
-    "floor",
-    "ledger",
-    "memory",
-    "mode",
-    "name",
-    "progress",
-    "public",
-} | {
-    "rate",
-    "rows_per_unit",
-    "shape",
-    "workers",
-}
 MADE_OF_SUMS = (
     "Mean, Covariance, StandardScaler, PCA, Ridge, LinearRegression, GaussianNB, NearestClassMean, "
     "RandomForestClassifier, DecisionTreeClassifier, HistGradientBoostingClassifier, synthetic.Gaussian and "
@@ -130,6 +111,11 @@ class PrivateEstimator(BaseEstimator):
     pool_public: tuple[str, ...] = ()
     options: dict[str, Any] | None = None
     _knobs: ClassVar[tuple[str, ...]] = ("C", "alpha")  # strengths of regularisation: `suggest` tries others
+
+    def __new__(cls, *_: Any, **settings: Any) -> Self:
+        """Settings that there are not are refused with what to write in their place."""
+        refuse_unknown(cls.__name__, settings, names_of(cls.__init__), functools.partial(meant_by, cls.__name__))
+        return super().__new__(cls)
 
     def fit(
         self, X: Any, y: Any = None, *, unit: Any = None, strata: Any = None, sample_weight: Any = None
@@ -394,8 +380,7 @@ class PrivateEstimator(BaseEstimator):
         worth = computation.utility
         if worth is None:
             return
-        build, score = computation.build, worth.score
-        found = made.expected(lambda value: score(build(value)), TRIED)
+        found = made.expected(worth.score, TRIED)
         if found.mean - worth.nothing < MIN_USABLE_SHARE * (found.without_noise - worth.nothing):
             warnings.warn(
                 f"at this cap the noise takes most of the answer's use: expected {worth.name} {found.mean:.3g}, "

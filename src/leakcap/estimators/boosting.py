@@ -46,7 +46,7 @@ class HistGradientBoostingClassifier(ClassifierInRounds):
     in the data at all.
 
     Args:
-        max_iter: number of rounds; "auto": from 4 to 40, more where more rows stand out of the noise.
+        max_iter: number of rounds; "auto": from 4 to 40, more where the noised number of rows stands out more.
         learning_rate: how far scores move in a round, in mean residuals of a leaf of average size.
         n_trees: trees of a round. They share a row's residual, so that more of them need no more noise in scores.
         max_depth: depth of each tree, which has `2**max_depth` leaves.

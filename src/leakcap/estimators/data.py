@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +13,9 @@ from sklearn.base import BaseEstimator
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
 
-__all__ = ["Rows", "checked_weight", "column_of", "validated", "without_column"]
+__all__ = ["Rows", "checked_weight", "column_of", "validated", "without_column", "without_text"]
 
+T = TypeVar("T")
 SCORED = 2000  # rows of the pool on which utility is judged
 
 
@@ -35,13 +37,37 @@ class Rows:
 
 def validated(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **checks: Any) -> Any:
     """scikit-learn's own checks of data, under the name that they have in the installed version."""
+
+    def check() -> Any:
+        try:
+            from sklearn.utils.validation import validate_data
+        except ImportError:  # before 1.6
+            if checks.pop("skip_check_array", False):
+                checks["cast_to_ndarray"] = False
+            return estimator._validate_data(X, y, **checks)
+        return validate_data(estimator, X, y, **checks)
+
+    return without_text(X, check)
+
+
+def without_text(X: Any, work: Callable[[], T]) -> T:
+    """What `work` makes of X. Of text scikit-learn quotes the first cell: columns are named here, and what to do."""
     try:
-        from sklearn.utils.validation import validate_data
-    except ImportError:  # before 1.6
-        if checks.pop("skip_check_array", False):
-            checks["cast_to_ndarray"] = False
-        return estimator._validate_data(X, y, **checks)
-    return validate_data(estimator, X, y, **checks)
+        return work()
+    except ValueError as error:
+        if "could not convert string" not in str(error):
+            raise
+    names = [str(name) for name in getattr(X, "columns", ()) if _is_text(X[name])]
+    where = f"column{'s' if len(names) > 1 else ''} {', '.join(map(repr, names[:3]))} of X" if names else "X"
+    raise InputError(
+        f"{where} {'hold' if len(names) > 1 else 'holds'} text, and the fit takes numbers: leave "
+        f"{'them' if len(names) > 1 else 'it'} out, or encode categories inside, Private(make_pipeline("
+        "ColumnTransformer([('categories', OneHotEncoder(), [...])], remainder='passthrough'), ...), cap=...)"
+    )
+
+
+def _is_text(column: Any) -> bool:
+    return np.asarray(column[:1]).dtype.kind in "OUT"
 
 
 def checked_weight(weight: Any, features: Any) -> Floats | None:

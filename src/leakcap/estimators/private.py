@@ -21,7 +21,7 @@ from leakcap.caps import as_caps
 from leakcap.errors import InputError, OutputError
 from leakcap.estimators.base import Computation, PrivateEstimator, Utility
 from leakcap.estimators.company import private_parts
-from leakcap.estimators.data import Rows, checked_weight, validated
+from leakcap.estimators.data import Rows, checked_weight, validated, without_text
 from leakcap.estimators.held import answered_form, released_form, with_form_of
 from leakcap.estimators.tree_refusals import refuse_trees
 from leakcap.estimators.twins import categories_of, sums_of_last_step, twin_of
@@ -102,6 +102,7 @@ class Private(PrivateEstimator):
     weights: Any = None
 
     def __post_init__(self) -> None:
+        _refuse_class(self.estimator)
         refuse_trees(self.estimator)
 
     @available_if(_inner_has("predict"))
@@ -235,6 +236,7 @@ class Private(PrivateEstimator):
             self.classes_ = estimator.classes_
 
     def _rows(self, X: Any, y: Any, weight: Any) -> Rows:
+        _refuse_class(self.estimator)
         if not hasattr(self.estimator, "fit"):
             raise InputError("Private needs an estimator, such as Private(LogisticRegression(), cap=...)")
         if isinstance(self.estimator, PrivateEstimator) or private_parts(self.estimator, PrivateEstimator):
@@ -249,7 +251,8 @@ class Private(PrivateEstimator):
         given = {} if weight is None else {"sample_weight": np.asarray(weight)}
         if given and not has_fit_parameter(self.estimator, "sample_weight"):
             raise InputError(f"{type(self.estimator).__name__} takes no sample_weight")
-        made = clone(self.estimator).fit(table, target, **given)  # faults in the data raise scikit-learn's own errors
+        # Other faults in the data raise scikit-learn's own errors.
+        made = without_text(table, lambda: clone(self.estimator).fit(table, target, **given))
         validated(self, table, skip_check_array=True)
         return Rows(
             table, target, weight=checked_weight(weight, table), form=(made, *with_form_of(self.estimator, made))
@@ -331,6 +334,12 @@ class Private(PrivateEstimator):
     @property
     def _estimator_type(self) -> Any:  # of scikit-learn before 1.6
         return getattr(self.estimator, "_estimator_type", None)
+
+
+def _refuse_class(estimator: Any) -> None:
+    if isinstance(estimator, type):
+        name = estimator.__name__
+        raise InputError(f"Private needs an estimator, and this is its class: write Private({name}(), cap=...)")
 
 
 def _is_fitted(estimator: Any) -> bool:

@@ -184,7 +184,7 @@ def privacy_utility_curve(
     worth = computation.utility
     return Curve(
         points=tuple(points),
-        unprotected=_unprotected(made, score),
+        unprotected=_unprotected(made, computation, score),
         without_noise=plain,
         nothing=worth.nothing if worth is not None and test is None and scoring is None else None,
         scoring=name,
@@ -215,11 +215,10 @@ def _score(
     test: Sequence[Any] | None,
     scoring: Any,
 ) -> tuple[str, Callable[[Any], float]]:
-    """The name of the score, and a function that gives it for a released value."""
+    """The name of the score, and a function that gives it for what is made of a released value."""
     build, worth = computation.build, computation.utility
     if test is None and scoring is None and worth is not None:
-        own = worth.score
-        return worth.name, lambda value: own(build(value))
+        return worth.name, worth.score
     if test is not None and (not isinstance(test, (tuple, list)) or len(test) not in (1, 2)):
         raise InputError("test must be (X_test, y_test), or (X_test,)")
     rows = (X, y) if test is None else tuple(test)
@@ -237,7 +236,7 @@ def _score(
     scored()  # the rows are checked this once: checks take most of the time of a score
 
     def score(value: Any) -> float:
-        publish(fitted, build(value))
+        publish(fitted, value)
         with config_context(assume_finite=True, skip_parameter_validation=True):
             return scored()
 
@@ -246,9 +245,9 @@ def _score(
     return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score"), score
 
 
-def _unprotected(made: Plan, score: Callable[[Any], float]) -> float | None:
+def _unprotected(made: Plan, computation: Computation, score: Callable[[Any], float]) -> float | None:
     whole = made.run.simulation.whole_pool
-    return None if whole is None else float(score(rebuild(made.run.simulation.node, whole)))
+    return None if whole is None else float(score(computation.build(rebuild(made.run.simulation.node, whole))))
 
 
 def _in_short(cap: Cap) -> str:

@@ -54,7 +54,8 @@ class NoiseSettings:
     kept: float = 0.0  # of success, for what samplers of further answers about the same people may be off
 
 
-Settings = NoiseSettings  # its name in plans that earlier versions stored
+Settings = NoiseSettings
+NoiseSettings.__qualname__ = "Settings"  # what stored plans name it, and what a begun run is known again by
 
 
 @dataclass(frozen=True)

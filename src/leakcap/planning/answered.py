@@ -14,6 +14,7 @@ from leakcap.errors import InputError
 from leakcap.kernels.blocks import COINS_IN_BLOCKS, Blocks, InBlocks
 from leakcap.kernels.bounded import Bounded, Declared
 from leakcap.kernels.contributions import Contributions, bounded_contributions
+from leakcap.planning.cautions import warn_of_own_noise
 from leakcap.planning.doubling import simulated
 from leakcap.planning.finishing import Finishing, finished
 from leakcap.planning.job import Job
@@ -112,6 +113,8 @@ def _run(
         )
     outputs = request.usable(outputs)
     warn_of_small_groups(outputs.node, job.pool, job.units)
+    if brings is None:
+        warn_of_own_noise(job, job.rerun(request, outputs), (possible, outputs.table), stored)
     if brings is None or coins is None:
         return Answered(possible, outputs)
     brings.check(outputs.table, possible)

@@ -29,6 +29,8 @@ from leakcap.kernels.contributions import is_total
 from leakcap.modes.mechanism import refuse_mechanism
 from leakcap.noise import SHAPES, OperatingSystem, Randomness, Seeded
 from leakcap.planning.answered import MAX_COINS, answered, brought
+from leakcap.planning.arguments import knowing
+from leakcap.planning.cautions import warn_beforehand
 from leakcap.planning.certifier import Run, certifier
 from leakcap.planning.charged import Charged, kept_for_others
 from leakcap.planning.designing import designed
@@ -43,6 +45,7 @@ from leakcap.planning.settings import Settings
 from leakcap.planning.stored_sums import kept_sums
 from leakcap.planning.suggest import suggest
 from leakcap.planning.swapping import OnePerson, swapped_by
+from leakcap.planning.told import OutputWords
 from leakcap.planning.ways import AUTO, way_of
 from leakcap.simulate.pool import Pool, first_rows
 from leakcap.simulate.progress import Watcher, watching
@@ -55,6 +58,7 @@ SIMULATED_HALVES = 64  # in which a function is run to see that it adds up what 
 MIN_HALVES = 8
 
 
+@knowing
 def plan(
     fn: Callable[..., Any],
     *data: Any,
@@ -86,6 +90,7 @@ def plan(
     memory: int = 2 * 2**30,
     mechanism: str = "gaussian",
     settings: Settings | None = None,
+    outputs: OutputWords = None,
 ) -> Plan:
     """Simulate `fn` in many possible worlds, find the least noise that keeps `cap`, and certify it.
 
@@ -156,6 +161,8 @@ def plan(
             bounds how sure anybody can ever become; "auto", the one of smaller total noise: the certificate says
             which, and why.
         settings: rare ones of these arguments together, as `leakcap.Settings`.
+        outputs: labels for people, `{"age": "Mean age (years)"}` by the names of the outputs, or one for each in order:
+            for summaries, pages and answer files. They are public, and must not come from the data.
 
     Returns:
         The plan: worlds, outputs, noise and certificate. Custodian side.
@@ -182,6 +189,7 @@ def plan(
         given = {name: value for name, value in locals().items() if name not in ("fn", "data", "settings")}
         return plan(fn, *data, **settings.beside(given))
     began = time.perf_counter()
+    _refuse_data_first(fn)
     caps = as_caps(cap)
     odd = {"worlds": worlds, "rate": rate, "strata": strata, "weights": weights, "clip": clip, "draws": draws}
     mode, design = way_of(fn, caps, mode, design, bounds=bounds, **odd)
@@ -193,6 +201,7 @@ def plan(
     gamma = float(1 - Fraction(repr(checks.fraction(confidence=confidence))))  # 1 - 0.999999 is more than 1e-6
     pool = Pool(data)
     whose = pool.pop_column(unit) if isinstance(unit, str) else unit
+    warn_beforehand(pool, whose, worlds, mode=mode, seeded=seed is not None)
     if rows_per_unit is not None:
         pool, whose = first_rows(pool, whose, rows_per_unit)
     units = Units.of(pool.rows, whose)
@@ -282,7 +291,15 @@ def plan(
             swapped=swapped_by(job, request, found.outputs, found.worlds) if alone.way == "swaps" else None,
             alike=alone.way == "alike",
         )
-        return _planned(request, run, job)
+        return _planned(request, run, job, outputs)
+
+
+def _refuse_data_first(fn: Any) -> None:
+    if not callable(fn):
+        raise InputError(
+            "the first argument is the function, such as lc.stats.mean or lambda rows: rows.mean(axis=0); the data "
+            "come after it"
+        )
 
 
 def _check_numbers(*, floor: float, memory: int, draws: int | None, seed: int | None) -> None:
@@ -294,11 +311,12 @@ def _check_numbers(*, floor: float, memory: int, draws: int | None, seed: int | 
         checks.count(at_least=0, seed=seed)
 
 
-def _planned(request: Request, run: Run, job: Job | None) -> Plan:
+def _planned(request: Request, run: Run, job: Job | None, outputs: OutputWords = None) -> Plan:
     randomness: Randomness = OperatingSystem() if request.seed is None else Seeded(request.seed)
     advise = partial(suggest, request=request, job=job)
     others = Promises(request, job)
-    return Plan(request.caps, run, certifier(request, run), randomness=randomness, advise=advise, others=others)
+    certify = certifier(request, run)
+    return Plan(request.caps, run, certify, randomness=randomness, advise=advise, others=others, words=outputs)
 
 
 def _secret_world(request: Request, charged: Charged | None, source: Randomness) -> Bools:
@@ -314,6 +332,7 @@ def _fresh_world(request: Request, source: Randomness) -> Bools:
     return independent_worlds(request.units, 1, source.bits(), request.rate, strata=request.strata).mask(0)
 
 
+@partial(knowing, like=plan)
 def release(fn: Callable[..., Any], *data: Any, cap: CapLike, **options: Any) -> Release:
     """`plan(...)` and `.release()` in one step.
 

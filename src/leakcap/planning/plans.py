@@ -29,8 +29,9 @@ from leakcap.planning.comparison import Alternatives, Comparison
 from leakcap.planning.finishing import widths_of
 from leakcap.planning.offers import Offered
 from leakcap.planning.rebuilding import attempted, rebuilt, refuse_fragile
-from leakcap.planning.released import Release
+from leakcap.planning.released import Release, remember_plan
 from leakcap.planning.suggestions import Suggestions
+from leakcap.planning.told import OutputWords, Told, labels_for
 from leakcap.simulate import rebuild
 from leakcap.worlds import Worlds
 
@@ -53,8 +54,10 @@ class Plan(Displayed):
         randomness: Randomness,
         advise: Callable[..., Suggestions] | None = None,
         others: Alternatives | None = None,
+        words: OutputWords = None,
     ) -> None:
         self.caps, self.run = caps, run
+        self._words, self.labels = words, labels_for(self._names(), words)
         began = time.perf_counter()
         self.releaser, self.certificate = certifier(caps)
         self._seconds = time.perf_counter() - began
@@ -111,6 +114,7 @@ class Plan(Displayed):
             randomness=self.randomness,
             advise=self._advise,
             others=self._others,
+            words=self._words,
         )
         other.offered = self.offered
         return other
@@ -193,7 +197,10 @@ class Plan(Displayed):
                 near, failed = attempted(partial(own.noised, self.noise), vector)
                 widths = () if failed else widths_of(near - numbers)
             names, vector = (tuple(node.labels()) if node.size() <= MAX_NAMED else ()), numbers
-        return Release(value, certificate or self.certificate, names, vector, _widths=widths, not_rebuilt=reason)
+        labels = self.labels if len(self.labels) == len(names) else names
+        told = Told.of(self.run, labels, widths[-1][1] if widths else None)
+        made = Release(value, certificate or self.certificate, names, vector, _widths=widths, not_rebuilt=reason)
+        return remember_plan(replace(made, labels=told.labels, notes=told.notes), self)
 
     def answer_of(self, vector: Floats) -> Any:
         """What is made of a released vector: the answer in the function's own form.
@@ -225,15 +232,16 @@ class Plan(Displayed):
         centre = outputs.mean(axis=0) if pool is None else pool
         halving = np.sqrt(((outputs - centre) ** 2).mean(axis=0))
         noise = self._noise_in_answers()
+        told = Told.of(self.run, self.labels, np.hypot(halving, noise))
         return Summary(
-            names=tuple(islice(self.run.simulation.node.labels(), MAX_NAMED)),
+            names=told.labels or tuple(islice(self.run.simulation.node.labels(), MAX_NAMED)),
             answer=centre,
             halving=halving,
             noise=noise,
             certificate=self.certificate,
             forecast=self._cost(),
             seconds=self.seconds,
-            hints=self._others.hints(self, centre, (halving, noise)) if self._others else (),
+            hints=(*told.sentences, *(self._others.hints(self, centre, (halving, noise)) if self._others else ())),
         )
 
     @property
@@ -263,7 +271,7 @@ class Plan(Displayed):
         Nothing is spent and nothing leaves. Custodian side: scores may reveal something about the data.
 
         Args:
-            score: function of a released value that returns a number.
+            score: function of a released value, of an estimator the fitted one, that returns a number.
             releases: number of releases to simulate.
             seed: seed of the simulated releases.
 
@@ -272,10 +280,11 @@ class Plan(Displayed):
         """
         checks.count(releases=releases)
         node, source = self.run.simulation.node, Seeded(seed)
-        noised = [float(score(self.answer_of(self.releaser.vector(source)))) for _ in range(releases)]
+        build = self.offered.build if self.offered else lambda value: value
+        noised = [float(score(build(self.answer_of(self.releaser.vector(source))))) for _ in range(releases)]
         outputs = self.run.simulation.table
         worlds, times = np.unique(np.random.default_rng(seed).integers(len(outputs), size=releases), return_counts=True)
-        plain = np.repeat([float(score(rebuild(node, outputs[world]))) for world in worlds], times)
+        plain = np.repeat([float(score(build(rebuild(node, outputs[world])))) for world in worlds], times)
         return Expected(float(np.mean(noised)), float(np.std(noised)), float(np.mean(plain)), releases)
 
     def suggest(

@@ -21,6 +21,7 @@ from leakcap.planning.comparison import CLOSE, Comparison, share, size_of
 from leakcap.planning.job import Job
 from leakcap.planning.plans import Plan
 from leakcap.planning.request import Request
+from leakcap.planning.spoilers import spoilers
 
 __all__ = ["Promises"]
 
@@ -56,8 +57,9 @@ class Promises:
         return bench.comparison(tuple(found))
 
     def hints(self, plan: Plan, answer: Floats, errors: tuple[Floats, Floats]) -> tuple[str, ...]:
-        """Lines for a summary: another promise that is better, and outputs that drown in noise."""
-        return (*self._better(plan, answer, errors), *_drowned(plan, answer, errors))
+        """Lines for a summary: another promise that is better, an output that spoils others, some that drown."""
+        spoiling = spoilers(plan, self.request, plan.labels)
+        return (*self._better(plan, answer, errors), *spoiling, *_drowned(plan, answer, errors))
 
     def _better(self, plan: Plan, answer: Floats, errors: tuple[Floats, Floats]) -> Iterator[str]:
         """Only where it is quick: coins for everybody, in place of worlds, for a function that adds up."""
@@ -88,7 +90,7 @@ def _drowned(plan: Plan, answer: Floats, errors: tuple[Floats, Floats]) -> Itera
     if not len(drowned):
         return
     worst = drowned[np.argsort(-noise[drowned], kind="stable")[:MAX_NAMED]]
-    labels = list(plan.run.simulation.node.labels()) if len(answer) <= 10_000 else []
+    labels = plan.labels
     named = ", ".join(labels[i] or "the answer" for i in worst) if labels else f"number {worst[0] + 1}"
     pool = plan.run.design == "pool"
     way = "narrower bounds" if pool else "a pool_membership cap with bounds"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from leakcap.certificates.display import Displayed
+from leakcap.certificates.display import Displayed, upstairs
 from leakcap.certificates.release import Certificate
 from leakcap.errors import AlreadyReleased, InputError, LeakcapError, RepeatedReleaseWarning
 from leakcap.ground import checks
@@ -17,10 +19,12 @@ from leakcap.ground.arrays import Floats
 from leakcap.ground.callers import frames_of_ours
 from leakcap.ground.processes import this_process
 
-__all__ = ["Release", "Token", "forget_released", "warn_of_second_secret"]
+__all__ = ["Release", "Token", "forget_released", "plan_of", "remember_plan", "warn_of_second_secret"]
 
 _prints_of_released_data: set[str] = set()
 _lock_of_prints = [threading.Lock()]
+# Beside the releases, never in them: what is saved, copied or published of a release holds no plan.
+_plans: weakref.WeakKeyDictionary[Release, Any] = weakref.WeakKeyDictionary()
 
 
 def _in_a_child() -> None:
@@ -39,6 +43,8 @@ class Release(Displayed):
         value: the answer, in the form that the function returns.
         certificate: what holds, against whom, under which assumptions, with what confidence.
         names: names of the outputs, in the order of `interval`; empty where they are too many to list.
+        labels: the same in words for people: those of `outputs=`, and which outputs are of a part of the pool alone.
+        notes: what could be misread: outputs that are of a part of the pool, or that leave without noise.
         not_rebuilt: None; or why the answer could not be given its form: then `value` is the numbers, flattened.
     """
 
@@ -48,6 +54,8 @@ class Release(Displayed):
     _vector: Floats
     _widths: tuple[tuple[float, Floats], ...]
     not_rebuilt: str | None = None
+    labels: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Where the answer on the whole pool lies, per output (flattened), with at least this probability.
@@ -73,6 +81,38 @@ class Release(Displayed):
                 return self._vector - width, self._vector + width
         raise InputError(f"intervals are kept for levels up to {self._widths[-1][0]}")
 
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        allow_simulation: bool = False,
+        title: str = "Released answer",
+        issuer: str = "",
+        data_set: str = "",
+    ) -> None:
+        """Write the release to a folder, as `leakcap release` does; or to one file, by its ending: `.html`.
+
+        The folder gets a `public` part: the answer, the certificate and its page, signed where the `vault` extra is
+        installed. In the process that released, it also gets a `custodian` part, for its owner alone: what the answer
+        costs and hides. `leakcap.load(folder)` reads the public part again.
+
+        Args:
+            path: a folder that holds no release yet, or a file whose ending says the form.
+            allow_simulation: writes a simulation too.
+            title: what was asked, for people to read.
+            issuer: who publishes it.
+            data_set: the name of the data set.
+
+        Raises:
+            InputError: it is a simulation, and that was not allowed; or the folder cannot be written.
+            AlreadyReleased: the folder holds a release.
+        """
+        if Path(path).suffix.lower() in self._forms():
+            super().save(path, allow_simulation=allow_simulation)
+            return
+        self._refuse_simulation(allow_simulation)
+        upstairs().keep(self, Path(path), title=title, issuer=issuer, data_set=data_set)
+
     @property
     def outputs(self) -> Floats:
         """The released numbers, flattened."""
@@ -84,7 +124,8 @@ class Release(Displayed):
         return self._widths
 
     def __repr__(self) -> str:
-        return f"Release(kind={self.certificate.kind!r}, value={self.value!r})"
+        notes = f", notes={self.notes!r}" if self.notes else ""
+        return f"Release(kind={self.certificate.kind!r}, value={self.value!r}{notes})"
 
 
 class Token:
@@ -128,6 +169,17 @@ class Token:
 
     def __reduce__(self) -> Any:
         raise LeakcapError("the right to release is neither copied nor pickled: it is spent once")
+
+
+def remember_plan(release: Release, plan: Any) -> Release:
+    """The release, of whose plan this process knows as long as there is the release."""
+    _plans[release] = plan
+    return release
+
+
+def plan_of(release: Release) -> Any:
+    """The plan of a release that was made in this process, or None. Custodian side."""
+    return _plans.get(release)
 
 
 def warn_of_second_secret(prints: Collection[str], remember: bool = True) -> None:

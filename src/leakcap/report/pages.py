@@ -20,6 +20,7 @@ from leakcap.report.audit.page import audit_fragment, audit_page
 from leakcap.report.labels.page import label_fragment, label_page
 from leakcap.report.ledger.page import ledger_fragment, ledger_page
 from leakcap.report.promises import comparison_fragment, comparison_page
+from leakcap.report.release.keeping import keep
 from leakcap.report.release.page import fragment as release_fragment
 from leakcap.report.release.page import plan_fragment, plan_page, public_page
 from leakcap.report.release.records import Answer
@@ -27,7 +28,7 @@ from leakcap.report.sessions.page import session_fragment, session_page
 from leakcap.report.tradeoff import Tradeoff, tradeoff_fragment, tradeoff_page, tradeoff_svg
 from leakcap.sessions.overview import LedgerOverview
 
-__all__ = ["axes", "fragment", "page", "picture"]
+__all__ = ["axes", "fragment", "keep", "page", "picture"]
 
 
 @singledispatch

@@ -20,6 +20,8 @@ from leakcap.custody.ledger.operations import set_budget
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.noise import OperatingSystem, Seeded
+from leakcap.planning.arguments import knowing
+from leakcap.planning.cautions import warn_of_repeated_ids
 from leakcap.planning.released import warn_of_second_secret
 from leakcap.sessions.answers import PastAnswer, Preview, Spending
 from leakcap.sessions.asked import Asked
@@ -62,6 +64,7 @@ class Session(Asked):
 
     _custodian_only = True
 
+    @knowing
     def __init__(
         self,
         data: Any,
@@ -117,6 +120,8 @@ class Session(Asked):
         everybody = isinstance(caps[0], PoolMembership)
         quiet = everybody or bool(analyst)  # whether nothing may be said of what the data are like
         self._table = SessionTable.of(data, unit, rows_per_unit, quiet)
+        if unit is None and not quiet:
+            warn_of_repeated_ids(self._table.pool)
         clock = Clock.of(caps) if design == "bits" else None
         if quiet and design == "bits" and self._table.rows_per_unit is None:
             raise InputError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,16 @@ def first_rows(pool: Pool, whose: npt.ArrayLike | None, most: int) -> tuple[Pool
 
 
 def _sliceable(data: Any) -> Any:
-    if isinstance(data, (str, bytes, dict)) or (not hasattr(data, "__len__") and not hasattr(data, "shape")):
+    if isinstance(data, (str, PathLike)):
+        raise InputError(
+            "the data are given as a name, not as a table: read the file first, pandas.read_csv(...) or "
+            "polars.read_csv(...); or let `leakcap release FILE --fn mean --cap membership=0.55 --out FOLDER` read it"
+        )
+    if isinstance(data, dict):
+        raise InputError("cannot slice a dict by rows; make a table of it, pandas.DataFrame(...)")
+    if callable(data):
+        raise InputError("the function comes first, and the data after it: plan(fn, data, cap=...)")
+    if isinstance(data, bytes) or (not hasattr(data, "__len__") and not hasattr(data, "shape")):
         raise InputError(f"cannot slice a {type(data).__name__} by rows; pass an array, a table or a list")
     if hasattr(data, "tocsr"):
         return data.tocsr()

@@ -2,6 +2,7 @@
 
 Rows are an array or a table of numbers with one dimension (one column) or two (several columns). The answer has the
 same shape whatever rows are in the world. For finite rows it is finite: a world without rows gets the fixed value 0.
+Of a DataFrame of pandas or polars it is a table of the same library, with the names of the columns.
 Missing values are not skipped: they make the answer NaN, which `plan` refuses.
 
 Histograms give shares rather than counts: a world holds a part of the pool, and counts would shrink with it.

@@ -34,7 +34,8 @@ def one_table(data: tuple[Any, ...]) -> Floats:
     table = finite_table(data)
     if table is None:
         raise InputError(
-            "mode='individual' and design='bits' need one table of numbers without missing or infinite values"
+            "the statistic takes one table of numbers, none of them missing or infinite: drop such rows, or fill them "
+            "with a value that is known without the data, table.fillna(0)"
         )
     return table
 

@@ -2,6 +2,7 @@
 
 Rows are an array or a table of numbers with one dimension (one column) or two (several columns). The answer has the
 same shape whatever rows are in the world. For finite rows it is finite: a world without rows gets the fixed value 0.
+Of a DataFrame of pandas or polars it is a table of the same library, with the names of the columns.
 Missing values are not skipped: they make the answer NaN, which `plan` refuses.
 
 Histograms give shares rather than counts: a world holds a part of the pool, and counts would shrink with it.
@@ -41,6 +42,7 @@ from leakcap.stats.declared import (
     bounded_shares,
     bounded_sums,
 )
+from leakcap.stats.named import SecondAxis, bin_names, keeps_names
 from leakcap.stats.on_grid import bounded_quantiles, grids_of, in_worlds, moved_quantiles, quantiles_on_grid
 from leakcap.stats.swapped import swapped_covariances, swapped_quantiles, swapped_variances
 from leakcap.worlds import Units, Worlds
@@ -104,6 +106,23 @@ def _categories(data: tuple[Any, ...], units: Units, worlds: Worlds, levels: Seq
     return shares(np.where(counted, place, -1), len(levels), worlds, units).reshape(worlds.m, -1)
 
 
+def _levels(q: float | Sequence[float] = 0.5, grid: Any = None) -> SecondAxis | None:
+    return SecondAxis("quantile", np.ravel(q).tolist(), first=True) if np.ndim(q) else None
+
+
+def _square() -> SecondAxis:
+    return SecondAxis("column")
+
+
+def _bins(edges: Sequence[float] | Floats) -> SecondAxis:
+    return SecondAxis("bin", bin_names(edges))
+
+
+def _named_levels(levels: Sequence[Any]) -> SecondAxis:
+    return SecondAxis("level", tuple(levels))
+
+
+@keeps_names()
 @adds_up(averaged, bounded_means)
 @offers(_means)
 def mean(rows: npt.ArrayLike) -> Floats:
@@ -126,6 +145,7 @@ def mean(rows: npt.ArrayLike) -> Floats:
     return np.asarray(table.mean(axis=0)) if len(table) else np.zeros(table.shape[1:])
 
 
+@keeps_names()
 @answers_swaps(swapped_quantiles)
 @adds_up(moved_quantiles, bounded_quantiles, needs="grid")
 @offers(_quantiles)
@@ -152,6 +172,7 @@ def median(rows: npt.ArrayLike, grid: Any = None) -> Floats:
     return np.asarray(np.median(table, axis=0)) if len(table) else np.zeros(table.shape[1:])
 
 
+@keeps_names(_levels)
 @answers_swaps(swapped_quantiles)
 @adds_up(moved_quantiles, bounded_quantiles, needs="grid")
 @offers(_quantiles)
@@ -192,6 +213,7 @@ def quantile(rows: npt.ArrayLike, q: float | Sequence[float] = 0.5, grid: Any = 
     return np.asarray(np.quantile(table, levels, axis=0))
 
 
+@keeps_names()
 @adds_up(totals, bounded_sums, total=True)
 @offers(_sums)
 def sum(rows: npt.ArrayLike) -> Floats:
@@ -232,6 +254,7 @@ def count(rows: npt.ArrayLike) -> float:
     return float(len(rows))  # type: ignore[arg-type]
 
 
+@keeps_names()
 @adds_up(averaged, bounded_shares)
 @offers(_means)
 def share(rows: npt.ArrayLike) -> Floats:
@@ -256,6 +279,7 @@ def share(rows: npt.ArrayLike) -> Floats:
     return mean(table)
 
 
+@keeps_names()
 @answers_swaps(swapped_variances)
 @offers(_variances)
 def variance(rows: npt.ArrayLike) -> Floats:
@@ -280,6 +304,7 @@ def variance(rows: npt.ArrayLike) -> Floats:
     return np.asarray(table.var(axis=0, ddof=1))
 
 
+@keeps_names(_square)
 @answers_swaps(swapped_covariances)
 @adds_up(about_the_pool, bounded_covariances)
 @offers(_covariances)
@@ -309,6 +334,7 @@ def covariance(rows: npt.ArrayLike) -> Floats:
     return np.asarray(apart.T @ apart / (len(table) - 1))
 
 
+@keeps_names(_bins)
 @adds_up(in_bins, bounded_histograms)
 @offers(_histograms)
 def histogram(rows: npt.ArrayLike, edges: Sequence[float] | Floats) -> Floats:
@@ -338,6 +364,7 @@ def histogram(rows: npt.ArrayLike, edges: Sequence[float] | Floats) -> Floats:
     return shares
 
 
+@keeps_names(_named_levels)
 @adds_up(at_levels, bounded_levels)
 @offers(_categories)
 def categories(rows: npt.ArrayLike, levels: Sequence[Any]) -> Floats:

@@ -8,6 +8,8 @@ import numpy as np
 
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
+from leakcap.tables.offered import offered_parts, offered_reading
+from leakcap.tables.reading import MARKS
 
 __all__ = ["kind_of", "kind_of_arrow", "numbers", "refuse_unusable"]
 
@@ -30,24 +32,8 @@ KINDS = {
 }
 DATE = r"\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([T ].*)?\s*"
 SAMPLE_CELLS = 100  # that tell text from dates
-MARKS = ("", "?", "-", "--", ".", "*", "x", "na", "n/a", "n.a.", "nan", "none", "null", "missing", "unknown")
 NUMBER = r"\s*[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\s*"
-# How numbers come to be text, the likeliest first: what the cells look like, and what to do.
-CAUSES = (
-    (
-        rf"{NUMBER}|\s*[-+]?\d{{1,3}}([,' .]\d{{3}})+([.,]\d+)?\s*",
-        "The cells look like numbers with separators for thousands, or with a decimal comma: save the file with a "
-        "decimal point and no other separator",
-    ),
-    (
-        rf"{NUMBER}|\s*[-+]?\d+,\d+\s*",
-        "The cells look like numbers with a decimal comma: save the file with decimal points",
-    ),
-    (
-        rf"\s*[$€£¥]?{NUMBER}[%$€£¥]?\s*",
-        "The cells look like numbers with a currency or per cent sign: save the file without it",
-    ),
-)
+SIGNS = rf"\s*[$€£¥]?{NUMBER}[%$€£¥]?\s*"
 
 
 def kind_of(column: Any) -> str:
@@ -87,8 +73,8 @@ def refuse_unusable(column: Any, name: str, statistic: str) -> str:
         raise InputError(f"column {name!r} is text, and the {statistic} needs numbers. {_why_text(column)}")
     if kind == "date":
         raise InputError(
-            f"column {name!r} holds dates or times: turn them into numbers (days since a fixed day, age in years) "
-            "inside a function of your own (--fn module:function), or in a new column"
+            f"column {name!r} holds dates or times: {offered_parts(column, name)}turn them into numbers (days since a "
+            "fixed day, age in years) inside a function of your own (--fn module:function), or in a new column"
         )
     if kind == "other":
         raise InputError(
@@ -118,15 +104,10 @@ def numbers(column: Any, name: str) -> Floats:
 def _why_text(column: Any) -> str:
     cells = column.dropna().astype(str)
     plain = _matches(cells, NUMBER)
-    marks = cells.str.strip().str.lower().isin(MARKS)
-    if plain and marks.any() and _matches(cells[~marks], NUMBER) == 1:
-        return (
-            "The cells look like numbers, with marks such as ? or - where a value is missing: leave those cells empty, "
-            "then see --missing"
-        )
-    for pattern, what_to_do in CAUSES:
-        if _matches(cells[~marks], pattern) == 1:
-            return what_to_do
+    if offer := offered_reading(column):
+        return offer
+    if _matches(cells[~cells.str.strip().str.lower().isin(MARKS)], SIGNS) == 1:
+        return "The cells look like numbers with a currency or per cent sign: save the file without it"
     if plain >= 0.5:
         return f"{plain:.0%} of its cells are numbers: correct the others, or leave them empty and see --missing"
     return "For the share of rows at each category use --fn histogram; otherwise leave the column out"

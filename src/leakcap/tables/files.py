@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from leakcap.errors import InputError
 from leakcap.tables.columns import kind_of, kind_of_arrow
+from leakcap.tables.dates import PARTS, date_parts, part_of
+from leakcap.tables.parquet_files import PARQUET, arrow_schema, arrow_table, parts_of
+from leakcap.tables.reading import Reading
 
-__all__ = ["TableFile", "listed", "open_table", "tried"]
+__all__ = ["TableFile", "digest_of", "listed", "open_table", "tried"]
 
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
-PARQUET = (".parquet", ".pq")
 INDEX = r"__index_level_\d+__"  # row numbers that pandas has written
 MAGIC: dict[bytes, tuple[tuple[str, ...], str]] = {
     b"PAR1": (PARQUET, "a Parquet file: let its name end in .parquet"),
@@ -25,6 +28,7 @@ MAGIC: dict[bytes, tuple[tuple[str, ...], str]] = {
 }
 MAX_NAMES = 24  # in one message
 SAMPLE_ROWS = 1000  # rows of a text file that tell the kinds of its columns
+DELIMITERS = {"\t": "tab", "|": "pipe"}  # that are offered; semicolons are taken for what they are
 T = TypeVar("T")
 
 
@@ -36,30 +40,37 @@ class TableFile:
     columns: tuple[str, ...]
     separator: str | None  # None: Parquet
     nameless: bool = False  # the first line looks like data: its entries are not for messages
+    reading: Reading = field(default_factory=Reading)
 
     def read(self, columns: Sequence[str] | None = None) -> Any:
-        """The rows of some columns, in the given order, as a DataFrame; of all columns when None."""
-        wanted = list(self.columns if columns is None else columns)
+        """The rows of some columns, in the given order, as a DataFrame; of all columns when None.
+
+        Parts of dates are columns too, where they were asked for: `born.year`.
+        """
+        wanted = self.with_parts(self.columns) if columns is None else list(columns)
+        stored = list(dict.fromkeys(self._stored(name) for name in wanted))
         if self.separator is None:
-            table = tried(self.path, lambda _: _arrow_table(self.path, wanted).to_pandas(ignore_metadata=True))
+            table = tried(self.path, lambda _: arrow_table(self.path, stored).to_pandas(ignore_metadata=True))
         else:
             self.refuse_long_lines()
-            table = self.read_csv(usecols=wanted)[wanted]
-        return self._with_rows(table).reset_index(drop=True)
+            table = self.read_csv(usecols=stored)[stored]
+        return self._with_rows(self._as_told(table, wanted)).reset_index(drop=True)
 
     def read_exactly(self, column: str) -> Any:
         """One column without rounding: whole numbers of any size, and whatever CSV holds, as text."""
         if self.separator is None:
-            return tried(self.path, lambda _: _unrounded(_arrow_table(self.path, [column]).column(0)))
-        return self.read_csv(usecols=[column], dtype={column: str})[column]
+            found = tried(self.path, lambda _: _unrounded(arrow_table(self.path, [column]).column(0)))
+        else:
+            found = self.read_csv(usecols=[column], dtype={column: str})[column]
+        return self.reading.exact(found)
 
     def kinds(self) -> dict[str, str]:
         """What kind each column is, from the first rows of a CSV file or the schema of a Parquet file."""
         if self.separator is None:
-            schema = tried(self.path, lambda _: _arrow_schema(self.path))
-            return {str(field.name): kind_of_arrow(field.type) for field in schema}
+            schema = tried(self.path, lambda _: arrow_schema(self.path))
+            return {str(one.name): kind_of_arrow(one.type) for one in schema if str(one.name) in self.columns}
         rows = self._with_rows(self.read_csv(nrows=SAMPLE_ROWS))
-        return {name: kind_of(rows[name]) for name in self.columns}
+        return {name: kind_of(self.reading.cells(rows[name])) for name in self.columns}
 
     def find(self, names: Iterable[str]) -> list[str]:
         """Columns by name, or several in one word with commas between; or what to write instead."""
@@ -72,11 +83,48 @@ class TableFile:
                 raise InputError(f"column {name!r} is named twice: name every column once")
         return columns
 
+    def only_column(self, apart_from: Iterable[str | None] = ()) -> list[str]:
+        """The column that need not be named, because there is no other; none where there are several."""
+        left = [name for name in self.columns if name not in apart_from]
+        return left if len(left) == 1 and not self.nameless else []
+
     def column(self, name: str) -> str:
-        """The name itself, if there is such a column."""
-        if name not in self.columns:
+        """The name itself, if there is such a column, or such a part of a date."""
+        if self._stored(name) not in self.columns:
             raise InputError(self._unknown(name))
         return name
+
+    def with_parts(self, names: Iterable[str]) -> list[str]:
+        """The columns, with the parts of dates in place of the dates, where that was asked for."""
+        if not self.reading.dates:
+            return list(names)
+        kinds = self.kinds()
+        return [
+            part
+            for name in names
+            for part in ([f"{name}.{part}" for part in PARTS[:-1]] if kinds.get(name) == "date" else [name])
+        ]
+
+    def _stored(self, name: str) -> str:
+        """The column that holds it: of a part of a date, that of the date."""
+        part = part_of(name) if self.reading.dates and name not in self.columns else None
+        return part[0] if part else name
+
+    def _as_told(self, table: Any, wanted: Sequence[str]) -> Any:
+        """The columns that are wanted, their cells read as `--read` says."""
+        import pandas
+
+        if not self.reading.of_cells and not self.reading.dates:
+            return table
+        found: dict[str, Any] = {}
+        parts: dict[str, dict[str, Any]] = {}
+        read = {name: self.reading.cells(table[name]) for name in table.columns}
+        for name in wanted:
+            stored = self._stored(name)
+            if stored != name and stored not in parts:
+                parts[stored] = date_parts(read[stored], stored, self.reading.dates)
+            found[name] = read[name] if stored == name else parts[stored][name.rpartition(".")[2]]
+        return pandas.DataFrame(found, index=table.index)
 
     def _with_rows(self, table: Any) -> Any:
         if not len(table):
@@ -101,7 +149,8 @@ class TableFile:
 
     @property
     def _layout(self) -> dict[str, Any]:
-        return {"sep": self.separator, "header": 0, "index_col": False, "encoding": "utf-8-sig", "low_memory": False}
+        told = {"sep": self.separator, "encoding": self.reading.encoding, "decimal": self.reading.decimal}
+        return {"header": 0, "index_col": False, "low_memory": False} | told
 
     def refuse_long_lines(self) -> None:
         """Lines with more fields than names: an unquoted comma has moved their cells into other columns.
@@ -124,19 +173,26 @@ class TableFile:
             )
 
 
-def open_table(path: Path) -> TableFile:
-    """The columns of a file, or what is wrong with it."""
-    if tried(path, lambda _: path.is_dir()):
-        raise InputError(f"{path.name or path} is a folder: name one file in it")
+def open_table(path: Path, reading: Reading | None = None) -> TableFile:
+    """The columns of a file, or of a folder of Parquet files, or what is wrong with it."""
+    told = reading or Reading()
+    folder = tried(path, lambda _: path.is_dir())
+    if folder and not tried(path, lambda _: parts_of(path)):
+        raise InputError(f"{path.name or path} is a folder without Parquet files: name one file in it")
     if not tried(path, lambda _: path.exists()):
         raise InputError(f"there is no file {path}: check the name and the folder you are in")
-    _refuse_disguise(path)
     ending = path.name.lower()
-    if ending.endswith(CSV):
-        file = _open_csv(path)
-    elif ending.endswith(PARQUET):
-        names = tried(path, lambda _: [str(name) for name in _arrow_schema(path).names])
-        file = TableFile(path, tuple(name for name in names if not re.fullmatch(INDEX, name)), None)
+    if folder or ending.endswith(PARQUET):
+        _refuse_disguise(path)
+        if told.delimiter or told.encoding != Reading.encoding:
+            raise InputError(
+                "--read delimiter= and encoding= are for text files: Parquet needs neither. Leave them out"
+            )
+        names = tried(path, lambda _: [str(name) for name in arrow_schema(path).names])
+        file = TableFile(path, tuple(name for name in names if not re.fullmatch(INDEX, name)), None, reading=told)
+    elif ending.endswith(CSV):
+        _refuse_disguise(path)
+        file = _open_csv(path, told)
     else:
         raise InputError(
             f"cannot tell what kind of file {path.name} is: its name must end in {', '.join(CSV + PARQUET)}. "
@@ -146,10 +202,22 @@ def open_table(path: Path) -> TableFile:
     return file
 
 
+def digest_of(path: Path) -> str:
+    """Of the bytes of a file, or of all files of a folder: the same whatever is asked, and however they are read."""
+    digest = hashlib.sha256()
+    for part in parts_of(path) if path.is_dir() else (path,):
+        if part is not path:
+            digest.update(f"{part.relative_to(path).as_posix()}\0{part.stat().st_size}\0".encode())
+        with part.open("rb") as file:
+            while some := file.read(2**20):
+                digest.update(some)
+    return digest.hexdigest()
+
+
 def _refuse_disguise(path: Path) -> None:
     """Files whose first bytes say that they are not what their names say."""
     ending = path.name.lower()
-    if ending.endswith(CSV + PARQUET):
+    if not path.is_dir():
         start = tried(path, lambda _: _first_bytes(path))
         for magic, (endings, what) in MAGIC.items():
             if start.startswith(magic) and not ending.endswith(endings):
@@ -167,20 +235,27 @@ def listed(names: Sequence[str]) -> str:
     return f"{shown} and {len(names) - MAX_NAMES:,} more" if len(names) > MAX_NAMES else shown
 
 
-def _open_csv(path: Path) -> TableFile:
-    separator = "\t" if ".tsv" in path.name.lower() else ","
+def _open_csv(path: Path, reading: Reading) -> TableFile:
+    separator = reading.delimiter or ("\t" if ".tsv" in path.name.lower() else ",")
     options: dict[str, Any] = {"header": None, "nrows": 1, "dtype": str, "keep_default_na": False}
-    options |= {"encoding": "utf-8-sig", "index_col": False}
+    options |= {"encoding": reading.encoding, "index_col": False}
 
     def first_line(pandas: Any, sep: str) -> list[str]:
         return [str(name) for name in pandas.read_csv(path, sep=sep, **options).iloc[0]]
 
     names = tried(path, lambda pandas: first_line(pandas, separator))
-    if len(names) == 1 and separator == "," and ";" in names[0]:  # as spreadsheets write it where 0,5 is a half
-        separator = ";"
-        names = tried(path, lambda pandas: first_line(pandas, separator))
+    if len(names) == 1 and not reading.delimiter:
+        if separator == "," and ";" in names[0]:  # as spreadsheets write it where 0,5 is a half
+            separator = ";"
+            names = tried(path, lambda pandas: first_line(pandas, separator))
+        for mark, word in DELIMITERS.items():
+            if mark in names[0]:
+                raise InputError(
+                    f"the first line of {path.name} looks like several names with a {word} between them: add --read "
+                    f"delimiter={word}; or delimiter=comma, if it is one name"
+                )
     named = tuple(name.strip() or f"unnamed {place}" for place, name in enumerate(names, 1))
-    return TableFile(path, named, separator, nameless=any(map(_like_data, named)))
+    return TableFile(path, named, separator, nameless=any(map(_like_data, named)), reading=reading)
 
 
 def _like_data(text: str) -> bool:
@@ -212,7 +287,7 @@ def tried(path: Path, read: Callable[[Any], T]) -> T:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # warnings may quote cells too
             return read(pandas)
-    except ImportError:  # says nothing of the file
+    except (ImportError, InputError):  # one says nothing of the file, the other is in our own words
         raise
     except Exception as error:
         what = _in_words(path, error)
@@ -225,10 +300,10 @@ def _in_words(path: Path, error: Exception) -> str:
         return f"{name} may not be read by you: ask its owner, or change its permissions"
     if isinstance(error, OSError) and error.errno:
         return f"{name} cannot be opened ({error.strerror}): check its name and where it is"
-    if kind == "EmptyDataError" or path.stat().st_size == 0:
+    if kind == "EmptyDataError" or (path.is_file() and path.stat().st_size == 0):
         return f"{name} is empty: there is nothing in it to ask about"
     if isinstance(error, UnicodeError):
-        return f"{name} is not text in UTF-8: save it as 'CSV UTF-8', if it is a CSV file at all"
+        return _not_text(path, getattr(error, "encoding", "utf-8"))
     if isinstance(error, EOFError) or kind in ("BadGzipFile", "error"):
         return f"{name} cannot be unpacked ({kind}): it is cut off, or not a gzip file. Copy it again"
     fields = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
@@ -240,21 +315,19 @@ def _in_words(path: Path, error: Exception) -> str:
     if "inside string" in str(error):
         return f"{name} has a quotation mark that is opened and never closed: double those inside of quoted text"
     return (
-        f"{name} cannot be read as {'Parquet' if name.lower().endswith(PARQUET) else 'CSV'} ({kind}; the text of the "
+        f"{name} cannot be read as {'CSV' if name.lower().endswith(CSV) else 'Parquet'} ({kind}; the text of the "
         "error is withheld, it may quote the data). Open it in the program that made it, and save it again"
     )
 
 
-def _arrow_schema(path: Path) -> Any:
-    from pyarrow import parquet  # type: ignore[import-untyped]
-
-    return parquet.read_schema(path)
-
-
-def _arrow_table(path: Path, columns: list[str]) -> Any:
-    from pyarrow import parquet
-
-    return parquet.read_table(path, columns=columns).select(columns)
+def _not_text(path: Path, encoding: str) -> str:
+    if encoding.lower().replace("_", "-") not in ("utf-8", "utf8"):
+        return f"{path.name} is not text in {encoding}: --read encoding= names another, if it is a CSV file at all"
+    likely = "utf-16" if _first_bytes(path).startswith((b"\xff\xfe", b"\xfe\xff")) else "cp1252"
+    return (
+        f"{path.name} is not text in UTF-8: add --read encoding={likely} if that is how it was written (cp1252: by "
+        "Windows in western Europe), or save it as 'CSV UTF-8', if it is a CSV file at all"
+    )
 
 
 def _unrounded(column: Any) -> Any:

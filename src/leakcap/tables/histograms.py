@@ -6,7 +6,6 @@ import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from leakcap.ground.arrays import Floats
 from leakcap.kernels import kernel_of, offers
 from leakcap.kernels.bounded import Bounded, Declared, Extent
 from leakcap.kernels.contributions import Contributions, adds_up, bounded_contributions, contributions
+from leakcap.stats.named import bin_names
 from leakcap.tables.columns import numbers
 from leakcap.tables.cut_points import column_and_rest, edges
 from leakcap.worlds import Units, Worlds
@@ -212,9 +212,7 @@ def codes(levels: Sequence[str], name: str, kind: str) -> tuple[float, ...]:
 
 
 def _bin_names(name: str, edges: Sequence[float]) -> tuple[str, ...]:
-    ends = [f"{edge:.12g}" for edge in edges[1:-1]]
-    middle = [f"{name}, {low} to {high}" for low, high in pairwise(ends)]
-    return (f"{name}, under {ends[0]}", *middle, f"{name}, {ends[-1]} or more")
+    return tuple(f"{name}, {words}" for words in bin_names(edges))
 
 
 def printable(text: str) -> str:

@@ -25,6 +25,7 @@ from leakcap.tables.files import TableFile, listed, open_table
 from leakcap.tables.functions import load, silent
 from leakcap.tables.groups import By, grouped
 from leakcap.tables.histograms import Wishes, side_by_side
+from leakcap.tables.reading import Reading
 from leakcap.tables.units import strata_of, units_of
 from leakcap.worlds import Units, Worlds
 
@@ -66,14 +67,15 @@ def ask(
     grid: Sequence[str] = (),
     by: Sequence[str] = (),
     declared: bool = False,
+    read: Sequence[str] = (),
 ) -> Question:
-    """A question to the rows of a CSV or Parquet file.
+    """A question to the rows of a CSV or Parquet file, or of a folder of Parquet files.
 
     Args:
         fn: mean, sum, count, share, median, quantile, covariance, histogram, or `module:function` for a function of
             your own, which gets a DataFrame (without the unit column).
-        columns: names, also several in one word with commas between. Statistics need them; a function of your own
-            gets all columns otherwise.
+        columns: names, also several in one word with commas between. Statistics need them, unless there is but one; a
+            function of your own gets all columns otherwise.
         unit: the column that says whose row it is.
         strata: columns whose groups every world holds in proportion.
         missing: "refuse", or "drop" to leave out rows with a missing value in any column used. It is decided row by
@@ -86,6 +88,7 @@ def ask(
         by: columns that make groups, with the values that they may have: "ward=A,B,C".
         declared: whether nothing of the answer's form may be read from the data, as under a pool cap: groups and
             categories without declared values are refused.
+        read: how cells are written, "decimal=,", "missing=n/a" and the like.
     """
     checks.choice(("refuse", "drop"), missing=missing)
     _refuse_idle(fn, q, bins, levels)
@@ -96,17 +99,19 @@ def ask(
     if fn == "count" and columns:
         raise InputError("a count is of rows, whatever is in them: leave out --columns; --by counts them by group")
     own = load(fn) if ":" in fn else None
-    file = open_table(Path(path))
+    file = open_table(Path(path), Reading.of(read))
     chosen, groups = file.find(columns), file.find(strata)
     whose = _unit_column(file, unit, chosen, groups)
-    if own is None and not chosen and fn != "count":
-        raise InputError(_name_columns(file, fn, whose))
     parts = [By.of(text) for text in by]
     parts = [replace(one, column=file.column(one.column)) for one in parts]
+    if own is None and not chosen and fn != "count":
+        chosen = file.only_column(apart_from=[whose, *groups, *(one.column for one in parts)])
+        if not chosen:
+            raise InputError(_name_columns(file, fn, whose))
     if declared:
         for one in parts:
             one.refuse_undeclared()
-    seen = chosen or ([] if fn == "count" else [name for name in file.columns if name != whose])
+    seen = chosen or ([] if fn == "count" else file.with_parts(name for name in file.columns if name != whose))
     labels = [*([whose] if whose else []), *groups, *(one.column for one in parts)]
     table = file.read(list(dict.fromkeys([*labels, *seen])) or [file.columns[0]])
     kinds = {} if own else {name: refuse_unusable(table[name], name, fn) for name in seen}

@@ -22,7 +22,7 @@ def units_of(file: TableFile, left: Any, name: str, keep: npt.NDArray[np.bool_])
     if kind_of(column) == "other":
         raise InputError(f"column {name!r} cannot say whose rows they are: ids are numbers or text")
     if column.dtype.kind not in "iubM":
-        exact = file.read_exactly(name)[keep] if kind_of(column) == "number" else column
+        exact = file.read_exactly(name)[keep] if kind_of(column) == "number" else file.reading.exact(column)
         column = exact if exact.dtype.kind in "iu" else _as_text(exact)
     labels = _plain(column)
     count = column.nunique()

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import pickle
+import pickletools
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 import leakcap as lc
 from leakcap.certificates.labels import LabelCertificate
+from leakcap.ground.cores import Machine
+from leakcap.modes import NoiseSettings
+from leakcap.planning.request import Request
 from tests.claims.contract import public_api
 
 STORED = Path(__file__).with_name("certificates")
@@ -59,3 +65,19 @@ def test_a_stored_certificate_of_labels_is_read_for_ever():
     certificate = LabelCertificate.from_json(text)
     assert json.loads(certificate.to_json()) == json.loads(text)
     assert str(certificate) == (STORED / "labels.txt").read_text()
+
+
+REQUEST = "caps units worlds rate strata mode gamma clip settings seed design scale drawing"
+NOISE = "shape floor weights draws machine seeded public pool_public not_promised mechanism kept"
+NAMED = {"leakcap.planning.request Request", "leakcap.modes.interface Settings", "leakcap.ground.cores Machine"}
+
+
+def test_a_run_that_an_earlier_version_began_is_known_again():
+    """A checkpoint knows its run by what is pickled here: another name or entry, and every begun run is refused."""
+    settings = NoiseSettings("best", 0.0, None, None, Machine(), False, (), ())
+    request = Request((), 10, 64, 0.5, None, "exact", 1e-6, None, settings, None)
+    opcodes = pickletools.genops(pickle.dumps(request, protocol=0))  # names of classes stand in one place in this one
+    assert {told for opcode, told, _ in opcodes if opcode.name == "GLOBAL" and told.startswith("leakcap")} == NAMED
+    assert [field.name for field in fields(Request)] == REQUEST.split()
+    assert [field.name for field in fields(NoiseSettings)] == NOISE.split()
+    assert isinstance(pickle.loads(pickle.dumps(settings)), NoiseSettings)

@@ -42,7 +42,7 @@ def test_intervals_speak_of_a_part_that_was_not_used_only_where_there_is_one(cap
     answer = Answer("mean", ("age",), np.array([1.0]), np.array([0.0]), np.array([2.0]))
     page = " ".join(public_page(plan.certificate, answer).split())
     assert ("part of the pool that was not used" in page) != pool
-    assert "allows for the noise" in page
+    assert "allow for the noise" in page
 
 
 def test_a_pool_certificate_says_what_error_bars_follow_from() -> None:

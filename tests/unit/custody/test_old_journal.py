@@ -21,7 +21,7 @@ RUNS = [bytes([i]) * 32 for i in range(4)]
 
 
 def write(spent: dict[bytes, bytes], name: bytes = NAME) -> Path:
-    """As version 0.2 wrote it."""
+    """As earlier versions wrote it."""
     keys.own_key()
     total = 0
     for run, release in spent.items():

@@ -339,8 +339,8 @@ def test_beans_are_told_apart_at_a_strict_cap() -> None:
         ranges=(-4, 4),
         random_state=1,
     )
-    plan, mechanism = forest._planned(scaled[train], kinds[train], None, None, forest.cap)
-    right = plan.expected(lambda value: mechanism.build(value).score(scaled[test], kinds[test]), 200)
+    plan, _ = forest._planned(scaled[train], kinds[train], None, None, forest.cap)
+    right = plan.expected(lambda fitted: fitted.score(scaled[test], kinds[test]), 200)
     assert plan.certificate.membership_success <= 0.562
     assert right.mean >= 0.75
     assert right.without_noise > right.mean

@@ -88,13 +88,13 @@ def test_an_index_that_pandas_wrote_is_a_column_if_it_has_a_name(table: Any) -> 
 
 
 def test_only_the_needed_columns_of_a_parquet_file_are_read(table: Any, monkeypatch: Any) -> None:
-    path, read, asked = table(PEOPLE, "t.parquet"), files._arrow_table, []
+    path, read, asked = table(PEOPLE, "t.parquet"), files.arrow_table, []
 
     def watched(path: Path, columns: list[str]) -> Any:
         asked.append(columns)
         return read(path, columns)
 
-    monkeypatch.setattr(files, "_arrow_table", watched)
+    monkeypatch.setattr(files, "arrow_table", watched)
     ask(path, "mean", ["age"], unit="who")
     assert asked == [["who", "age"]]
 

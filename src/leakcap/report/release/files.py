@@ -20,6 +20,7 @@ from leakcap.planning.plans import Plan
 from leakcap.planning.released import Release
 from leakcap.report.release.answers import aim
 from leakcap.report.release.page import Answer, Custody, custodian_page, public_page
+from leakcap.report.release.saved import MODEL, RELEASE, release_json
 from leakcap.simulate.estimators import is_estimator
 
 __all__ = ["answer_in", "custodian_files", "public_files", "public_texts", "table_of"]
@@ -50,22 +51,27 @@ def table_of(release: Release, title: str, names: tuple[str, ...] | None, **abou
     `about` it: the issuer, the name of the data set, the date, and whether counts and sums were scaled up.
     """
     values = release.outputs
-    labels = names or release.names or tuple(f"output {i + 1}" for i in range(len(values)))
+    labels = names or release.labels or release.names or tuple(f"output {i + 1}" for i in range(len(values)))
     try:
         low, high = release.interval(LEVEL)
     except InputError:
-        return Answer(title=title, names=labels, values=values, low=None, high=None, level=LEVEL, **about)
+        return Answer(
+            title=title, names=labels, values=values, low=None, high=None, level=LEVEL, notes=release.notes, **about
+        )
     width = (high - low) / 2
     value = _rounded(values, width)
     low, high = _rounded(value - width, width), _rounded(value + width, width)
-    return Answer(title=title, names=labels, values=value, low=low, high=high, level=LEVEL, **about)
+    return Answer(
+        title=title, names=labels, values=value, low=low, high=high, level=LEVEL, notes=release.notes, **about
+    )
 
 
 def public_files(release: Release, answer: Answer, signed_with: str = "") -> dict[str, str | bytes]:
     """What may be published; made from the release alone. `signed_with` is the fingerprint of the key, if any."""
     files: dict[str, str | bytes] = {**public_texts(release.certificate, answer, signed_with)}
+    files[RELEASE] = release_json(release)
     if is_estimator(release.value):
-        files["model.pkl"] = pickle.dumps(release.value)
+        files[MODEL] = pickle.dumps(release.value)
     return files
 
 
@@ -82,6 +88,7 @@ def public_texts(certificate: Certificate, answer: Answer, signed_with: str = ""
         "certificate.html explains it.",
         "interval": f"holds {held} with probability {answer.level:g} or more, each",
         "scaled": answer.scaled,
+        "notes": answer.notes,
         "issuer": answer.issuer,
         "data_set": answer.data_set,
         "date": answer.date,
@@ -120,6 +127,7 @@ def answer_in(text: str) -> tuple[Answer, str]:
             data_set=str(told["data_set"]),
             date=str(told["date"]),
             scaled=bool(told["scaled"]),
+            notes=tuple(map(str, told["notes"])),
         )
         return answer, str(told["signed_with"])
     except (ValueError, TypeError, KeyError, IndexError, AttributeError):

@@ -29,6 +29,7 @@ class Answer:
     data_set: str = ""  # as the custodian calls it
     date: str = ""
     scaled: bool = False  # whether counts and sums of a part are on the scale of the whole pool
+    notes: tuple[str, ...] = ()  # what could be misread
 
     def __post_init__(self) -> None:
         if (self.low is None) != (self.high is None):

@@ -17,15 +17,17 @@ import numpy as np
 from leakcap.certificates.release import Certificate
 from leakcap.errors import InputError
 from leakcap.planning.released import Release
+from leakcap.simulate.estimators import is_estimator
 
-__all__ = ["MODEL", "RELEASE", "load", "release_json"]
+__all__ = ["MODEL", "RELEASE", "load", "public_folder", "release_json"]
 
 RELEASE, MODEL, CERTIFICATE = "release.json", "model.pkl", "certificate.json"
 FORM = 1  # of the file
 UNTRUSTED = (
-    "the value is a model, or of a kind of its own, in model.pkl: reading that file runs what is in it. If you trust "
-    "where it comes from, say so: leakcap.load(folder, trust=True)"
+    "the value is a model, in model.pkl: reading that file runs what is in it. If you trust where it comes from, say "
+    "so: leakcap.load(folder, trust=True)"
 )
+OF_ITS_OWN = "the value was of a kind of its own, which is not kept: these are its numbers"
 
 
 def release_json(release: Release) -> str:
@@ -33,7 +35,7 @@ def release_json(release: Release) -> str:
     try:
         value = _encoded(release.value)
     except TypeError:
-        value = {"file": MODEL}
+        value = {"file": MODEL if is_estimator(release.value) else ""}
     return json.dumps(
         {
             "form": FORM,
@@ -41,6 +43,8 @@ def release_json(release: Release) -> str:
             "names": release.names,
             "outputs": release.outputs.tolist(),
             "widths": [[level, width.tolist()] for level, width in release.widths],
+            "labels": release.labels,
+            "notes": release.notes,
             "not_rebuilt": release.not_rebuilt,
         },
         ensure_ascii=False,
@@ -72,7 +76,7 @@ def load(folder: Any, *, trust: bool = False) -> Release:
         >>> bool(lc.load(folder).value == release.value)
         True
     """
-    place = _public(Path(folder))
+    place = public_folder(Path(folder))
     held = _read(place / RELEASE)
     certificate = Certificate.from_json((place / CERTIFICATE).read_text(encoding="utf-8"))
     if held.get("form") != FORM:
@@ -85,7 +89,11 @@ def load(folder: Any, *, trust: bool = False) -> Release:
         _vector=numbers,
         _widths=tuple((float(level), np.asarray(width, dtype=np.float64)) for level, width in held["widths"]),
         not_rebuilt=held["not_rebuilt"],
+        labels=tuple(held["labels"]),
+        notes=tuple(held["notes"]),
     )
+    if held["value"] == {"file": ""}:
+        return replace(made, not_rebuilt=OF_ITS_OWN)
     if held["value"] != {"file": MODEL}:
         return replace(made, value=_decoded(held["value"]))
     if not trust:
@@ -93,7 +101,8 @@ def load(folder: Any, *, trust: bool = False) -> Release:
     return replace(made, value=pickle.loads((place / MODEL).read_bytes()))
 
 
-def _public(folder: Path) -> Path:
+def public_folder(folder: Path) -> Path:
+    """Where the public files of a release lie, from its folder or that one itself."""
     for place in (folder / "public", folder):
         if (place / CERTIFICATE).is_file() and (place / RELEASE).is_file():
             return place

@@ -1,0 +1,35 @@
+"""`python -m reproductions.label_dp.page`: the kept runs as table and picture of docs/reproductions-labels.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from reproductions.label_dp import tables
+from reproductions.label_dp.__main__ import picture
+
+__all__ = ["MEASURED", "PAGE", "filled"]
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "reproductions-labels.md"
+MEASURED = Path(__file__).parent / "measured"
+MARKS = re.compile(r"(<!-- short -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def filled(text: str, runs: Sequence[tables.Run]) -> str:
+    """The page with the table in short between its marks."""
+    return MARKS.sub(lambda found: f"{found[1]}\n{tables.short(runs)}\n{found[2]}", text)
+
+
+def main() -> None:
+    """Rewrite the page and its picture."""
+    runs = tables.read([MEASURED])
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), runs), encoding="utf-8")
+    stem = DOCS / "images" / "private-labels"
+    picture(runs, stem)
+    stem.with_suffix(".svg").unlink()  # the page shows the PNG
+
+
+if __name__ == "__main__":
+    main()

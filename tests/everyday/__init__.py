@@ -1,0 +1,1 @@
+"""What people try first: tasks as a newcomer would type them, and mistakes with the cure that the message names."""
