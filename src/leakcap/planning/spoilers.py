@@ -28,7 +28,7 @@ MIN_WORLDS = 128  # in fewer, the luck of worlds looks like an output that spoil
 WORLDS = 512  # in which the noise is found again
 MAX_CELLS = 2**21  # units times worlds, or times outputs: beyond, a summary would take seconds for it
 MAX_OUTPUTS = 64
-CLEAR = 0.9  # of the noise in the others, below which it is worth a line
+CLEAR = 0.75  # of the noise in the others, below which it is worth a line
 APART = 0.92  # of what leaving out any other output brings: every output costs the others something
 TRIED = 2  # outputs, those with most noise beside their spread
 
