@@ -159,5 +159,5 @@ def test_a_release_survives_pickling_with_its_public_side_only(name: str) -> Non
     again = pickle.loads(pickle.dumps(release))
     assert again.certificate == release.certificate
     assert repr(again) == repr(release)
-    assert set(vars(again)) == {"value", "certificate", "names", "_vector", "_widths", "not_rebuilt"}
+    assert set(vars(again)) == {"value", "certificate", "names", "_vector", "_widths", "not_rebuilt", "labels", "notes"}
     assert again.not_rebuilt is None

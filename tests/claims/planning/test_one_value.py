@@ -189,7 +189,7 @@ def test_a_spent_folder_is_refused_before_any_world_runs(folder: Path, tmp_path:
         calls.append(1)
         return mean(x)
 
-    with pytest.raises(lc.OutputError):
+    with pytest.raises(AttributeError):
         lc.plan(lambda x: x.nothing, X, checkpoint=folder, **SMALL)  # begun, and nothing learnt
     shutil.copytree(folder, tmp_path / "copy")
     lc.release(counted, X, checkpoint=folder, **SMALL)

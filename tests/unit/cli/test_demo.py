@@ -22,7 +22,7 @@ from leakcap.planning.released import forget_released
 PUBLIC = {
     f"{name}-{kind}"
     for name in ("means", "kmeans")
-    for kind in ("answer.csv", "answer.json", "certificate.html", "certificate.json")
+    for kind in ("answer.csv", "answer.json", "certificate.html", "certificate.json", "release.json")
 } | {"kmeans-centres.json", "kmeans-model.pkl"}
 CUSTODIAN = {f"{name}-{kind}" for name in ("means", "kmeans") for kind in ("report.html", "exposure.csv")}
 CUSTODIAN |= {"means-at-a-glance.png", "kmeans-worlds.png"}

@@ -94,7 +94,7 @@ def test_a_plan_warns_before_anything_leaves() -> None:
         return {name: int((some["name"] == name).sum()) for name in ("Quill", "others")}
 
     with pytest.warns(SmallGroupWarning, match="fewer than 5 people carry a class or group key") as heard:
-        lc.plan(counts, table, cap=lc.mutual_information(2), worlds=16, draws=256, seed=0)
+        lc.plan(counts, table[["name"]], cap=lc.mutual_information(2), worlds=16, draws=256, seed=0)
     assert heard[0].filename == __file__
 
 
