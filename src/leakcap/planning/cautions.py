@@ -6,9 +6,12 @@ said of them.
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 import warnings
+from collections.abc import Iterator
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -28,6 +31,7 @@ __all__ = ["warn_beforehand", "warn_of_own_noise", "warn_of_repeated_ids"]
 MIN_WORLDS = 32  # below, fewer than five known participants tell all
 OWN_NOISE = 0.05  # share of the spread between worlds, above which an answer that changes by itself costs noise
 KEPT = "own noise"  # in the checkpoint
+CHANCE = re.compile(r"(?i)rand|rng|normal|laplace|gauss|noise|shuffle|permut|choice|sample|secrets")
 # Names of columns that say whose row it is. Codes of categories end in `_id`, too: they have few values.
 WHO = r"person|patient|subject|participant|customer|client|user|member|respondent|pupil|student|employee|household"
 IDS = re.compile(rf"(?i)(.*[_\W]|)(id|uid|guid|uuid|pid|nbr|ssn)|({WHO})s?([_\W]?(id|no|nr|nbr|num|number|name|key))?")
@@ -82,7 +86,7 @@ def warn_of_own_noise(job: Job, again: Rerun, ran: tuple[Worlds, Floats], stored
 
     The certificate holds all the same: answers are kept, and none is asked for again in the secret world.
     """
-    if kernel_of(job.fn) is not None:
+    if kernel_of(job.fn) is not None or not _may_draw(job.fn):
         return
     known = stored.kept(KEPT) if stored else None
     if known is None:
@@ -98,6 +102,19 @@ def warn_of_own_noise(job: Job, again: Rerun, ran: tuple[Worlds, Floats], stored
             "the function (random_state=0, np.random.default_rng(0))",
             OwnNoiseWarning,
         )
+
+
+def _may_draw(fn: Any) -> bool:
+    """Whether a function's own code speaks of chance: only then is it asked once more, which may take long."""
+    code = getattr(inspect.unwrap(getattr(fn, "func", fn)), "__code__", None)
+    return code is not None and any(CHANCE.search(name) for name in _names(code))
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from (*code.co_names, *code.co_varnames, *code.co_freevars)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
 
 
 def _warn(words: str, kind: type[LeakcapWarning]) -> None:

@@ -97,7 +97,7 @@ class Release(Displayed):
         costs and hides. `leakcap.load(folder)` reads the public part again.
 
         Args:
-            path: a folder that holds no release yet, or a file whose ending says the form.
+            path: a folder that holds no release yet, named without an ending; or a file whose ending says the form.
             allow_simulation: writes a simulation too.
             title: what was asked, for people to read.
             issuer: who publishes it.
@@ -107,7 +107,7 @@ class Release(Displayed):
             InputError: it is a simulation, and that was not allowed; or the folder cannot be written.
             AlreadyReleased: the folder holds a release.
         """
-        if Path(path).suffix.lower() in self._forms():
+        if Path(path).suffix:
             super().save(path, allow_simulation=allow_simulation)
             return
         self._refuse_simulation(allow_simulation)

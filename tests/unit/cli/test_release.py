@@ -29,7 +29,15 @@ from tests.unit.custody.rows import row as stored_row
 
 HERE = __name__
 SMALL = ["--cap", "mi=0.3", "--worlds", "16", "--draws", "256", "--workers", "1"]
-FILES = {"answer.csv", "answer.json", "certificate.html", "certificate.json", "SHA256SUMS", "SHA256SUMS.sig"}
+FILES = {
+    "answer.csv",
+    "answer.json",
+    "certificate.html",
+    "certificate.json",
+    "release.json",
+    "SHA256SUMS",
+    "SHA256SUMS.sig",
+}
 CALLS: list[int] = []
 FAIL: list[BaseException] = []  # raised by `own` at its fifth call
 
