@@ -188,7 +188,7 @@ def test_an_unfitted_estimator_says_so(name: str) -> None:
         (lambda: le.Ridge(-1.0, **SMALL).fit(IRIS, KINDS), "alpha must be"),
         (lambda: le.Mean(**SMALL).fit(IRIS, sample_weight=-np.ones(150)), "sample_weight"),
         (lambda: le.Mean(**SMALL).fit(IRIS[:1]), "1 sample"),
-        (lambda: le.Mean(**SMALL).fit([["a"], ["b"]]), "convert"),
+        (lambda: le.Mean(**SMALL).fit([["a"], ["b"]]), "X holds text"),
         (lambda: le.Private("text", **SMALL).fit(IRIS), "needs an estimator"),
         (lambda: le.Private(KNeighborsClassifier(), **SMALL).fit(IRIS, KINDS, sample_weight=WEIGHT[:150]), "no sample"),
     ],
@@ -290,7 +290,7 @@ def test_a_fit_with_a_seed_says_that_it_is_no_release(tmp_path: Path) -> None:
     assert "simulation" in model.certificate_.to_html(allow_simulation=True).lower()
     model.certificate_.save(tmp_path / "it.json", allow_simulation=True)
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", SimulationWarning)
         released = le.Mean(cap=lc.membership(0.9), worlds=16, options={"draws": 256}).fit(X)
         assert "simulation" not in repr(pickle.loads(pickle.dumps(released)))
     released.certificate_.save(tmp_path / "it.html")

@@ -27,8 +27,8 @@ def test_the_certificate_names_the_promise_and_says_that_it_is_an_average() -> N
     text = " ".join(str(certificate).split())
     page = " ".join(public_page(certificate).replace("\u00a0", " ").split())
     for words in (text, page):
-        assert "even knowing about everybody else" in words
-        assert "on average over what is known" in words
+        assert "even knowing everything about everybody else" in words
+        assert "on average over what they know" in words
         assert "for some ways in which they fall, a guess may succeed more often" in words
         assert "on the scale of the whole pool" not in words
     assert "In closed form" not in text

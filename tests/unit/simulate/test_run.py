@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import leakcap as lc
+from leakcap.errors import OwnNoiseWarning
 from leakcap.simulate import Forecast, Pool, Progress, run_worlds
 from leakcap.simulate.progress import STAGES
 from leakcap.worlds import Units, Worlds, draw_worlds
@@ -66,7 +67,8 @@ def test_without_an_answer_on_the_whole_pool_there_is_none() -> None:
 
 def test_a_function_with_randomness_of_its_own_is_run_once_per_world_and_kept() -> None:
     own = np.random.default_rng(1)
-    plan = lc.plan(lambda x: x.mean() + own.normal(), X, cap=lc.mutual_information(0.3), worlds=16, seed=2)
+    with pytest.warns(OwnNoiseWarning, match="leave noise of your own out"):
+        plan = lc.plan(lambda x: x.mean() + own.normal(), X, cap=lc.mutual_information(0.3), worlds=16, seed=2)
     kept = plan.outputs.copy()
     plan.release()
     assert np.array_equal(plan.outputs, kept)
@@ -279,6 +281,7 @@ def test_a_named_unit_column_is_dropped_before_the_function() -> None:
     assert "person" in TABLE.columns, "the custodian's own table is left alone"
 
 
+@pytest.mark.filterwarnings("ignore::leakcap.errors.RepeatedIdsWarning")  # people are not what is looked at
 def test_a_named_strata_column_stays_for_the_function() -> None:
     table = TABLE.assign(kind=np.arange(30) % 2)
     columns: set[tuple[str, ...]] = set()
