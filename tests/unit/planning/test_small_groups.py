@@ -88,7 +88,7 @@ SMALL: dict[str, Any] = {"cap": lc.mutual_information(2), "worlds": 16, "random_
 
 
 def test_a_plan_warns_before_anything_leaves() -> None:
-    table = carried_by(4)
+    table = carried_by(4).rename(columns={"person": "row"})
 
     def counts(some: pd.DataFrame) -> dict[str, int]:
         return {name: int((some["name"] == name).sum()) for name in ("Quill", "others")}

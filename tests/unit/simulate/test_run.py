@@ -281,6 +281,7 @@ def test_a_named_unit_column_is_dropped_before_the_function() -> None:
     assert "person" in TABLE.columns, "the custodian's own table is left alone"
 
 
+@pytest.mark.filterwarnings("ignore::leakcap.errors.RepeatedIdsWarning")  # people are not what is looked at
 def test_a_named_strata_column_stays_for_the_function() -> None:
     table = TABLE.assign(kind=np.arange(30) % 2)
     columns: set[tuple[str, ...]] = set()
