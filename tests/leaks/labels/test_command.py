@@ -24,6 +24,8 @@ from pyarrow import parquet
 
 from leakcap import labels as mechanisms
 from leakcap.cli import labels as command
+from leakcap.custody import keys
+from leakcap.custody.signing import own_signer
 from leakcap.labels.mechanisms import integer_law as chances
 from leakcap.labels.mechanisms.base import Mechanism
 from leakcap.labels.mechanisms.integer_law import Chances
@@ -154,6 +156,8 @@ def watch(tmp_path: Path, monkeypatch: Any, capfd: Any, caplog: Any) -> Callable
     """A command run once for every kind of labels, each time in an equal folder of its own."""
 
     def runs(kind: str, *more: str, form: str = "csv") -> list[Seen]:
+        keys.own_key()  # whose first use is told
+        own_signer()
         options, words_for = KINDS[kind]
         found = []
         for number in range(3):
