@@ -26,6 +26,7 @@ PUBLIC = {
     "answer.json",
     "certificate.html",
     "certificate.json",
+    "release.json",
     "SHA256SUMS",
     "SHA256SUMS.sig",
 }
