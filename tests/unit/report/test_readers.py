@@ -220,8 +220,8 @@ def test_on_a_phone_the_two_grids_of_dots_come_first() -> None:
     assert page.count('<svg class="dots"') == 2
     first = page.partition('<div class="screen">')[2]
     assert first.index('class="dots"') < first.index('id="answer"')
-    phone = style("page.css").partition("@media screen and (max-width:760px){")[2].partition("\n}\n")[0]
-    assert ".leakcap .screen>.compare,.leakcap .screen>.compare+*{grid-column:1;grid-row:auto}" in phone
+    narrow = style("page.css").partition("@media screen and (max-width:960px){")[2].partition("\n}\n")[0]
+    assert ".leakcap .screen>.compare,.leakcap .screen>.compare+*{grid-column:1;grid-row:auto}" in narrow
 
 
 def test_paper_shows_what_is_folded() -> None:

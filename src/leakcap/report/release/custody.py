@@ -13,12 +13,16 @@ from leakcap.planning.accuracy import Summary
 from leakcap.report.chart import Axis, Chart, captioned, key, linear
 from leakcap.report.html import Markup, joined, markup, shortened
 from leakcap.report.numbers import bound, data, decimals_for, neat, shown
-from leakcap.report.release.answers import MOST_ROWS, left_out
+from leakcap.report.release.answers import FIRST_ROWS, MOST_ROWS, left_out
 from leakcap.report.release.records import Answer, Custody
 
 __all__ = ["custodian_facts", "plan_facts"]
 
 
+ERROR_HEADS = (
+    *("output", "whole pool", "released", "off by", "expected error"),
+    *("due to using a part", "due to noise"),
+)
 MAX_POINTS = 2_000  # points of one picture
 NOISE_SHARE = 0.95  # of the noise lies in the region that is drawn for it
 DEVIATIONS_95 = 1.959964  # deviations of a normal number that hold 95 %
@@ -27,8 +31,11 @@ MAX_CORRELATION = 0.95  # two outputs that correlate more than this make a poor 
 
 def custodian_facts(cert: Certificate, answer: Answer, custody: Custody) -> dict[str, Any]:
     """What the templates of the custodian's page ask for beyond what everybody may see."""
+    errors = list(_rows(answer, custody))
     return {
-        "errors": list(_rows(answer, custody)),
+        "error_heads": ERROR_HEADS,
+        "first_errors": errors[:FIRST_ROWS],
+        "more_errors": errors[FIRST_ROWS:],
         "left_out": left_out(answer.names),
         "forecast": custody.forecast,
         "custody_pictures": joined((_exposure_picture(cert, custody), _worlds_picture(cert, answer, custody))),
