@@ -12,7 +12,7 @@ from leakcap.ground.arrays import Floats
 from leakcap.planning.accuracy import Summary
 from leakcap.report.chart import Axis, Chart, captioned, key, linear
 from leakcap.report.html import Markup, joined, markup, shortened
-from leakcap.report.numbers import bound, data, decimals_for, neat, shown
+from leakcap.report.numbers import bound, data, decimals_for, neat, shown, unbroken
 from leakcap.report.release.answers import FIRST_ROWS, MOST_ROWS, left_out
 from leakcap.report.release.records import Answer, Custody
 
@@ -51,7 +51,7 @@ def plan_facts(summary: Summary) -> dict[str, Any]:
         rows.append((shortened(name), *(data(float(x), shown(float(x), places)) for x in numbers)))
     outputs = len(summary.answer)
     note = f"The first {len(rows)} of {outputs:,} outputs." if outputs > len(rows) else ""
-    return {"errors": rows, "left_out": note, "forecast": summary.forecast, "hints": summary.hints}
+    return {"errors": rows, "left_out": note, "forecast": summary.forecast, "hints": list(map(unbroken, summary.hints))}
 
 
 def _rows(answer: Answer, custody: Custody) -> Iterator[tuple[str, ...]]:
