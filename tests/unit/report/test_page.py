@@ -347,7 +347,7 @@ def test_a_notebook_shows_a_fragment_that_keeps_to_itself():
     read(text)
     assert text == fragment(CERTIFICATE)
     assert not re.search(r"<(html|head|body|script|link)\b", text)
-    css = re.sub(r"@(media|page)[^{]*\{", "", re.search(r"<style>(.*?)</style>", text, re.DOTALL)[1])
+    css = re.sub(r"@(media|page|supports)[^{]*\{", "", re.search(r"<style>(.*?)</style>", text, re.DOTALL)[1])
     for selectors in re.findall(r"([^{}]+)\{", css):
         assert all(one.strip().startswith(".leakcap") for one in selectors.split(",")), selectors
     assert "54.80 %" in text and "coin flip" in text

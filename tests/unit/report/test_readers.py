@@ -150,7 +150,7 @@ def contrast(one: str, other: str) -> float:
 def rules() -> list[tuple[str, str]]:
     """Selectors and declarations of all style sheets."""
     text = re.sub(r"/\*.*?\*/", "", "".join(path.read_text() for path in SHEETS), flags=re.DOTALL)
-    return re.findall(r"([^{}]+)\{([^{}]*)\}", re.sub(r"@(media|page)[^{]*\{", "", text))
+    return re.findall(r"([^{}]+)\{([^{}]*)\}", re.sub(r"@(media|page|supports)[^{]*\{", "", text))
 
 
 def text_colours() -> set[tuple[str, str]]:
