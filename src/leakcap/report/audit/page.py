@@ -161,7 +161,8 @@ def _meaning(audit: AuditReport) -> Iterator[str]:
 
 
 def _facts(audit: AuditReport) -> list[tuple[str, str]]:
-    judged = max((one.trials for one in audit.findings), default=0)
+    # Checks of the noise count its numbers, of which a release has several.
+    judged = max((one.trials for one in audit.findings if one.kind != CHECK), default=audit.trials)
     facts = [
         ("Attacked", audit.target),
         (f"{things(audit).capitalize()} made", f"{audit.trials:,}, of which {judged:,} were judged"),

@@ -32,9 +32,9 @@ def answer_facts(answer: Answer, cert: Certificate) -> dict[str, Any]:
     """A row for each output: the released number and, where known, its interval in figures and as a bar."""
     words, everybody = f"All that was released. {_on_whom(answer, cert)}", cert.mode == "pool"
     kept = len(answer.names[:MOST_ROWS])
-    further = left_out(answer.names)
+    further, remarks = left_out(answer.names), [f"{note}." for note in answer.notes]
     if answer.low is None or answer.high is None or not kept:
-        return {**_halved(_plain(answer, kept)), "words": words, "notes": [], "left_out": further}
+        return {**_halved(_plain(answer, kept)), "words": words, "notes": [], "left_out": further, "remarks": remarks}
     words += (
         f" Each interval holds {aim(everybody and cert.in_blocks)} with {100 * answer.level:g} % probability or more."
     )
@@ -48,6 +48,7 @@ def answer_facts(answer: Answer, cert: Certificate) -> dict[str, Any]:
         "kind": "answers barred",
         "notes": [scale.ends(), *([EXACT] if exact else [])],
         "left_out": further,
+        "remarks": remarks,
         "reading": f"{scale.words()} Intervals allow for {errors}; their ends are rounded outwards.",
     }
 

@@ -89,7 +89,7 @@ def _exposure_picture(cert: Certificate, custody: Custody) -> Markup:
     if custody.cap is not None:
         chart.line("cap", [1, x.high], [custody.cap, custody.cap])
         keys.append(("line", "cap", f"the cap: {100 * custody.cap:g} %"))
-    words = f"Against the most exposed of {len(custody.exposure):,} people: at most {bound(highest)}."
+    words = unbroken(f"Against the most exposed of {len(custody.exposure):,} people: at most {bound(highest)}.")
     if cert.mode not in ("exact", "individual"):
         words += " In this mode all people share one bound."
     return _kept("Every single person", words, chart.svg("Bound for each person, in falling order."), key(keys))
