@@ -37,6 +37,7 @@ FORMS = {
     "draws": ("certifying draws",),
     "gamma": (),
     "plan": (),
+    "secret": ("the secret", "secret world", "secret half"),
     "success": (),
     "to take part": ("take part", "takes part", "took part", "taking part"),
     "to retire": ("retire", "retires", "retired"),

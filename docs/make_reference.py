@@ -20,8 +20,8 @@ MARKS = "<!-- arguments of a plan: made by docs/make_reference.py -->", "<!-- en
 INTRODUCTION = (
     "`lc.plan(fn, *data, cap=...)`: the function, the data and a cap are all that must be given. Here is what else may "
     "be, by what it is for; `lc.release` takes the same. Every argument in full: [leakcap.plan](#leakcap.plan).\n\n"
-    "Those with a ✓ are rarely needed. They may be given to the plan like all others, or together, and again and again, "
-    "as [`lc.Settings`](#leakcap.Settings): `usual = lc.Settings(confidence=0.999, workers=4)`, then "
+    "Those with a ✓ are rarely needed. They may be given like all others, or together and more than once, as "
+    "[`lc.Settings`](#leakcap.Settings): `usual = lc.Settings(confidence=0.999, workers=4)`, then "
     "`lc.plan(fn, data, cap=0.55, settings=usual)`."
 )
 # By what arguments are for: a heading, and each argument in a line.
