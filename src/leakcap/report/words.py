@@ -44,4 +44,4 @@ def check_it(signed_with: str) -> str:
     """What a reader does to know who issued it."""
     if signed_with:
         return "Check who issued it: leakcap check --public certificate.json --signer KEY"
-    return "Get it from the issuer: anybody can write an unsigned page."
+    return "Ask the issuer whether it is theirs: anybody can write an unsigned page."
