@@ -23,16 +23,17 @@ from leakcap.noise import OperatingSystem, Seeded
 from leakcap.planning.arguments import knowing
 from leakcap.planning.cautions import warn_of_repeated_ids
 from leakcap.planning.released import warn_of_second_secret
-from leakcap.sessions.answers import PastAnswer, Preview, Spending
+from leakcap.sessions.answers import Noised, PastAnswer, Preview, Spending
 from leakcap.sessions.asked import Asked
 from leakcap.sessions.certifying import certificate_of, certificate_of_worlds
 from leakcap.sessions.clock import TICKS, Clock
 from leakcap.sessions.desk import Desk
 from leakcap.sessions.fitting import fitting
+from leakcap.sessions.left_out import LeftOut, warn_of_left_out
 from leakcap.sessions.listed_worlds.desk import WorldsDesk, worlds_desk
 from leakcap.sessions.listed_worlds.functions import WorldFunctions
 from leakcap.sessions.listed_worlds.past import past_answers
-from leakcap.sessions.questions import Questions
+from leakcap.sessions.questions import Questions, SessionQuestion
 from leakcap.sessions.standing import longer_clock
 from leakcap.sessions.table import SessionTable
 from leakcap.simulate.silence import kept_quiet
@@ -221,11 +222,17 @@ class Session(Asked):
         desk, questions = self._desk, self._questions
         if isinstance(desk, WorldsDesk):
             raise InputError("fits are made of sums over people: open the session with design='bits'")
-        estimator = _as_estimator(estimator)
+        estimator, left_out = _as_estimator(estimator), list[LeftOut | None]()
+
+        def ask(question: SessionQuestion, of_clock: float) -> Noised:
+            answer, missing = desk.noised(question, of_clock)
+            left_out.append(missing)
+            return answer
+
         made = fitting(
             self._table,
             estimator,
-            desk.noised,
+            ask,
             columns=columns,
             target=target,
             bounds=bounds,
@@ -239,6 +246,7 @@ class Session(Asked):
             found = estimator.fit_in_session(made)
         if hasattr(found, "estimator_") or hasattr(found, "certificate_"):
             found.certificate_ = self.certificate
+        warn_of_left_out(left_out, fit=True)
         return found
 
     def preview(self, kind: str, *question: Any, **details: Any) -> Preview:
