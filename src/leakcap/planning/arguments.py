@@ -36,6 +36,10 @@ MEANT = {
     "sensitivity": NOISE,
     "sigma": NOISE,
 }
+MEANT |= dict.fromkeys(
+    ("bins", "edges", "grid", "levels", "q"),
+    "settings of a statistic are bound to it: functools.partial(lc.stats.histogram, edges=[0, 18, 65, 120]), for example",
+)
 EPSILON = ("eps", "epsilon")
 
 

@@ -86,7 +86,9 @@ class Desk:
     ) -> SessionAnswer:
         """The answer to a question: a stored one where there is one, otherwise one that is charged for."""
         settled = self._settled(question, noise, share, request)
-        warn_of_left_out([settled.left_out])  # it is kept by now: whoever makes errors of warnings asks again for nothing
+        warn_of_left_out(
+            [settled.left_out]
+        )  # it is kept by now: whoever makes errors of warnings asks again for nothing
         released, sums, deviations = settled.released, settled.sums, settled.deviations
         halving = None if self.everybody or sums.halving is None else sums.halving(released)
         finish = finish_of(sums, deviations)
@@ -122,7 +124,9 @@ class Desk:
             again, left_out = entry is not None, None
             if entry is None:
                 made = question.pool_made or not sums.public
-                left_out = self._charge(now, sums, deviations, group=group, text=text, key=key, same=same, pool_made=made)
+                left_out = self._charge(
+                    now, sums, deviations, group=group, text=text, key=key, same=same, pool_made=made
+                )
                 entry = now.latest()
         if again:
             self.account.remember()  # whoever stored it may have been killed before that
