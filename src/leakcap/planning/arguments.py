@@ -38,7 +38,7 @@ MEANT = {
 }
 MEANT |= dict.fromkeys(
     ("bins", "edges", "grid", "levels", "q"),
-    "settings of a statistic are bound to it: functools.partial(lc.stats.histogram, edges=[0, 18, 65, 120]), for example",
+    "settings of a statistic are bound to it, such as functools.partial(lc.stats.histogram, edges=[0, 18, 65, 120])",
 )
 EPSILON = ("eps", "epsilon")
 

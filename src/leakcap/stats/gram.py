@@ -69,7 +69,7 @@ def _cells(data: tuple[Any, ...]) -> tuple[Floats, _Form]:
     t = columns[1].shape[1] if len(columns) > 1 else 0
     square = table_form(data[0], SecondAxis("column"))
     cross = table_form(data[0], _targets(data[1], flat[1])) if t else None
-    return table, _Form(columns[0].shape[1], t, flat[0], flat[-1], square, cross)
+    return table, _Form(columns[0].shape[1], t, flat[0], flat[-1], square=square, cross=cross)
 
 
 def _targets(y: Any, flat: bool) -> SecondAxis | None:
