@@ -34,8 +34,8 @@ class LeftOut:
         """Who is missing, and why."""
         if self.people is None:
             return (
-                "people may be missing from this answer: by what was declared, the clock is used up. Whoever cannot pay "
-                "is left out, the answer is about the others alone, and no interval knows of it"
+                "people may be missing from this answer: by what was declared, the clock is used up. Whoever cannot "
+                "pay is left out, the answer is about the others alone, and no interval knows of it"
             )
         who = f"{self.people:,} of {self.of:,} people were" if self.people < self.of else "everybody was"
         about = "about the others alone" if self.people < self.of else "noise alone"
