@@ -36,6 +36,7 @@ from leakcap.sessions.listed_worlds.past import past_answers
 from leakcap.sessions.questions import Questions, SessionQuestion
 from leakcap.sessions.standing import longer_clock
 from leakcap.sessions.table import SessionTable
+from leakcap.sessions.unasked import HOW, checked_how
 from leakcap.simulate.silence import kept_quiet
 
 __all__ = ["Session"]
@@ -265,7 +266,8 @@ class Session(Asked):
         if kind == "fit":
             raise InputError("a fit takes the share= that it is given, and no more: there is nothing to preview")
         checks.choice(KINDS, kind=kind)
-        how = {name: details.pop(name) for name in ("noise", "share", "request") if name in details}
+        details = checked_how(kind, getattr(Asked, kind), details)
+        how = {name: details.pop(name) for name in HOW if name in details}
         return self._desk.preview(getattr(self._questions, kind)(*question, **details), **how)
 
     @property
@@ -375,6 +377,8 @@ def _is_for(body: Mapping[str, Any], group: str) -> bool:
 
 def _as_estimator(given: Any) -> Any:
     """A torch module becomes an estimator; where torch was never loaded, there is none."""
+    if isinstance(given, type):
+        raise InputError(f"{given.__name__} is a class, without settings: give session.fit({given.__name__}(), ...)")
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(given, torch.nn.Module):
         return given
