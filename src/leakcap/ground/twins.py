@@ -24,7 +24,7 @@ def twins_of(names: Iterable[Any]) -> str:
 def refuse_twin_columns(table: Any) -> None:
     """Refuse a table of pandas in which a name stands for several columns; no other library has such tables."""
     columns = getattr(table, "columns", None)
-    if getattr(columns, "is_unique", True):
+    if columns is None or getattr(columns, "is_unique", True):
         return
     raise InputError(
         f"the table has several columns of the same name: {twins_of(columns)}. A name must stand for one column. "

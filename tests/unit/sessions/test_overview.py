@@ -51,7 +51,6 @@ def test_shares_add_up_by_clock_by_analyst_and_by_day(place: str) -> None:
     assert {name: spent * TICKS for name, spent in found.by_group.items()} == pytest.approx(dict(standing.declared))
 
 
-@pytest.mark.filterwarnings("ignore::leakcap.errors.LeftOutWarning")
 def test_what_was_given_so_far_is_told_by_what_was_taken_and_no_more_than_there_is(place: str) -> None:
     session(place).count(share=0.25)
     clock = Clock.of(CAPS)

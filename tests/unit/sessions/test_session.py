@@ -133,7 +133,6 @@ def test_a_request_is_answered_once_and_is_for_one_question(ledger: str) -> None
     assert one.certificate.answered == 1
 
 
-@pytest.mark.filterwarnings("ignore::leakcap.errors.LeftOutWarning")
 def test_whoever_cannot_pay_is_left_out_and_nobody_overspends() -> None:
     one = session()
     for step in range(30):
@@ -154,7 +153,6 @@ def test_a_session_that_does_not_retire_refuses_instead() -> None:
     assert one.certificate.answered == 3
 
 
-@pytest.mark.filterwarnings("ignore::leakcap.errors.LeftOutWarning")
 def test_previews_cost_nothing_and_tell_the_price() -> None:
     one = session()
     seen = one.preview("count", where="age > 40", share=0.25)
@@ -209,7 +207,6 @@ def test_certificates_come_back_from_json_and_nothing_else_does() -> None:
             SessionCertificate.from_json(text)
 
 
-@pytest.mark.filterwarnings("ignore::leakcap.errors.LeftOutWarning")
 def test_changed_data_keep_their_account_where_people_have_names(ledger: str) -> None:
     data = people().assign(person=np.arange(N) + 1000)
     one = lc.Session(data, cap=0.6, ledger=ledger, name="people", unit="person")
