@@ -14,8 +14,10 @@ __all__ = [
     "CapError",
     "FewWorldsWarning",
     "InputError",
+    "KeyMadeWarning",
     "LeakcapError",
     "LeakcapWarning",
+    "LeftOutWarning",
     "MissingExtra",
     "NumericalError",
     "OutputError",
@@ -83,6 +85,10 @@ class FewWorldsWarning(LeakcapWarning):
 
 class KeyMadeWarning(LeakcapWarning):
     """A key was made that did not exist: keep a copy, what it seals or signs cannot do without it."""
+
+
+class LeftOutWarning(LeakcapWarning):
+    """People were left out of a session's answer, because their clock could not pay for it. For the custodian alone."""
 
 
 class OwnNoiseWarning(LeakcapWarning):

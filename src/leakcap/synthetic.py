@@ -11,7 +11,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from leakcap.errors import InputError, MissingExtra
-from leakcap.estimators.base import Computation, PrivateEstimator, Utility
+from leakcap.estimators.base import PrivateEstimator
+from leakcap.estimators.computation import Computation, Utility
 from leakcap.estimators.count_sums import CountedCells, CountSums, fitted_tree, moved_shares, shares
 from leakcap.estimators.data import Rows, checked_weight
 from leakcap.estimators.moments import Covariance, spreads

@@ -65,5 +65,5 @@ def test_the_readmes_table_repeats_what_its_example_printed() -> None:
     page = (ROOT / "README.md").read_text()
     printed = re.search(r"dtype: float64\n([\d.]+ %)\n([\d.]+ %)\n```", page)
     assert printed is not None
-    assert f"| did this person take part? | 50 % | at most {printed[1]} |" in page
+    assert f"| did this person, named beforehand, take part? | 50 % | at most {printed[1]} |" in page
     assert f"| recognise a participant, at 1 % false alarms | 1 % | at most {printed[2]} |" in page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sqlite3
+import warnings
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -52,7 +53,10 @@ def ask_everything(session: lc.Session) -> list[bytes]:
     ]
     for ask in asked:
         try:
-            found: Any = ask()
+            with warnings.catch_warnings(record=True) as heard:
+                warnings.simplefilter("always")
+                found: Any = ask()
+            shown.append(repr([str(one.message) for one in heard]).encode())
             shown.append(pickle.dumps(found))
             shown.append(repr(found).encode())
             if hasattr(found, "interval"):

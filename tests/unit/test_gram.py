@@ -43,6 +43,33 @@ def test_releases_have_the_form_and_the_scale_of_the_whole_pool(target: Any, opt
     assert plan.summary().answer == pytest.approx(np.concatenate([one[1].ravel() for one in parts]), rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{"cap": POOL, "bounds": (-4, 5)}, {"cap": 0.8, "design": "bits"}, {"cap": 0.8, "worlds": 32, "draws": 512}],
+)
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_tables_keep_the_names_of_their_columns(library: str, options: dict[str, Any]) -> None:
+    own = pytest.importorskip(library)
+    table = own.DataFrame({name: X[:, place] for place, name in enumerate("abc")})
+    targets = own.DataFrame({"cost": Y, "gain": -Y})
+    square = lc.stats.covariance(table)
+    for data in ((table,), (table, Y), (table, targets), (table, targets["cost"])):
+        for found in (lc.stats.gram(*data), lc.plan(lc.stats.gram, *data, seed=1, **options).release().value):
+            xx = found if len(data) == 1 else found["xx"]
+            assert type(xx) is type(square) and list(xx.columns) == list(square.columns)
+            assert library == "polars" or list(xx.index) == list("abc")
+            if len(data) == 1:
+                continue
+            if data[1] is targets:
+                names = list(found["xy"].columns)
+                assert names == ["cost", "gain"] if library == "pandas" else names == ["column", "cost", "gain"]
+            else:  # as a mean
+                assert list(found["xy"].keys() if library == "pandas" else found["xy"].columns) == list("abc")
+    xy = np.asarray(lc.stats.gram(table, targets["cost"])["xy"]).ravel()
+    np.testing.assert_allclose(xy, X.T @ Y)
+    assert isinstance(lc.stats.gram(X, targets)["xx"], np.ndarray)
+
+
 def test_bounds_by_name_are_those_of_columns_and_target() -> None:
     table = pd.DataFrame(X, columns=list("abc"))
     ends: dict[str, Any] = {"a": (-4, 4), "b": (-5, 5), "c": (-4, 5)}

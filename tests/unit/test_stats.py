@@ -138,7 +138,7 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "dates": (lambda: stats.median(pd.DataFrame({"a": pd.to_datetime(["2020-01-01"])})), "dates"),
     "dates in an array": (lambda: stats.mean(np.array(["2020"], dtype="datetime64[Y]")), "dates"),
     "complex numbers": (lambda: stats.mean([1j]), "numbers"),
-    "a single number": (lambda: stats.mean(5.0), "dimension"),
+    "a single number": (lambda: stats.mean(5.0), "takes the rows first"),
     "three dimensions": (lambda: stats.mean(np.ones((2, 2, 2))), "dimension"),
     "a ragged list": (lambda: stats.mean([[1], [2, 3]]), "dimension"),
     "a quantile above 1": (lambda: stats.quantile(X, 1.5), "from 0 to 1"),

@@ -104,19 +104,19 @@ def title(cert: ReleaseFacts) -> str:
 
 
 def promise(cert: ReleaseFacts) -> str:
-    """Whom it protects from whom, in one sentence to the people whose data are in the pool."""
-    used = "your data were used"
+    """Whom it protects from whom, in one sentence: what is guessed, how well at most, and knowing what."""
+    used = "was among those used, whom secret coins picked from the data"
     unless = "even knowing everything about everybody else"
     if cert.mode == "pool":
-        used = "you are in this data set at all"
+        used = "is in this data set at all"
     elif cert.on_average_over_the_known:
         unless += ", on average over what they know"
     elif not cert.whoever_is_known:
-        used = f"your data were in the {'half' if cert.rate == '1/2' else 'part'} that was used"
+        used = f"was in the secret {'half' if cert.rate == '1/2' else 'part'} of the data that was used"
         unless = "unless they know others who were in it"
     return (
-        f"Nobody can guess whether {used} with more than {percent(cert.membership_success)} success (a coin: 50 %), "
-        f"{unless}."
+        f"Nobody can guess with more than {percent(cert.membership_success)} success (a coin: 50 %) whether a given "
+        f"person {used}, {unless}."
     )
 
 

@@ -13,20 +13,20 @@ import warnings
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import NoneType
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from leakcap.caps import PoolMembership, Task, as_caps
+from leakcap.caps import PoolMembership, as_caps
 from leakcap.custody.fingerprint import row_prints
 from leakcap.errors import InputError, OutputError, SimulationWarning, UselessReleaseWarning
 from leakcap.estimators.company import MARK, family_of, fitted_by, join_family, refuse_company
-from leakcap.estimators.data import Rows, checked_weight, column_of, validated, without_column
-from leakcap.estimators.elsewhere import OPTIONS, meant_by
+from leakcap.estimators.computation import Computation
+from leakcap.estimators.data import Rows, checked_weight, validated, without_column
+from leakcap.estimators.elsewhere import meant_by
+from leakcap.estimators.settings import refuse_data_in_settings, refuse_no_cap, seed_of, strata_of
 from leakcap.kernels.bounded import Declared
 from leakcap.kernels.contributions import bounded_contributions, contributions
 from leakcap.planning.arguments import names_of, refuse_unknown
@@ -40,7 +40,7 @@ from leakcap.sessions.fitting import Fitting
 from leakcap.simulate import Pool, describe, rebuild
 from leakcap.worlds import Units
 
-__all__ = ["Computation", "PrivateEstimator", "Utility", "computed", "planned", "publish"]
+__all__ = ["PrivateEstimator", "computed", "planned", "publish", "sums_of_half"]
 
 Answer = dict[str, Any]
 TRIED = 10  # simulated releases from which the expected utility is estimated
@@ -56,34 +56,6 @@ SIMULATED = (
 )
 OURS = {"certificate_", "estimator_", "plan_", "release_"}  # a wrapped estimator's own attributes do not take these
 _plans: weakref.WeakKeyDictionary[PrivateEstimator, Plan] = weakref.WeakKeyDictionary()
-
-
-@dataclass(frozen=True, eq=False)
-class Utility:
-    """What a fitted estimator is worth on the pool, and what an estimator that knows nothing would be worth."""
-
-    name: str
-    score: Callable[[Any], float]
-    nothing: float = 0.0
-
-
-@dataclass(frozen=True, eq=False)
-class Computation:
-    """What is computed in every world, and how an estimator is made from the released numbers.
-
-    `answer` is a function of the rows of one world, sliced alike from all of `data`, and may offer a kernel. All that
-    leaves is in its answer. `build` makes a fresh, fitted, plain estimator from a released answer and from nothing
-    else that depends on who took part.
-    """
-
-    answer: Callable[..., Any]
-    data: tuple[Any, ...]
-    build: Callable[[Any], Any]
-    utility: Utility | None = None
-    pool_public: tuple[str, ...] = ()
-    weights: Any = "equal"  # answers are given in units in which errors count alike
-    drop: tuple[str, ...] = ()
-    keys: tuple[set[Any], ...] = ()  # categories that leave as they are, where the answer does not hold them
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -144,20 +116,12 @@ class PrivateEstimator(BaseEstimator):
             SmallGroupWarning: fewer than five people carry one of the classes.
             UselessReleaseWarning: at this cap the noise takes most of the answer's use.
         """
-        refuse_company(self, PrivateEstimator)
-        if self.random_state is not None:
-            warnings.warn(SIMULATED, SimulationWarning, stacklevel=2)
-        if self.cap is None:
-            raise InputError(f"say what may leak: {type(self).__name__}(..., cap=lc.membership(0.55)), for example")
-        family, known = family_of(self), None if self.random_state is not None else row_prints(X)
-        if known is not None:
-            family.refuse_known_rows(self, known)
+        remember = self._about_to_release(X)
         made, computation = self._planned(X, y, unit=unit, sample_weight=sample_weight, cap=self.cap, strata=strata)
         self._warn_where_useless(made, computation)
         _plans[self] = made
         self.__dict__.pop("release_", None)
-        if known is not None:
-            family.remember(self, known)
+        remember()
         released = made.release()
         self.certificate_ = released.certificate
         estimator, kind = attempted(computation.build, released.value)
@@ -202,19 +166,30 @@ class PrivateEstimator(BaseEstimator):
         made._publish(computation.build(fitting.ask(sums, fitting.share).value))
         return made
 
+    def _about_to_release(self, X: Any) -> Callable[[], None]:
+        """Refuse what nobody may release, warn of simulations; gives what to call just before the release."""
+        refuse_company(self, PrivateEstimator)
+        refuse_no_cap(self)
+        if self.random_state is not None:
+            warnings.warn(SIMULATED, SimulationWarning, stacklevel=3)
+            return lambda: None
+        family, known = family_of(self), row_prints(X)
+        family.refuse_known_rows(self, known)
+        return functools.partial(family.remember, self, known)
+
     def _copy_for_session(self) -> Any:
         if self.cap is not None:
             raise InputError("in a session the session's own cap holds: leave the estimator's cap out")
-        self._refuse_data_in_settings()
+        refuse_data_in_settings(self)
         return type(self)(**self.get_params(deep=False))
 
     def _planned(
         self, X: Any, y: Any, unit: Any, sample_weight: Any, cap: Any, strata: Any = None
     ) -> tuple[Plan, Computation]:
         """The plan of a fit, before any release, and the recipe that makes an estimator of its release."""
-        self._refuse_data_in_settings()
+        refuse_data_in_settings(self)
         X, unit = without_column(X, unit)
-        groups = self._strata(X, y) if strata is None else strata
+        groups = strata_of(self.strata, X, y) if strata is None else strata
         design = self._design(cap)
         rows = (self._rows_of_all if design == "pool" else self._rows)(X, y, sample_weight)
         settings = copy.copy(self)  # a plan that held its own estimator would keep both in memory for good
@@ -226,7 +201,7 @@ class PrivateEstimator(BaseEstimator):
             worlds=self.worlds,
             unit=unit,
             strata=groups,
-            seed=self._seed(),
+            seed=seed_of(self.random_state),
             weights=computation.weights,
             drop=computation.drop,
             pool_public=(*tuple(self.pool_public), *computation.pool_public),
@@ -345,35 +320,6 @@ class PrivateEstimator(BaseEstimator):
         rows = validated(self, X, reset=False, dtype=np.float64, order="C")
         vars(plain).pop("feature_names_in_", None)
         return getattr(plain, method)(rows, **given)
-
-    def _seed(self) -> int | None:
-        if self.random_state is None:
-            return None
-        if isinstance(self.random_state, (int, np.integer)):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31))
-
-    def _refuse_data_in_settings(self) -> None:
-        """Settings are saved with an estimator: nothing about people or worlds may be among them."""
-        if not isinstance(self.worlds, (int, np.integer, str)):
-            raise InputError("worlds must be a number or 'auto': for worlds of your own use leakcap.plan")
-        if not isinstance(self.strata, (str, NoneType)):
-            raise InputError("strata must be 'y' or the name of a column: give an array to fit(X, y, strata=...)")
-        if self.cap is not None and any(isinstance(cap, Task) and not callable(cap.wins) for cap in as_caps(self.cap)):
-            raise InputError("the wins of a task must be a function of the worlds here, because fit draws the worlds")
-        unknown = set(self.options or {}) - OPTIONS
-        if unknown:
-            raise InputError(f"options may hold {', '.join(sorted(OPTIONS))}, not {', '.join(sorted(unknown))}")
-
-    def _strata(self, X: Any, y: Any) -> Any:
-        if self.strata is None:
-            return None
-        if self.strata == "y":
-            if y is None:
-                raise InputError("strata='y' requires y to be passed, but the target y is None")
-            groups = np.asarray(y)
-            return groups.ravel() if groups.shape[1:] == (1,) else groups
-        return np.asarray(column_of(X, self.strata))
 
     def _warn_where_useless(self, made: Plan, computation: Computation) -> None:
         """Before the secret is drawn, warn of a release that would be worth next to nothing."""

@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
 
+from leakcap.estimators.classifiers import Probabilities, Scores
 from leakcap.estimators.public_trees import PublicTrees, SummingTrees
 from leakcap.estimators.rounds import ClassifierInRounds, RoundRows
+from leakcap.estimators.settings import seed_of
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
 
@@ -35,7 +37,7 @@ class BoostedTrees(SummingTrees):
 
 
 @dataclass(eq=False, repr=False)
-class HistGradientBoostingClassifier(ClassifierInRounds):
+class HistGradientBoostingClassifier(Scores, Probabilities, ClassifierInRounds):
     """Gradient boosting with private leaves: every round is one more noised sum over people, of one session.
 
     A round draws some trees beforehand, features and thresholds without labels: thresholds among the pool's quantiles,
@@ -83,36 +85,10 @@ class HistGradientBoostingClassifier(ClassifierInRounds):
     learning_rate: float = 0.5
     n_trees: int = 16
     max_depth: int = 3
-    n_thresholds: int = 16
-
-    def decision_function(self, X: Any) -> Any:
-        """Scores of the rows, by the released leaves.
-
-        Args:
-            X: rows and columns, as given to `fit`.
-
-        Returns:
-            The score of the second class, `(rows,)`, where there are two classes; otherwise of each, `(rows, classes)`.
-        """
-        return self._asked("decision_function", X)
-
-    def predict_proba(self, X: Any) -> Any:
-        """Probabilities of the classes, by the released leaves.
-
-        Args:
-            X: rows and columns, as given to `fit`.
-
-        Returns:
-            `(rows, classes)`, in the order of `classes_`.
-        """
-        return self._asked("predict_proba", X)
-
-    def _rungs(self) -> int:
-        return checks.count(n_thresholds=self.n_thresholds)
 
     def _learnt(self, rows: RoundRows, classes: npt.NDArray[Any]) -> BoostedTrees:
         trees, depth = checks.count(n_trees=self.n_trees), checks.count(max_depth=self.max_depth)
-        count, rng = rows.count(), np.random.default_rng(self._seed() or 0)
+        count, rng = rows.count(), np.random.default_rng(seed_of(self.random_state) or 0)
         rounds = self._rounds(count * math.sqrt(rows.fitting.square * rows.left))
         each = [PublicTrees.drawn(rows.ladder, trees, depth, rng) for _ in range(rounds)]
         # A leaf of average size has so many rows: its mean residual is what it adds.

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from leakcap.errors import InputError
-from leakcap.estimators.base import Utility
-from leakcap.estimators.classification import PrivateClassifier
+from leakcap.estimators.classifiers import PrivateClassifier
+from leakcap.estimators.computation import Utility
 from leakcap.estimators.data import Rows
 from leakcap.estimators.declared_classes import declared_rows
 from leakcap.ground.arrays import Floats, Ints

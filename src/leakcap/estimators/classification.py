@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn import linear_model, svm
-from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.multiclass import check_classification_targets
 
 from leakcap import kernels
 from leakcap.errors import InputError
-from leakcap.estimators.base import Computation, PrivateEstimator, Utility, publish
+from leakcap.estimators.base import publish
+from leakcap.estimators.classifiers import LogProbabilities, PrivateClassifier, Scores
+from leakcap.estimators.computation import Computation
 from leakcap.estimators.coordinates import Coordinates
-from leakcap.estimators.data import Rows, checked_weight, validated
+from leakcap.estimators.data import Rows
 from leakcap.estimators.declared_classes import declared_rows
 from leakcap.estimators.logistic_session import trained
 from leakcap.estimators.logistic_sums import moved_scores
@@ -31,58 +31,17 @@ from leakcap.sessions.fitting import Fitting
 from leakcap.sessions.scaling import Scale
 from leakcap.worlds import Units, Worlds
 
-__all__ = ["LinearSVC", "LogisticRegression", "PrivateClassifier"]
+__all__ = ["LinearSVC", "LogisticRegression"]
 
 
 @dataclass(eq=False, repr=False)
-class PrivateClassifier(ClassifierMixin, PrivateEstimator):
-    """What private classifiers share. Their classes are those of the whole pool."""
-
-    def predict(self, X: Any) -> Any:
-        """The class of each row, by the released model.
-
-        Args:
-            X: rows and columns, as given to `fit`.
-
-        Returns:
-            A class for each row.
-        """
-        return self._asked("predict", X)
-
-    def _rows(self, X: Any, y: Any, weight: Any) -> Rows:
-        features, target = validated(self, X, y, dtype=np.float64, order="C", ensure_min_samples=2)
-        check_classification_targets(target)
-        classes, codes = np.unique(target, return_inverse=True)
-        if len(classes) < 2:
-            raise InputError("the classifier needs rows of 2 classes at least, and y holds 1 class")
-        return Rows(features, codes, classes, checked_weight(weight, features))
-
-    def _accuracy(self, rows: Rows) -> Utility:
-        features, codes, classes = rows.features[rows.some], rows.target, rows.classes
-        assert codes is not None and classes is not None
-        right, most = classes[codes[rows.some]], np.bincount(codes).max() / len(codes)
-        return Utility("accuracy", lambda made: float((made.predict(features) == right).mean()), float(most))
-
-
-@dataclass(eq=False, repr=False)
-class _Linear(PrivateClassifier):
+class _Linear(Scores, PrivateClassifier):
     C: float = 1.0
     _: KW_ONLY
     class_weight: Any = None
     fit_intercept: bool = True
     max_iter: int = 1000
     tol: float = 1e-4
-
-    def decision_function(self, X: Any) -> Any:
-        """Scores of the rows, by the released model.
-
-        Args:
-            X: rows and columns, as given to `fit`.
-
-        Returns:
-            The score of the second class, `(rows,)`, where there are two classes; otherwise of each, `(rows, classes)`.
-        """
-        return self._asked("decision_function", X)
 
     def _plain(self) -> Any:
         raise NotImplementedError
@@ -180,7 +139,7 @@ class LinearSVC(_Linear):
 
 
 @dataclass(eq=False, repr=False)
-class LogisticRegression(_Linear):
+class LogisticRegression(LogProbabilities, _Linear):
     """scikit-learn's `LogisticRegression` (L2 penalty) with private coefficients.
 
     Args:
@@ -216,28 +175,6 @@ class LogisticRegression(_Linear):
 
     _: KW_ONLY
     classes: Any = None
-
-    def predict_proba(self, X: Any) -> Any:
-        """Probabilities of the classes, by the released model.
-
-        Args:
-            X: rows and columns, as given to `fit`.
-
-        Returns:
-            `(rows, classes)`, in the order of `classes_`.
-        """
-        return self._asked("predict_proba", X)
-
-    def predict_log_proba(self, X: Any) -> Any:
-        """Logarithms of the probabilities of the classes, by the released model.
-
-        Args:
-            X: rows and columns, as given to `fit`.
-
-        Returns:
-            `(rows, classes)`, in the order of `classes_`.
-        """
-        return self._asked("predict_log_proba", X)
 
     def _plain(self) -> Any:
         return linear_model.LogisticRegression(

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
+from leakcap.ground.twins import refuse_twin_columns
 
 __all__ = ["Rows", "checked_weight", "column_of", "validated", "without_column", "without_text"]
 
@@ -52,6 +53,7 @@ def validated(estimator: BaseEstimator, X: Any, y: Any = "no_validation", **chec
 
 def without_text(X: Any, work: Callable[[], T]) -> T:
     """What `work` makes of X. Of text scikit-learn quotes the first cell: columns are named here, and what to do."""
+    refuse_twin_columns(X)
     try:
         return work()
     except ValueError as error:

@@ -14,11 +14,13 @@ import numpy.typing as npt
 
 from leakcap import kernels
 from leakcap.errors import InputError
-from leakcap.estimators.base import Computation
 from leakcap.estimators.class_sums import OfDeclaredClasses
+from leakcap.estimators.classifiers import Probabilities
+from leakcap.estimators.computation import Computation
 from leakcap.estimators.data import Rows
 from leakcap.estimators.leaf_values import LeafCounts, counted_forest, fitted_leaves
 from leakcap.estimators.public_trees import PublicTrees, even_ladder, quantile_ladder
+from leakcap.estimators.settings import seed_of
 from leakcap.estimators.trees import Rulers, Skeleton, VotingTrees, drawn_nodes, drawn_rungs
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints
@@ -30,7 +32,7 @@ MAX_VOTES = 2**20  # votes in a forest: more numbers than anyone releases
 
 
 @dataclass(eq=False, repr=False)
-class RandomForestClassifier(OfDeclaredClasses):
+class RandomForestClassifier(Probabilities, OfDeclaredClasses):
     """A random forest: private values in the leaves of public trees; or, by choice, private thresholds and votes.
 
     The trees are complete, and the features of their nodes are drawn beforehand, without the data. By default so are
@@ -99,17 +101,6 @@ class RandomForestClassifier(OfDeclaredClasses):
     class_weight: Any = None
     classes: Any = None
     _knobs: ClassVar[tuple[str, ...]] = ("alpha", "penalty")
-
-    def predict_proba(self, X: Any) -> Any:
-        """Shares of the classes, by the released votes: positive, and they add to 1.
-
-        Args:
-            X: rows and columns, as given to `fit`.
-
-        Returns:
-            `(rows, classes)`, in the order of `classes_`.
-        """
-        return self._asked("predict_proba", X)
 
     def predict_log_proba(self, X: Any) -> Any:
         """Logarithms of the shares of the classes, by the released votes.
@@ -202,7 +193,7 @@ class RandomForestClassifier(OfDeclaredClasses):
 
     def _drawer(self) -> Callable[[Floats], PublicTrees]:
         """The same trees for the same ladder: what a session has answered once is of the same trees the next time."""
-        seed = self._seed() or 0
+        seed = seed_of(self.random_state) or 0
         return lambda ladder: PublicTrees.drawn(ladder, self.n_estimators, self.max_depth, np.random.default_rng(seed))
 
     def _refuse_size(self, classes: int) -> None:
@@ -216,7 +207,7 @@ class RandomForestClassifier(OfDeclaredClasses):
 
     def _structure(self) -> np.random.Generator:
         """The source of the trees' form: public, since it does not depend on the data. Compared settings share it."""
-        seed = self._seed()
+        seed = seed_of(self.random_state)
         return np.random.default_rng(
             self.__dict__.setdefault("_drawn", secrets.randbits(128)) if seed is None else seed
         )

@@ -13,9 +13,11 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 
 from leakcap import kernels
 from leakcap.errors import InputError
-from leakcap.estimators.base import Computation, PrivateEstimator, Utility, publish
+from leakcap.estimators.base import PrivateEstimator, publish
+from leakcap.estimators.computation import Computation, Utility
 from leakcap.estimators.data import Rows, checked_weight, validated
 from leakcap.estimators.kmeans_session import STEPS, centres_in_session
+from leakcap.estimators.settings import seed_of
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.cores import threads
@@ -169,7 +171,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Pr
                 f"n_samples={len(features)} should be >= 2 * n_clusters={2 * self.n_clusters}: a world has half of them"
             )
         weight = rows.weight if rows.target is None else balanced(rows.target, rows.weight)
-        plain.set_params(random_state=self._seed()).fit(features, sample_weight=weight)
+        plain.set_params(random_state=seed_of(self.random_state)).fit(features, sample_weight=weight)
         reference = plain.cluster_centers_
         shares = np.bincount(plain.labels_, weights=weight, minlength=self.n_clusters)
         scale = np.sqrt(np.maximum(shares, 1.0) / shares.sum())

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap.errors import InputError
-from leakcap.estimators.base import Computation, computed
+from leakcap.estimators.base import computed
+from leakcap.estimators.computation import Computation
 from leakcap.estimators.data import Rows
 from leakcap.estimators.public_trees import Leading, PublicTrees, SummingTrees, even_ladder
 from leakcap.estimators.regression import Ridge

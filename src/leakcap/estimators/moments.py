@@ -12,7 +12,8 @@ from sklearn import covariance, preprocessing
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from leakcap import kernels
-from leakcap.estimators.base import Computation, PrivateEstimator, Utility
+from leakcap.estimators.base import PrivateEstimator
+from leakcap.estimators.computation import Computation, Utility
 from leakcap.estimators.data import Rows
 from leakcap.estimators.moment_sums import (
     covariance_within,

@@ -11,8 +11,9 @@ import numpy.typing as npt
 from sklearn import naive_bayes
 
 from leakcap import kernels
-from leakcap.estimators.base import Computation
 from leakcap.estimators.class_sums import OfDeclaredClasses, class_weights
+from leakcap.estimators.classifiers import LogProbabilities
+from leakcap.estimators.computation import Computation
 from leakcap.estimators.data import Rows
 from leakcap.estimators.sums import ByClass, ClassSums, Moved
 from leakcap.ground.arrays import Floats
@@ -25,7 +26,7 @@ MIN_CLASS_VARIANCE_SHARE = 1e-3  # share of the pool's variance of a class that 
 
 
 @dataclass(eq=False, repr=False)
-class GaussianNB(OfDeclaredClasses):
+class GaussianNB(LogProbabilities, OfDeclaredClasses):
     """scikit-learn's `GaussianNB` with private class shares, means and variances.
 
     Args:
@@ -63,28 +64,6 @@ class GaussianNB(OfDeclaredClasses):
     priors: Any = None
     var_smoothing: float = 1e-9
     classes: Any = None
-
-    def predict_proba(self, X: Any) -> Any:
-        """Probabilities of the classes, by the released model.
-
-        Args:
-            X: rows and columns, as given to `fit`.
-
-        Returns:
-            `(rows, classes)`, in the order of `classes_`.
-        """
-        return self._asked("predict_proba", X)
-
-    def predict_log_proba(self, X: Any) -> Any:
-        """Logarithms of the probabilities of the classes, by the released model.
-
-        Args:
-            X: rows and columns, as given to `fit`.
-
-        Returns:
-            `(rows, classes)`, in the order of `classes_`.
-        """
-        return self._asked("predict_log_proba", X)
 
     def _computation(self, rows: Rows) -> Computation:
         features, codes, classes = rows.features, rows.target, rows.classes

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from sklearn import neighbors
 
 from leakcap import kernels
-from leakcap.estimators.base import Computation
 from leakcap.estimators.class_sums import OfDeclaredClasses, class_weights
+from leakcap.estimators.computation import Computation
 from leakcap.estimators.data import Rows
 from leakcap.estimators.sums import ByClass, ClassSums, Moved
 from leakcap.ground.arrays import Floats

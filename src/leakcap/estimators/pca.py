@@ -17,8 +17,9 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from leakcap import kernels
 from leakcap.errors import InputError
-from leakcap.estimators.base import Computation, PrivateEstimator, Utility
+from leakcap.estimators.base import PrivateEstimator
 from leakcap.estimators.component_sums import components_within, fitted, moved_components
+from leakcap.estimators.computation import Computation, Utility
 from leakcap.estimators.data import Rows
 from leakcap.estimators.sums import ProductSums
 from leakcap.ground import checks

@@ -19,8 +19,9 @@ from sklearn.utils.validation import has_fit_parameter
 
 from leakcap.caps import as_caps
 from leakcap.errors import InputError, OutputError
-from leakcap.estimators.base import Computation, PrivateEstimator, Utility
+from leakcap.estimators.base import PrivateEstimator
 from leakcap.estimators.company import private_parts
+from leakcap.estimators.computation import Computation, Utility
 from leakcap.estimators.data import Rows, checked_weight, validated, without_text
 from leakcap.estimators.held import answered_form, released_form, with_form_of
 from leakcap.estimators.tree_refusals import refuse_trees

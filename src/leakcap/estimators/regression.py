@@ -13,7 +13,8 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from leakcap import kernels
 from leakcap.errors import InputError
-from leakcap.estimators.base import Computation, PrivateEstimator, Utility
+from leakcap.estimators.base import PrivateEstimator
+from leakcap.estimators.computation import Computation, Utility
 from leakcap.estimators.coordinates import Coordinates
 from leakcap.estimators.data import Rows, checked_weight, validated
 from leakcap.estimators.regression_sums import moved_coefficients, solved

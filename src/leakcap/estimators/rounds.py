@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from leakcap.custody.fingerprint import row_prints
 from leakcap.errors import InputError
-from leakcap.estimators.base import PrivateEstimator, publish
+from leakcap.estimators.base import publish
 from leakcap.estimators.class_sums import OfDeclaredClasses
-from leakcap.estimators.company import family_of, refuse_company
 from leakcap.estimators.data import Rows, without_column
 from leakcap.estimators.public_trees import even_ladder, quantile_ladder
+from leakcap.estimators.settings import refuse_data_in_settings, seed_of
+from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.kernels.bounded import ColumnNames
 from leakcap.sessions.fitting import Fitting
@@ -78,6 +78,7 @@ class ClassifierInRounds(OfDeclaredClasses):
     """What they share: a coin for everybody, or a pool cap; and one session for all that a fit asks."""
 
     _: KW_ONLY
+    n_thresholds: int = 16
     classes: Any = None
 
     def fit(self, X: Any, y: Any = None, *, unit: Any = None, strata: Any = None, sample_weight: Any = None) -> Any:
@@ -98,24 +99,17 @@ class ClassifierInRounds(OfDeclaredClasses):
         Raises:
             InputError: no cap was given, or settings that rounds do not take.
         """
-        refuse_company(self, PrivateEstimator)
-        if self.cap is None:
-            raise InputError(f"say what may leak: {type(self).__name__}(..., cap=lc.membership(0.55)), for example")
-        self._refuse_data_in_settings()
+        remember = self._about_to_release(X)
+        refuse_data_in_settings(self)
         self._refuse_what_rounds_lack(strata, sample_weight)
-        family, known = family_of(self), None if self.random_state is not None else row_prints(X)
-        if known is not None:
-            family.refuse_known_rows(self, known)
         X, whose = without_column(X, unit)
         declared = self._design(self.cap) == "pool" or self.classes is not None
         rows = self._rows_of_all(X, y, None) if declared else self._rows(X, y, None)
         names = self._column_names() or tuple(map(str, range(rows.features.shape[1])))
         options = {name: value for name, value in (self.options or {}).items() if name not in ("bounds", "design")}
-        session = Session(
-            (_named(rows.features, names), _goal(y)), cap=self.cap, unit=whose, seed=self._seed(), **options
-        )
-        if known is not None:
-            family.remember(self, known)
+        table = _named(rows.features, names), _goal(y)
+        session = Session(table, cap=self.cap, unit=whose, seed=seed_of(self.random_state), **options)
+        remember()
         made = session.fit(self._without_cap(), list(names), GOAL, bounds=(self.options or {}).get("bounds"), share=ALL)
         for name in ("feature_names_in_", "n_features_in_"):  # as the session calls columns
             vars(made.estimator_).pop(name, None)
@@ -150,19 +144,16 @@ class ClassifierInRounds(OfDeclaredClasses):
         """A plain estimator, made of what `rows.asked` answers and of nothing else that depends on the data."""
         raise NotImplementedError
 
-    def _rungs(self) -> int:
-        raise NotImplementedError
-
     def _in_rounds(self, rows: Rows, fitting: Fitting) -> RoundRows:
         assert rows.classes is not None and rows.target is not None
         features, bounds = rows.features, fitting.declared
         if bounds is not None:
             low, high = bounds.of_columns(ColumnNames(fitting.names), features.shape[1])
-            ladder = even_ladder(low, high, self._rungs())
+            ladder = even_ladder(low, high, checks.count(n_thresholds=self.n_thresholds))
         elif fitting.declared_only:
             raise InputError("trees need bounds of the columns that do not come from the data: give bounds=(low, high)")
         else:
-            ladder = quantile_ladder(features, self._rungs())
+            ladder = quantile_ladder(features, checks.count(n_thresholds=self.n_thresholds))
         public = bounds is not None and self.classes is not None
         return RoundRows(fitting, features, rows.target, classes=len(rows.classes), ladder=ladder, public=public)
 

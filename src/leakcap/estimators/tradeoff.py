@@ -16,7 +16,8 @@ from leakcap.caps import Cap, CapLike, MutualInformation, as_caps, membership
 from leakcap.certificates.display import Drawn
 from leakcap.certificates.text import percent
 from leakcap.errors import CapError, InputError, LeakcapError
-from leakcap.estimators.base import Computation, PrivateEstimator, planned, publish
+from leakcap.estimators.base import PrivateEstimator, planned, publish
+from leakcap.estimators.computation import Computation
 from leakcap.ground import checks
 from leakcap.planning.plans import Plan
 from leakcap.simulate import rebuild

@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap.errors import InputError
+from leakcap.estimators.classifiers import Probabilities
 from leakcap.estimators.rounds import ClassifierInRounds, RoundRows
+from leakcap.estimators.settings import seed_of
 from leakcap.estimators.trees import VotingTrees
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints
@@ -22,7 +24,7 @@ MAX_DEPTH = 10
 
 
 @dataclass(eq=False, repr=False)
-class DecisionTreeClassifier(ClassifierInRounds):
+class DecisionTreeClassifier(Probabilities, ClassifierInRounds):
     """A decision tree with private splits and leaves: every level is one more noised sum over people, of one session.
 
     At each level the classes are counted in every node along some columns, drawn beforehand, each cut into bins: at the
@@ -68,25 +70,11 @@ class DecisionTreeClassifier(ClassifierInRounds):
     max_features: Any = "sqrt"
     n_thresholds: int = 7
 
-    def predict_proba(self, X: Any) -> Any:
-        """Shares of the classes in each row's leaf, by the released counts: positive, and they add to 1.
-
-        Args:
-            X: rows and columns, as given to `fit`.
-
-        Returns:
-            `(rows, classes)`, in the order of `classes_`.
-        """
-        return self._asked("predict_proba", X)
-
-    def _rungs(self) -> int:
-        return checks.count(n_thresholds=self.n_thresholds)
-
     def _learnt(self, rows: RoundRows, classes: npt.NDArray[Any]) -> VotingTrees:
         depth = checks.count(max_depth=self.max_depth)
         if depth > MAX_DEPTH:
             raise InputError(f"max_depth must be {MAX_DEPTH} at most: a tree of noised counts gains nothing beyond")
-        rng, share = np.random.default_rng(self._seed() or 0), rows.fitting.share
+        rng, share = np.random.default_rng(seed_of(self.random_state) or 0), rows.fitting.share
         bins = _bins(rows.features, rows.ladder)
         nodes, rungs = np.zeros(2**depth - 1, dtype=np.intp), np.zeros(2**depth - 1, dtype=np.intp)
         at = np.zeros(len(bins), dtype=np.intp)  # the node of each row, counted in its level

@@ -21,8 +21,9 @@ from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
 
-from leakcap.estimators.base import Computation, PrivateEstimator, sums_of_half
+from leakcap.estimators.base import PrivateEstimator, sums_of_half
 from leakcap.estimators.classification import LogisticRegression
+from leakcap.estimators.computation import Computation
 from leakcap.estimators.held import in_words
 from leakcap.estimators.naive_bayes import GaussianNB
 from leakcap.estimators.regression import LinearRegression, Ridge

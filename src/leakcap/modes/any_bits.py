@@ -25,8 +25,8 @@ ON_AVERAGE = (
     "these people's coins show: for some ways in which they fall, a guess may succeed more often."
 )
 NAMED_BEFORE = (
-    "It is about one person, named in advance: somebody picked after seeing the release, and questions about several "
-    "people at once, are bounded only by the information about all coins together."
+    "It holds for each person alone, not for several at once: questions about several people, or about somebody picked "
+    "after seeing the release, are bounded only by the information about all coins together."
 )
 
 

@@ -93,10 +93,10 @@ COLLUSION = (
     "how much."
 )
 NOT_PROMISED = (
-    "It is not hidden that a person's data are in the pool: the promise is about who of the pool was used.",
-    "What the answer says about people in general may be applied to anybody: that is what it is published for.",
-    "A second answer from the same data is not covered: each certificate stands alone, and two releases together can "
-    "tell more than either of them says.",
+    "That a person is in the data is not hidden: the promise is about who of them was used.",
+    "What is true of people in general is not hidden: the answer may be applied to anybody, and is published for that.",
+    "With another answer from the same data it may tell more: each certificate stands alone, and none "
+    "covers two releases.",
     COLLUSION,
     "Nothing else that the custodian lets out is covered: timing, memory use, remarks.",
 )

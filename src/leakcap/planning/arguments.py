@@ -36,6 +36,11 @@ MEANT = {
     "sensitivity": NOISE,
     "sigma": NOISE,
 }
+MEANT |= dict.fromkeys(
+    ("bins", "edges", "grid", "levels", "q"),
+    "settings of a statistic are bound to it, such as functools.partial(lc.stats.histogram, edges=[0, 18, 65, 120])",
+)
+MEANT |= dict.fromkeys(("column", "columns"), "hand over the columns themselves, such as table[['age', 'height']]")
 EPSILON = ("eps", "epsilon")
 
 

@@ -49,6 +49,7 @@ from leakcap.planning.told import OutputWords
 from leakcap.planning.ways import AUTO, way_of
 from leakcap.simulate.pool import Pool, first_rows
 from leakcap.simulate.progress import Watcher, watching
+from leakcap.stats.settings import refuse_unset
 from leakcap.worlds import Units, fair_bits, independent_worlds
 
 __all__ = ["plan", "release", "stored_plan"]
@@ -300,6 +301,7 @@ def _refuse_data_first(fn: Any) -> None:
             "the first argument is the function, such as lc.stats.mean or lambda rows: rows.mean(axis=0); the data "
             "come after it"
         )
+    refuse_unset(fn)
 
 
 def _check_numbers(*, floor: float, memory: int, draws: int | None, seed: int | None) -> None:

@@ -47,7 +47,7 @@ def check_it(signed_with: str) -> str:
     """What a reader does to know who issued it."""
     if signed_with:
         return markup("Check who issued it: {}", _typed(*CHECK))
-    return "Get it from the issuer: anybody can write an unsigned page."
+    return "Ask the issuer whether it is theirs: anybody can write an unsigned page."
 
 
 def _typed(*parts: str) -> Markup:

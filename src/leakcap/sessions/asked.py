@@ -7,6 +7,7 @@ from typing import Any
 
 from leakcap.sessions.answers import SessionAnswer
 from leakcap.sessions.questions import Where
+from leakcap.sessions.unasked import checked_how, no_question
 
 __all__ = ["Asked"]
 
@@ -16,6 +17,13 @@ class Asked:
 
     _desk: Any
     _questions: Any
+
+    def __getattr__(self, name: str) -> Any:
+        raise no_question(name)
+
+    def _answered(self, kind: str, question: Any, how: dict[str, Any]) -> SessionAnswer:
+        answer: SessionAnswer = self._desk.answer(question, **checked_how(kind, getattr(Asked, kind), how))
+        return answer
 
     def count(self, *, where: Where = None, by: Any = None, **how: Any) -> SessionAnswer:
         """How many rows there are.
@@ -29,7 +37,7 @@ class Asked:
         Returns:
             The answer: a number, or a table with the groups as its index.
         """
-        return self._desk.answer(self._questions.count(where=where, by=by), **how)
+        return self._answered("count", self._questions.count(where=where, by=by), how)
 
     def sum(
         self, columns: Any, *, where: Where = None, by: Any = None, bounds: Any = None, **how: Any
@@ -47,7 +55,7 @@ class Asked:
         Returns:
             The answer: a number for one column, otherwise an array; a table for groups.
         """
-        return self._desk.answer(self._questions.sum(columns, where=where, by=by, bounds=bounds), **how)
+        return self._answered("sum", self._questions.sum(columns, where=where, by=by, bounds=bounds), how)
 
     def mean(
         self, columns: Any, *, where: Where = None, by: Any = None, bounds: Any = None, **how: Any
@@ -64,7 +72,7 @@ class Asked:
         Returns:
             The answer: a number for one column, otherwise an array; a table for groups.
         """
-        return self._desk.answer(self._questions.mean(columns, where=where, by=by, bounds=bounds), **how)
+        return self._answered("mean", self._questions.mean(columns, where=where, by=by, bounds=bounds), how)
 
     def histogram(
         self, columns: Any, *, edges: Any = None, bounds: Any = None, bins: int = 20, where: Where = None, **how: Any
@@ -83,7 +91,7 @@ class Asked:
             Counts, `(bins,)` for one column, otherwise `(columns, bins)`.
         """
         asked = self._questions.histogram(columns, edges=edges, bounds=bounds, bins=bins, where=where)
-        return self._desk.answer(asked, **how)
+        return self._answered("histogram", asked, how)
 
     def covariance(self, columns: Any, *, bounds: Any = None, where: Where = None, **how: Any) -> SessionAnswer:
         """Variances and covariances of columns.
@@ -97,7 +105,7 @@ class Asked:
         Returns:
             The matrix, `(columns, columns)`; one number for one column.
         """
-        return self._desk.answer(self._questions.covariance(columns, bounds=bounds, where=where), **how)
+        return self._answered("covariance", self._questions.covariance(columns, bounds=bounds, where=where), how)
 
     def quantile(
         self, columns: Any, q: Any = 0.5, *, bounds: Any = None, grid: Any = None, where: Where = None, **how: Any
@@ -115,7 +123,9 @@ class Asked:
         Returns:
             The quantiles, one for each level and column.
         """
-        return self._desk.answer(self._questions.quantile(columns, q, bounds=bounds, grid=grid, where=where), **how)
+        return self._answered(
+            "quantile", self._questions.quantile(columns, q, bounds=bounds, grid=grid, where=where), how
+        )
 
     def linear(
         self,
@@ -140,7 +150,7 @@ class Asked:
         Returns:
             The sums, in the form that `fn` returns.
         """
-        return self._desk.answer(self._questions.linear(fn, bounds=bounds, norm=norm, shape=shape), **how)
+        return self._answered("linear", self._questions.linear(fn, bounds=bounds, norm=norm, shape=shape), how)
 
     def query(self, fn: Callable[..., Any], **how: Any) -> SessionAnswer:
         """A function that adds up over people, asked of each person alone.
@@ -159,7 +169,7 @@ class Asked:
         Raises:
             InputError: the function is no sum: ask `blocks`. Or it is not for who asks: ask `linear`.
         """
-        return self._desk.answer(self._questions.query(fn), **how)
+        return self._answered("query", self._questions.query(fn), how)
 
     def blocks(self, fn: Callable[..., Any], *, blocks: int, bounds: Any, **how: Any) -> SessionAnswer:
         """Any function, as the average of its answers on blocks of people.
@@ -173,4 +183,4 @@ class Asked:
         Returns:
             The average over blocks.
         """
-        return self._desk.answer(self._questions.blocks(fn, blocks=blocks, bounds=bounds), **how)
+        return self._answered("blocks", self._questions.blocks(fn, blocks=blocks, bounds=bounds), how)

@@ -26,11 +26,11 @@ KEYED = "Coins come from a keyed function (SipHash) of people's names, which beh
 BLOCKS = "A function that was asked in blocks keeps nothing from one block to the next."
 DECLARED = "Bounds, groups and conditions were written down without looking at the data."
 NOT_PROMISED = (
-    "What the answers say about people in general may be applied to anybody: that is what they are published for.",
+    "What is true of people in general is not hidden: answers may be applied to anybody, and are published for that.",
     "Questions about several people at once, such as a household, are not bounded by this figure.",
     "Nothing else that the custodian lets out is covered: timing, memory use, remarks.",
 )
-NOT_IN_POOL = "It is not hidden that a person's data are in the pool: the promise is about who takes part."
+NOT_IN_POOL = "That a person is in the data is not hidden: the promise is about who of them takes part."
 
 
 @proves("linear-sessions", "retire")

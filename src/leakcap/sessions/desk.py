@@ -28,9 +28,10 @@ from leakcap.sessions.answers import (
     numbers_of,
     value_of,
 )
-from leakcap.sessions.brought import Sums
+from leakcap.sessions.brought import Brought, Sums
 from leakcap.sessions.clock import TICKS, Clock, told_after
-from leakcap.sessions.linear import off_by, paying, with_noise
+from leakcap.sessions.left_out import LeftOut, warn_of_left_out
+from leakcap.sessions.linear import Payment, off_by, paying, with_noise
 from leakcap.sessions.questions import SessionQuestion
 from leakcap.simulate.silence import kept_quiet
 
@@ -57,6 +58,7 @@ class _Settled:
     deviations: Floats
     released: Floats
     again: bool
+    left_out: LeftOut | None  # for the custodian; None where nobody was, or it was answered before
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +86,9 @@ class Desk:
     ) -> SessionAnswer:
         """The answer to a question: a stored one where there is one, otherwise one that is charged for."""
         settled = self._settled(question, noise, share, request)
+        warn_of_left_out(
+            [settled.left_out]
+        )  # it is kept by now: whoever makes errors of warnings asks again for nothing
         released, sums, deviations = settled.released, settled.sums, settled.deviations
         halving = None if self.everybody or sums.halving is None else sums.halving(released)
         finish = finish_of(sums, deviations)
@@ -100,11 +105,11 @@ class Desk:
             _widths=bars.widths,
         )
 
-    def noised(self, question: SessionQuestion, share: float) -> Noised:
-        """The same for a part of something larger, which needs no error bars."""
+    def noised(self, question: SessionQuestion, share: float) -> tuple[Noised, LeftOut | None]:
+        """The same for a part of something larger, which needs no error bars, and who was left out of it."""
         settled = self._settled(question, None, share, None)
         value = value_of(finish_of(settled.sums, settled.deviations), settled.released)
-        return Noised(value, settled.deviations)
+        return Noised(value, settled.deviations), settled.left_out
 
     def _settled(self, question: SessionQuestion, noise: Any, share: float | None, request: str | None) -> _Settled:
         noise, share = _noise_or_share(noise, share)
@@ -116,15 +121,17 @@ class Desk:
             group = budgets.group_of(now.state, self.analyst)
             same = as_text([text, self.version, group, self.retire])
             entry = _stored(now, key, same)
-            again = entry is not None
+            again, left_out = entry is not None, None
             if entry is None:
                 made = question.pool_made or not sums.public
-                self._charge(now, sums, deviations, group=group, text=text, key=key, same=same, pool_made=made)
+                left_out = self._charge(
+                    now, sums, deviations, group=group, text=text, key=key, same=same, pool_made=made
+                )
                 entry = now.latest()
         if again:
             self.account.remember()  # whoever stored it may have been killed before that
         released = np.frombuffer(base64.b64decode(entry.body["sums"]), dtype="<f8").copy()
-        return _Settled(entry, sums, deviations, released=released, again=again)
+        return _Settled(entry, sums, deviations, released=released, again=again, left_out=left_out)
 
     def preview(
         self, question: SessionQuestion, *, noise: Any = None, share: float | None = None, request: str | None = None
@@ -171,8 +178,8 @@ class Desk:
         key: str,
         same: str,
         pool_made: bool,
-    ) -> None:
-        """Charge everybody for a question, draw the answer, and write both down."""
+    ) -> LeftOut | None:
+        """Charge everybody for a question, draw the answer, and write both down; who was left out of it."""
         moment, state, declared = datetime.now(UTC), now.state, self._declared(sums, deviations)
         allowance, used = int(state["allowance"]), state.setdefault("declared", {})
         if declared > allowance:
@@ -223,6 +230,19 @@ class Desk:
             "own_rows": self.own_rows,
         }
         now.append("answer", body, charge=declared, request=key, question=same)
+        return self._left_out(sums, payment, allowance, declared=so_far + declared)
+
+    def _left_out(self, sums: Sums, payment: Payment, allowance: int, declared: int) -> LeftOut | None:
+        """What the custodian may hear of who was left out; what was `declared` is all that a hidden pool lets out."""
+        if self.analyst:
+            return None
+        if self.everybody:
+            return LeftOut(None, len(self.people), 0) if declared > allowance else None
+        if isinstance(sums, Brought) and sums.centre is not None:
+            return None  # whoever cannot pay stays in the pool's own statistic, which coins move
+        people = int((~payment.pays).sum())
+        left = allowance - int(payment.spent.max(initial=0))
+        return LeftOut(people, len(self.people), left) if people else None
 
     def _sums(self, question: SessionQuestion, noise_given: bool) -> Sums:
         """What everybody brings. What is refused is so by declarations alone, before the data are looked at."""

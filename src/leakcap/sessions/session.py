@@ -23,18 +23,20 @@ from leakcap.noise import OperatingSystem, Seeded
 from leakcap.planning.arguments import knowing
 from leakcap.planning.cautions import warn_of_repeated_ids
 from leakcap.planning.released import warn_of_second_secret
-from leakcap.sessions.answers import PastAnswer, Preview, Spending
+from leakcap.sessions.answers import Noised, PastAnswer, Preview, Spending
 from leakcap.sessions.asked import Asked
 from leakcap.sessions.certifying import certificate_of, certificate_of_worlds
 from leakcap.sessions.clock import TICKS, Clock
 from leakcap.sessions.desk import Desk
 from leakcap.sessions.fitting import fitting
+from leakcap.sessions.left_out import LeftOut, warn_of_left_out
 from leakcap.sessions.listed_worlds.desk import WorldsDesk, worlds_desk
 from leakcap.sessions.listed_worlds.functions import WorldFunctions
 from leakcap.sessions.listed_worlds.past import past_answers
-from leakcap.sessions.questions import Questions
+from leakcap.sessions.questions import Questions, SessionQuestion
 from leakcap.sessions.standing import longer_clock
 from leakcap.sessions.table import SessionTable
+from leakcap.sessions.unasked import HOW, checked_how
 from leakcap.simulate.silence import kept_quiet
 
 __all__ = ["Session"]
@@ -221,11 +223,17 @@ class Session(Asked):
         desk, questions = self._desk, self._questions
         if isinstance(desk, WorldsDesk):
             raise InputError("fits are made of sums over people: open the session with design='bits'")
-        estimator = _as_estimator(estimator)
+        estimator, left_out = _as_estimator(estimator), list[LeftOut | None]()
+
+        def ask(question: SessionQuestion, of_clock: float) -> Noised:
+            answer, missing = desk.noised(question, of_clock)
+            left_out.append(missing)
+            return answer
+
         made = fitting(
             self._table,
             estimator,
-            desk.noised,
+            ask,
             columns=columns,
             target=target,
             bounds=bounds,
@@ -239,6 +247,7 @@ class Session(Asked):
             found = estimator.fit_in_session(made)
         if hasattr(found, "estimator_") or hasattr(found, "certificate_"):
             found.certificate_ = self.certificate
+        warn_of_left_out(left_out, fit=True)
         return found
 
     def preview(self, kind: str, *question: Any, **details: Any) -> Preview:
@@ -257,7 +266,8 @@ class Session(Asked):
         if kind == "fit":
             raise InputError("a fit takes the share= that it is given, and no more: there is nothing to preview")
         checks.choice(KINDS, kind=kind)
-        how = {name: details.pop(name) for name in ("noise", "share", "request") if name in details}
+        details = checked_how(kind, getattr(Asked, kind), details)
+        how = {name: details.pop(name) for name in HOW if name in details}
         return self._desk.preview(getattr(self._questions, kind)(*question, **details), **how)
 
     @property
@@ -367,6 +377,8 @@ def _is_for(body: Mapping[str, Any], group: str) -> bool:
 
 def _as_estimator(given: Any) -> Any:
     """A torch module becomes an estimator; where torch was never loaded, there is none."""
+    if isinstance(given, type):
+        raise InputError(f"{given.__name__} is a class, without settings: give session.fit({given.__name__}(), ...)")
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(given, torch.nn.Module):
         return given

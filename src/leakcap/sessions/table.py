@@ -13,6 +13,7 @@ import numpy.typing as npt
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Bools, Floats, Ints
 from leakcap.ground.slices import take_own
+from leakcap.sessions.unasked import no_column, refuse_data
 from leakcap.sessions.where import matching, missing_among, numbers_among
 from leakcap.simulate.pool import Pool, first_rows
 from leakcap.simulate.silence import each_unheard, kept_quiet
@@ -82,6 +83,7 @@ class SessionTable:
 
     def names(self, columns: Any) -> tuple[list[str], bool]:
         """Names of the columns asked about, and whether it is one alone."""
+        refuse_data(columns)
         alone = isinstance(columns, (str, int, np.integer))
         asked: Sequence[Any] = [columns] if alone else list(columns)
         names = [str(name) for name in asked]
@@ -89,9 +91,9 @@ class SessionTable:
             raise InputError(
                 f"name the columns that the question is about: there are {', '.join(map(repr, self.columns))}"
             )
-        for name in names:
+        for name, given in zip(names, asked, strict=True):
             if name not in self.columns:
-                raise InputError(f"there is no column {name!r}: there are {', '.join(map(repr, self.columns))}")
+                raise no_column(given, asked if alone or isinstance(columns, (list, tuple)) else (), self.columns)
         return names, alone
 
     def numbers(self, names: list[str]) -> Floats:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.slices import take, take_alone
+from leakcap.ground.twins import refuse_twin_columns
 from leakcap.worlds import Units
 from leakcap.worlds.names import as_labels
 
@@ -76,6 +77,7 @@ def _sliceable(data: Any) -> Any:
         raise InputError(f"cannot slice a {type(data).__name__} by rows; pass an array, a table or a list")
     if hasattr(data, "tocsr"):
         return data.tocsr()
+    refuse_twin_columns(data)
     return data
 
 

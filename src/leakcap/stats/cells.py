@@ -27,6 +27,7 @@ __all__ = [
     "quantile_levels",
 ]
 
+MAX_NAMES = 5  # of columns that a message shows
 PLAIN = {str, bytes, float, datetime.datetime, type(None)}  # what `own_cell` makes of levels
 
 
@@ -132,8 +133,24 @@ def numbers(rows: Any) -> Floats:
         return rows
     table = _as_floats(rows)
     if table is None:
-        raise InputError("rows must be numbers: an array or table with one dimension or two, without text or dates")
+        raise InputError(
+            f"rows must be numbers: an array or table with one dimension or two, without text or dates{_texts_of(rows)}"
+        )
     return table
+
+
+def _texts_of(rows: Any) -> str:
+    """The columns of a table that hold no numbers, and what to do about them; empty where there is no such table."""
+    if type(rows).__name__ != "DataFrame":
+        return ""
+    names = [str(name) for name in rows.columns if _as_floats(rows[name]) is None]
+    if not names:
+        return ""
+    told = ", ".join(map(repr, names[:MAX_NAMES])) + (
+        f" and {len(names) - MAX_NAMES:,} more" * (len(names) > MAX_NAMES)
+    )
+    numeric = "select_dtypes('number')" if hasattr(rows, "iloc") else "select(polars.selectors.numeric())"
+    return f". Leave {told} out, such as with table.{numeric}; shares of categories are those of lc.stats.categories"
 
 
 def _as_floats(rows: Any) -> Floats | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,7 +19,9 @@ from leakcap.kernels.moments import grams
 from leakcap.kernels.moments.swapped import SwappedGrams
 from leakcap.kernels.swapping import Swapper, answers_swaps
 from leakcap.stats.cells import numbers
+from leakcap.stats.named import SecondAxis, table_form
 from leakcap.stats.products import product_rows, split_products, symmetric
+from leakcap.stats.settings import takes_rows
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["gram"]
@@ -35,14 +38,20 @@ class _Form:
     t: int  # 0 without targets
     flat: bool
     flat_target: bool
+    # As a table of the library that X came in, with the names of columns and targets; None for arrays.
+    square: Callable[[Floats], Any] | None = None
+    cross: Callable[[Floats], Any] | None = None
 
     def made(self, xx: Floats, xy: Floats) -> Any:
         """The answer: matrices, less the axes that the arguments did not have."""
-        square = xx[0, 0] if self.flat else xx
+        square = np.asarray(xx[0, 0] if self.flat else xx)
+        if self.square is not None:
+            square = self.square(square)
         if not self.t:
-            return np.asarray(square)
-        cross = xy[:, 0] if self.flat_target else xy
-        return {"xx": np.asarray(square), "xy": np.asarray(cross[0] if self.flat else cross)}
+            return square
+        beside = xy[:, 0] if self.flat_target else xy
+        beside = np.asarray(beside[0] if self.flat else beside)
+        return {"xx": square, "xy": beside if self.cross is None else self.cross(beside)}
 
 
 def _cells(data: tuple[Any, ...]) -> tuple[Floats, _Form]:
@@ -58,7 +67,16 @@ def _cells(data: tuple[Any, ...]) -> tuple[Floats, _Form]:
     if not np.isfinite(table).all():
         raise InputError("sums of products need numbers without missing or infinite values: fill them in, or leave out")
     t = columns[1].shape[1] if len(columns) > 1 else 0
-    return table, _Form(columns[0].shape[1], t, flat[0], flat[-1])
+    square = table_form(data[0], SecondAxis("column"))
+    cross = table_form(data[0], _targets(data[1], flat[1])) if t else None
+    return table, _Form(columns[0].shape[1], t, flat[0], flat[-1], square=square, cross=cross)
+
+
+def _targets(y: Any, flat: bool) -> SecondAxis | None:
+    """Targets, by their names where they have some; None for a single one without an axis."""
+    if flat:
+        return None
+    return SecondAxis("target", tuple(getattr(y, "columns", range(np.shape(y)[1]))))
 
 
 def _worlds(data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats:
@@ -136,6 +154,7 @@ def _swapped(data: tuple[Any, ...], units: Units) -> Swapper | None:
     return SwappedGrams(table[:, : form.d], table[:, form.d :])
 
 
+@takes_rows()
 @answers_swaps(_swapped)
 @adds_up(_brought, _bounded, total=True)
 @offers(_worlds)
@@ -151,7 +170,8 @@ def gram(X: npt.ArrayLike, y: npt.ArrayLike | None = None) -> Any:
         y: numbers, `(rows,)` or `(rows, targets)`.
 
     Returns:
-        `X'X`, `(columns, columns)`; with a target `{"xx": X'X, "xy": X'y}`.
+        `X'X`, `(columns, columns)`; with a target `{"xx": X'X, "xy": X'y}`. Of a DataFrame they are tables of the same
+        library, with the names of its columns.
 
     Raises:
         InputError: the rows hold text or dates, missing or infinite values, or X and y differ in length.

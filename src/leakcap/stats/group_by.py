@@ -253,8 +253,8 @@ def group_by(keys: Mapping[str, Sequence[Any]], statistic: str = "count", of: st
     """
     if not isinstance(keys, Mapping) or not keys or any(isinstance(values, str) for values in keys.values()):
         raise InputError(
-            'declare the groups, such as group_by({"ward": ["A", "B"]}): their names must not come from the data, '
-            "because a group that shows tells that somebody is in it"
+            'declare the groups, such as {"ward": ["A", "B"]} for a column ward: their names must not come from the '
+            "data, because a group that shows tells that somebody is in it"
         )
     if statistic not in STATISTICS:
         raise InputError(f"statistic must be one of {', '.join(STATISTICS)}")

@@ -17,7 +17,7 @@ import numpy as np
 from leakcap.ground.arrays import Floats
 from leakcap.kernels.contributions import Finish
 
-__all__ = ["SecondAxis", "bin_names", "keeps_names"]
+__all__ = ["SecondAxis", "bin_names", "keeps_names", "table_form"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -59,6 +59,11 @@ def _brought(brings: Callable[..., Any], axis: Callable[..., SecondAxis | None],
     if found.finish is None or not _is_table(rows):
         return found
     return replace(found, finish=Finish(found.finish, _form(rows, axis(**options))))
+
+
+def table_form(rows: Any, axis: SecondAxis | None) -> Callable[[Floats], Any] | None:
+    """What makes a table of numbers about the columns of a table; None where the rows are none."""
+    return _form(rows, axis) if _is_table(rows) else None
 
 
 def bin_names(edges: Sequence[float] | Floats) -> tuple[str, ...]:

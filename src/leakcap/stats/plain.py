@@ -44,6 +44,7 @@ from leakcap.stats.declared import (
 )
 from leakcap.stats.named import SecondAxis, bin_names, keeps_names
 from leakcap.stats.on_grid import bounded_quantiles, grids_of, in_worlds, moved_quantiles, quantiles_on_grid
+from leakcap.stats.settings import takes_rows
 from leakcap.stats.swapped import swapped_covariances, swapped_quantiles, swapped_variances
 from leakcap.worlds import Units, Worlds
 
@@ -122,6 +123,7 @@ def _named_levels(levels: Sequence[Any]) -> SecondAxis:
     return SecondAxis("level", tuple(levels))
 
 
+@takes_rows()
 @keeps_names()
 @adds_up(averaged, bounded_means)
 @offers(_means)
@@ -145,6 +147,7 @@ def mean(rows: npt.ArrayLike) -> Floats:
     return np.asarray(table.mean(axis=0)) if len(table) else np.zeros(table.shape[1:])
 
 
+@takes_rows("grid=range(0, 101, 5)")
 @keeps_names()
 @answers_swaps(swapped_quantiles)
 @adds_up(moved_quantiles, bounded_quantiles, needs="grid")
@@ -172,6 +175,7 @@ def median(rows: npt.ArrayLike, grid: Any = None) -> Floats:
     return np.asarray(np.median(table, axis=0)) if len(table) else np.zeros(table.shape[1:])
 
 
+@takes_rows("q=0.5")
 @keeps_names(_levels)
 @answers_swaps(swapped_quantiles)
 @adds_up(moved_quantiles, bounded_quantiles, needs="grid")
@@ -213,6 +217,7 @@ def quantile(rows: npt.ArrayLike, q: float | Sequence[float] = 0.5, grid: Any = 
     return np.asarray(np.quantile(table, levels, axis=0))
 
 
+@takes_rows()
 @keeps_names()
 @adds_up(totals, bounded_sums, total=True)
 @offers(_sums)
@@ -237,6 +242,7 @@ def sum(rows: npt.ArrayLike) -> Floats:
     return np.asarray(numbers(rows).sum(axis=0))
 
 
+@takes_rows()
 @adds_up(counted, bounded_counts, total=True)
 def count(rows: npt.ArrayLike) -> float:
     """How many rows there are.
@@ -254,6 +260,7 @@ def count(rows: npt.ArrayLike) -> float:
     return float(len(rows))  # type: ignore[arg-type]
 
 
+@takes_rows()
 @keeps_names()
 @adds_up(averaged, bounded_shares)
 @offers(_means)
@@ -279,6 +286,7 @@ def share(rows: npt.ArrayLike) -> Floats:
     return mean(table)
 
 
+@takes_rows()
 @keeps_names()
 @answers_swaps(swapped_variances)
 @offers(_variances)
@@ -304,6 +312,7 @@ def variance(rows: npt.ArrayLike) -> Floats:
     return np.asarray(table.var(axis=0, ddof=1))
 
 
+@takes_rows()
 @keeps_names(_square)
 @answers_swaps(swapped_covariances)
 @adds_up(about_the_pool, bounded_covariances)
@@ -334,6 +343,7 @@ def covariance(rows: npt.ArrayLike) -> Floats:
     return np.asarray(apart.T @ apart / (len(table) - 1))
 
 
+@takes_rows("edges=[0, 18, 65, 120]")
 @keeps_names(_bins)
 @adds_up(in_bins, bounded_histograms)
 @offers(_histograms)
@@ -364,6 +374,7 @@ def histogram(rows: npt.ArrayLike, edges: Sequence[float] | Floats) -> Floats:
     return shares
 
 
+@takes_rows("levels=['A', 'B']")
 @keeps_names(_named_levels)
 @adds_up(at_levels, bounded_levels)
 @offers(_categories)

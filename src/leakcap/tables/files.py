@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from leakcap.errors import InputError
+from leakcap.ground.twins import twins_of
 from leakcap.tables.columns import kind_of, kind_of_arrow
 from leakcap.tables.dates import PARTS, date_parts, part_of
 from leakcap.tables.parquet_files import PARQUET, arrow_schema, arrow_table, parts_of
@@ -264,8 +265,7 @@ def _like_data(text: str) -> bool:
 
 
 def _refuse_twins(file: TableFile) -> None:
-    seen: set[str] = set()
-    twins = [name for name in file.columns if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
+    twins = twins_of(file.columns)
     if not twins:
         return
     if file.nameless:
@@ -274,7 +274,7 @@ def _refuse_twins(file: TableFile) -> None:
             "with the names of the columns first"
         )
     raise InputError(
-        f"{file.path.name} has several columns of the same name: {listed(twins)}. Rename them: a name must "
+        f"{file.path.name} has several columns of the same name: {twins}. Rename them in the file: a name must "
         "stand for one column"
     )
 

@@ -156,7 +156,8 @@ def test_bounds_are_for_a_pool_cap(capsys: Any) -> None:
 def test_the_page_says_the_promise_first_and_names_the_data_set(capsys: Any) -> None:
     assert released("--fn", "count", *POOL, "--data-set", "Visits of 2025") == 0
     page = " ".join(Path("out/public/certificate.html").read_text().split())
-    assert "Nobody can guess whether you are in this data set at all with more than 90.00 % success" in page
+    assert "Nobody can guess with more than 90.00 % success" in page
+    assert "whether a given person is in this data set at all" in page
     assert "Visits of 2025" in page
     assert '"units"' not in capsys.readouterr().out
 

@@ -135,7 +135,7 @@ def test_every_number_of_every_finding_is_on_the_page(made):
     ("name", "sentence"),
     [
         ("holds", "Nothing refuted: no attack did better than the certificate allows."),
-        ("inconclusive", "Nothing refuted, but not decided: 1 of 10 figures is still open."),
+        ("inconclusive", "No attack broke the certificate, but 1 of 10 figures could not be decided."),
         ("refuted", "Refuted: this release tells more than its certificate allows. Do not publish it."),
         (
             "no promise",
@@ -170,7 +170,7 @@ def test_two_columns_say_what_was_promised_and_what_was_reached():
     head, first, *others = columns(REPORTS["holds"].to_html())
     assert head == ["What was guessed", "Promised, at most", "Reached by the best attack"]
     assert first == [f"{NAMED[:1].upper()}{NAMED[1:]} by guessing alone 50 %", "54.80 %", "54.32 % holds"]
-    assert others[-1] == ["Checks of the noise and of the secret", "all passed", "2 of 2 holds"]
+    assert others[-1] == ["Checks of the noise and of the secret", "all passed", "2 of 2 passed holds"]
 
 
 def test_what_is_refuted_stands_first_in_the_columns():
@@ -188,7 +188,8 @@ def test_without_a_promise_the_columns_say_nothing_was_promised():
 def test_the_columns_hold_few_rows_and_say_how_many_more_there_are():
     many = [finding("world", f"a question of kind {letter}", 0.5, 0.6) for letter in "abcdefgh"]
     page = a_report(many).to_html()
-    assert len(columns(page)) == 1 + 5 and "And 3 more below; no verdict there is worse." in words(page)
+    assert len(columns(page)) == 1 + 5
+    assert "3 more under “All figures”, none of them refuted or undecided." in words(page)
 
 
 def test_what_is_refuted_is_told_in_cases_and_looks_alarming():
@@ -197,7 +198,7 @@ def test_what_is_refuted_is_told_in_cases_and_looks_alarming():
     assert 'class="verdict refuted"' in page
     assert "right in 65 of 100 cases; guessing is right in 50; the certificate allows 55" in told
     assert "less than one of a billion audits" in told
-    assert "Publish nothing made by this code" in told
+    assert "Publish nothing that this program makes" in told
     for name in ("holds", "inconclusive", "no promise", "mechanism"):
         body = REPORTS[name].to_html().partition("</head>")[2]
         assert "verdict refuted" not in body and "broken" not in body, name
@@ -404,3 +405,17 @@ def test_any_figures_at_all_have_a_page():
         page = a_report([one]).to_html()
         assert "nan" not in re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL).replace("dominant", "")
         read(page)
+
+
+def test_questions_left_to_the_whole_table_are_counted_where_they_are_no_better():
+    many = [finding("world", f"a question of kind {letter}", 0.5, 0.6, "inconclusive") for letter in "abcdefgh"]
+    assert "3 more under “All figures”, 3 of them refuted or undecided." in words(a_report(many).to_html())
+
+
+def test_what_is_undecided_is_named_and_not_taken_for_what_holds():
+    told = words(REPORTS["inconclusive"].to_html())
+    open_ones = [one for one in REPORTS["inconclusive"].findings if one.verdict == "inconclusive"]
+    undecided, decided = told.index("Undecided: "), told.index("Decided, and within its limit: ")
+    assert open_ones and all(undecided < told.index(one.question, undecided) < decided for one in open_ones)
+    assert "right in 54 of 100 cases" in told[decided : decided + 400]
+    assert "If publishing hangs on this audit, audit again first." in told

@@ -150,8 +150,8 @@ def test_an_audit_shows_no_more_than_a_page_of_words_before_anything_is_opened(n
 
 
 def test_a_count_of_a_half_is_not_read_as_one_of_the_whole() -> None:
-    half = "a count or sum is of that half, unless the program scaled it"
-    whole = "It is on the scale of the whole pool."
+    half = "counts and sums are of that half, unless scaled up"
+    whole = "of whom a secret half was used."
     shown = {kind: words(public_page(certificate(kind), an_answer(2))) for kind in ("worlds", "bits", "pool")}
     assert half in shown["worlds"] and whole not in shown["worlds"]
     assert whole in shown["bits"] and half not in shown["bits"]
@@ -164,7 +164,7 @@ def test_a_cell_that_leaves_exactly_says_what_that_means() -> None:
     answer = Answer(
         "People by ward", ("A", "D"), np.array([310.0, 0.0]), np.array([290.0, 0.0]), np.array([330.0, 0.0])
     )
-    note = "An exact count of 0 means that nobody is there."
+    note = "an exact count of 0 means that nobody in them is counted there."
     assert note in " ".join(visible_words(public_page(certificate("bits"), answer)))
     assert note not in words(public_page(certificate("bits"), an_answer(2)))
 

@@ -158,7 +158,7 @@ def guessed() -> float:
     own = total(sums, np.arange(70) == PERSON) * GRAIN
     for seed in range(SESSIONS):
         session = lc.Session(ROWS, cap=CAP, seed=seed)
-        answer = session._desk.noised(SessionQuestion({"kind": "step"}, lambda _: sums, lambda _: True), 1.0)
+        answer, _ = session._desk.noised(SessionQuestion({"kind": "step"}, lambda _: sums, lambda _: True), 1.0)
         coins = session._desk.coins
         others = 2 * total(sums, coins & (np.arange(70) != PERSON)) * GRAIN
         taken = (answer.value - others - own) @ own > 0

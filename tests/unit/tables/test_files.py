@@ -38,7 +38,7 @@ FILES: dict[str, tuple[str, str | bytes, str]] = {
     "an open quotation mark": ("t.csv", 'a,b\n1,"SECRET\n2,3\n', "quotation mark"),
     "one long line": ("t.csv", "a,b\n1,2\n3,4,SECRET\n", "1 line.* more fields than the 2 names"),
     "long lines": ("t.csv", "a,b\n1,2,SECRET\n3,4,SECRET\n", "2 line.* more fields"),
-    "columns of one name": ("t.csv", "a,b,a\n1,2,3\n", "several columns of the same name: a"),
+    "columns of one name": ("t.csv", "a,b,a\n1,2,3\n", r"several columns of the same name: a \(columns 1 and 3\)"),
     "no header": ("t.csv", f"{MARK},SECRET,1\n{MARK},x,2\n", "first line looks like data"),
     "no header, numbers twice": ("t.csv", f"{MARK},SECRET,{MARK}\n1,x,2\n", "first line of t.csv looks like data"),
 }

@@ -27,12 +27,20 @@ def column_facts(audit: AuditReport) -> dict[str, Any]:
     ranked = sorted(asked, key=lambda members: (min(map(_badness, members)), not any(one.named for one in members)))
     checks = [one for one in audit.findings if one.kind == CHECK]
     rows = [_asked(members) for members in ranked[:MOST_QUESTIONS]] + ([_checked(checks)] if checks else [])
-    left = len(ranked) - MOST_QUESTIONS
     return {
         "column_heads": ("What was guessed", "Promised, at most", "Reached by the best attack"),
         "columns": rows,
-        "further": f"And {left} more below; no verdict there is worse." if left > 0 else "",
+        "further": _further(ranked[MOST_QUESTIONS:]),
     }
+
+
+def _further(left: Sequence[Sequence[Finding]]) -> str:
+    """How many questions are left to the whole table, and whether one of them is worse than it should be."""
+    if not left:
+        return ""
+    open_or_worse = sum(min(map(_badness, members)) <= WORST.index(INCONCLUSIVE) for members in left)
+    told = f"{open_or_worse} of them refuted or undecided" if open_or_worse else "none of them refuted or undecided"
+    return f"{len(left)} more under “All figures”, {told}."
 
 
 def _badness(one: Finding) -> int:
@@ -67,6 +75,6 @@ def _checked(checks: Sequence[Finding]) -> Row:
     return (
         shortened("Checks of the noise and of the secret"),
         "all passed",
-        f"{passed} of {len(checks)}",
+        f"{passed} of {len(checks)} passed",
         chip(told.verdict),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 from leakcap.audit.report import AuditReport
 from leakcap.audit.verdicts import CHECK, HOLDS, INCONCLUSIVE, RECOGNITION, REFUTED, UNBOUNDED, Finding
@@ -25,6 +26,7 @@ __all__ = [
 ]
 
 BASES = (100, 1_000, 10_000, 100_000, 1_000_000)
+MOST_NAMED = 2  # undecided figures that the first lines name
 COARSE = 0.05  # error of a rounded count that readers do not mind
 EXPOSED = (
     (0.7, "not protected at all"),
@@ -69,8 +71,7 @@ def headline(audit: AuditReport) -> str:
         return f"Refuted: this release tells more than its {promise} allows. Do not publish it."
     if verdict == INCONCLUSIVE:
         undecided = sum(one.verdict == INCONCLUSIVE for one in audit.findings)
-        verb = "is" if undecided == 1 else "are"
-        return f"Nothing refuted, but not decided: {undecided} of {len(audit.findings)} figures {verb} still open."
+        return f"No attack broke the {promise}, but {undecided} of {len(audit.findings)} figures could not be decided."
     if verdict == HOLDS:
         beyond = ", beyond what chance explains" if any(one.within_chance for one in audit.findings) else ""
         return f"Nothing refuted: no attack did better than the {promise} allows{beyond}."
@@ -86,6 +87,8 @@ def lead(audit: AuditReport) -> str:
         low, high = first.interval
         sure = f" Allowing for luck: from {100 * low:.1f} to {100 * high:.1f} %." if is_share(first) else ""
         return f"Measured by the attack “{first.attack}” on the question “{spaced(first.question)}”.{sure}"
+    if audit.verdict == INCONCLUSIVE:
+        return f"Undecided: {_undecided(audit)}. {_nearest_that_holds(audit)}".rstrip()
     if first.kind == CHECK:
         words = f"The check “{first.attack}” {_ended(first)}: {in_cases(audit, first)}."
     else:
@@ -93,6 +96,21 @@ def lead(audit: AuditReport) -> str:
     if first.verdict == REFUTED:
         words += f" If the promise were true, chance would do as much in {likelihood(first.p_value)}."
     return words
+
+
+def _undecided(audit: AuditReport) -> str:
+    """The figures that are open, by what tells one from the other."""
+    names = [one.attack if one.kind == CHECK else one.question for one in audit.findings if one.verdict == INCONCLUSIVE]
+    told = [f"“{spaced(name)}”" for name in dict.fromkeys(names)]
+    return ", ".join(told[:MOST_NAMED]) + (f" and {len(told) - MOST_NAMED} more" if len(told) > MOST_NAMED else "")
+
+
+def _nearest_that_holds(audit: AuditReport) -> str:
+    """Of the figures that are decided, the one nearest to its limit."""
+    first = leading(replace(audit, findings=tuple(one for one in audit.findings if one.verdict == HOLDS)))
+    if first is None or first.kind == CHECK:
+        return ""
+    return f"Decided, and within its limit: “{spaced(first.question)}” by “{first.attack}”, {in_cases(audit, first)}."
 
 
 def _ended(check: Finding) -> str:
@@ -215,9 +233,10 @@ def next_steps(audit: AuditReport) -> list[str]:
 def _after_refutation(audit: AuditReport) -> list[str]:
     refuted = [one for one in audit.findings if one.verdict == REFUTED]
     steps = [
-        "Publish nothing made by this code, neither this release nor another. If it was published already, tell who "
-        "is responsible for data protection today.",
-        f"Audit once more to be sure: a promise that holds is refuted by mistake in at most {likelihood(audit.alpha)}.",
+        "Publish nothing that this program makes, until the fault is found: what else it keeps counts for nothing.",
+        "If something that it made is published already, tell the person responsible for data protection today, and "
+        "do not wait for another audit. One more is good to have all the same: even a promise that holds is refuted by "
+        f"mistake, in at most {likelihood(audit.alpha)}.",
     ]
     names = {one.attack for one in refuted}
     if "law of the noise" in names:
@@ -237,7 +256,7 @@ def _after_refutation(audit: AuditReport) -> list[str]:
         )
     if any("as seen" in name for name in names) and not any("claimed" in name for name in names):
         steps.append("Some numbers leave with less noise than is claimed for them, or with none: look for those first.")
-    steps.append("Keep this page and the plan with the custodian: they are what the fault can be found with.")
+    steps.append("Keep this page and the stored plan: whoever looks for the fault needs both.")
     return steps
 
 
@@ -251,10 +270,10 @@ def _after_doubt(audit: AuditReport) -> list[str]:
     asked = math.ceil(enough / size) * size
     option = "models" if things(audit) == "models" else "trials"
     return [
-        f"Audit again with about {asked:,} {things(audit)} ({option}={asked}) instead of {audit.trials:,}: with so "
-        "many, the open figures most likely come out on one side or the other.",
-        "Until then nothing speaks against the promise; this audit was too small to say more about the figures marked "
-        "inconclusive.",
+        "Nothing that was found forbids publishing: the promise is the certificate, and this page only tried to break "
+        "it. If publishing hangs on this audit, audit again first.",
+        f"Whoever ran it repeats it with about {asked:,} {things(audit)} ({option}={asked}) instead of "
+        f"{audit.trials:,}: what is undecided then most likely comes out on one side or the other.",
     ]
 
 

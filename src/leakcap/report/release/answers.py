@@ -23,8 +23,8 @@ FIRST_ROWS = 6  # of them before anything is opened
 SIDE_BY_SIDE = 16  # letters of both ends of a scale that fit under a bar in one line
 NEAR = 3  # widths of an interval within which zero is drawn too
 EXACT = (
-    "“Exact”: the same whoever took part, so it needs no noise, and true of the whole pool. An exact count of 0 means "
-    "that nobody is there."
+    "“Exact”: the same whichever people are used, so that it tells about nobody and needs no noise. It is true of all "
+    "data: an exact count of 0 means that nobody in them is counted there."
 )
 
 
@@ -36,7 +36,8 @@ def answer_facts(answer: Answer, cert: Certificate) -> dict[str, Any]:
     if answer.low is None or answer.high is None or not kept:
         return {**_halved(_plain(answer, kept)), "words": words, "notes": [], "left_out": further, "remarks": remarks}
     words += (
-        f" Each interval holds {aim(everybody and cert.in_blocks)} with {100 * answer.level:g} % probability or more."
+        f" Each interval, by itself, holds {aim(everybody and cert.in_blocks)} with at least {100 * answer.level:g} % "
+        "probability."
     )
     errors = f"the noise{'' if everybody else ' and for the part of the pool that was not used'}"
     scale = _RowScale.of(answer.low[:kept], answer.high[:kept])
@@ -58,15 +59,15 @@ def _on_whom(answer: Answer, cert: Certificate) -> str:
     if cert.mode == "pool":
         return "It is about everybody in the data."
     if answer.scaled or (cert.whoever_is_known and not cert.on_average_over_the_known):
-        return "It is on the scale of the whole pool."
-    return f"It comes from a secret {part(cert)}: a count or sum is of that {part(cert)}, unless the program scaled it."
+        return f"It stands for all {cert.units:,}, of whom a secret {part(cert)} was used."
+    return f"It comes from a secret {part(cert)}: counts and sums are of that {part(cert)}, unless scaled up."
 
 
 def aim(in_blocks_of_all: bool) -> str:
     """What an interval holds."""
     if in_blocks_of_all:
         return "the average over blocks, which may differ from the program's answer on all data together,"
-    return "the answer on the whole pool"
+    return "the true answer on all data"
 
 
 def _plain(answer: Answer, kept: int) -> list[tuple[str, ...]]:
@@ -115,7 +116,7 @@ class _RowScale:
     def ends(self) -> str:
         if self.shared is None:
             return "Bars: each from and to the numbers under it."
-        return f"Bars: all from {neat(self.shared[0])} to {neat(self.shared[1])}."
+        return f"Bars run from {neat(self.shared[0])} to {neat(self.shared[1])}."
 
     def words(self) -> str:
         return "Bars start and end at round numbers near the interval, and at zero where that is near: a thin line."

@@ -88,7 +88,7 @@ def first_facts(cert: Certificate) -> dict[str, Any]:
 def _compared(cert: Certificate) -> Compared:
     fair = "" if cert.sampling_rate == 0.5 else ", participants and others counting alike"
     return Compared(
-        question="“Is this person in the data?”" if cert.mode == "pool" else "“Did this person take part?”",
+        question=_question(cert),
         asked=f"How many of 100 guesses are right{fair}",
         before_word="coin flip",
         before="50 %",
@@ -98,6 +98,12 @@ def _compared(cert: Certificate) -> Compared:
         knowing="by luck",
         anyway="by luck",
     )
+
+
+def _question(cert: Certificate) -> str:
+    if cert.mode == "pool":
+        return "“Is this person in the data?”"
+    return "“Was this person used?”" if cert.whoever_is_known else f"“Was this person in the secret {part(cert)}?”"
 
 
 def attack_facts(cert: Certificate) -> dict[str, Any]:

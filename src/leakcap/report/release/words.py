@@ -63,18 +63,18 @@ def in_brief(cert: Certificate) -> str:
         computed = f"What everybody in the data brings, within bounds set beforehand, was added up, {noise}."
         if cert.in_blocks:
             computed = f"The program ran on blocks of people; its answers, within bounds, were averaged, {noise}."
-        return f"{computed} Attackers may know everything but whether the person they ask about is there."
+        return f"{computed} Assume that attackers know everything but whether the person they ask about is there."
     if cert.noised_directions == 0:
         noise = f"and is the same for every {part(cert)}: no noise is needed"
     whose = f"Of {cert.units:,} people (or records)"
     if cert.whoever_is_known:
         return (
-            f"{whose}, secret coins decided who took part. The answer comes from them alone, {noise}. Attackers may "
-            "know everything but one person's coin."
+            f"{whose}, secret coins picked about half. The answer comes from these alone, {noise}. Assume that "
+            "attackers know everything but one person's coin."
         )
     return (
-        f"{whose}, a secret random {part(cert)} took part. The answer comes from it alone, {noise}. Attackers may know "
-        "everybody's data and the program, but nobody who took part."
+        f"{whose}, a secret random {part(cert)} was used. The answer comes from it alone, {noise}. Assume that "
+        "attackers know everybody's data and the program, but nobody who was used."
     )
 
 
@@ -146,7 +146,7 @@ def verdict(cert: Certificate) -> str:
         return "A limit that was set is NOT kept."
     limits = [one.limit for one in cert.capped if one.cap in ("Membership", "PoolMembership")]
     if len(cert.capped) == len(limits) == 1:
-        return f"The limit set for it, {100 * limits[0]:g} %, is kept."
+        return f"The publisher's limit, {100 * limits[0]:g} %, is kept."
     return "All limits that were set are kept."
 
 
