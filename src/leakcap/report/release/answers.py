@@ -23,8 +23,8 @@ FIRST_ROWS = 6  # of them before anything is opened
 SIDE_BY_SIDE = 16  # letters of both ends of a scale that fit under a bar in one line
 NEAR = 3  # widths of an interval within which zero is drawn too
 EXACT = (
-    "“Exact”: the same whichever people are used, so that it tells about nobody and needs no noise. It is true of all "
-    "data: an exact count of 0 means that nobody in them is counted there."
+    "“Exact”: the same whichever people are used, so it needs no noise and tells about nobody. True of all data: an "
+    "exact count of 0 means that nobody in them is counted there."
 )
 
 
