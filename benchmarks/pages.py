@@ -32,7 +32,7 @@ __all__ = ["main", "written"]
 
 PEOPLE = 4_000
 FOLDER = Path(__file__).parent / "out" / "pages"
-DESKTOP, PHONE, NARROW = (1280, 800), (390, 844), (360, 740)
+DESKTOP, TABLET, PHONE, NARROW = (1280, 800), (768, 1024), (390, 844), (360, 740)
 # Words of each page when nothing on it was folded, all of them seen at once; counted on 2026-11-17.
 BEFORE = {
     "release-worlds": 1039, "release-bits": 921, "release-counts": 962, "release-counts-worlds": 1067,
@@ -63,6 +63,15 @@ while (walk.nextNode()) {
 return least; })()"""
 FOCUSED = """(() => { const at = document.activeElement; return at === document.body ? null :
 [at.tagName, Math.round(at.getBoundingClientRect().top + scrollY), getComputedStyle(at).outlineStyle]; })()"""
+# The most lines that a label of an output takes beside its bar, and how many parts of commands are broken in two.
+BROKEN = """(() => {
+const lines = at => { const all = document.createRange(); all.selectNodeContents(at);
+  return new Set([...all.getClientRects()].map(one => Math.round(one.top))).size; };
+const most = found => Math.max(0, ...[...found].map(lines));
+return [most(document.querySelectorAll(".barred tbody th")),
+  [...document.querySelectorAll(".whole")].filter(at => lines(at) > 1).length]; })()"""
+PARTS = ("sepal length", "sepal width", "petal length", "petal width")
+LABELS = [f"cluster {k}, {part}, scaled 0..1" for k in (1, 2, 3) for part in PARTS]
 WORLDS = ("--fn", "mean", "--columns", "age,days", "--design", "worlds", "--worlds", "256", "--cap", "membership=0.55")
 
 
@@ -122,6 +131,11 @@ def _simulation(folder: Path) -> str:
     return _plan(seed=1).release().to_html(allow_simulation=True)
 
 
+def _long_labels(folder: Path) -> str:
+    table = np.random.default_rng(7).random((PEOPLE, len(LABELS)))
+    return lc.release(lc.stats.mean, table, cap=0.55, design="bits", outputs=LABELS).to_html()
+
+
 def _session(folder: Path) -> str:
     session = lc.Session(patients(), cap=0.60, ledger=f"sqlite:///{folder}/clinic.ledger", name="clinic")
     session.mean("age", bounds=(18, 100), share=0.01)
@@ -169,6 +183,7 @@ PAGES: dict[str, Callable[[Path], str]] = {
     "release-counts": _released("--fn", "count", "--by", "ward=A,B,C,D", "--cap", "membership=0.55"),
     "release-counts-worlds": _released("--fn", "count", "--by", "ward=A,B,C,D", *WORLDS[4:]),
     "release-pool": _released("--fn", "mean", "--columns", "age", "--bounds", "0,120", "--cap", "pool=0.55"),
+    "release-labels": _long_labels,
     "custodian": _released(*WORLDS, page="custodian/report.html"),
     "plan": lambda folder: _plan().to_html(),
     "simulation": _simulation,
@@ -197,20 +212,38 @@ def main() -> None:
     for name, kinds in (("certificates", certificates), ("audits", audits)):
         record(
             f"pages-words-{name}",
-            f"{max(one['words'] for one in kinds)} at most, {max(one['before'] for one in kinds):,} before",
+            f"{max(one['words'] for one in kinds)} at most of {len(kinds)} kinds, "
+            f"{max(one['before'] for one in kinds):,} before",
             topic="The house",
-            claim=f"Words on the first page of {name} of {len(kinds)} kinds, before anything is opened",
+            claim=f"Words on the first page of {name}, before anything is opened",
             command="python -m benchmarks pages",
             asked="at most 350" if name == "certificates" else "two columns, the rest folded",
         )
+    kept = [one for one in seen if one["page"] in ("custodian", "ledger")]
+    record(
+        "pages-words-custodian",
+        "; ".join(f"{one['page']}: {one['words']}, {one['before']:,} before" for one in kept),
+        topic="The house",
+        claim="Words on the custodian's report and on the page of a ledger, before anything is opened",
+        command="python -m benchmarks pages",
+        asked="at most 350 each",
+    )
+    record(
+        "pages-lines",
+        f"{max(one['lines'] for one in seen)} lines at most; {sum(one['broken'] for one in seen) or 'none'} broken",
+        topic="The house",
+        claim="Labels of outputs beside their bars at 1,280 pixels, and parts of commands broken in two on any screen",
+        command="python -m benchmarks pages",
+        asked="2; none",
+    )
     wide = [one["page"] for one in seen if one["wide"]]
     record(
         "pages-legible",
         f"contrast {min(one['contrast'] for one in seen):.2f} or more, light and dark; "
-        f"{len(wide) or 'no'} page wider than its window at 360, 390 and 1,280 pixels; keyboard from top to bottom on "
-        f"{sum(one['ordered'] for one in seen)} of {len(seen)}",
+        f"{len(wide) or 'no'} page wider than its window at 360, 390, 768 and 1,280 pixels; keyboard from top to "
+        f"bottom on {sum(one['ordered'] for one in seen)} of {len(seen)}",
         topic="The house",
-        claim=f"All {len(seen)} kinds of pages in a browser: contrast of every text, width, order of the keyboard",
+        claim="All kinds of pages in a browser: contrast of every text, width, order of the keyboard",
         command="python -m benchmarks pages",
         asked="4.5 (AA); none; all",
     )
@@ -218,7 +251,7 @@ def main() -> None:
 
 def _measured(tab: Browser, page: Path) -> dict[str, Any]:
     text = page.read_text(encoding="utf-8")
-    wide, contrasts = False, []
+    wide, contrasts, lines, broken = False, [], 0, 0
     for name, size, dark in LOOKS:
         tab.open(page, *size, dark=dark)
         across = tab.value("[document.documentElement.scrollWidth, innerWidth]")
@@ -227,21 +260,27 @@ def _measured(tab: Browser, page: Path) -> dict[str, Any]:
             if opened:
                 tab.value("document.querySelectorAll('details').forEach(one => one.open = true)")
             contrasts.append(tab.value(CONTRAST))
+            labels, split = tab.value(BROKEN)
+            lines, broken = max(lines, labels if size == DESKTOP else 0), broken + split
             wide |= tab.value("document.documentElement.scrollWidth") > size[0]
             if name:
                 tab.picture(page.with_name(f"{page.stem}-{name}{'-opened' if opened else ''}.png"))
-    tab.open(page, *DESKTOP)
-    ordered = _ordered(tab)
+    ordered = all(_ordered(tab, page, opened) for opened in (False, True))
     tab.print(page.with_suffix(".pdf"))
     if shutil.which("pdftoppm"):
         subprocess.run(["pdftoppm", "-r", "60", "-png", page.with_suffix(".pdf"), page.with_suffix("")], check=True)
     least = min(contrasts)
-    facts = {"page": page.stem, "before": BEFORE[page.stem], "words": len(visible_words(text))}
-    return facts | {"all": len(all_words(text)), "wide": wide, "contrast": round(least[0], 2), "ordered": ordered}
+    whole = len(all_words(text))
+    facts = {"page": page.stem, "before": BEFORE.get(page.stem, 0), "words": len(visible_words(text)), "all": whole}
+    seen = {"wide": wide, "contrast": round(least[0], 2), "ordered": ordered, "lines": lines, "broken": broken}
+    return facts | seen
 
 
-def _ordered(tab: Browser) -> bool:
+def _ordered(tab: Browser, page: Path, opened: bool) -> bool:
     """Whether the keyboard goes through everything that opens, from the top to the bottom, and shows where it is."""
+    tab.open(page, *DESKTOP)
+    if opened:
+        tab.value("document.querySelectorAll('details').forEach(one => one.open = true)")
     places = []
     for _ in range(tab.value("document.querySelectorAll('summary, [tabindex], a[href]').length")):
         tab.press("Tab")
@@ -249,7 +288,7 @@ def _ordered(tab: Browser) -> bool:
         if at is None:
             break
         places.append(at)
-    folds = tab.value("document.querySelectorAll('summary').length")
+    folds = tab.value("[...document.querySelectorAll('summary')].filter(one => one.checkVisibility()).length")
     heights = [height for _, height, _ in places]
     shown = all(outline != "none" for _, _, outline in places)
     return heights == sorted(heights) and shown and sum(kind == "SUMMARY" for kind, *_ in places) == folds
@@ -261,4 +300,5 @@ LOOKS = (
     ("phone", PHONE, False),
     ("phone-dark", PHONE, True),
     ("", NARROW, False),
+    ("", TABLET, False),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import re
 from types import ModuleType
@@ -38,6 +39,18 @@ def test_every_name_of_the_package_is_on_some_page():
 
 def test_the_script_that_adds_names_has_nothing_to_add():
     assert made_by("make_reference").missing() == {}, "run `python docs/make_reference.py`"
+
+
+def test_every_argument_of_a_plan_is_in_one_group_and_rare_ones_are_marked():
+    made = made_by("make_reference")
+    groups = [set(group) for group in made.ARGUMENTS.values()]
+    assert set().union(*groups) == set(inspect.signature(leakcap.plan).parameters)
+    assert sum(map(len, groups)) == len(set().union(*groups)), "an argument is in two groups"
+    page = (REFERENCE / "leakcap.md").read_text()
+    assert page == made.with_arguments(page), "run `python docs/make_reference.py`"
+    marked = set(re.findall(r"^\| `(\w+)` \|.*\| ✓ \|$", page, re.MULTILINE))
+    assert marked == {field.name for field in dataclasses.fields(leakcap.Settings)}
+    assert [heading for heading in made.ARGUMENTS if f"\n### {heading}\n" not in page] == []
 
 
 def test_every_page_is_in_the_navigation():

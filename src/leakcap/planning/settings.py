@@ -38,7 +38,7 @@ class Settings:
         shape: of the noise: "best", or "logdet", "linear" or "isotropic".
         floor: least deviation of the noise.
         memory: bytes that the plan may use, about.
-        mechanism: which noise: "gaussian", "norm" or "auto".
+        mechanism: which noise: "gaussian", "exponential" or "auto".
 
     Examples:
         >>> import numpy as np

@@ -107,11 +107,11 @@ def axes(curve: Curve, ax: Any = None) -> Any:
 
 def _answer(release: Release) -> Answer:
     outputs = release.outputs
-    names = release.names or tuple(f"output {i + 1}" for i in range(len(outputs)))
+    names = release.labels or release.names or tuple(f"output {i + 1}" for i in range(len(outputs)))
     low: Floats | None
     high: Floats | None
     try:
         low, high = release.interval()
     except InputError:  # the function has no answer of this form on the whole pool
         low = high = None
-    return Answer(title="Released answer", names=names, values=outputs, low=low, high=high)
+    return Answer(title="Released answer", names=names, values=outputs, low=low, high=high, notes=release.notes)

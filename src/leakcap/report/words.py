@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from leakcap.certificates import text
 from leakcap.certificates.release import Certificate
+from leakcap.report.html import Markup, joined, markup
 
 __all__ = ["ATTACK_HEADS", "check_it", "first_clause", "signature", "warning"]
 
 ATTACK_HEADS = "What the best attacker may try", "before", "after, at most"
 LONGEST_CLAUSE = 100  # characters of a line that is meant to be short
+CHECK = "leakcap check", "--public certificate.json", "--signer KEY"
 
 
 def warning(cert: Certificate) -> tuple[str, str] | None:
@@ -33,15 +35,21 @@ def signature(signed_with: str) -> str:
             "Nothing shows it: the files are unsigned, and anybody can write such files. With the vault extra "
             "installed, leakcap signs what it releases."
         )
-    return (
-        f"SHA256SUMS lists the files beside this page, and SHA256SUMS.sig signs that list with the Ed25519 key "
-        f"{signed_with}. Ask the issuer for the public key by another way than this page, and run: leakcap check "
-        "--public certificate.json --signer KEY. A signature proves who issued the files, not that they are true."
+    return markup(
+        "SHA256SUMS lists the files beside this page, and SHA256SUMS.sig signs that list with the Ed25519 key {}. Ask "
+        "the issuer for the public key by another way than this page, and run: {}. A signature proves who issued the "
+        "files, not that they are true.",
+        *(signed_with, _typed(*CHECK)),
     )
 
 
 def check_it(signed_with: str) -> str:
     """What a reader does to know who issued it."""
     if signed_with:
-        return "Check who issued it: leakcap check --public certificate.json --signer KEY"
+        return markup("Check who issued it: {}", _typed(*CHECK))
     return "Ask the issuer whether it is theirs: anybody can write an unsigned page."
+
+
+def _typed(*parts: str) -> Markup:
+    """A command as it is typed: no line ends within a part, so that an option stays in one piece."""
+    return markup("<code>{}</code>", joined((markup('<span class="whole">{}</span>', part) for part in parts), " "))

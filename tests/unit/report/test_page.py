@@ -209,7 +209,7 @@ def test_what_the_custodian_alone_may_see_is_on_the_custodians_page_alone():
         cap=0.5678,
     )
     public, kept = public_page(CERTIFICATE, an_answer()), custodian_page(CERTIFICATE, an_answer(), custody)
-    for sentinel in ("123456.789", "987.25", "53.13 %", "forecast-sentinel", "56.78 %", "CUSTODIAN ONLY"):
+    for sentinel in ("123456.789", "987.25", "53.13\u00a0%", "forecast-sentinel", "56.78 %", "CUSTODIAN ONLY"):
         assert sentinel in kept
         assert sentinel not in public
     assert kept.index("CUSTODIAN ONLY &ndash; do not publish") < kept.index("<main>")
@@ -347,7 +347,7 @@ def test_a_notebook_shows_a_fragment_that_keeps_to_itself():
     read(text)
     assert text == fragment(CERTIFICATE)
     assert not re.search(r"<(html|head|body|script|link)\b", text)
-    css = re.sub(r"@(media|page)[^{]*\{", "", re.search(r"<style>(.*?)</style>", text, re.DOTALL)[1])
+    css = re.sub(r"@(media|page|supports)[^{]*\{", "", re.search(r"<style>(.*?)</style>", text, re.DOTALL)[1])
     for selectors in re.findall(r"([^{}]+)\{", css):
         assert all(one.strip().startswith(".leakcap") for one in selectors.split(",")), selectors
     assert "54.80 %" in text and "coin flip" in text

@@ -14,10 +14,14 @@ import pytest
 
 import leakcap as lc
 from leakcap.certificates.release import Certificate
+from leakcap.custody.ledger.operations import LedgerFindings
 from leakcap.report.html import style
+from leakcap.report.ledger.page import ledger_page
 from leakcap.report.release.page import Answer, custodian_page, public_page
+from leakcap.sessions.overview import UncountedRelease
 from tests.unit.report.seen import all_words, visible_words
 from tests.unit.report.test_audit_page import REPORTS
+from tests.unit.report.test_ledger_page import a_ledger, an_account
 from tests.unit.report.test_page import a_custody, words
 
 FIRST_PAGE = 350  # words of a certificate that are seen before anything is opened
@@ -75,6 +79,69 @@ def test_the_promise_the_answer_and_what_to_do_are_seen_before_the_small_print(k
     for told in ("What is not promised", "What to do next", "anybody can write an unsigned page"):
         assert told in first
     assert cert.assumptions[0].split(":")[0] not in first and cert.assumptions[0] in words(page)
+
+
+@pytest.mark.parametrize("rows", [1, 6, 30, 1000])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_custodians_page_shows_no_more_than_a_page_of_words_before_anything_is_opened(kind: str, rows: int) -> None:
+    answer = an_answer(rows)
+    page = custodian_page(certificate(kind), answer, a_custody(rows, covariance=rows < 1000))
+    seen = " ".join(visible_words(page))
+    assert len(visible_words(page)) <= FIRST_PAGE
+    assert len(all_words(page)) > 2 * FIRST_PAGE, "nothing was thrown away"
+    for first in ("CUSTODIAN ONLY", "against the whole pool", "group 0, age 0", "Every single person"):
+        assert first in seen
+    everybody = words(public_page(certificate(kind), answer)).partition("unsigned")[2]
+    assert everybody in words(page), "what everybody may see is there, folded"
+
+
+@pytest.mark.parametrize("accounts", [1, 2])
+def test_the_page_of_a_ledger_shows_no_more_than_a_page_of_words_before_anything_is_opened(accounts: int) -> None:
+    asked = an_account().answers * 60
+    besides = (UncountedRelease("2026-01-05T00:00:00+00:00", "Mean of cost"),)
+    page = ledger_page(a_ledger(*[replace(an_account(uncounted=besides), answers=asked)] * accounts))
+    seen = " ".join(visible_words(page))
+    assert len(visible_words(page)) <= FIRST_PAGE < len(all_words(page))
+    for first in ("NOT EVERYTHING IS COUNTED", "Mean of cost", "at most 64", "Is the ledger whole? Yes"):
+        assert first in seen, first
+    broken = ledger_page(a_ledger(findings=LedgerFindings(1, 2, ("'clinic': damaged",))))
+    assert "THE LEDGER IS NOT WHOLE" in broken and "'clinic': damaged" in " ".join(visible_words(broken))
+
+
+def test_no_option_of_a_command_is_broken_in_two() -> None:
+    page = public_page(certificate("bits"), an_answer(2), "f177c2a6")
+    typed = re.findall(r"<code>.*?</code>", page)
+    whole = '<span class="whole">leakcap check</span> <span class="whole">--public certificate.json</span>'
+    assert len(typed) == 2 and all(whole in command for command in typed)
+    assert "--" not in re.sub(r'<span class="whole">[^<]*</span>|<style>.*?</style>', "", page, flags=re.DOTALL)
+    assert ".leakcap .whole{white-space:nowrap}" in style("page.css")
+    assert "leakcap check --public certificate.json --signer KEY" in words(page), "it can be copied"
+
+
+def test_a_release_shows_the_labels_of_its_outputs_and_what_could_be_misread() -> None:
+    labels = {"age": "Mean age (years)", "people": "People seen"}
+    plan = lc.plan(
+        lambda x: {"age": x[:, 0].mean(), "people": float(len(x))},
+        *(ROWS,),
+        cap=0.6,
+        worlds=64,
+        draws=1024,
+        seed=1,
+        outputs=labels,
+    )
+    release = plan.release()
+    page = release.to_html(allow_simulation=True)
+    for label in release.labels:
+        assert label in words(page)
+    assert "Mean age (years)" in " ".join(visible_words(page))
+    assert release.notes and all(f"{note}." in words(page) for note in release.notes)
+
+
+def test_long_ends_of_a_scale_stand_in_two_lines() -> None:
+    values = np.array([56.1, 1.234e6])
+    answer = Answer("Two scales", ("age", "cost"), values, 0.98 * values, 1.02 * values)
+    bars = re.findall(r'<svg class="(bar own[^"]*)".*?</svg>', public_page(certificate("bits"), answer))
+    assert bars == ["bar own", "bar own tall"]
 
 
 @pytest.mark.parametrize("name", REPORTS)
@@ -150,7 +217,7 @@ def contrast(one: str, other: str) -> float:
 def rules() -> list[tuple[str, str]]:
     """Selectors and declarations of all style sheets."""
     text = re.sub(r"/\*.*?\*/", "", "".join(path.read_text() for path in SHEETS), flags=re.DOTALL)
-    return re.findall(r"([^{}]+)\{([^{}]*)\}", re.sub(r"@(media|page)[^{]*\{", "", text))
+    return re.findall(r"([^{}]+)\{([^{}]*)\}", re.sub(r"@(media|page|supports)[^{]*\{", "", text))
 
 
 def text_colours() -> set[tuple[str, str]]:
@@ -220,10 +287,12 @@ def test_on_a_phone_the_two_grids_of_dots_come_first() -> None:
     assert page.count('<svg class="dots"') == 2
     first = page.partition('<div class="screen">')[2]
     assert first.index('class="dots"') < first.index('id="answer"')
-    phone = style("page.css").partition("@media screen and (max-width:760px){")[2].partition("\n}\n")[0]
-    assert ".leakcap .screen>.compare,.leakcap .screen>.compare+*{grid-column:1;grid-row:auto}" in phone
+    narrow = style("page.css").partition("@media screen and (max-width:960px){")[2].partition("\n}\n")[0]
+    assert ".leakcap .screen>.compare,.leakcap .screen>.compare+*{grid-column:1;grid-row:auto}" in narrow
 
 
-def test_paper_shows_what_is_folded() -> None:
+def test_paper_shows_what_is_folded_or_says_that_it_is_folded() -> None:
     paper = style("page.css").partition("@media print{")[2]
     assert "details::details-content{content-visibility:visible" in paper
+    elsewhere = paper.partition("@supports not selector(::details-content){")[2]
+    assert 'details:not([open])>summary::after{content:" (folded: open it, then print again)"}' in elsewhere

@@ -16,7 +16,7 @@ from leakcap.report.audit.columns import column_facts
 from leakcap.report.audit.pictures import bar_key, chip, recognition, scales
 from leakcap.report.audit.words import METHODS, chance, headline, lead, likelihood, next_steps, spaced
 from leakcap.report.html import Markup, markup, render, shortened
-from leakcap.report.numbers import at_most, bound, data, neat
+from leakcap.report.numbers import at_most, bound, data, neat, unbroken
 from leakcap.report.words import warning
 from leakcap.version import __version__
 
@@ -57,7 +57,7 @@ def _first(audit: AuditReport) -> dict[str, Any]:
         "things": things(audit),
         "verdict": audit.verdict,
         "headline": headline(audit),
-        "lead": lead(audit),
+        "lead": unbroken(lead(audit)),
         **column_facts(audit),
         "next_steps": next_steps(audit),
         "scales": scales(audit),
@@ -161,7 +161,8 @@ def _meaning(audit: AuditReport) -> Iterator[str]:
 
 
 def _facts(audit: AuditReport) -> list[tuple[str, str]]:
-    judged = max((one.trials for one in audit.findings), default=0)
+    # Checks of the noise count its numbers, of which a release has several.
+    judged = max((one.trials for one in audit.findings if one.kind != CHECK), default=audit.trials)
     facts = [
         ("Attacked", audit.target),
         (f"{things(audit).capitalize()} made", f"{audit.trials:,}, of which {judged:,} were judged"),

@@ -16,10 +16,11 @@ from leakcap.report.numbers import data, decimals_for, neat, outward, shown
 from leakcap.report.release.records import Answer
 from leakcap.report.release.words import part
 
-__all__ = ["MOST_ROWS", "aim", "answer_facts", "left_out"]
+__all__ = ["FIRST_ROWS", "MOST_ROWS", "aim", "answer_facts", "left_out"]
 
 MOST_ROWS = 30  # rows that a page shows
 FIRST_ROWS = 6  # of them before anything is opened
+SIDE_BY_SIDE = 16  # letters of both ends of a scale that fit under a bar in one line
 NEAR = 3  # widths of an interval within which zero is drawn too
 EXACT = (
     "“Exact”: the same whichever people are used, so that it tells about nobody and needs no noise. It is true of all "
@@ -31,9 +32,9 @@ def answer_facts(answer: Answer, cert: Certificate) -> dict[str, Any]:
     """A row for each output: the released number and, where known, its interval in figures and as a bar."""
     words, everybody = f"All that was released. {_on_whom(answer, cert)}", cert.mode == "pool"
     kept = len(answer.names[:MOST_ROWS])
-    further = left_out(answer.names)
+    further, remarks = left_out(answer.names), [f"{note}." for note in answer.notes]
     if answer.low is None or answer.high is None or not kept:
-        return {**_halved(_plain(answer, kept)), "words": words, "notes": [], "left_out": further}
+        return {**_halved(_plain(answer, kept)), "words": words, "notes": [], "left_out": further, "remarks": remarks}
     words += (
         f" Each interval, by itself, holds {aim(everybody and cert.in_blocks)} with at least {100 * answer.level:g} % "
         "probability."
@@ -48,6 +49,7 @@ def answer_facts(answer: Answer, cert: Certificate) -> dict[str, Any]:
         "kind": "answers barred",
         "notes": [scale.ends(), *([EXACT] if exact else [])],
         "left_out": further,
+        "remarks": remarks,
         "reading": f"{scale.words()} Intervals allow for {errors}; their ends are rounded outwards.",
     }
 
@@ -131,16 +133,18 @@ class _RowScale:
         def at(x: float) -> str:
             return f"{100 * min(max((x - start) / span, 0.0), 1.0):.2f}%"
 
-        zero, ends = Markup(), Markup()
+        zero, ends, below = Markup(), Markup(), 0
         if start < 0 < end:
             zero = markup('<line class="zero" x1="{0}" x2="{0}" y1="1" y2="17"/>', at(0))
         if self.shared is None:
-            pattern = '<text x="0" y="30">{}</text><text x="100%" y="30" text-anchor="end">{}</text>'
-            ends = markup(pattern, neat(start), neat(end))
+            first, last = neat(start), neat(end)
+            below = 44 if len(first) + len(last) > SIDE_BY_SIDE else 30
+            pattern = '<text x="0" y="30">{}</text><text x="100%" y="{}" text-anchor="end">{}</text>'
+            ends = markup(pattern, first, below, last)
         base = markup('<line class="base" x1="0" x2="100%" y1="9" y2="9"/>')
         line = markup('<line class="reach" x1="{}" x2="{}" y1="9" y2="9"/>', at(low), at(high))
         dot = markup('<circle cx="{}" cy="9" r="4"/>', at(value))
-        kind = "bar own" if self.shared is None else "bar"
+        kind = {0: "bar", 30: "bar own", 44: "bar own tall"}[below]
         return markup('<svg class="{}" aria-hidden="true">{}{}{}{}{}</svg>', kind, base, zero, line, dot, ends)
 
 

@@ -12,13 +12,17 @@ from leakcap.ground.arrays import Floats
 from leakcap.planning.accuracy import Summary
 from leakcap.report.chart import Axis, Chart, captioned, key, linear
 from leakcap.report.html import Markup, joined, markup, shortened
-from leakcap.report.numbers import bound, data, decimals_for, neat, shown
-from leakcap.report.release.answers import MOST_ROWS, left_out
+from leakcap.report.numbers import bound, data, decimals_for, neat, shown, unbroken
+from leakcap.report.release.answers import FIRST_ROWS, MOST_ROWS, left_out
 from leakcap.report.release.records import Answer, Custody
 
 __all__ = ["custodian_facts", "plan_facts"]
 
 
+ERROR_HEADS = (
+    *("output", "whole pool", "released", "off by", "expected error"),
+    *("due to using a part", "due to noise"),
+)
 MAX_POINTS = 2_000  # points of one picture
 NOISE_SHARE = 0.95  # of the noise lies in the region that is drawn for it
 DEVIATIONS_95 = 1.959964  # deviations of a normal number that hold 95 %
@@ -27,8 +31,11 @@ MAX_CORRELATION = 0.95  # two outputs that correlate more than this make a poor 
 
 def custodian_facts(cert: Certificate, answer: Answer, custody: Custody) -> dict[str, Any]:
     """What the templates of the custodian's page ask for beyond what everybody may see."""
+    errors = list(_rows(answer, custody))
     return {
-        "errors": list(_rows(answer, custody)),
+        "error_heads": ERROR_HEADS,
+        "first_errors": errors[:FIRST_ROWS],
+        "more_errors": errors[FIRST_ROWS:],
         "left_out": left_out(answer.names),
         "forecast": custody.forecast,
         "custody_pictures": joined((_exposure_picture(cert, custody), _worlds_picture(cert, answer, custody))),
@@ -44,7 +51,7 @@ def plan_facts(summary: Summary) -> dict[str, Any]:
         rows.append((shortened(name), *(data(float(x), shown(float(x), places)) for x in numbers)))
     outputs = len(summary.answer)
     note = f"The first {len(rows)} of {outputs:,} outputs." if outputs > len(rows) else ""
-    return {"errors": rows, "left_out": note, "forecast": summary.forecast, "hints": summary.hints}
+    return {"errors": rows, "left_out": note, "forecast": summary.forecast, "hints": list(map(unbroken, summary.hints))}
 
 
 def _rows(answer: Answer, custody: Custody) -> Iterator[tuple[str, ...]]:
@@ -82,7 +89,7 @@ def _exposure_picture(cert: Certificate, custody: Custody) -> Markup:
     if custody.cap is not None:
         chart.line("cap", [1, x.high], [custody.cap, custody.cap])
         keys.append(("line", "cap", f"the cap: {100 * custody.cap:g} %"))
-    words = f"Against the most exposed of {len(custody.exposure):,} people: at most {bound(highest)}."
+    words = unbroken(f"Against the most exposed of {len(custody.exposure):,} people: at most {bound(highest)}.")
     if cert.mode not in ("exact", "individual"):
         words += " In this mode all people share one bound."
     return _kept("Every single person", words, chart.svg("Bound for each person, in falling order."), key(keys))

@@ -28,6 +28,7 @@ from leakcap.report.words import first_clause, signature, warning
 
 __all__ = ["attack_facts", "first_facts", "public_facts"]
 
+BESIDE_THE_DOTS = 4  # rows of an answer that leave room for more in its column
 SHORT_LINES = 4  # of what is not promised, before anything is opened
 TITLE = "Certificate of a private release"
 # Kinds of caps whose figures are shares; others have units of their own.
@@ -45,6 +46,7 @@ def public_facts(cert: Certificate, answer: Answer | None, tag: str = "h1", sign
         **attack_facts(cert),
         **_details(cert),
         "in_brief": in_brief(cert),
+        "beside_the_dots": BESIDE_THE_DOTS,
         "next_steps": next_steps(cert, signed_with),
         "signature": signature(signed_with),
     }

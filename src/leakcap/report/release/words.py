@@ -84,8 +84,9 @@ def next_steps(cert: Certificate, signed_with: str) -> list[str]:
     known = [(k, cert.given(k)) for k, _ in cert.known_memberships if cert.given(k) < 1]
     if cert.mode == "exact" and cert.noised_directions and known:
         k, success = known[-1]
-        steps.append(f"Tell nobody who took part: whoever knows {k} participants guesses others with {bound(success)}.")
-    return [unbroken(step) for step in (*steps, check_it(signed_with))]
+        some = "1 participant" if k == 1 else f"{k:,} participants"
+        steps.append(unbroken(f"Tell nobody who took part: whoever knows {some} guesses others with {bound(success)}."))
+    return [*steps, check_it(signed_with)]
 
 
 def _of_all(cert: Certificate) -> str:
