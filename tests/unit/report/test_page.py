@@ -147,7 +147,7 @@ def test_equal_arguments_give_equal_bytes_in_any_process_and_without_matplotlib(
 def test_the_first_screen_holds_before_after_answer_limits_and_what_to_do():
     certificate = replace(CERTIFICATE, not_promised=("Being in the pool at all: it is about who was used.",))
     page = public_page(certificate, an_answer())
-    titles = ("Before", "After", "The answer", "What was done", "What is not promised", "What to do next")
+    titles = ("Before", "After", "The answer", "What was done", "Where the promise ends", "What to do next")
     places = [page.index(f"<h2>{title}") for title in titles]
     assert places == sorted(places) and places[-1] < page.index("<details")
     told = words(page.partition("<details")[0] + "</div></main></body></html>")

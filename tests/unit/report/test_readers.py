@@ -76,7 +76,7 @@ def test_the_promise_the_answer_and_what_to_do_are_seen_before_the_small_print(k
     page = public_page(cert, an_answer(8))
     first = " ".join(visible_words(page))
     assert page.index('class="card compare"') < page.index('id="answer"') < page.index("<details")
-    for told in ("What is not promised", "What to do next", "anybody can write an unsigned page"):
+    for told in ("Where the promise ends", "What to do next", "anybody can write an unsigned page"):
         assert told in first
     assert cert.assumptions[0].split(":")[0] not in first and cert.assumptions[0] in words(page)
 
