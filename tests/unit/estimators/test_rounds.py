@@ -156,6 +156,31 @@ def test_what_rounds_do_not_take_is_refused(kind: Any, wrong: dict[str, Any], me
         kind(**(BITS | wrong)).fit(IRIS, KINDS)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"learning_rate": 0.0}, "learning_rate"),
+        ({"learning_rate": 1e308}, "range of numbers"),
+        ({"max_iter": 0}, "max_iter"),
+        ({"n_trees": 0}, "n_trees"),
+        ({"max_depth": 25}, "lower max_depth"),
+        ({"n_trees": 2**20}, "lower max_depth"),
+    ],
+)
+def test_settings_of_boosting_are_refused_before_anything_is_asked(wrong: dict[str, Any], message: str) -> None:
+    table = pd.DataFrame(IRIS, columns=list("abcd")).assign(target=KINDS)
+    session = lc.Session(table, cap=0.6, seed=1)
+    with pytest.raises(lc.InputError, match=message):
+        session.fit(HistGradientBoostingClassifier(**wrong), target="target")
+    assert not session.history
+
+
+@pytest.mark.parametrize("design", ["worlds", "bits"])
+def test_a_forest_of_constant_columns_is_refused(design: str) -> None:
+    with pytest.raises(lc.InputError, match="no column tells rows apart"):
+        RandomForestClassifier(3, cap=0.6, options={"design": design}).fit(np.ones((150, 2)), KINDS)
+
+
 def test_weights_of_rows_are_refused() -> None:
     with pytest.raises(lc.InputError, match="sample_weight"):
         DecisionTreeClassifier(**BITS).fit(IRIS, KINDS, sample_weight=np.ones(150))
