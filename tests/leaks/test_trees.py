@@ -14,6 +14,7 @@ from leakcap.custody.ledger import accounts
 from leakcap.estimators import rounds
 from leakcap.estimators.rounds import RoundRows
 from leakcap.sessions import desk
+from leakcap.sessions.brought import NOBODY
 from leakcap.sessions.clock import Clock
 from leakcap.sessions.linear import STEP
 
@@ -109,6 +110,45 @@ def test_a_planted_number_of_those_who_take_part_is_caught(name: str, monkeypatc
         counts.append(coins[0])
     assert len(set(counts)) > 1
     assert len({one["plain estimator"] for one in seen}) > 1
+
+
+def brought_by_others(name: str, monkeypatch: pytest.MonkeyPatch) -> list[list[bytes]]:
+    """What everybody but the person brings to each question, with and without the person; the answers held fixed."""
+    rig(monkeypatch, 0)
+    plain, heard = RoundRows.asked, []
+
+    def listening(rows: RoundRows, inside: Any, values: Any, **how: Any) -> Any:
+        there = len(Y) + NOBODY - len(inside)  # how many are left out
+        others = slice(1 - there, len(Y) - there)
+        heard[-1].append(inside[others].tobytes() + values[others].tobytes())
+        return plain(rows, inside, values, **how)
+
+    monkeypatch.setattr(RoundRows, "asked", listening)
+    for first in (0, 1):
+        heard.append([])
+        shown(name, lc.pool_membership(0.6), first, **BOUNDED)
+    return heard
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_others_bring_follows_from_the_answers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their residuals, and the nodes that they are in, must not tell of the person: noise is made for one alone."""
+    whole, rest = brought_by_others(name, monkeypatch)
+    assert whole == rest and len(whole) > 3
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_rounds_that_go_on_from_exact_sums_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin: what is released is noised, and the next round starts from sums without noise."""
+    plain = RoundRows.asked
+
+    def telling(rows: RoundRows, inside: Any, values: Any, **how: Any) -> Any:
+        _, deviation = plain(rows, inside, values, **how)
+        return inside.T @ values, deviation
+
+    monkeypatch.setattr(RoundRows, "asked", telling)
+    whole, rest = brought_by_others(name, monkeypatch)
+    assert whole != rest
 
 
 CELLS: dict[str, Any] = {"text": "x", "nothing": None, "not a number": float("nan"), "half": 0.5, "true": True}
