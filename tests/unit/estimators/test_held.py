@@ -30,6 +30,7 @@ import leakcap as lc
 from leakcap.errors import SmallGroupWarning
 from leakcap.estimators import Private
 from leakcap.estimators.coordinates import Coordinates
+from leakcap.estimators.held import with_form_of
 from leakcap.estimators.logistic_sums import moved_scores
 
 N = 120
@@ -111,7 +112,12 @@ def test_what_is_held_stays_as_the_whole_pool_made_it() -> None:
         s=(SimpleImputer(strategy="most_frequent"), ["size"]),
         w=(OneHotEncoder(), ["ward"]),
     )
-    model = Private(make_pipeline(held, Ridge()), **HOW).fit(TABLE, TABLE["age"])
+    plain, half = make_pipeline(held, Ridge()), TABLE[60:]
+    whole = clone(plain).fit(TABLE, TABLE["age"])
+    form, _ = with_form_of(plain, whole)
+    inside = clone(form).fit(half, half["age"])[0].transform(half)
+    assert np.array_equal(inside, whole[0].transform(half))
+    model = Private(plain, **HOW).fit(TABLE, TABLE["age"])
     pool, made = clone(held).fit(TABLE).named_transformers_, model.estimator_[0].named_transformers_
     assert np.array_equal(made["a"].bin_edges_[0], pool["a"].bin_edges_[0])
     assert np.array_equal(made["k"].bsplines_[0].t, pool["k"].bsplines_[0].t)
@@ -123,7 +129,8 @@ def test_what_is_held_stays_as_the_whole_pool_made_it() -> None:
 def test_a_category_of_one_person_is_a_target_in_all_worlds() -> None:
     rare = TABLE.assign(ward=["D", *TABLE["ward"][1:]])
     held = columns(w=(TargetEncoder(cv=2, target_type="continuous"), ["ward"]))
-    made = Private(make_pipeline(held, Ridge()), **HOW).fit(rare, TABLE["age"])
+    with pytest.warns(SmallGroupWarning):
+        made = Private(make_pipeline(held, Ridge()), **HOW).fit(rare, TABLE["age"])
     encoder = made.estimator_[0].named_transformers_["w"]
     assert encoder.categories_[0].tolist() == ["A", "B", "C", "D"] and encoder.encodings_[0].shape == (4,)
     assert encoder.categories == "auto"
