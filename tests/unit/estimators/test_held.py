@@ -114,9 +114,9 @@ def test_what_is_held_stays_as_the_whole_pool_made_it() -> None:
     )
     plain, half = make_pipeline(held, Ridge()), TABLE[60:]
     whole = clone(plain).fit(TABLE, TABLE["age"])
+    wanted = whole[0].transform(half)
     form, _ = with_form_of(plain, whole)
-    inside = clone(form).fit(half, half["age"])[0].transform(half)
-    assert np.array_equal(inside, whole[0].transform(half))
+    assert np.array_equal(clone(form).fit(half, half["age"])[0].transform(half), wanted)
     model = Private(plain, **HOW).fit(TABLE, TABLE["age"])
     pool, made = clone(held).fit(TABLE).named_transformers_, model.estimator_[0].named_transformers_
     assert np.array_equal(made["a"].bin_edges_[0], pool["a"].bin_edges_[0])
