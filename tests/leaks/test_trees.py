@@ -18,6 +18,8 @@ from leakcap.sessions.brought import NOBODY
 from leakcap.sessions.clock import Clock
 from leakcap.sessions.linear import STEP
 
+pytestmark = pytest.mark.filterwarnings("ignore::leakcap.errors.SmallGroupWarning")  # pools are small here
+
 RNG = np.random.default_rng(1)
 X = RNG.normal(50, 20, size=(40, 3))
 X[0] = 1e6, -3.0, 50.0  # the person: an outlier, of a class that nobody else has

@@ -336,10 +336,17 @@ class PrivateEstimator(BaseEstimator):
             warnings.warn(
                 f"at this cap the noise takes most of the answer's use: expected {worth.name} {found.mean:.3g}, "
                 f"without noise {found.without_noise:.3g}, of an estimator that knows nothing {worth.nothing:.3g}. "
-                "More worlds, stronger regularisation, fewer outputs or a higher cap help: see plan_.suggest()",
+                f"More worlds, stronger regularisation, fewer outputs or a higher cap help{self._with_coins()}: see "
+                "plan_.suggest()",
                 UselessReleaseWarning,
                 stacklevel=3,
             )
+
+    def _with_coins(self) -> str:
+        """Where a coin for everybody is another way: it needs far less noise in what is made of sums."""
+        if type(self)._sums_of_half is PrivateEstimator._sums_of_half or self._design(self.cap) != "worlds":
+            return ""
+        return ", and options={'design': 'bits'} most of all"
 
     def __sklearn_clone__(self) -> Any:
         refuse_company(self, PrivateEstimator)

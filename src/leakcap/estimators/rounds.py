@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -110,7 +109,7 @@ class ClassifierInRounds(OfDeclaredClasses):
         rows = self._rows_of_all(X, y, None) if declared else self._rows(X, y, None)
         names = self._column_names() or tuple(map(str, range(rows.features.shape[1])))
         options = {name: value for name, value in (self.options or {}).items() if name not in ("bounds", "design")}
-        goal = next(name for name in (GOAL, *(f"{GOAL} {i}" for i in itertools.count(2))) if name not in names)
+        goal = GOAL + "_" * max([0, *(1 + name.count("_") for name in names if name.startswith(GOAL))])  # none of them
         table = _named(rows.features, names), _goal(y, goal, cell_by_cell=declared)
         session = Session(table, cap=self.cap, unit=whose, seed=seed_of(self.random_state), **options)
         if not declared and rows.target is not None:

@@ -308,3 +308,27 @@ def test_a_row_without_weight_moves_nothing(name: str) -> None:
     for given, moved in ((weight, weight > 0), (None, np.ones(150, dtype=bool))):
         plan, _ = planned(asked, IRIS, KINDS, cap=lc.membership(0.6), sample_weight=given)
         assert np.array_equal(plan.exposure > 0.5 + 1e-6, moved)
+
+
+@pytest.mark.parametrize("kind", IN_ROUNDS)
+def test_a_column_may_be_called_target(kind: Any) -> None:
+    table = pd.DataFrame(IRIS, columns=["target", "target_", "c", "d"])
+    assert kind(**BITS).fit(table, KINDS).predict(table).shape == (150,)
+
+
+@pytest.mark.parametrize("kind", IN_ROUNDS)
+def test_a_class_of_one_person_is_warned_of(kind: Any) -> None:
+    with pytest.warns(lc.errors.SmallGroupWarning):
+        kind(**BITS).fit(IRIS, np.where(np.arange(150) == 7, 9, KINDS))
+
+
+@pytest.mark.parametrize("kind", IN_ROUNDS)
+def test_other_caps_cannot_be_tried_beforehand(kind: Any) -> None:
+    with pytest.raises(lc.errors.InputError, match="learns in rounds"):
+        lc.estimators.privacy_utility_curve(kind(), IRIS, KINDS, caps=[0.6])
+
+
+def test_empty_cells_are_refused_without_naming_other_estimators() -> None:
+    with pytest.raises(lc.errors.InputError, match="SimpleImputer") as refused:
+        DecisionTreeClassifier(**BITS).fit(np.where(IRIS > 7, np.nan, IRIS), KINDS)
+    assert "HistGradientBoosting" not in str(refused.value)
