@@ -62,7 +62,8 @@ def in_a_line(cert: ReleaseFacts) -> str:
     """What is promised, in one line."""
     if not cert.is_guarantee:
         return "a simulation, not a release" if cert.kind == "simulation" else "no guarantee: measured, not proved"
-    return promise(cert)
+    success, (used, knowing) = percent(cert.membership_success), _guessed(cert)
+    return f"Guessed with {success} success at most: whether a given person {used}, {knowing}."
 
 
 def _lines(cert: ReleaseFacts) -> Iterator[str]:
@@ -105,18 +106,22 @@ def title(cert: ReleaseFacts) -> str:
 
 def promise(cert: ReleaseFacts) -> str:
     """Whom it protects from whom, in one sentence: what is guessed, how well at most, and knowing what."""
-    used = f"was in the secret random {'half' if cert.rate == '1/2' else 'part'} of the data that was used"
-    unless = "even knowing everything about everybody else"
-    if cert.mode == "pool":
-        used = "is in this data set at all"
-    elif cert.on_average_over_the_known:
-        unless += ", on average over what they know"
-    elif not cert.whoever_is_known:
-        unless = "unless they know others who were in it"
+    used, knowing = _guessed(cert)
     return (
         f"Nobody can guess with more than {percent(cert.membership_success)} success (guessing: 50 %) whether a given "
-        f"person {used}, {unless}."
+        f"person {used}, {knowing}."
     )
+
+
+def _guessed(cert: ReleaseFacts) -> tuple[str, str]:
+    """What is guessed about a person, and what whoever guesses may know."""
+    everything = "even knowing everything about everybody else"
+    if cert.mode == "pool":
+        return "is in this data set at all", everything
+    used = f"was in the secret random {'half' if cert.rate == '1/2' else 'part'} of the data that was used"
+    if cert.on_average_over_the_known:
+        return used, f"{everything}, on average over what they know"
+    return used, everything if cert.whoever_is_known else "unless they know others who were in it"
 
 
 def _game(cert: ReleaseFacts) -> str:
