@@ -39,7 +39,7 @@ def test_records_say_of_themselves_what_they_are_in_three_lines() -> None:
         lines = repr(record).splitlines()
         assert len(lines) == 3
         assert max(map(len, lines)) < 160
-    assert "guess whether your data were in the half" in repr(release.certificate)
+    assert "whether a given person was in the secret random half" in repr(release.certificate)
     assert "a simulation, not a release" in repr(
         lc.plan(lambda x: x.mean(axis=0), X, cap=0.7, worlds=16, draws=256, seed=1)
     )
