@@ -19,6 +19,8 @@ if TYPE_CHECKING:
         task,
         true_positive_rate,
     )
+    from leakcap.certificates.compose import compose
+    from leakcap.certificates.composition import Composition
     from leakcap.certificates.release import Certificate
     from leakcap.certificates.session import SessionCertificate
     from leakcap.errors import (
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from leakcap.planning.plans import Plan
     from leakcap.planning.released import Release
     from leakcap.planning.settings import Settings
+    from leakcap.planning.together import Together, plan_together
     from leakcap.report.release.saved import load
     from leakcap.sessions.session import Session
 
@@ -46,6 +49,7 @@ __all__ = [
     "BudgetError",
     "CapError",
     "Certificate",
+    "Composition",
     "InputError",
     "LeakcapError",
     "NumericalError",
@@ -56,11 +60,13 @@ __all__ = [
     "Session",
     "SessionCertificate",
     "Settings",
+    "Together",
     "__version__",
     "additive",
     "any_inference",
     "audit",
     "blocks",
+    "compose",
     "convert",
     "estimators",
     "identification",
@@ -72,6 +78,7 @@ __all__ = [
     "mutual_information",
     "name_a_member",
     "plan",
+    "plan_together",
     "pool_membership",
     "precision",
     "release",
@@ -86,6 +93,8 @@ __all__ = [
 _HOMES = {
     "caps": "any_inference identification membership mip mutual_information name_a_member "
     "pool_membership precision task true_positive_rate",
+    "certificates.compose": "compose",
+    "certificates.composition": "Composition",
     "certificates.release": "Certificate",
     "certificates.session": "SessionCertificate",
     "errors": "AlreadyReleased BudgetError CapError InputError LeakcapError NumericalError OutputError "
@@ -97,6 +106,7 @@ _HOMES = {
     "planning.plans": "Plan",
     "planning.released": "Release",
     "planning.settings": "Settings",
+    "planning.together": "Together plan_together",
     "report.release.saved": "load",
     "sessions.session": "Session",
 }
