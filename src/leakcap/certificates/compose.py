@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
-import numpy as np
 from scipy.special import ndtr
 
 from leakcap import convert
@@ -150,15 +150,15 @@ def _of_one_secret(parts: tuple[ComposedPart, ...]) -> Composition:
     if len({one.secret_id for one in parts}) > 1:
         raise InputError(
             "these certificates have different secrets. If the data are the same, nothing bounds the releases "
-            "together: every plan draws a secret of its own, and fresh secrets do not add up. Plan the functions at once with "
-            "plan_together, or ask in a session. If the data are independent, say data='independent'"
+            "together: every plan draws a secret of its own, and fresh secrets do not add up. Plan the functions at "
+            "once with plan_together, or ask in a session. If the data are independent, say data='independent'"
         )
     if len({(one.data_id, one.units, one.worlds, one.rate) for one in parts}) > 1:
         raise InputError("these certificates have one secret and different pools: one of them is not as it was issued")
     numbers = [(one.log_det, one.signal) for one in parts]
     if any(figure is None for pair in numbers for figure in pair):
         raise InputError("a certificate states no figures that add up: only parts of a plan_together have them")
-    rate = float(np.divide(*map(int, parts[0].rate.split("/"))))
+    rate = float(Fraction(parts[0].rate))
     distance = math.fsum(one.sampler_distance for one in parts) * ROUNDED_UP
     total = math.fsum(one.log_det or 0.0 for one in parts) + entropy_slack(min(distance, 0.5), parts[0].worlds)
     information = min(total, math.log(parts[0].worlds)) * ROUNDED_UP
