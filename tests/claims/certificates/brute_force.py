@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-POINTS = 161  # of the grid along each answer
+POINTS = 101  # of the grid along each answer
 
 
 def posteriors(means: np.ndarray, deviations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -14,6 +14,7 @@ from leakcap.planning.released import forget_released
 from tests.claims.certificates.brute_force import at_any_task, information, membership
 
 WORLDS = 8
+pytestmark = pytest.mark.usefixtures("few_draws")
 GRID_ERROR = 1e-6  # of the brute force
 PEOPLE = np.random.default_rng(3).normal(size=(12, 2))
 OTHERS = np.random.default_rng(4).normal(size=(10, 2))
