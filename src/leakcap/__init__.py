@@ -37,10 +37,11 @@ if TYPE_CHECKING:
     from leakcap.kernels.additive import additive
     from leakcap.kernels.blocks import blocks
     from leakcap.planning.entry import plan, release
+    from leakcap.planning.online import Online
     from leakcap.planning.plans import Plan
     from leakcap.planning.released import Release
     from leakcap.planning.settings import Settings
-    from leakcap.planning.together import Together, plan_together
+    from leakcap.planning.together import JointPlan, plan_together
     from leakcap.report.release.saved import load
     from leakcap.sessions.session import Session
 
@@ -51,8 +52,10 @@ __all__ = [
     "Certificate",
     "Composition",
     "InputError",
+    "JointPlan",
     "LeakcapError",
     "NumericalError",
+    "Online",
     "OutputError",
     "Plan",
     "Release",
@@ -60,7 +63,6 @@ __all__ = [
     "Session",
     "SessionCertificate",
     "Settings",
-    "Together",
     "__version__",
     "additive",
     "any_inference",
@@ -103,10 +105,11 @@ _HOMES = {
     "kernels.additive": "additive",
     "kernels.blocks": "blocks",
     "planning.entry": "plan release",
+    "planning.online": "Online",
     "planning.plans": "Plan",
     "planning.released": "Release",
     "planning.settings": "Settings",
-    "planning.together": "Together plan_together",
+    "planning.together": "JointPlan plan_together",
     "report.release.saved": "load",
     "sessions.session": "Session",
 }

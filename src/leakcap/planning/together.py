@@ -29,7 +29,7 @@ from leakcap.planning.released import Release
 from leakcap.planning.request import Request
 from leakcap.planning.stacked import Stacked
 
-__all__ = ["Together", "plan_together"]
+__all__ = ["JointPlan", "plan_together"]
 
 ELSEWHERE = {
     "ledger": "answers that are charged to an account are asked in a session, or planned one by one with the ledger",
@@ -37,11 +37,11 @@ ELSEWHERE = {
 }
 
 
-def plan_together(functions: Sequence[Callable[..., Any]], *data: Any, cap: CapLike, **options: Any) -> Together:
+def plan_together(functions: Sequence[Callable[..., Any]], *data: Any, cap: CapLike, **options: Any) -> JointPlan:
     """Plan several functions of the same data at once, for one secret.
 
     All are run in the same worlds. The plan that comes back covers the tuple of their answers with one noise, under
-    `cap`; `Together.apart` gives every function noise of its own instead.
+    `cap`; `JointPlan.apart` gives every function noise of its own instead.
 
     Args:
         functions: two or more, each as for `plan`. They are fixed now: none may depend on what another one released.
@@ -57,7 +57,7 @@ def plan_together(functions: Sequence[Callable[..., Any]], *data: Any, cap: CapL
         OutputError: noise cannot cover the functions' outputs.
         CapError: no noise keeps the cap.
 
-    Guarantee: the joint certificate bounds what all answers tell together; `Together.apart` says what holds of parts.
+    Guarantee: the joint certificate bounds what all answers tell together; `JointPlan.apart` says what holds of parts.
 
     Examples:
         >>> import numpy as np
@@ -83,10 +83,10 @@ def plan_together(functions: Sequence[Callable[..., Any]], *data: Any, cap: CapL
     joint = plan(Stacked(asked), *data, cap=cap, **{"design": "worlds", **options})
     if joint.certificate.mode != "exact":
         raise InputError("plan_together is for caps on who was used: a pool cap is for one function, or for a session")
-    return Together(joint)
+    return JointPlan(joint)
 
 
-class Together:
+class JointPlan:
     """Several functions planned for one secret; custodian side."""
 
     def __init__(self, joint: Plan) -> None:
@@ -218,7 +218,7 @@ class Together:
 
     def __repr__(self) -> str:
         count = len(self.plan.run.simulation.node.children())
-        return f"Together({count} functions, one secret)\n  joint: {self.plan!r}"
+        return f"JointPlan({count} functions, one secret)\n  joint: {self.plan!r}"
 
 
 def _another(entropy: int, number: int) -> int:

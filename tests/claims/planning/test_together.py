@@ -27,7 +27,7 @@ def second(rows: np.ndarray) -> float:
     return float(rows[:, 1].mean())
 
 
-def both(cap: Any = CAP) -> lc.Together:
+def both(cap: Any = CAP) -> lc.JointPlan:
     forget_released()
     return lc.plan_together([first, second], X, cap=cap, worlds=16)
 
