@@ -51,6 +51,13 @@ def test_fixed_questions_keep_every_budget() -> None:
         assert answer.certificate.mutual_information == budget
 
 
+def test_the_second_question_gets_what_the_first_has_left() -> None:
+    """The same question twice, with the same budget of its own, needs the same noise."""
+    asked = online()
+    one, two = (asked.ask(first, budget).noise.std for budget in (0.3, 0.6))
+    assert one == pytest.approx(two, rel=1e-6)
+
+
 def test_a_planted_noise_for_the_last_budget_alone_is_caught() -> None:
     """The twin: an answer that takes all of v2, and not what is left of it, tells too much with the first."""
     spread = 2 * halves(first).var()
