@@ -13,7 +13,6 @@ import leakcap as lc
 from leakcap.certificates import ids
 from leakcap.planning import entry
 from leakcap.planning.released import forget_released
-from tests.chance import FRESH
 
 DRAWS_IDS = True
 X = np.random.default_rng(5).normal(size=(24, 2))
@@ -86,7 +85,6 @@ def parts_for(world: int, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     return public
 
 
-@pytest.mark.skipif(FRESH, reason="worlds are held by the test's own stream")
 def test_public_bytes_of_parts_are_the_same_whichever_world_is_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     assert parts_for(0, monkeypatch) == parts_for(9, monkeypatch)
 

@@ -37,7 +37,7 @@ from leakcap.worlds import Units, independent_worlds
 
 __all__ = ["Online", "OnlineAnswer", "online_slack", "online_variance"]
 
-REACH = 1e6  # noise deviations that an answer may lie from the centre
+REACH = 1e3  # noise deviations that an answer may lie from the centre
 
 
 @proves("composition")

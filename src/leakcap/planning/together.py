@@ -90,7 +90,11 @@ class JointPlan:
     """Several functions planned for one secret; custodian side."""
 
     def __init__(self, joint: Plan) -> None:
-        """`joint` is the plan of the functions' answers side by side."""
+        """Made by `plan_together`.
+
+        Args:
+            joint: the plan of the functions' answers side by side.
+        """
         self.plan = joint
         self._parts: tuple[Plan, ...] | None = None
         self._secret = SharedSecret(joint.run.token)
