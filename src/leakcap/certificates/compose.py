@@ -94,8 +94,8 @@ def _refuse_other(certificate: Any) -> None:
         raise InputError("simulations, and the papers' stopping rule, guarantee nothing: nothing adds up to more")
     if certificate.secret_id is None or certificate.data_id is None:
         raise InputError(
-            "a certificate states no ids of its secret and data set: it is from before leakcap 0.2 stated them. Nobody "
-            "can tell what it shares with others; it stands alone"
+            "a certificate states no ids of its secret and data set. Either it is from before they were stated, and "
+            "stands alone; or it is charged to a ledger's account, whose clock bounds all its answers together"
         )
 
 

@@ -67,7 +67,8 @@ class Certificate(ReleaseFacts, Displayed):
             up over releases of one secret. None where there is none.
         signal: sum of the answers' variances over those of the noise; adds up likewise. None where there is none.
         secret_id: a random number in hexadecimal digits, drawn with the plan: releases of one secret have the same.
-            None in simulations and in certificates from before it was stated.
+            None in simulations, for answers from the coins of a ledger's account, which share them, and in certificates
+            from before it was stated.
         data_id: likewise for the data set as it was simulated. It says nothing about the data.
     """
 

@@ -274,7 +274,9 @@ def plan(
                 declared = {} if bounds is None else {"the bounds": fingerprint(bounds, rows_per_unit)}
                 stored.begin(_identity(job, prints.of_run, request) | declared, seed)
             entropy = stored.entropy if stored else secrets.randbits(128) if seed is None else seed
-            ids = None if seed is not None else _stored_ids(stored) if stored else DrawnIds.draw()
+            # Answers from the coins of an account share them, and its clock bounds them together.
+            shared = charged is not None and charged.design != "release"
+            ids = None if shared or seed is not None else _stored_ids(stored) if stored else DrawnIds.draw()
             request = designed(request, job, entropy, stored)
             found = answered(job, request, brings, entropy=entropy, watch=watch, stored=stored)
         run = Run(

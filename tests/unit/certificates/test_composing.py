@@ -71,6 +71,16 @@ def test_a_certificate_from_before_ids_is_read_and_refused() -> None:
         assert "states no ids" in refused(older, plain(1), data=data)
 
 
+def test_answers_from_the_coins_of_an_account_are_left_to_its_clock(tmp_path: Any) -> None:
+    account = {"cap": 0.7, "design": "bits", "ledger": f"sqlite:///{tmp_path / 'ledger.db'}"}
+    coins = [lc.plan(lc.stats.mean, X[:, [column]], name="people", **account).certificate for column in (0, 1)]
+    assert [one.secret_id for one in coins] == [None, None]
+    for data in ("independent", "same"):
+        assert "clock" in refused(*coins, data=data)
+    own = lc.plan(np.mean, X, cap=0.7, worlds=16, ledger=f"sqlite:///{tmp_path / 'own.db'}", name="people")
+    assert own.certificate.secret_id is not None, "a release by worlds has an account and a secret for itself"
+
+
 @pytest.mark.parametrize("forged", ["", "A" * 32, "0" * 31, "0" * 33, 7, ["0" * 32]])
 @pytest.mark.parametrize("name", ["secret_id", "data_id"])
 def test_ids_of_another_form_are_refused(name: str, forged: Any) -> None:
