@@ -19,6 +19,8 @@ if TYPE_CHECKING:
         task,
         true_positive_rate,
     )
+    from leakcap.certificates.compose import compose
+    from leakcap.certificates.composition import Composition
     from leakcap.certificates.release import Certificate
     from leakcap.certificates.session import SessionCertificate
     from leakcap.errors import (
@@ -35,9 +37,11 @@ if TYPE_CHECKING:
     from leakcap.kernels.additive import additive
     from leakcap.kernels.blocks import blocks
     from leakcap.planning.entry import plan, release
+    from leakcap.planning.online import Online
     from leakcap.planning.plans import Plan
     from leakcap.planning.released import Release
     from leakcap.planning.settings import Settings
+    from leakcap.planning.together import JointPlan, plan_together
     from leakcap.report.release.saved import load
     from leakcap.sessions.session import Session
 
@@ -46,9 +50,12 @@ __all__ = [
     "BudgetError",
     "CapError",
     "Certificate",
+    "Composition",
     "InputError",
+    "JointPlan",
     "LeakcapError",
     "NumericalError",
+    "Online",
     "OutputError",
     "Plan",
     "Release",
@@ -61,6 +68,7 @@ __all__ = [
     "any_inference",
     "audit",
     "blocks",
+    "compose",
     "convert",
     "estimators",
     "identification",
@@ -72,6 +80,7 @@ __all__ = [
     "mutual_information",
     "name_a_member",
     "plan",
+    "plan_together",
     "pool_membership",
     "precision",
     "release",
@@ -86,6 +95,8 @@ __all__ = [
 _HOMES = {
     "caps": "any_inference identification membership mip mutual_information name_a_member "
     "pool_membership precision task true_positive_rate",
+    "certificates.compose": "compose",
+    "certificates.composition": "Composition",
     "certificates.release": "Certificate",
     "certificates.session": "SessionCertificate",
     "errors": "AlreadyReleased BudgetError CapError InputError LeakcapError NumericalError OutputError "
@@ -94,9 +105,11 @@ _HOMES = {
     "kernels.additive": "additive",
     "kernels.blocks": "blocks",
     "planning.entry": "plan release",
+    "planning.online": "Online",
     "planning.plans": "Plan",
     "planning.released": "Release",
     "planning.settings": "Settings",
+    "planning.together": "JointPlan plan_together",
     "report.release.saved": "load",
     "sessions.session": "Session",
 }

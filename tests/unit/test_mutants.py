@@ -32,6 +32,7 @@ ROOMS = {
     "audit",
     "certificates",
     "cli",
+    "convert",
     "report",
 }
 ONE = Mutant(

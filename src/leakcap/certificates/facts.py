@@ -79,6 +79,10 @@ class ReleaseFacts:
     leakcap_version: str
     gamma_again: float | None = None  # of `gamma_used`, for those who were looked at again; None: not stated
     noise: str | None = None  # which noise it is and why, in words; None: Gaussian, no other was asked for
+    log_det: float | None = None  # what several releases of one secret add up, in nats; None: not stated
+    signal: float | None = None  # the same for one person: variances of the answers over those of the noise
+    secret_id: str | None = None  # drawn with the plan; equal for releases of one secret
+    data_id: str | None = None  # drawn with the plan; equal for releases of one simulation of one data set
 
     @property
     def is_guarantee(self) -> bool:

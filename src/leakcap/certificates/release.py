@@ -14,6 +14,7 @@ from functools import partial
 
 from leakcap.certificates.display import Displayed
 from leakcap.certificates.facts import CappedFigure, ReleaseFacts
+from leakcap.certificates.ids import is_drawn_id
 from leakcap.certificates.text import in_a_line, page
 from leakcap.errors import InputError
 from leakcap.ground.json_record import entries, is_number, is_whole, is_words
@@ -62,6 +63,13 @@ class Certificate(ReleaseFacts, Displayed):
         theorems: names of the proof pages it rests on.
         leakcap_version: version that made it.
         noise: in words, which noise was taken and why; None where no other than Gaussian noise was asked for.
+        log_det: bound on the information by the answers' covariance alone, in nats, without the sampler's part; it adds
+            up over releases of one secret. None where there is none.
+        signal: sum of the answers' variances over those of the noise; adds up likewise. None where there is none.
+        secret_id: a random number in hexadecimal digits, drawn with the plan: releases of one secret have the same.
+            None in simulations, for answers from the coins of a ledger's account, which share them, and in certificates
+            from before it was stated.
+        data_id: likewise for the data set as it was simulated. It says nothing about the data.
     """
 
     def to_json(self) -> str:
@@ -123,6 +131,8 @@ def _is_plausible(cert: Certificate) -> bool:
         and (cert.gamma_again is None or is_number(0, cert.gamma_used, cert.gamma_again))
         and (cert.noise is None or words(cert.noise))
         and is_number(0, math.inf, cert.mutual_information, cert.price_of_confidence)
+        and all(figure is None or is_number(0, math.inf, figure) for figure in (cert.log_det, cert.signal))
+        and all(drawn is None or is_drawn_id(drawn) for drawn in (cert.secret_id, cert.data_id))
         and all(is_number(0, 1, *pair) for pair in (*cert.leakage_curve, *cert.hockey_sticks))
         and all(whole(k) and is_number(0, 1, success) for k, success in cert.known_memberships)
         and all(words(name) and whole(count) for name, count in cert.draws)

@@ -33,22 +33,23 @@ def explain_command(
     given: Annotated[
         list[str],
         typer.Argument(
-            help="One of mi=, eps=, eta=, success=; with eps also delta= and n=; prior=.",
+            help="One of mi=, eps=, eta=, success=; with eps also delta= and n=; prior=. In tables also rho=, with n=.",
             metavar="KEY=NUMBER",
             show_default=False,
         ),
     ],
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Bare lines without sentences.")] = False,
     json: Json = False,
+    table: Annotated[bool, typer.Option("--table", help="One table: every currency, and what it assumes.")] = False,
 ) -> None:
     """Turn privacy figures into each other.
 
-    For example: mi=0.05; eps=1 delta=1e-6; success=0.55 prior=0.5.
+    For example: mi=0.05; eps=1 delta=1e-6; success=0.55 prior=0.5; --table rho=0.1 n=1000.
     """
     with ending():
         from leakcap.cli.explain import run
 
-        run(given, json, quiet)
+        run(given, json, quiet, table)
 
 
 def check_command(

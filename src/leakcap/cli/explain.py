@@ -7,6 +7,7 @@ import json as jsonlib
 import re
 import textwrap
 from collections.abc import Sequence
+from dataclasses import asdict
 from fractions import Fraction
 
 from rich.console import Console
@@ -16,19 +17,24 @@ from rich.text import Text
 
 from leakcap.convert.explain import HALF, SECTIONS, Row, rows
 from leakcap.convert.rounding import percent
+from leakcap.convert.table import table_of
 from leakcap.errors import InputError
 
 __all__ = ["read", "run", "show"]
 
 CURRENCIES = ("mi", "eps", "eta", "success")
-KEYS = (*CURRENCIES, "delta", "prior", "n")
+IN_TABLES = (*CURRENCIES, "rho")
+KEYS = (*IN_TABLES, "delta", "prior", "n")
 LEAST = Fraction(1, 10**12)
 ALIASES = {"epsilon": "eps", "nats": "mi", "mip": "eta", "membership": "success"}
 
 
-def run(given: Sequence[str], json: bool = False, quiet: bool = False) -> None:
-    """Print what the given numbers mean: as a table, as one JSON object, or (quiet) as bare lines."""
-    numbers = read(given)
+def run(given: Sequence[str], json: bool = False, quiet: bool = False, table: bool = False) -> None:
+    """Print what the given numbers mean: section by section, as one table, as JSON, or (quiet) as bare lines."""
+    numbers = read(given, IN_TABLES if table else CURRENCIES)
+    if table:
+        _tabulated(numbers, json, quiet)
+        return
     relations = rows(numbers)
     if json:
         print(jsonlib.dumps(_record(numbers, relations), indent=1, ensure_ascii=False))
@@ -39,7 +45,24 @@ def run(given: Sequence[str], json: bool = False, quiet: bool = False) -> None:
         show(relations, Console(highlight=False))
 
 
-def read(given: Sequence[str]) -> dict[str, Fraction]:
+def _tabulated(numbers: dict[str, Fraction], json: bool, quiet: bool) -> None:
+    lines = table_of(numbers)
+    if json:
+        record = {"given": {key: float(value) for key, value in numbers.items()}, "lines": list(map(asdict, lines))}
+        print(jsonlib.dumps(record, indent=1, ensure_ascii=False))
+    elif quiet:
+        for line in lines:
+            print(f"{line.currency}\t{line.shown}\t{line.relation}")
+    else:
+        grid = Table(box=None, pad_edge=False, show_edge=False)
+        for title, style in (("currency", "cyan"), ("figure", "bold"), ("relation", ""), ("assumes", "dim")):
+            grid.add_column(title, style=style, no_wrap=title != "assumes")
+        for line in lines:
+            grid.add_row(line.currency, line.shown, line.relation, line.assumes)
+        Console(highlight=False).print(Padding(grid, (0, 2, 1, 2)))
+
+
+def read(given: Sequence[str], currencies: Sequence[str] = CURRENCIES) -> dict[str, Fraction]:
     """Words such as `eps=1` as checked numbers, exactly as written."""
     numbers: dict[str, Fraction] = {}
     for word in given:
@@ -47,12 +70,14 @@ def read(given: Sequence[str]) -> dict[str, Fraction]:
         if key in numbers:
             raise InputError(f"{key} is given twice: give it once")
         numbers[key] = value
-    chosen = [key for key in CURRENCIES if key in numbers]
+    if "rho" in numbers and "rho" not in currencies:
+        raise InputError("rho is for the table: leakcap explain --table rho=0.1")
+    chosen = [key for key in currencies if key in numbers]
     if len(chosen) != 1:
         what = f"{' and '.join(chosen)} are different currencies for one promise" if chosen else "nothing to explain"
-        raise InputError(f"{what}: give exactly one of {', '.join(CURRENCIES)}, such as leakcap explain success=0.55")
+        raise InputError(f"{what}: give exactly one of {', '.join(currencies)}, such as leakcap explain success=0.55")
     for key in ("delta", "n"):
-        if key in numbers and "eps" not in numbers:
+        if key in numbers and not ("eps" in numbers or (key == "n" and "rho" in numbers)):
             raise InputError(f"{key} belongs to eps: leave it out, or give eps instead of {chosen[0]}")
     prior = numbers.get("prior", HALF)
     if "success" in numbers and numbers["success"] - prior < LEAST:
@@ -81,7 +106,7 @@ def _pair(word: str) -> tuple[str, Fraction]:
 
 
 def _in_range(key: str, value: Fraction) -> Fraction:
-    if key in ("mi", "eps") and not (value == 0 or LEAST <= value <= 10**6):
+    if key in ("mi", "eps", "rho") and not (value == 0 or LEAST <= value <= 10**6):
         raise InputError(f"{key} must be 0 or a number from 1e-12 to a million")
     if key == "eta" and not LEAST <= value <= HALF - LEAST:
         raise InputError("eta must lie between 0 and 0.5 (and 1e-12 away from both): success is at most 1/2 + eta")

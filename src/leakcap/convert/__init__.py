@@ -28,8 +28,10 @@ from leakcap.convert.information import (
 )
 from leakcap.convert.priors import agreement_prior, bits_right
 from leakcap.convert.rounding import percent_up
+from leakcap.convert.several import add_up, worst_case_noise
 
 __all__ = [
+    "add_up",
     "agreement_prior",
     "bits_right",
     "dp_identification_failure",
@@ -49,5 +51,6 @@ __all__ = [
     "rdp_reconstruction",
     "scale_for_mip",
     "true_positive_rate",
+    "worst_case_noise",
     "zcdp_mutual_information",
 ]

@@ -6,7 +6,6 @@ outputs, never on the secret world.
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +17,7 @@ import numpy as np
 
 from leakcap import convert
 from leakcap.caps import Cap
+from leakcap.convert.continuity import entropy_slack
 from leakcap.ground.arrays import Floats
 from leakcap.ground.cores import Machine
 from leakcap.leakage.collusion import known_sizes, known_upper, known_wagers, observe_known
@@ -236,12 +236,6 @@ def _meter(n: int, source: Source, effort: Effort, sizes: int, share_done: Calla
             share_done(min(done / total, 1.0))
 
     return tick
-
-
-def entropy_slack(distance: float, m: int) -> float:
-    """How far the information about one of `m` secrets moves when the law moves by `distance` in total variation."""
-    entropy = -distance * math.log(distance) - (1 - distance) * math.log1p(-distance) if distance > 0 else 0.0
-    return distance * math.log(m) + entropy
 
 
 def _blur(seen: WorldMeans, distance: float, m: int) -> WorldMeans:

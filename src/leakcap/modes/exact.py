@@ -19,6 +19,7 @@ from leakcap.modes.interface import NoiseSettings, capped_figures, certificate
 from leakcap.noise import GRID, Noise, Randomness, Subspace, calibrate, released_vector
 from leakcap.noise.calibrate import Calibrated
 from leakcap.noise.search import Goal
+from leakcap.noise.shapes import information_by_covariance
 from leakcap.worlds import Worlds
 
 __all__ = ["OneOfTheWorlds", "certified"]
@@ -121,6 +122,8 @@ def certified(
         sampler_distance=distance,
         grid_step=step,
         theorems=(*THEOREMS, worlds.proof),
+        log_det=information_by_covariance(space.coordinates / deviations),
+        signal=float((space.variances / deviations**2).sum()) * (1 + 1e-12),
     )
     return OneOfTheWorlds(noise, step, findings.exposure), made
 

@@ -16,7 +16,7 @@ from leakcap.errors import InputError, LeakcapError, OutputError
 from leakcap.ground.arrays import Bools, Floats
 from leakcap.kernels.blocks import ANY_KEY, COINS_IN_BLOCKS, Blocks
 from leakcap.kernels.bounded import Bounded, Declared
-from leakcap.kernels.contributions import Contributions, bounded_contributions, contributions, is_total
+from leakcap.kernels.contributions import Contributions, bounded_contributions, contributions
 from leakcap.leakage.confidence import Attempts
 from leakcap.noise import Noise, Randomness, subspace
 from leakcap.noise.plain import PlainNoise, gaussian, laplace, zero_concentrated
@@ -26,6 +26,7 @@ from leakcap.planning.finishing import finished
 from leakcap.planning.job import Job
 from leakcap.planning.plans import Plan
 from leakcap.planning.request import Request, stream
+from leakcap.planning.stacked import scale_of
 from leakcap.simulate import Outputs
 from leakcap.simulate.pool import first_rows
 from leakcap.simulate.worker import one_answer
@@ -162,8 +163,7 @@ class PromiseBench:
         parts = as_share(rate).denominator
         rng = np.random.default_rng([self.seed, 1])
         worlds = draw_worlds(job.units.count, -(-count // parts) * parts, rng, rate, strata=self.request.strata)
-        scale = 1 / rate if is_total(job.fn) else 1.0
-        return worlds, replace(self.request, scale=scale).usable(job.run(worlds))
+        return worlds, replace(self.request, scale=scale_of(job.fn, rate)).usable(job.run(worlds))
 
     def _weights(self, outputs: Outputs) -> Any:
         """The plan's own, where there are as many as outputs."""

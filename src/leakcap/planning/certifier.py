@@ -13,6 +13,7 @@ import numpy as np
 
 from leakcap import modes
 from leakcap.caps import Cap
+from leakcap.certificates.ids import DrawnIds
 from leakcap.certificates.release import Certificate
 from leakcap.custody.checkpoint import Checkpoint
 from leakcap.custody.fingerprint import fingerprint
@@ -62,10 +63,24 @@ class Run:
     finishing: Finishing | None = None  # what is made of released sums
     swapped: modes.Swapped | None = None  # answers after swaps, of functions that are no sum
     alike: bool = False  # any function, for one person: by the worlds that were simulated
+    ids: DrawnIds | None = None  # of the secret and of the data; simulations have none
+    request: Request | None = None  # what was simulated, for plans of its parts
 
 
 def certifier(request: Request, run: Run) -> Certifier:
     """From caps to noise and certificate, in the mode that was asked for."""
+    certify, ids = _certifier_of_mode(request, run), run.ids
+    if ids is None:
+        return certify
+
+    def certified(caps: tuple[Cap, ...]) -> tuple[modes.Releaser, Certificate]:
+        releaser, certificate = certify(caps)
+        return releaser, replace(certificate, secret_id=ids.secret, data_id=ids.data)
+
+    return certified
+
+
+def _certifier_of_mode(request: Request, run: Run) -> Certifier:
     settings = replace(
         request.settings,
         pool_public=request.pool_public(run.simulation),

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from leakcap import modes
 from leakcap.caps import CapLike, as_caps
+from leakcap.certificates.ids import DrawnIds
 from leakcap.custody.checkpoint import Checkpoint
 from leakcap.custody.contents import contents_prints
 from leakcap.custody.fingerprint import DataPrint, fingerprint
@@ -25,7 +26,6 @@ from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Bools
 from leakcap.ground.cores import Machine
-from leakcap.kernels.contributions import is_total
 from leakcap.modes.mechanism import refuse_mechanism
 from leakcap.noise import SHAPES, OperatingSystem, Randomness, Seeded
 from leakcap.planning.answered import MAX_COINS, answered, brought
@@ -42,6 +42,7 @@ from leakcap.planning.promises import Promises
 from leakcap.planning.released import Release, Token
 from leakcap.planning.request import Request
 from leakcap.planning.settings import Settings
+from leakcap.planning.stacked import scale_of
 from leakcap.planning.stored_sums import kept_sums
 from leakcap.planning.suggest import suggest
 from leakcap.planning.swapping import OnePerson, swapped_by
@@ -248,7 +249,7 @@ def plan(
         ),
         seed=seed,
         design=design,
-        scale=1 / rate if is_total(fn) and mode != "pool" and alone.way != "sum" else 1.0,
+        scale=scale_of(fn, rate) if mode != "pool" and alone.way != "sum" else 1.0,
     )
     brings = brought(job, request, alone.brings, declared=(bounds, rows_per_unit))
     prints = DataPrint(data, whose)
@@ -273,6 +274,9 @@ def plan(
                 declared = {} if bounds is None else {"the bounds": fingerprint(bounds, rows_per_unit)}
                 stored.begin(_identity(job, prints.of_run, request) | declared, seed)
             entropy = stored.entropy if stored else secrets.randbits(128) if seed is None else seed
+            # Answers from the coins of an account share them, and its clock bounds them together.
+            shared = charged is not None and charged.design != "release"
+            ids = None if shared or seed is not None else _stored_ids(stored) if stored else DrawnIds.draw()
             request = designed(request, job, entropy, stored)
             found = answered(job, request, brings, entropy=entropy, watch=watch, stored=stored)
         run = Run(
@@ -291,6 +295,7 @@ def plan(
             design=request.design,
             swapped=swapped_by(job, request, found.outputs, found.worlds) if alone.way == "swaps" else None,
             alike=alone.way == "alike",
+            ids=ids,
         )
         return _planned(request, run, job, outputs)
 
@@ -316,6 +321,7 @@ def _check_numbers(*, floor: float, memory: int, draws: int | None, seed: int | 
 def _planned(request: Request, run: Run, job: Job | None, outputs: OutputWords = None) -> Plan:
     randomness: Randomness = OperatingSystem() if request.seed is None else Seeded(request.seed)
     advise = partial(suggest, request=request, job=job)
+    run = replace(run, request=request)
     others = Promises(request, job)
     certify = certifier(request, run)
     return Plan(request.caps, run, certify, randomness=randomness, advise=advise, others=others, words=outputs)
@@ -366,7 +372,15 @@ def stored_plan(checkpoint: str | Path, progress: bool | Watcher | None = None, 
     stored = Checkpoint.stored(Path(checkpoint))
     sums = kept_sums(stored)
     with watching(progress) as watch:
-        run = partial(Run, entropy=stored.entropy, checkpoint=stored, rerun=_no_data, watch=watch, recompute=recompute)
+        run = partial(
+            Run,
+            entropy=stored.entropy,
+            checkpoint=stored,
+            rerun=_no_data,
+            watch=watch,
+            recompute=recompute,
+            ids=stored.kept("ids"),
+        )
         token = Token(lambda: [f"checkpoint {stored.entropy}"])
         if sums is not None:
             whole = run(
@@ -389,6 +403,15 @@ def stored_plan(checkpoint: str | Path, progress: bool | Watcher | None = None, 
             run(simulation=request.usable(simulation), worlds=possible, token=token, draw=_no_data),
             job=None,
         )
+
+
+def _stored_ids(stored: Checkpoint) -> DrawnIds:
+    """Those that this run has had from its beginning: a resumed plan has the same certificate."""
+    ids: DrawnIds | None = stored.kept("ids")
+    if ids is None:
+        ids = DrawnIds.draw()
+        stored.keep("ids", ids)
+    return ids
 
 
 def _no_data(_: Any) -> Any:

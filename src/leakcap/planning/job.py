@@ -93,7 +93,7 @@ class Job:
                 node, numbers = one_answer(asked, pool, self.units.rows_in(mask), self.drop)
             if any(simulation.node.differences(node)):
                 return None
-            numbers = numbers * request.scale
+            numbers = numbers * request.scales(simulation.node)
             if limits:  # as in simulated worlds: infinite numbers too
                 numbers = np.clip(numbers, *limits)
             return numbers if np.isfinite(numbers).all() else None

@@ -50,7 +50,7 @@ class Request:
     settings: modes.NoiseSettings
     seed: int | None
     design: str = "worlds"
-    scale: float = 1.0  # from the answer on a part of the pool to the scale of all of it (sums and counts)
+    scale: float | tuple[float, ...] = 1.0  # from a part of the pool to all of it (sums, counts); each of several parts
     drawing: Matched | Central | None = None  # what draws the worlds of a design that looks at the pool
 
     @property
@@ -108,7 +108,7 @@ class Request:
     def usable(self, simulation: Outputs) -> Outputs:
         """The outputs, on the scale of the whole pool, clipped and finite."""
         if self.scale != 1:
-            simulation = replace(simulation, table=simulation.table * self.scale)
+            simulation = replace(simulation, table=simulation.table * self.scales(simulation.node))
         simulation = _clipped(simulation, self.limits(simulation.table.shape[1]))
         if not np.isfinite(simulation.table).all():
             raise OutputError(
@@ -117,6 +117,13 @@ class Request:
                 "numbers can be bounded with clip=(low, high)"
             )
         return simulation
+
+    def scales(self, node: Node) -> float | Floats:
+        """The factor of every output."""
+        if not isinstance(self.scale, tuple):
+            return self.scale
+        sizes = [part.size() for _, part in node.children()]
+        return np.repeat(np.asarray(self.scale), sizes)
 
     def pool_public(self, simulation: Outputs) -> tuple[str, ...]:
         """What is pool-public in this plan and not in every other."""

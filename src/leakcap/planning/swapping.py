@@ -72,7 +72,9 @@ class OnePerson:
 
 def swapped_by(job: Job, request: Request, simulation: Outputs, worlds: Worlds) -> Swapped:
     """Answers after swaps: by what the function offers, which must agree with the function, or by its runs."""
-    requested = partial(_AsRequested, scale=request.scale, limits=request.limits(simulation.table.shape[1]))
+    requested = partial(
+        _AsRequested, scale=request.scales(simulation.node), limits=request.limits(simulation.table.shape[1])
+    )
     running, made = requested(_Rerunning(job, simulation)), swapper_of(job.fn, job.pool.data, job.units)
     if made is None:
         return Swapped(running, True, request.strata, np.zeros(simulation.table.shape[1]))
@@ -108,13 +110,11 @@ class _AsRequested:
     """Answers on the scale of the whole pool, clipped."""
 
     swapper: Swapper
-    scale: float
+    scale: float | Floats
     limits: tuple[Floats, Floats] | None
 
     def answers(self, mask: Bools, out: Ints, into: Ints) -> Floats:
-        found = self.swapper.answers(mask, out, into)
-        if self.scale != 1:
-            found = found * self.scale
+        found = self.swapper.answers(mask, out, into) * self.scale
         return np.clip(found, *self.limits) if self.limits else found
 
 

@@ -1,0 +1,1 @@
+"""What "PAC Privacy" reports, run again."""
