@@ -62,6 +62,9 @@ class Certificate(ReleaseFacts, Displayed):
         theorems: names of the proof pages it rests on.
         leakcap_version: version that made it.
         noise: in words, which noise was taken and why; None where no other than Gaussian noise was asked for.
+        name_the_input_success: of given inputs, certified success at naming the one that was used; None otherwise.
+        likeliest_input: of given inputs, the chance of the likeliest one; None otherwise.
+        entropy_of_the_prior: of given inputs, the information about which one was used that there is, in nats.
     """
 
     def to_json(self) -> str:
@@ -122,6 +125,9 @@ def _is_plausible(cert: Certificate) -> bool:
         is_number(0, 1, *figures, cert.sampler_distance, cert.grid_step)
         and (cert.gamma_again is None or is_number(0, cert.gamma_used, cert.gamma_again))
         and (cert.noise is None or words(cert.noise))
+        and all(one is None or is_number(0, 1, one) for one in (cert.name_the_input_success, cert.likeliest_input))
+        and (cert.entropy_of_the_prior is None or is_number(0, math.inf, cert.entropy_of_the_prior))
+        and cert.of_inputs == (cert.name_the_input_success is not None and cert.likeliest_input is not None)
         and is_number(0, math.inf, cert.mutual_information, cert.price_of_confidence)
         and all(is_number(0, 1, *pair) for pair in (*cert.leakage_curve, *cert.hockey_sticks))
         and all(whole(k) and is_number(0, 1, success) for k, success in cert.known_memberships)

@@ -95,7 +95,7 @@ class Plan(Displayed):
 
     @property
     def exposure(self) -> Floats:
-        """Certified membership success against each unit, in the order of the units."""
+        """Certified membership success against each unit, in the order of the units; given inputs have none."""
         return self.releaser.exposure
 
     def recap(self, cap: CapLike) -> Plan:
