@@ -229,8 +229,9 @@ class Plan(Displayed):
         """Expected error of each output: what halving costs and what noise costs; time and memory."""
         pool = self.run.simulation.whole_pool
         outputs = self.run.simulation.table
-        centre = outputs.mean(axis=0) if pool is None else pool
-        halving = np.sqrt(((outputs - centre) ** 2).mean(axis=0))
+        shares = self.run.worlds.shares  # None: all worlds alike
+        centre = np.average(outputs, axis=0, weights=shares) if pool is None else pool
+        halving = np.sqrt(np.average((outputs - centre) ** 2, axis=0, weights=shares))
         noise = self._noise_in_answers()
         told = Told.of(self.run, self.labels, np.hypot(halving, noise))
         return Summary(
@@ -283,7 +284,13 @@ class Plan(Displayed):
         build = self.offered.build if self.offered else lambda value: value
         noised = [float(score(build(self.answer_of(self.releaser.vector(source))))) for _ in range(releases)]
         outputs = self.run.simulation.table
-        worlds, times = np.unique(np.random.default_rng(seed).integers(len(outputs), size=releases), return_counts=True)
+        rng, shares = np.random.default_rng(seed), self.run.worlds.shares
+        drawn = (
+            rng.integers(len(outputs), size=releases)
+            if shares is None
+            else rng.choice(len(outputs), releases, p=shares)
+        )
+        worlds, times = np.unique(drawn, return_counts=True)
         plain = np.repeat([float(score(build(rebuild(node, outputs[world])))) for world in worlds], times)
         return Expected(float(np.mean(noised)), float(np.std(noised)), float(np.mean(plain)), releases)
 
@@ -362,6 +369,9 @@ class Plan(Displayed):
 
     def _widths(self) -> tuple[tuple[float, Floats], ...]:
         pool, finishing = self.run.simulation.whole_pool, self._finishing
+        if self.run.design == "given":  # the noise is all that stands between the answer and what leaves
+            noise, none = self.noise.output_deviations, np.zeros((1, self.certificate.outputs))
+            return tuple((level, half_width(none, noise, level, self.noise.law)) for level in LEVELS)
         if pool is None or self.run.design == "pool":
             return ()  # under a pool cap they follow from what was released
         if finishing is not None:
