@@ -13,7 +13,16 @@ from leakcap.certificates.release import Certificate
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.noise.laws import NORMAL, Law
 
-__all__ = ["LEVELS", "Expected", "Summary", "half_width", "round_up"]
+__all__ = [
+    "LEVELS",
+    "Expected",
+    "Summary",
+    "half_width",
+    "mean_and_spread",
+    "noise_widths",
+    "round_up",
+    "worlds_drawn",
+]
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
 WIDTH = 100
@@ -89,6 +98,26 @@ class Summary(Displayed):
         for hint in self.hints:
             lines += textwrap.wrap(hint, WIDTH)
         return "\n".join(lines)
+
+
+def mean_and_spread(outputs: Floats, pool: Floats | None, shares: Floats | None) -> tuple[Floats, Floats]:
+    """The answer on the whole pool, or the mean answer where there is none, and how far worlds are from it."""
+    centre = np.average(outputs, axis=0, weights=shares) if pool is None else pool
+    return centre, np.sqrt(np.average((outputs - centre) ** 2, axis=0, weights=shares))
+
+
+def worlds_drawn(m: int, shares: Floats | None, releases: int, seed: int) -> tuple[Ints, Ints]:
+    """Worlds for simulated releases by their chances, and how often each is drawn."""
+    rng = np.random.default_rng(seed)
+    drawn = rng.integers(m, size=releases) if shares is None else rng.choice(m, size=releases, p=shares)
+    worlds, times = np.unique(drawn, return_counts=True)
+    return worlds, times
+
+
+def noise_widths(noise: Floats, law: Law) -> tuple[tuple[float, Floats], ...]:
+    """Half-widths, for all levels, of intervals that allow for the noise alone."""
+    nothing = np.zeros((1, len(noise)))
+    return tuple((level, half_width(nothing, noise, level, law)) for level in LEVELS)
 
 
 def half_width(offsets: Floats, noise: Floats, level: float, law: Law = NORMAL) -> Floats:

@@ -23,7 +23,7 @@ from leakcap.ground.arrays import Floats
 from leakcap.kernels.bounded import Bounded
 from leakcap.kernels.contributions import Contributions
 from leakcap.noise import Noise, Randomness, Seeded
-from leakcap.planning.accuracy import LEVELS, Expected, Summary, half_width
+from leakcap.planning.accuracy import LEVELS, Expected, Summary, half_width, mean_and_spread, noise_widths, worlds_drawn
 from leakcap.planning.certifier import Certifier, Run
 from leakcap.planning.comparison import Alternatives, Comparison
 from leakcap.planning.finishing import widths_of
@@ -229,9 +229,7 @@ class Plan(Displayed):
         """Expected error of each output: what halving costs and what noise costs; time and memory."""
         pool = self.run.simulation.whole_pool
         outputs = self.run.simulation.table
-        shares = self.run.worlds.shares  # None: all worlds alike
-        centre = np.average(outputs, axis=0, weights=shares) if pool is None else pool
-        halving = np.sqrt(np.average((outputs - centre) ** 2, axis=0, weights=shares))
+        centre, halving = mean_and_spread(outputs, pool, self.run.worlds.shares)
         noise = self._noise_in_answers()
         told = Told.of(self.run, self.labels, np.hypot(halving, noise))
         return Summary(
@@ -284,13 +282,7 @@ class Plan(Displayed):
         build = self.offered.build if self.offered else lambda value: value
         noised = [float(score(build(self.answer_of(self.releaser.vector(source))))) for _ in range(releases)]
         outputs = self.run.simulation.table
-        rng, shares = np.random.default_rng(seed), self.run.worlds.shares
-        drawn = (
-            rng.integers(len(outputs), size=releases)
-            if shares is None
-            else rng.choice(len(outputs), releases, p=shares)
-        )
-        worlds, times = np.unique(drawn, return_counts=True)
+        worlds, times = worlds_drawn(len(outputs), self.run.worlds.shares, releases, seed)
         plain = np.repeat([float(score(build(rebuild(node, outputs[world])))) for world in worlds], times)
         return Expected(float(np.mean(noised)), float(np.std(noised)), float(np.mean(plain)), releases)
 
@@ -370,8 +362,7 @@ class Plan(Displayed):
     def _widths(self) -> tuple[tuple[float, Floats], ...]:
         pool, finishing = self.run.simulation.whole_pool, self._finishing
         if self.run.design == "given":  # the noise is all that stands between the answer and what leaves
-            noise, none = self.noise.output_deviations, np.zeros((1, self.certificate.outputs))
-            return tuple((level, half_width(none, noise, level, self.noise.law)) for level in LEVELS)
+            return noise_widths(self.noise.output_deviations, self.noise.law)
         if pool is None or self.run.design == "pool":
             return ()  # under a pool cap they follow from what was released
         if finishing is not None:
