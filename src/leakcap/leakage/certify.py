@@ -52,6 +52,7 @@ __all__ = [
 ]
 
 FINEST, COARSEST = 2.0**-10, 2.0**-4  # steps of the release grid, in noise deviations
+MAX_SORTED = 2**25  # posteriors that are sorted for the curve over given inputs
 CELL_FLOPS, CELLS = 2e11, 2**23  # what summing over all releases may cost, where that is possible
 
 
@@ -211,7 +212,8 @@ def _of_inputs(
     m, shares = inputs.m, inputs.shares
     bounds = count_bounds(m, 0, sticks=0, wanted=wanted, stages=0)
     bound: Bound = partial(upper, log_term=log_term(gamma, bounds))
-    priors, draws = priors_for(m, wanted), effort.worlds
+    priors = priors_for(m, wanted)
+    draws = min(effort.stages[0], max(effort.worlds, MAX_SORTED // m))
 
     def source(draws: int, seed: np.random.SeedSequence) -> Source:
         return Cells(points[:, 0], step, shares) if step else Sampled(points, draws, seed, prior=shares)

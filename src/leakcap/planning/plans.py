@@ -227,8 +227,7 @@ class Plan(Displayed):
 
     def summary(self) -> Summary:
         """Expected error of each output: what halving costs and what noise costs; time and memory."""
-        pool = self.run.simulation.whole_pool
-        outputs = self.run.simulation.table
+        pool, outputs = self.run.simulation.whole_pool, self.run.simulation.table
         centre, halving = mean_and_spread(outputs, pool, self.run.worlds.shares)
         noise = self._noise_in_answers()
         told = Told.of(self.run, self.labels, np.hypot(halving, noise))
