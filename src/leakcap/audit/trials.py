@@ -22,7 +22,7 @@ from leakcap.noise import Randomness
 from leakcap.noise.laws import NORMAL
 from leakcap.planning.plans import Plan, spend_on_trials
 from leakcap.simulate import rebuild
-from leakcap.worlds import Inputs, Worlds
+from leakcap.worlds import GivenInputs, Worlds
 
 __all__ = ["Known", "Trials", "Watched", "knowledge", "numbers_in", "releases", "seen_of"]
 
@@ -187,7 +187,7 @@ def releases(plan: Plan, k: int, *, model: bool = False, score: Callable[[Any], 
         return made(secret=None, packed=np.packbits(np.ones((k, plan.run.worlds.n), dtype=bool), axis=1))
     if plan.certificate.of_inputs:
         inputs = plan.run.worlds
-        assert isinstance(inputs, Inputs)
+        assert isinstance(inputs, GivenInputs)
         numbers = np.array([inputs.drawn(number) for number in secrets], dtype=np.intp)
         return made(secret=numbers, packed=np.empty((k, 0), dtype=np.uint8))
     if plan.certificate.mode != "exact":

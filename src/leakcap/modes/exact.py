@@ -21,7 +21,7 @@ from leakcap.noise.calibrate import Calibrated
 from leakcap.noise.search import Goal
 from leakcap.worlds import Worlds
 
-__all__ = ["Noised", "OneOfTheWorlds", "certified", "noised"]
+__all__ = ["CertifiedNoise", "OneOfTheWorlds", "certified", "noised"]
 
 THEOREMS = (
     "exact-membership",
@@ -116,7 +116,7 @@ def certified(
 
 
 @dataclass(frozen=True, eq=False)
-class Noised:
+class CertifiedNoise:
     """Noise that keeps the caps of a finite game, and what was certified for it."""
 
     noise: Noise
@@ -136,10 +136,12 @@ def noised(
     rng: np.random.Generator,
     share_done: Callable[[float], None],
     remember: Callable[[Callable[[], Calibrated]], Calibrated],
-) -> Noised:
+) -> CertifiedNoise:
     """The least noise for a goal; none, and what then holds (`nothing_leaks`), where all answers are equal."""
     if space.rank == 0:
-        return Noised(Noise(space, np.empty(0), settings.floor), GRID, 0.0, attempt=0, findings=nothing_leaks(goal))
+        return CertifiedNoise(
+            Noise(space, np.empty(0), settings.floor), GRID, 0.0, attempt=0, findings=nothing_leaks(goal)
+        )
     calibrated = remember(
         partial(
             calibrate,
@@ -154,7 +156,7 @@ def noised(
     )
     # The very coordinates that were certified.
     space = replace(space.turned(calibrated.turn), coordinates=calibrated.coordinates)
-    return Noised(
+    return CertifiedNoise(
         Noise(space, calibrated.deviations, settings.floor),
         calibrated.step,
         calibrated.distance,

@@ -23,7 +23,7 @@ from leakcap.modes.interface import NoiseSettings, certificate
 from leakcap.noise import Noise, Randomness, Subspace, released_vector
 from leakcap.noise.calibrate import Calibrated
 from leakcap.noise.search import Goal
-from leakcap.worlds import Inputs, Worlds
+from leakcap.worlds import GivenInputs, Worlds
 
 __all__ = ["OneOfTheInputs", "certified"]
 
@@ -59,7 +59,7 @@ class OneOfTheInputs:
 
     noise: Noise
     step: float
-    inputs: Inputs
+    inputs: GivenInputs
 
     @property
     def exposure(self) -> Floats:
@@ -85,7 +85,7 @@ def certified(
     remember: Callable[[Callable[[], Calibrated]], Calibrated] = lambda compute: compute(),
 ) -> tuple[OneOfTheInputs, Certificate]:
     """As in the finite game of worlds: everything about the attacker is computed, nothing is estimated."""
-    assert isinstance(worlds, Inputs)
+    assert isinstance(worlds, GivenInputs)
     goal = Goal.of(caps, worlds, shape=settings.shape, floor=settings.floor, machine=settings.machine)
     made = noised(
         space,
@@ -151,7 +151,7 @@ def _meaning(cap: Cap) -> str:
 def _nothing_leaks(goal: Goal) -> Findings:
     """All answers are equal: every attacker is left with the prior."""
     inputs = goal.worlds
-    assert isinstance(inputs, Inputs)
+    assert isinstance(inputs, GivenInputs)
     return Findings(
         exposure=np.empty(0),
         membership=1.0,

@@ -12,19 +12,19 @@ from leakcap.planning.plans import Plan
 from leakcap.planning.request import Request
 from leakcap.planning.told import OutputWords
 from leakcap.simulate import Node, Outputs
-from leakcap.worlds import Inputs
+from leakcap.worlds import GivenInputs
 
 __all__ = ["GIVEN", "InputsRequest", "given_plan"]
 
 GIVEN = "given inputs"  # in the checkpoint
-NONE = Inputs.of((0, 1))  # a field after others that have values has one
+NONE = GivenInputs.of((0, 1))  # a field after others that have values has one
 
 
 @dataclass(frozen=True, eq=False)
 class InputsRequest(Request):
     """What is asked of a list of inputs."""
 
-    inputs: Inputs = NONE
+    inputs: GivenInputs = NONE
     drawn: bool = False  # by a function, one after the other
 
     def pool_public(self, simulation: Outputs) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ from leakcap.planning.ways import AUTO
 from leakcap.simulate import Outputs
 from leakcap.simulate.inputs import run_inputs
 from leakcap.simulate.progress import Watcher, watching
-from leakcap.worlds import Inputs
+from leakcap.worlds import GivenInputs
 
 __all__ = ["plan_of_inputs"]
 
@@ -58,7 +58,7 @@ def plan_of_inputs(fn: Callable[..., Any], data: tuple[Any, ...], asked: Mapping
                 stored.begin(_identity(fn, prints, asked, drop), seed)
             entropy = stored.entropy if stored else secrets.randbits(128) if seed is None else seed
             items = _listed(asked["inputs"], asked["worlds"], stream(entropy, 0))
-            inputs = Inputs.of(items, asked["prior"])
+            inputs = GivenInputs.of(items, asked["prior"])
             request = InputsRequest(
                 caps=needs(caps, inputs)[1],
                 units=0,

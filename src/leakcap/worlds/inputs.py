@@ -22,7 +22,7 @@ from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
 from leakcap.worlds.worldset import Worlds
 
-__all__ = ["GIVEN_INPUTS", "MAX_INPUTS", "TOLERANCE", "Inputs"]
+__all__ = ["GIVEN_INPUTS", "MAX_INPUTS", "TOLERANCE", "GivenInputs"]
 
 GIVEN_INPUTS = "given inputs"
 MAX_INPUTS = 2**14
@@ -30,14 +30,14 @@ TOLERANCE = Fraction(1, 10**6)  # by which the sum of a prior may miss 1; it is 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Inputs(Worlds):
+class GivenInputs(Worlds):
     """`m` possible inputs, with nobody in them; `chances` are whole numbers, None where all are alike."""
 
     chances: tuple[int, ...] | None = field(default=None)
     items: tuple[Any, ...] = field(default=())  # the inputs themselves; none where a stored plan does without
 
     @staticmethod
-    def of(items: Sequence[Any], prior: npt.ArrayLike | Sequence[Any] | None = None) -> Inputs:
+    def of(items: Sequence[Any], prior: npt.ArrayLike | Sequence[Any] | None = None) -> GivenInputs:
         """Inputs under a prior; an InputError that quotes no number where it is none."""
         m = len(items)
         if m < 2:
@@ -46,7 +46,7 @@ class Inputs(Worlds):
             raise InputError(f"{MAX_INPUTS:,} inputs at most: every one of them is a run of the function")
         chances = None if prior is None else _chances(prior, m)
         alike = chances is not None and min(chances) == max(chances)
-        return Inputs(
+        return GivenInputs(
             packed=np.empty((m, 0), dtype=np.uint8),
             n=0,
             share=Fraction(1),
@@ -56,7 +56,7 @@ class Inputs(Worlds):
             items=tuple(items),
         )
 
-    def without_items(self) -> Inputs:
+    def without_items(self) -> GivenInputs:
         """The same for a stored plan, which has no use for the inputs themselves."""
         return replace(self, items=())
 
@@ -103,7 +103,7 @@ class Inputs(Worlds):
         return list(self.items)
 
     def __repr__(self) -> str:
-        return f"Inputs(m={self.m}, prior={'uniform' if self.chances is None else 'given'})"
+        return f"GivenInputs(m={self.m}, prior={'uniform' if self.chances is None else 'given'})"
 
 
 def _chances(prior: Any, m: int) -> tuple[int, ...]:

@@ -23,7 +23,7 @@ from leakcap.leakage.stages import Effort
 from leakcap.leakage.tasks import NAMING, knapsack, observe_worlds
 from leakcap.noise import subspace
 from leakcap.noise.search import Goal, rough_scales
-from leakcap.worlds import Inputs
+from leakcap.worlds import GivenInputs
 
 POINTS = np.array([0.0, 0.4, 1.1, 1.5, 3.0])
 PRIOR = np.array([0.4, 0.1, 0.25, 0.05, 0.2])
@@ -134,7 +134,7 @@ def test_sampled_figures_cover_the_integral_and_a_uniform_draw_does_not():
 
 
 def certified(points, cap, prior, gamma=1e-6, draws=2**14):
-    inputs = Inputs.of(range(len(points)), prior)
+    inputs = GivenInputs.of(range(len(points)), prior)
     wanted, concrete = needs((cap,), inputs)
     return certify(
         points,
@@ -180,7 +180,7 @@ def test_the_centre_and_the_variances_are_those_of_the_prior():
 
 
 def test_the_ceiling_of_the_information_holds_under_the_prior():
-    inputs = Inputs.of(range(5), PRIOR.tolist())
+    inputs = GivenInputs.of(range(5), PRIOR.tolist())
     space = subspace(POINTS[:, None], "equal", prior=inputs.shares)
     goal = Goal.of((lc.mutual_information(0.2),), inputs)
     (scaled,) = rough_scales(goal, space.coordinates, space.variances, np.random.SeedSequence(0))

@@ -23,7 +23,7 @@ from leakcap.audit.conversions import conversions
 from leakcap.audit.recheck import findings
 from leakcap.noise import Seeded
 from leakcap.planning.entry import stored_plan
-from leakcap.worlds import Inputs
+from leakcap.worlds import GivenInputs
 from tests.refusals import refusal
 
 PRIOR = (0.35, 0.05, 0.2, 0.3, 0.1)
@@ -81,10 +81,10 @@ def test_a_uniform_prior_is_that_of_no_prior():
 
 
 def test_the_secret_is_drawn_by_exactly_the_prior():
-    inputs = Inputs.of(INPUTS, PRIOR)
+    inputs = GivenInputs.of(INPUTS, PRIOR)
     drawn = Counter(map(inputs.drawn, range(inputs.numbers)))
     assert [Fraction(drawn[i], inputs.numbers) for i in range(5)] == [Fraction(repr(p)) for p in PRIOR]
-    odd = Inputs.of(range(3), [0.1, 0.2, 0.7000001])  # it adds up to 1 within a millionth
+    odd = GivenInputs.of(range(3), [0.1, 0.2, 0.7000001])  # it adds up to 1 within a millionth
     assert odd.chances == (1000000, 2000000, 7000001) and odd.numbers == 10000001
     assert [odd.drawn(n) for n in (0, 999999, 1000000, 2999999, 3000000, 10000000)] == [0, 0, 1, 1, 2, 2]
     planted = Counter(range(5))  # planted: all alike
