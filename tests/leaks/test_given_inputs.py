@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import leakcap as lc
-from tests.leaks.rigged import JITTERS, Rigged, new_token, points_of, public_artefacts
+from leakcap.modes import OneOfTheInputs
+from tests.leaks.rigged import CUSTODIAN, JITTERS, Rigged, new_token, points_of, public_artefacts, reachable
 
 PRIOR = [0.35, 0.05, 0.2, 0.3, 0.1]
 CASES: dict[str, Callable[[float], Any]] = {
@@ -90,3 +92,17 @@ def test_a_planted_certificate_that_knows_the_input_is_caught(monkeypatch: pytes
         assert "certificate JSON" in telling(plan)
     finally:
         plan.certificate = kept
+
+
+def test_nothing_of_the_custodians_hangs_on_a_release() -> None:
+    plan = lc.plan(
+        CASES["dict"], inputs=[0.0, 1.0, 1.5, 4.0, 8.0], prior=PRIOR, cap=lc.mutual_information(0.3), draws=512
+    )
+    release = plan.release()
+    kinds = (*CUSTODIAN, OneOfTheInputs)
+
+    def held(root: Any) -> list[Any]:
+        return [one for one in reachable(root) if isinstance(one, kinds)]
+
+    assert not held(release)
+    assert held(replace(release, notes=(plan.worlds,)))  # planted: the list of inputs goes along

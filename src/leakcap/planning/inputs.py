@@ -51,13 +51,13 @@ def plan_of_inputs(fn: Callable[..., Any], data: tuple[Any, ...], asked: Mapping
     gamma = float(1 - Fraction(repr(checks.fraction(confidence=asked["confidence"]))))
     drop = frozenset(asked["drop"])
     stored = None if asked["checkpoint"] is None else Checkpoint.open(Path(asked["checkpoint"]))
-    prints = DataPrint((asked["inputs"],))
     with watching(asked["progress"]) as watch:
         with stored.alone() if stored else nullcontext():
             if stored:
-                stored.begin(_identity(fn, prints, asked, drop), seed)
+                stored.begin(_identity(fn, asked, drop), seed)
             entropy = stored.entropy if stored else secrets.randbits(128) if seed is None else seed
             items = _listed(asked["inputs"], asked["worlds"], stream(entropy, 0))
+            prints = DataPrint((items,))  # of what was drawn: drawn anew, they are other inputs
             inputs = GivenInputs.of(items, asked["prior"])
             request = InputsRequest(
                 caps=needs(caps, inputs)[1],
@@ -186,13 +186,11 @@ def _answers(
     return outputs
 
 
-def _identity(
-    fn: Callable[..., Any], prints: DataPrint, asked: Mapping[str, Any], drop: frozenset[str]
-) -> dict[str, str]:
+def _identity(fn: Callable[..., Any], asked: Mapping[str, Any], drop: frozenset[str]) -> dict[str, str]:
     names = ("worlds", "confidence", "draws", "clip", "weights", "shape", "floor", "seed")
     prior = None if asked["prior"] is None else [repr(one) for one in asked["prior"]]
     return {
-        "the inputs": prints.of_run,
+        "the inputs": DataPrint((asked["inputs"],)).of_run,
         "the function": fingerprint(fn),
         "the settings": fingerprint([asked[name] for name in names], prior, sorted(drop)),
     }
