@@ -123,7 +123,8 @@ def check_limit(cap: Cap, rate: float, m: int, shares: Floats | None = None) -> 
             f"{type(cap).__name__} is capped at {cap.limit:.6g}, but an attacker without the release already "
             f"reaches {floor:.6g}: choose a cap above that"
         )
-    most = entropy_of(shares, m) if isinstance(cap, MutualInformation) else largest(cap, rate, m)
+    told = shares is not None and isinstance(cap, MutualInformation)
+    most = entropy_of(shares, m) if told else largest(cap, rate, m)
     if cap.limit >= most:
         raise CapError(f"{type(cap).__name__} capped at {cap.limit:.6g} promises nothing: choose a smaller cap")
 
