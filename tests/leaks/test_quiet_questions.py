@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import Ridge as PlainRidge
 
 import leakcap as lc
+from leakcap import estimators as le
 from leakcap.errors import InputError
 from leakcap.estimators.declared_classes import declared_rows
 from leakcap.sessions.networks.targets import codes_of
@@ -255,3 +257,30 @@ def test_what_goes_wrong_is_told_to_the_custodian_alone(who: str, monkeypatch: p
         session.count()
     assert (words in str(caught.value)) == (who == "the custodian")
     assert caught.value.__cause__ is caught.value.__context__ is None
+
+
+FITS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "any estimator": (le.Private(PlainRidge()), {"bounds": (0, 1)}),
+    "any estimator, by length": (le.Private(PlainRidge()), {"norm": 1.0}),
+    "naive Bayes": (le.GaussianNB(), {"norm": 1.0}),
+    "forest": (le.RandomForestClassifier(2), {"norm": 1.0}),
+    "tree": (le.DecisionTreeClassifier(1), {"norm": 1.0}),
+    "boosting": (le.HistGradientBoostingClassifier(1), {"norm": 1.0}),
+}
+
+
+@pytest.mark.parametrize("fit", FITS)
+def test_a_fit_is_refused_in_the_same_words_whatever_the_data_are(fit: str) -> None:
+    """A column that is empty but for one person, whose label is of another kind."""
+    estimator, given = FITS[fit]
+    heard = set()
+    for cell, label in ((np.nan, 1), (0.5, 1), (0.5, "yes")):
+        columns = {"x": [cell] + [np.nan] * (PEOPLE - 1), "y": pd.Series([label] + [0, 1] * 5 + [1], dtype=object)}
+        if fit.startswith("any"):
+            columns["y"] = np.arange(PEOPLE)
+        session = lc.Session(pd.DataFrame(columns), cap=0.6, analyst="ann", seed=0)
+        with pytest.raises((InputError, TypeError, ValueError)) as refused:
+            session.fit(estimator, ["x"], "y", **given)
+        heard.add((refused.type, str(refused.value)))
+    assert {kind for kind, _ in heard} == {InputError}
+    assert len(heard) == 1

@@ -103,17 +103,16 @@ def promise(cert: ReleaseFacts) -> str:
     """Whom it protects from whom, in one sentence: what is guessed, how well at most, and knowing what."""
     if cert.of_inputs:
         return inputs_text.promise(cert)
-    used = "was among those used, whom secret coins picked from the data"
+    used = f"was in the secret random {'half' if cert.rate == '1/2' else 'part'} of the data that was used"
     unless = "even knowing everything about everybody else"
     if cert.mode == "pool":
         used = "is in this data set at all"
     elif cert.on_average_over_the_known:
         unless += ", on average over what they know"
     elif not cert.whoever_is_known:
-        used = f"was in the secret {'half' if cert.rate == '1/2' else 'part'} of the data that was used"
         unless = "unless they know others who were in it"
     return (
-        f"Nobody can guess with more than {percent(cert.membership_success)} success (a coin: 50 %) whether a given "
+        f"Nobody can guess with more than {percent(cert.membership_success)} success (guessing: 50 %) whether a given "
         f"person {used}, {unless}."
     )
 

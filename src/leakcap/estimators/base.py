@@ -13,6 +13,7 @@ import warnings
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -152,6 +153,8 @@ class PrivateEstimator(BaseEstimator):
         made = self._copy_for_session()
         X, y, declared = fitting.features, fitting.target, fitting.declared
         if declared is None and not fitting.everybody:
+            if fitting.declared_only:  # before the data are looked at: what is then refused may depend on them
+                raise InputError(f"{type(self).__name__} needs bounds=(low, high) of the columns here, not norm=")
             if type(made)._sums_of_half is PrivateEstimator._sums_of_half:
                 raise InputError(f"{type(self).__name__} is not made of sums over people: {MADE_OF_SUMS} are")
             rows = made._rows(X, y, None)
@@ -181,6 +184,8 @@ class PrivateEstimator(BaseEstimator):
         if self.cap is not None:
             raise InputError("in a session the session's own cap holds: leave the estimator's cap out")
         refuse_data_in_settings(self)
+        if not isinstance(self.random_state, (int, np.integer, NoneType)):  # what was answered is known by its words
+            raise InputError("in a session random_state must be a number or None")
         return type(self)(**self.get_params(deep=False))
 
     def _planned(
@@ -331,10 +336,17 @@ class PrivateEstimator(BaseEstimator):
             warnings.warn(
                 f"at this cap the noise takes most of the answer's use: expected {worth.name} {found.mean:.3g}, "
                 f"without noise {found.without_noise:.3g}, of an estimator that knows nothing {worth.nothing:.3g}. "
-                "More worlds, stronger regularisation, fewer outputs or a higher cap help: see plan_.suggest()",
+                f"More worlds, stronger regularisation, fewer outputs or a higher cap help{self._with_coins()}: see "
+                "plan_.suggest()",
                 UselessReleaseWarning,
                 stacklevel=3,
             )
+
+    def _with_coins(self) -> str:
+        """Where a coin for everybody is another way: it needs far less noise in what is made of sums."""
+        if type(self)._sums_of_half is PrivateEstimator._sums_of_half or self._design(self.cap) != "worlds":
+            return ""
+        return ", and options={'design': 'bits'} most of all"
 
     def __sklearn_clone__(self) -> Any:
         refuse_company(self, PrivateEstimator)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
 
+from leakcap.errors import InputError
 from leakcap.estimators.classifiers import Probabilities, Scores
 from leakcap.estimators.public_trees import PublicTrees, SummingTrees
 from leakcap.estimators.rounds import ClassifierInRounds, RoundRows
@@ -20,6 +21,8 @@ from leakcap.ground.arrays import Floats
 __all__ = ["BoostedTrees", "HistGradientBoostingClassifier"]
 
 CLIP = math.sqrt(0.5)  # length of a residual: that of two classes before the first round
+MAX_DEPTH, MAX_VOTES = 16, 2**16  # of a tree, and of all leaves of a round
+FASTEST = 1e6  # mean residuals
 ROUNDS, MIN_ROUNDS, MAX_ROUNDS = 0.65, 4, 40  # times the root of the rows that stand out of the noise
 
 
@@ -87,7 +90,7 @@ class HistGradientBoostingClassifier(Scores, Probabilities, ClassifierInRounds):
     max_depth: int = 3
 
     def _learnt(self, rows: RoundRows, classes: npt.NDArray[Any]) -> BoostedTrees:
-        trees, depth = checks.count(n_trees=self.n_trees), checks.count(max_depth=self.max_depth)
+        trees, depth, speed = self._checked(rows.classes)
         count, rng = rows.count(), np.random.default_rng(seed_of(self.random_state) or 0)
         rounds = self._rounds(count * math.sqrt(rows.fitting.square * rows.left))
         each = [PublicTrees.drawn(rows.ladder, trees, depth, rng) for _ in range(rounds)]
@@ -99,13 +102,25 @@ class HistGradientBoostingClassifier(Scores, Probabilities, ClassifierInRounds):
             inside = own.inside(rows.features)
             residuals = (rows.kinds - softmax(scores, axis=1)) * (rows.codes >= 0)[:, None]
             sums, _ = rows.asked(inside, residuals, most=CLIP, share=rows.left / rounds, step=number)
-            step = checks.positive(learning_rate=self.learning_rate) * (sums - sums.mean(axis=1, keepdims=True)) / size
+            step = speed * (sums - sums.mean(axis=1, keepdims=True)) / size
             scores += inside @ step
             votes.append(step / math.sqrt(trees))
         whole = PublicTrees(*(np.concatenate([getattr(one, part) for one in each]) for part in ("nodes", "thresholds")))
         made = BoostedTrees.of(whole, np.concatenate(votes), classes)
         made.n_iter_ = rounds
         return made
+
+    def _checked(self, classes: int) -> tuple[int, int, float]:
+        """Trees of a round, their depth, and how far scores move: all that can be refused, before anything is asked."""
+        if self.max_iter != "auto":
+            checks.count(max_iter=self.max_iter)
+        trees, depth = checks.count(n_trees=self.n_trees), checks.count(max_depth=self.max_depth)
+        speed = checks.positive(learning_rate=self.learning_rate)
+        if depth > MAX_DEPTH or trees * 2**depth * classes > MAX_VOTES:
+            raise InputError(f"a round would have over {MAX_VOTES} votes of leaves: lower max_depth or n_trees")
+        if speed > FASTEST:
+            raise InputError(f"learning_rate must be {FASTEST:g} at most: scores would leave the range of numbers")
+        return trees, depth, speed
 
     def _rounds(self, heard: float) -> int:
         """More of them where more rows stand out of the noise, as the first answer tells."""

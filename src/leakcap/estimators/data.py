@@ -57,6 +57,11 @@ def without_text(X: Any, work: Callable[[], T]) -> T:
     try:
         return work()
     except ValueError as error:
+        if "Input X contains NaN" in str(error):  # scikit-learn goes on to name estimators of its own
+            raise InputError(
+                "Input X contains NaN, and the fit takes numbers: fill empty cells inside, Private(make_pipeline("
+                "SimpleImputer(), ...), cap=...), or leave out rows or columns that have them"
+            ) from None
         if "could not convert string" not in str(error):
             raise
     names = [str(name) for name in getattr(X, "columns", ()) if _is_text(X[name])]

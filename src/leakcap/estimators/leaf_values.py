@@ -33,6 +33,8 @@ def fitted_leaves(rows: Rows, trees: PublicTrees, *, alpha: float, most: int, de
     assert rows.classes is not None and rows.target is not None
     places = trees.places(rows.features)
     leading = Leading.of(places, trees.nodes.shape[0] * trees.leaves, most)
+    if not leading.directions.shape[1]:
+        raise InputError("no column tells rows apart: each holds one value, so that all rows are in the same leaves")
     kinds = np.eye(len(rows.classes))[rows.target]
     made = computed(Ridge(alpha), Rows(leading.of_rows(places), kinds, weight=rows.weight), design)
     build = functools.partial(_summed, solve=made.build, trees=trees, leading=leading, classes=rows.classes)

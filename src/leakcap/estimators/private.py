@@ -259,6 +259,10 @@ class Private(PrivateEstimator):
             table, target, weight=checked_weight(weight, table), form=(made, *with_form_of(self.estimator, made))
         )
 
+    def _rows_of_all(self, X: Any, y: Any, weight: Any) -> Rows:
+        self._sums_of_all(Rows(X))  # which refuses, before the data are looked at
+        raise AssertionError
+
     def _design(self, cap: Any) -> str:
         """Coins rather than worlds wherever nothing was said that asks for worlds."""
         design, given = super()._design(cap), self.options or {}

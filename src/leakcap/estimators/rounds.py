@@ -10,12 +10,14 @@ import numpy as np
 from leakcap.errors import InputError
 from leakcap.estimators.base import publish
 from leakcap.estimators.class_sums import OfDeclaredClasses
+from leakcap.estimators.computation import Computation
 from leakcap.estimators.data import Rows, without_column
 from leakcap.estimators.public_trees import even_ladder, quantile_ladder
 from leakcap.estimators.settings import refuse_data_in_settings, seed_of
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.kernels.bounded import ColumnNames
+from leakcap.planning.small_groups import warn_where_few_carry
 from leakcap.sessions.fitting import Fitting
 from leakcap.sessions.products import Factor, OuterProducts
 from leakcap.sessions.session import Session
@@ -107,10 +109,13 @@ class ClassifierInRounds(OfDeclaredClasses):
         rows = self._rows_of_all(X, y, None) if declared else self._rows(X, y, None)
         names = self._column_names() or tuple(map(str, range(rows.features.shape[1])))
         options = {name: value for name, value in (self.options or {}).items() if name not in ("bounds", "design")}
-        table = _named(rows.features, names), _goal(y)
+        goal = GOAL + "_" * max([0, *(1 + name.count("_") for name in names if name.startswith(GOAL))])  # none of them
+        table = _named(rows.features, names), _goal(y, goal, cell_by_cell=declared)
         session = Session(table, cap=self.cap, unit=whose, seed=seed_of(self.random_state), **options)
+        if not declared and rows.target is not None:
+            warn_where_few_carry(rows.target, whose)
         remember()
-        made = session.fit(self._without_cap(), list(names), GOAL, bounds=(self.options or {}).get("bounds"), share=ALL)
+        made = session.fit(self._without_cap(), list(names), goal, bounds=(self.options or {}).get("bounds"), share=ALL)
         for name in ("feature_names_in_", "n_features_in_"):  # as the session calls columns
             vars(made.estimator_).pop(name, None)
         self._publish(made.estimator_)
@@ -136,6 +141,12 @@ class ClassifierInRounds(OfDeclaredClasses):
         publish(made, made._learnt(made._in_rounds(rows, fitting), rows.classes))
         return made
 
+    def _computed(self, rows: Rows, design: str) -> Computation:
+        raise InputError(
+            f"{type(self).__name__} learns in rounds, each asked in the light of those before: what other caps and "
+            "settings would give is tried with random_state=0, on data that are not private or by the custodian alone"
+        )
+
     def _session_rows(self, fitting: Fitting) -> Rows:
         declared = fitting.declared_only or self.classes is not None
         return (self._rows_of_all if declared else self._rows)(fitting.features, fitting.target, None)
@@ -159,6 +170,7 @@ class ClassifierInRounds(OfDeclaredClasses):
 
     def _without_cap(self) -> Any:
         settings = self.get_params(deep=False) | {"cap": None, "options": None, "pool_public": ()}
+        settings["random_state"] = seed_of(self.random_state)
         return type(self)(**settings)
 
     def _refuse_what_rounds_lack(self, strata: Any, sample_weight: Any) -> None:
@@ -184,7 +196,10 @@ def _named(features: Floats, names: tuple[str, ...]) -> Any:
     return pandas.DataFrame(features, columns=list(names))
 
 
-def _goal(y: Any) -> Any:
+def _goal(y: Any, name: str, *, cell_by_cell: bool) -> Any:
+    """Labels as a column. Where classes are declared, cell by cell: in an array one text would make all of them text,
+    of no class that was declared, and so show that somebody is there."""
     import pandas
 
-    return pandas.Series(np.asarray(y).ravel(), name=GOAL)
+    cells = np.fromiter(y, dtype=object) if cell_by_cell and not hasattr(y, "__array__") else np.asarray(y)
+    return pandas.Series(cells.ravel(), name=name)

@@ -25,8 +25,8 @@ ON_AVERAGE = (
     "these people's coins show: for some ways in which they fall, a guess may succeed more often."
 )
 NAMED_BEFORE = (
-    "It holds for each person alone, not for several at once: questions about several people, or about somebody picked "
-    "after seeing the release, are bounded only by the information about all coins together."
+    "Questions about several people at once, a family for example, may be guessed better: they, and questions about "
+    "somebody picked after seeing the release, are bounded only by the information about all coins together."
 )
 
 
@@ -53,6 +53,11 @@ def certified(
     return made, replace(
         found,
         known_memberships=((worlds.n - 1, found.membership_success),),
-        not_promised=(NAMED_BEFORE, ON_AVERAGE, *(line for line in NOT_PROMISED if line != COLLUSION)),
+        not_promised=(
+            NOT_PROMISED[0],
+            NAMED_BEFORE,
+            ON_AVERAGE,
+            *(line for line in NOT_PROMISED[1:] if line != COLLUSION),
+        ),
         theorems=("trace", "confidence-mode", "log-det", "currency", "rebuild", "sampler"),
     )

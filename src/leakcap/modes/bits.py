@@ -37,8 +37,8 @@ CENTRED = (
     "quantile. It is not noised beyond that, so the promise says nothing about being in the pool."
 )
 AFTERWARDS = (
-    "It holds for each person alone, not for several at once: questions about several people, or about somebody picked "
-    "after seeing the release, are bounded only by the information about all coins together."
+    "Questions about several people at once, a family for example, may be guessed better: they, and questions about "
+    "somebody picked after seeing the release, are bounded only by the information about all coins together."
 )
 
 

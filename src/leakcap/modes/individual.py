@@ -173,7 +173,7 @@ def closed_form(
         integrated=True,
         pool_public=(*POOL_PUBLIC, *pool_public, *settings.pool_public),
         assumptions=ASSUMPTIONS[:2],  # the third is about certifying draws, of which there are none
-        not_promised=(not_promised, *(line for line in NOT_PROMISED if line != COLLUSION)),
+        not_promised=(NOT_PROMISED[0], not_promised, *(line for line in NOT_PROMISED[1:] if line != COLLUSION)),
         **figures,
     )
 

@@ -93,9 +93,9 @@ COLLUSION = (
     "how much."
 )
 NOT_PROMISED = (
-    "That a person is in the data is not hidden: the promise is about who of them was used.",
-    "What is true of people in general is not hidden: the answer may be applied to anybody, and is published for that.",
-    "With another answer from the same data it may tell more: each certificate stands alone, and none "
+    "It does not hide that somebody is in the data: the promise is about who of them was used.",
+    "It does not hide what is true of people in general: the answer may be applied to anybody, as it is meant.",
+    "Published beside another answer from the same data, it may tell more: each certificate stands alone, and none "
     "covers two releases.",
     COLLUSION,
     "Nothing else that the custodian lets out is covered: timing, memory use, remarks.",

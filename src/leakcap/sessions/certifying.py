@@ -26,11 +26,11 @@ KEYED = "Coins come from a keyed function (SipHash) of people's names, which beh
 BLOCKS = "A function that was asked in blocks keeps nothing from one block to the next."
 DECLARED = "Bounds, groups and conditions were written down without looking at the data."
 NOT_PROMISED = (
-    "What is true of people in general is not hidden: answers may be applied to anybody, and are published for that.",
+    "It does not hide what is true of people in general: answers may be applied to anybody, as they are meant.",
     "Questions about several people at once, such as a household, are not bounded by this figure.",
     "Nothing else that the custodian lets out is covered: timing, memory use, remarks.",
 )
-NOT_IN_POOL = "That a person is in the data is not hidden: the promise is about who of them takes part."
+NOT_IN_POOL = "It does not hide that somebody is in the data: the promise is about who of them takes part."
 
 
 @proves("linear-sessions", "retire")

@@ -20,13 +20,28 @@ from leakcap.noise.search import Search
 PASS = import_module("leakcap.leakage.certify")  # the package has a function of this name
 # Hardly any noise, and the cap whose noise is found fastest: the checks make fifty plans of each estimator.
 COMMON: dict[str, Any] = {"cap": lc.mutual_information(2), "worlds": 8, "random_state": 0, "options": {"draws": 256}}
+COINS: dict[str, Any] = {"cap": lc.membership(0.999999), "random_state": 0}
 LOOPED = COMMON | {"cap": lc.mutual_information(1.38), "worlds": 4}  # whose worlds are fitted one by one
 UNITS = "a row of weight 0 is somebody all the same, and takes part in worlds: leaving it out makes another pool"
 ROWS = "an array with as many entries as a world has rows is refused: it may hold one for each"
 STEPS = "how many steps a fit took tells about who took part, so it does not leave"
+EQUAL = "in rounds every row counts alike: what a weight multiplies would be cut to the same length, so none is taken"
 LABELS = "labels of the pool's rows are the pool's: they do not leave, predict() gives them"
 WEIGHTED = {"check_sample_weight_equivalence_on_dense_data": UNITS}
 SPARSE = {"check_sample_weight_equivalence_on_sparse_data": UNITS}
+UNWEIGHTED = dict.fromkeys(
+    (
+        "check_all_zero_sample_weights_error",
+        "check_classifiers_one_label_sample_weights",
+        "check_sample_weight_equivalence_on_dense_data",
+        "check_sample_weights_list",
+        "check_sample_weights_not_an_array",
+        "check_sample_weights_not_overwritten",
+        "check_sample_weights_pandas_series",
+        "check_sample_weights_shape",
+    ),
+    EQUAL,
+)
 ITERATES = {"check_non_transformer_estimators_n_iter": STEPS}
 # Estimators, and what of the checks they are excused from.
 CASES: dict[str, tuple[Any, dict[str, str]]] = {
@@ -40,6 +55,10 @@ CASES: dict[str, tuple[Any, dict[str, str]]] = {
     "GaussianNB": (le.GaussianNB(**COMMON), WEIGHTED),
     "NearestClassMean": (le.NearestClassMean(**COMMON), WEIGHTED),
     "KMeans": (le.KMeans(3, **COMMON), WEIGHTED | {"check_transformer_n_iter": STEPS, "check_clustering": LABELS}),
+    "DecisionTreeClassifier": (le.DecisionTreeClassifier(**COINS), UNWEIGHTED),
+    "HistGradientBoostingClassifier": (le.HistGradientBoostingClassifier(4, n_trees=8, **COINS), UNWEIGHTED),
+    "RandomForestClassifier": (le.RandomForestClassifier(8, **COMMON), WEIGHTED),
+    "RandomForestClassifier, coins": (le.RandomForestClassifier(8, options={"design": "bits"}, **COINS), WEIGHTED),
     "PCA": (le.PCA(1, **COMMON), WEIGHTED),
     "Private regressor": (
         le.Private(linear_model.Ridge(), **LOOPED),

@@ -134,5 +134,5 @@ def test_the_certificate_names_its_setting() -> None:
     text = " ".join(str(certificate).split())
     assert "column names" in text
     assert "log2 of 32 worlds" in text
-    assert "That a person is in the data is not hidden" in text
+    assert "It does not hide that somebody is in the data" in text
     assert norm.cdf(0) == certificate.sampling_rate

@@ -30,6 +30,7 @@ import leakcap as lc
 from leakcap.errors import SmallGroupWarning
 from leakcap.estimators import Private
 from leakcap.estimators.coordinates import Coordinates
+from leakcap.estimators.held import with_form_of
 from leakcap.estimators.logistic_sums import moved_scores
 
 N = 120
@@ -100,6 +101,39 @@ def test_the_form_is_the_pools_and_is_listed(form: str, kind: Any) -> None:
     assert pickle.loads(content).predict(kind(TABLE)).shape == (N,)
     plain = clone(make_pipeline(transformer, LogisticRegression())).fit(kind(TABLE), Y)
     assert model.estimator_[-1].coef_.shape == plain[-1].coef_.shape
+
+
+@pytest.mark.filterwarnings(FEW)
+def test_what_is_held_stays_as_the_whole_pool_made_it() -> None:
+    """No world's own bins, knots or fillings are released."""
+    held = columns(
+        a=(KBinsDiscretizer(4), ["age"]),
+        k=(SplineTransformer(4), ["age"]),
+        s=(SimpleImputer(strategy="most_frequent"), ["size"]),
+        w=(OneHotEncoder(), ["ward"]),
+    )
+    plain, half = make_pipeline(held, Ridge()), TABLE[60:]
+    whole = clone(plain).fit(TABLE, TABLE["age"])
+    wanted = whole[0].transform(half)
+    form, _ = with_form_of(plain, whole)
+    assert np.array_equal(clone(form).fit(half, half["age"])[0].transform(half), wanted)
+    model = Private(plain, **HOW).fit(TABLE, TABLE["age"])
+    pool, made = clone(held).fit(TABLE).named_transformers_, model.estimator_[0].named_transformers_
+    assert np.array_equal(made["a"].bin_edges_[0], pool["a"].bin_edges_[0])
+    assert np.array_equal(made["k"].bsplines_[0].t, pool["k"].bsplines_[0].t)
+    assert np.array_equal(made["s"].statistics_, pool["s"].statistics_)
+    assert np.array_equal(made["w"].categories_[0], pool["w"].categories_[0])
+
+
+@pytest.mark.filterwarnings(FEW)
+def test_a_category_of_one_person_is_a_target_in_all_worlds() -> None:
+    rare = TABLE.assign(ward=["D", *TABLE["ward"][1:]])
+    held = columns(w=(TargetEncoder(cv=2, target_type="continuous"), ["ward"]))
+    with pytest.warns(SmallGroupWarning):
+        made = Private(make_pipeline(held, Ridge()), **HOW).fit(rare, TABLE["age"])
+    encoder = made.estimator_[0].named_transformers_["w"]
+    assert encoder.categories_[0].tolist() == ["A", "B", "C", "D"] and encoder.encodings_[0].shape == (4,)
+    assert encoder.categories == "auto"
 
 
 @pytest.mark.filterwarnings(FEW)

@@ -11,14 +11,19 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification
+from sklearn.linear_model import LogisticRegression as PlainLogistic
 from sklearn.linear_model import Ridge as PlainRidge
 
 import leakcap as lc
 from leakcap.errors import UselessReleaseWarning
-from leakcap.estimators import DecisionTreeClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from leakcap.estimators import DecisionTreeClassifier, HistGradientBoostingClassifier, Private, RandomForestClassifier
+from leakcap.estimators.base import planned
+from leakcap.estimators.boosting import BoostedTrees
 from leakcap.estimators.data import Rows
 from leakcap.estimators.leaf_values import fitted_leaves
 from leakcap.estimators.public_trees import Leading, PublicTrees, SummingTrees, even_ladder, quantile_ladder
+from leakcap.estimators.rounds import RoundRows
+from leakcap.kernels.forest import leaves_of
 from leakcap.sessions import desk
 
 IRIS, KINDS = load_iris(return_X_y=True)
@@ -156,6 +161,31 @@ def test_what_rounds_do_not_take_is_refused(kind: Any, wrong: dict[str, Any], me
         kind(**(BITS | wrong)).fit(IRIS, KINDS)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"learning_rate": 0.0}, "learning_rate"),
+        ({"learning_rate": 1e308}, "range of numbers"),
+        ({"max_iter": 0}, "max_iter"),
+        ({"n_trees": 0}, "n_trees"),
+        ({"max_depth": 25}, "lower max_depth"),
+        ({"n_trees": 2**20}, "lower max_depth"),
+    ],
+)
+def test_settings_of_boosting_are_refused_before_anything_is_asked(wrong: dict[str, Any], message: str) -> None:
+    table = pd.DataFrame(IRIS, columns=list("abcd")).assign(target=KINDS)
+    session = lc.Session(table, cap=0.6, seed=1)
+    with pytest.raises(lc.InputError, match=message):
+        session.fit(HistGradientBoostingClassifier(**wrong), target="target")
+    assert not session.history
+
+
+@pytest.mark.parametrize("design", ["worlds", "bits"])
+def test_a_forest_of_constant_columns_is_refused(design: str) -> None:
+    with pytest.raises(lc.InputError, match="no column tells rows apart"):
+        RandomForestClassifier(3, cap=0.6, options={"design": design}).fit(np.ones((150, 2)), KINDS)
+
+
 def test_weights_of_rows_are_refused() -> None:
     with pytest.raises(lc.InputError, match="sample_weight"):
         DecisionTreeClassifier(**BITS).fit(IRIS, KINDS, sample_weight=np.ones(150))
@@ -225,3 +255,80 @@ def test_every_round_hears_everybody(kind: Any, monkeypatch: pytest.MonkeyPatch)
 def test_people_of_several_rows_are_heard(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     found = heard(kind(**BITS), monkeypatch, unit=np.arange(150) // 3)
     assert set(found) == {1.0}
+
+
+def questions(model: Any, monkeypatch: pytest.MonkeyPatch, rows: Any = IRIS, kinds: Any = KINDS) -> list[Any]:
+    """What the rows bring to each question of a fit: what they are inside of, and their values."""
+    found, plain = [], RoundRows.asked
+
+    def listening(asking: RoundRows, inside: Any, values: Any, **how: Any) -> Any:
+        found.append((inside, values))
+        return plain(asking, inside, values, **how)
+
+    monkeypatch.setattr(RoundRows, "asked", listening)
+    model.fit(rows, kinds)
+    return found
+
+
+def test_residuals_are_those_of_the_trees_released_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = HistGradientBoostingClassifier(4, n_trees=3, **BITS)
+    *_, (_, last) = questions(model, monkeypatch)
+    trees = PublicTrees(model.nodes_[:-3], model.thresholds_[:-3])
+    before = BoostedTrees.of(trees, model.votes_[:-3], model.classes_)
+    assert last == pytest.approx(np.eye(3)[KINDS] - before.predict_proba(IRIS), abs=1e-9)
+
+
+def test_a_row_is_counted_in_the_leaf_where_it_is_found_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measured in whole centimetres, so that many rows lie at a threshold."""
+    rows = np.rint(IRIS)
+    model = DecisionTreeClassifier(3, max_features=None, **BITS)
+    *_, (leaves, _) = questions(model, monkeypatch, rows)
+    found = leaves_of(rows, model.nodes_[0], model.thresholds_[0])
+    assert np.isin(rows, model.thresholds_).any()
+    assert np.array_equal(leaves.argmax(axis=1), found)
+
+
+@pytest.mark.parametrize("kind", IN_ROUNDS)
+def test_rows_of_no_declared_class_bring_nothing(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = questions(kind(classes=[0, 1], **POOL), monkeypatch)
+    values = [values for inside, values in asked if inside.shape[1] > 1]  # but that there are so many rows
+    assert len(values) >= 4
+    assert all(not one[: len(KINDS)][KINDS == 2].any() for one in values)
+
+
+@pytest.mark.parametrize("name", ["forest", "logistic"])
+def test_a_row_without_weight_moves_nothing(name: str) -> None:
+    """Where a coin decides about everybody: whoever has no weight is as safe as without the release."""
+    weight = np.where(np.arange(150) % 5, 1.0, 0.0)
+    asked = (
+        RandomForestClassifier(4, **BITS)
+        if name == "forest"
+        else Private(PlainLogistic(C=0.1, max_iter=999), cap=lc.membership(0.6))
+    )
+    for given, moved in ((weight, weight > 0), (None, np.ones(150, dtype=bool))):
+        plan, _ = planned(asked, IRIS, KINDS, cap=lc.membership(0.6), sample_weight=given)
+        assert np.array_equal(plan.exposure > 0.5 + 1e-6, moved)
+
+
+@pytest.mark.parametrize("kind", IN_ROUNDS)
+def test_a_column_may_be_called_target(kind: Any) -> None:
+    table = pd.DataFrame(IRIS, columns=["target", "target_", "c", "d"])
+    assert kind(**BITS).fit(table, KINDS).predict(table).shape == (150,)
+
+
+@pytest.mark.parametrize("kind", IN_ROUNDS)
+def test_a_class_of_one_person_is_warned_of(kind: Any) -> None:
+    with pytest.warns(lc.errors.SmallGroupWarning):
+        kind(**BITS).fit(IRIS, np.where(np.arange(150) == 7, 9, KINDS))
+
+
+@pytest.mark.parametrize("kind", IN_ROUNDS)
+def test_other_caps_cannot_be_tried_beforehand(kind: Any) -> None:
+    with pytest.raises(lc.errors.InputError, match="learns in rounds"):
+        lc.estimators.privacy_utility_curve(kind(), IRIS, KINDS, caps=[0.6])
+
+
+def test_empty_cells_are_refused_without_naming_other_estimators() -> None:
+    with pytest.raises(lc.errors.InputError, match="SimpleImputer") as refused:
+        DecisionTreeClassifier(**BITS).fit(np.where(IRIS > 7, np.nan, IRIS), KINDS)
+    assert "HistGradientBoosting" not in str(refused.value)

@@ -30,9 +30,7 @@ def test_the_certificate_names_the_promise_first() -> None:
         "independent fair bits",
     )
     assert certificate.whoever_is_known and not certificate.only_one_person
-    promise = (
-        "Nobody can guess with more than 60.00 % success (a coin: 50 %) whether a given person was among those used"
-    )
+    promise = "Nobody can guess with more than 60.00 % success (guessing: 50 %) whether a given person was in"
     whoever = "even knowing everything about everybody else."
     told = " ".join(str(certificate).split("The game")[0].split())
     shown = " ".join(public_page(certificate).replace("\u00a0", " ").split())

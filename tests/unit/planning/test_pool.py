@@ -79,7 +79,7 @@ def test_the_words_of_a_pool_certificate() -> None:
     certificate = planned(bounds=(0, 100), seed=None).certificate  # seeded, it would be no promise
     text = str(certificate)
     promise = (
-        "Nobody can guess with more than 80.00 % success (a coin: 50 %) whether a given person is in this data set"
+        "Nobody can guess with more than 80.00 % success (guessing: 50 %) whether a given person is in this data set"
     )
     assert promise in " ".join(text.split())
     assert "400" not in text, "how many people there are"

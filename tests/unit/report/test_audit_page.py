@@ -198,7 +198,7 @@ def test_what_is_refuted_is_told_in_cases_and_looks_alarming():
     assert 'class="verdict refuted"' in page
     assert "right in 65 of 100 cases; guessing is right in 50; the certificate allows 55" in told
     assert "less than one of a billion audits" in told
-    assert "Publish nothing that this program makes" in told
+    assert "Publish nothing that was made in this way" in told
     for name in ("holds", "inconclusive", "no promise", "mechanism"):
         body = REPORTS[name].to_html().partition("</head>")[2]
         assert "verdict refuted" not in body and "broken" not in body, name
@@ -242,7 +242,7 @@ def test_without_a_promise_the_page_says_how_exposed_people_are():
         "<h1>People are not protected at all: an attacker is right in 95 of 100 cases; guessing is right in 50.</h1>"
     )
     assert sentence in a_report([everybody], None).to_html()
-    assert "100 models made" in replace(a_report([everybody], None, target="model"), trials=100).to_html()
+    assert "100 models for trial" in replace(a_report([everybody], None, target="model"), trials=100).to_html()
     assert "No attack did clearly better than guessing. That is no promise" in told(0.505)
     assert "certified" not in told(0.8).partition("</head>")[2].partition("<footer>")[0]
 
@@ -418,4 +418,4 @@ def test_what_is_undecided_is_named_and_not_taken_for_what_holds():
     undecided, decided = told.index("Undecided: "), told.index("Decided, and within its limit: ")
     assert open_ones and all(undecided < told.index(one.question, undecided) < decided for one in open_ones)
     assert "right in 54 of 100 cases" in told[decided : decided + 400]
-    assert "If publishing hangs on this audit, audit again first." in told
+    assert "You may publish on the strength of the certificate" in told

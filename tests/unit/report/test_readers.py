@@ -155,7 +155,7 @@ def test_a_count_of_a_half_is_not_read_as_one_of_the_whole() -> None:
     shown = {kind: words(public_page(certificate(kind), an_answer(2))) for kind in ("worlds", "bits", "pool")}
     assert half in shown["worlds"] and whole not in shown["worlds"]
     assert whole in shown["bits"] and half not in shown["bits"]
-    assert "It is about everybody in the data." in shown["pool"] and half not in shown["pool"]
+    assert "They are about everybody in the data." in shown["pool"] and half not in shown["pool"]
     scaled = words(public_page(certificate("worlds"), an_answer(2, scaled=True)))
     assert whole in scaled and half not in scaled
 
@@ -164,7 +164,7 @@ def test_a_cell_that_leaves_exactly_says_what_that_means() -> None:
     answer = Answer(
         "People by ward", ("A", "D"), np.array([310.0, 0.0]), np.array([290.0, 0.0]), np.array([330.0, 0.0])
     )
-    note = "an exact count of 0 means that nobody in them is counted there."
+    note = "nobody in the data is there."
     assert note in " ".join(visible_words(public_page(certificate("bits"), answer)))
     assert note not in words(public_page(certificate("bits"), an_answer(2)))
 

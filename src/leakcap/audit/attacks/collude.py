@@ -27,7 +27,7 @@ def collude(
         mass = likely.sum(axis=1)
         share = np.divide(likely @ masks[unit], mass, out=np.full(len(part), 0.5), where=mass > 0)
         wins += int(((share > 0.5) == truth[:, unit]).sum())
-    question = f"whether a person took part, knowing of {told} others"
+    question = f"whether a person took part, knowing of {told} other{'s' if told > 1 else ''}"
     return judged(
         attack, question, wins=wins, trials=len(judge), prior=0.5, certified=known.certificate.given(told), alpha=alpha
     )

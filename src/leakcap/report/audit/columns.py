@@ -55,7 +55,15 @@ def _asked(members: Sequence[Finding]) -> Row:
     limit = "nothing" if best.certified is None else _figure(best, best.certified, upwards=True)
     guessing = "" if math.isnan(best.prior) or not is_share(best) else f"by guessing alone {100 * best.prior:.3g} %"
     named = markup("{} <small>{}</small>", shortened(what), unbroken(guessing)) if guessing else shortened(what)
-    return named, limit, _figure(best, best.measured), chip(best.verdict)
+    return named, limit, _figure(best, best.measured) + _margin(best), chip(best.verdict)
+
+
+def _margin(one: Finding) -> str:
+    """Of what is undecided: above the limit or not, chance explains it."""
+    if one.verdict != INCONCLUSIVE or not is_share(one):
+        return ""
+    low, high = one.interval
+    return f" (by chance {100 * low:.2f} to {100 * high:.2f})" if math.isfinite(low) and math.isfinite(high) else ""
 
 
 def _nearness(one: Finding) -> float:

@@ -54,7 +54,7 @@ def _first(audit: AuditReport) -> dict[str, Any]:
     return {
         "target": audit.target,
         "warning": None if audit.certificate is None else warning(audit.certificate),
-        "about": f"leakcap audit · {audit.target} · {audit.trials:,} {things(audit)} made and attacked",
+        "about": f"leakcap audit · {audit.target} · {audit.trials:,} {things(audit)} for trial, attacked, unpublished",
         "things": things(audit),
         "verdict": audit.verdict,
         "headline": headline(audit),

@@ -233,10 +233,9 @@ def next_steps(audit: AuditReport) -> list[str]:
 def _after_refutation(audit: AuditReport) -> list[str]:
     refuted = [one for one in audit.findings if one.verdict == REFUTED]
     steps = [
-        "Publish nothing that this program makes, until the fault is found: what else it keeps counts for nothing.",
-        "If something that it made is published already, tell the person responsible for data protection today, and "
-        "do not wait for another audit. One more is good to have all the same: even a promise that holds is refuted by "
-        f"mistake, in at most {likelihood(audit.alpha)}.",
+        "Publish nothing that was made in this way, until the fault is found. Figures that hold do not make it safe.",
+        "If something is published already, tell the person responsible for data protection today. Then audit once "
+        "more: it helps to find the fault.",
     ]
     names = {one.attack for one in refuted}
     if "law of the noise" in names:
@@ -270,10 +269,10 @@ def _after_doubt(audit: AuditReport) -> list[str]:
     asked = math.ceil(enough / size) * size
     option = "models" if things(audit) == "models" else "trials"
     return [
-        "Nothing that was found forbids publishing: the promise is the certificate, and this page only tried to break "
-        "it. If publishing hangs on this audit, audit again first.",
-        f"Whoever ran it repeats it with about {asked:,} {things(audit)} ({option}={asked}) instead of "
-        f"{audit.trials:,}: what is undecided then most likely comes out on one side or the other.",
+        "You may publish on the strength of the certificate: this page only tried to break it. If your rules ask for "
+        "an audit without open figures, wait for a larger one.",
+        f"Ask whoever ran it to repeat it with about {asked:,} {things(audit)} ({option}={asked}) instead of "
+        f"{audit.trials:,}. That will most likely show whether the limit is kept.",
     ]
 
 

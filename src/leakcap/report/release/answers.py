@@ -24,14 +24,14 @@ FIRST_ROWS = 6  # of them before anything is opened
 SIDE_BY_SIDE = 16  # letters of both ends of a scale that fit under a bar in one line
 NEAR = 3  # widths of an interval within which zero is drawn too
 EXACT = (
-    "“Exact”: the same whichever people are used, so that it tells about nobody and needs no noise. It is true of all "
-    "data: an exact count of 0 means that nobody in them is counted there."
+    "“Exact”: whichever people are picked the result is the same, so it tells nothing about who was. A count of 0: "
+    "nobody in the data is there."
 )
 
 
 def answer_facts(answer: Answer, cert: Certificate) -> dict[str, Any]:
     """A row for each output: the released number and, where known, its interval in figures and as a bar."""
-    words, everybody = f"All that was released. {_on_whom(answer, cert)}", cert.mode == "pool"
+    words, everybody = f"All numbers released. {_on_whom(answer, cert)}", cert.mode == "pool"
     kept = len(answer.names[:MOST_ROWS])
     further, remarks = left_out(answer.names), [f"{note}." for note in answer.notes]
     if answer.low is None or answer.high is None or not kept:
@@ -56,12 +56,12 @@ def answer_facts(answer: Answer, cert: Certificate) -> dict[str, Any]:
 def _on_whom(answer: Answer, cert: Certificate) -> str:
     """Whom the numbers count: what was computed on a half is easily read as a count of all."""
     if cert.mode == "pool":
-        return "It is about everybody in the data."
+        return "They are about everybody in the data."
     if cert.of_inputs:
         return inputs_words.ANSWER
     if answer.scaled or (cert.whoever_is_known and not cert.on_average_over_the_known):
-        return f"It stands for all {cert.units:,}, of whom a secret {part(cert)} was used."
-    return f"It comes from a secret {part(cert)}: counts and sums are of that {part(cert)}, unless scaled up."
+        return f"They stand for all {cert.units:,}, of whom a secret {part(cert)} was used."
+    return f"They come from a secret {part(cert)}: counts and sums are of that {part(cert)}, unless scaled up."
 
 
 def aim(cert: Certificate) -> str:

@@ -10,7 +10,7 @@ from leakcap.report.numbers import bound
 __all__ = ["ANSWER", "ATTACKER", "NOTE", "card", "in_brief", "trial", "what_was_done"]
 
 NOTE = "“Any question” is a ceiling for the most favourable question about the input that anybody could invent."
-ANSWER = "It is the answer on one of the inputs, and noise."
+ANSWER = "They are the answer on one of the inputs, and noise."
 ATTACKER = (
     "Anybody, and the worst is assumed: they know every input, its chance to be used, the program and its answer on "
     "each input, have unlimited computing power and use the best possible method. Only two things are hidden from "

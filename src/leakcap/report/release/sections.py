@@ -106,7 +106,7 @@ def _compared(cert: Certificate) -> Compared:
 def _question(cert: Certificate) -> str:
     if cert.mode == "pool":
         return "“Is this person in the data?”"
-    return "“Was this person used?”" if cert.whoever_is_known else f"“Was this person in the secret {part(cert)}?”"
+    return f"“Was this person in the secret {part(cert)}?”"
 
 
 def attack_facts(cert: Certificate) -> dict[str, Any]:

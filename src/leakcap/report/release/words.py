@@ -68,18 +68,18 @@ def in_brief(cert: Certificate) -> str:
         computed = f"What everybody in the data brings, within bounds set beforehand, was added up, {noise}."
         if cert.in_blocks:
             computed = f"The program ran on blocks of people; its answers, within bounds, were averaged, {noise}."
-        return f"{computed} Assume that attackers know everything but whether the person they ask about is there."
+        return f"{computed} The promise holds even against those who know everything but whether one person is there."
     if cert.noised_directions == 0:
         noise = f"and is the same for every {part(cert)}: no noise is needed"
     whose = f"Of {cert.units:,} people (or records)"
     if cert.whoever_is_known:
         return (
-            f"{whose}, secret coins picked about half. The answer comes from these alone, {noise}. Assume that "
-            "attackers know everything but one person's coin."
+            f"{whose}, secret coins picked about half. The answer comes from these alone, {noise}. The promise "
+            "holds even against those who know everything but one person's coin."
         )
     return (
-        f"{whose}, a secret random {part(cert)} was used. The answer comes from it alone, {noise}. Assume that "
-        "attackers know everybody's data and the program, but nobody who was used."
+        f"{whose}, a secret random {part(cert)} was used. The answer comes from it alone, {noise}. The promise "
+        "holds against those who know everybody's data, but nobody who was used."
     )
 
 
