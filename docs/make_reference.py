@@ -30,6 +30,8 @@ ARGUMENTS = {
         "fn": "the function whose answer is to be released",
         "data": "the data, one or more tables or arrays of equal length, sliced alike",
         "outputs": "labels of the outputs, for people",
+        "inputs": "in place of data: a list one of which is the secret, or a function that draws one",
+        "prior": "the probability of each of these inputs",
         "drop": "attributes of a fitted model that are left out",
     },
     "What is promised": {

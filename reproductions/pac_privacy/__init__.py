@@ -1,1 +1,1 @@
-"""What "PAC Privacy" reports, run again."""
+"""*PAC Privacy*: its examples, made again, the paper's figures beside ours and the reason where they differ."""

@@ -18,6 +18,7 @@ SAYS = {
     "model": "private: right about",
     "pipeline": "private: right about",
     "private_labels": "epsilon 1:",
+    "side_channel": "6 of 8 bits right: 14.5% without the timing, at most 29",
     "session": "five answers, 4",
     "table": "any person's participation is guessed with at most 5",
 }

@@ -47,7 +47,10 @@ def _(cert: Certificate) -> Iterator[CheckedClaim]:
     yield _risk(cert)
     if not cert.only_one_person:
         yield _any_question(cert)
-    yield _recognition(cert)
+    if cert.of_inputs:
+        yield _naming(cert)
+    else:
+        yield _recognition(cert)
     if cert.leakage_curve:
         yield _curve(cert)
     if _is_gaussian(cert):
@@ -118,12 +121,20 @@ def _risk(cert: Certificate) -> CheckedClaim:
 
 def _any_question(cert: Certificate) -> CheckedClaim:
     chances = (*PRIORS, 1 / cert.worlds) if cert.worlds > 1 else PRIORS
-    return _table("any question about who took part", [(p, cert.posterior(p), _posterior(cert, p)) for p in chances])
+    about = "the input" if cert.of_inputs else "who took part"
+    return _table(f"any question about {about}", [(p, cert.posterior(p), _posterior(cert, p)) for p in chances])
 
 
 def _recognition(cert: Certificate) -> CheckedClaim:
     told = [(f, cert.true_positive_rate(f), _true_positives(cert, f)) for f in ALARMS]
     return _table("participants recognised", told)
+
+
+def _naming(cert: Certificate) -> CheckedClaim:
+    """Naming the input is one of the questions: no worse than without the release, no better than the curve allows."""
+    before, after = float(cert.likeliest_input or 0), float(cert.name_the_input_success or 0)
+    right = before * (1 - CLOSE) <= after <= _by_information(cert.mutual_information, before) * (1 + CLOSE) + SLACK
+    return _claim(right, f"naming the input, {percent(after)}, {{}} within the stated information", "is")
 
 
 def _table(what: str, figures: list[tuple[float, float, float]]) -> CheckedClaim:
@@ -185,8 +196,12 @@ def _true_positives(cert: Certificate, alarms: float) -> float:
     return max(alarms, best)
 
 
+def _named_world(cert: Certificate, prior: float) -> float:
+    return _posterior(cert, prior) if cert.name_the_input_success is None else cert.name_the_input_success
+
+
 # Caps whose figures are no lower than what the record gives for the same chance before, or rate of false alarms.
-FOLLOW = {"AnyInference": _posterior, "Identification": _posterior, "TruePositiveRate": _true_positives}
+FOLLOW = {"AnyInference": _posterior, "Identification": _named_world, "TruePositiveRate": _true_positives}
 
 
 def _stick(cut: float, apart: float) -> float:

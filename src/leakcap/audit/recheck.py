@@ -8,11 +8,13 @@ from dataclasses import asdict
 import numpy as np
 
 from leakcap.audit.conversions import CheckedClaim
+from leakcap.certificates.inputs_text import named
 from leakcap.certificates.release import Certificate
 from leakcap.certificates.text import percent
 from leakcap.leakage import observe_units
 from leakcap.leakage.confidence import Attempts, log_term, upper
 from leakcap.leakage.posterior import Sampled
+from leakcap.leakage.tasks import NAMING, observe_worlds
 from leakcap.planning.plans import Plan
 
 __all__ = ["findings"]
@@ -29,13 +31,15 @@ def findings(certificate: Certificate, plan: Plan) -> Iterator[CheckedClaim]:
     """What can be checked about a certificate, one claim after the other."""
     yield _recomputed(certificate, plan)
     yield _released(certificate, plan)
-    if certificate.mode == "exact" and certificate.gamma_again is not None and plan.noise.space.rank:
+    if certificate.mode in ("exact", "given") and certificate.gamma_again is not None and plan.noise.space.rank:
         yield _risk_shares(certificate, certificate.gamma_again)
     for figure in certificate.capped:
         kept = figure.certified <= figure.limit
         yield CheckedClaim(kept, f"cap {'kept' if kept else 'NOT kept'}: {figure.meaning}")
     if certificate.mode == "exact" and plan.noise.space.rank:
         yield _on_fresh_draws(certificate, plan)
+    if certificate.of_inputs and plan.noise.space.rank:
+        yield _named_on_fresh_draws(certificate, plan)
 
 
 def _recomputed(certificate: Certificate, plan: Plan) -> CheckedClaim:
@@ -88,4 +92,17 @@ def _on_fresh_draws(certificate: Certificate, plan: Plan) -> CheckedClaim:
         bool(at_least.max() <= certificate.membership_success),
         f"{DRAWS:,} fresh releases: the best attacker against the {len(exposed)} most exposed people reaches "
         f"{percent(float(success.estimate.max()))}, certified {percent(certificate.membership_success)}",
+    )
+
+
+def _named_on_fresh_draws(certificate: Certificate, plan: Plan) -> CheckedClaim:
+    """The same over given inputs: the best attacker names the one that was used."""
+    points = plan.noise.space.coordinates / plan.noise.deviations
+    source = Sampled(points, DRAWS, np.random.SeedSequence(), prior=plan.run.worlds.shares)
+    (success,) = observe_worlds(source, tasks=(NAMING,)).tasks
+    at_least = -float(upper(success.scaled(-1.0), log_term(FALSE_ALARM, 1))[0])
+    return CheckedClaim(
+        at_least <= named(certificate),
+        f"{DRAWS:,} fresh releases: the best attacker names the input in {percent(float(success.estimate[0]))}, "
+        f"certified {percent(named(certificate))}",
     )

@@ -104,9 +104,11 @@ def run(
             "under a pool cap everybody takes part, so there is no secret among the pool to attack: "
             "leakcap.audit.universe(fn, data, person, cap=...) asks whether it shows that a person is in the data"
         )
-    wanted = list(ATTACKS if attacks is None else attacks)
+    wanted = list((OF_INPUTS if plan.certificate.of_inputs else ATTACKS) if attacks is None else attacks)
     for one in wanted:
         _attack(one)  # refused before anything is spent
+        if plan.certificate.of_inputs and one not in OF_INPUTS:
+            raise InputError(f"given inputs have no people in them: the attacks on them are {', '.join(OF_INPUTS)}")
     checks.count(at_least=MIN_TRIALS, trials=trials)
     checks.fraction(alpha=alpha)
     began = time.perf_counter()
@@ -143,7 +145,12 @@ class Bench:
     def beliefs(self) -> dict[str, Belief]:
         """The posterior over worlds, by the claimed noise and by the noise as seen."""
         ways = {CLAIMED: posterior.as_claimed(self.known), SEEN: posterior.as_seen(self.known, self.parts[0])}
-        return {way: belief for way, belief in ways.items() if belief is not None}
+        shares = self.plan.run.worlds.shares
+        return {
+            way: belief if shares is None else belief.with_prior(shares)
+            for way, belief in ways.items()
+            if belief is not None
+        }
 
     @cached_property
     def scores(self) -> dict[str, Scorer]:
@@ -241,7 +248,7 @@ def _task(bench: Bench, alpha: float) -> Iterator[Finding]:
     if CLAIMED in bench.beliefs:
         for cap in asked:
             wins: npt.NDArray[np.float64] = np.asarray(
-                cap.wins(bench.plan.run.worlds.masks()) if callable(cap.wins) else cap.wins, dtype=np.float64
+                cap.wins(bench.plan.run.worlds.listed()) if callable(cap.wins) else cap.wins, dtype=np.float64
             )
             belief, share = bench.beliefs[CLAIMED], alpha / len(asked)
             yield tasks.task("task", bench.known, judge=bench.parts[2], belief=belief, wins=wins, alpha=share)
@@ -256,7 +263,7 @@ def _law(bench: Bench, alpha: float) -> Iterator[Finding]:
         yield from learnt_noise.learnt_noise(bench.noise, None, alpha / 3)
     else:
         yield from law.law(bench.known, bench.noise, alpha * 2 / 3)
-        certified = float(bench.known.certificate.posterior(1 / bench.known.worlds.m))
+        certified = world.certified_naming(bench.known)[1]
         yield from learnt_noise.learnt_noise(bench.noise, certified, alpha / 3)
 
 
@@ -268,7 +275,11 @@ def _secret(bench: Bench, alpha: float) -> Iterator[Finding]:
         return
     m = bench.known.worlds.m
     drawn = np.concatenate([some.secret for some in bench.all_trials if some.secret is not None])
-    yield from secret.uniform(drawn, m, alpha * 2 / 3, np.random.default_rng([TIES, 1]))
+    shares = bench.known.worlds.shares
+    if shares is None:
+        yield from secret.uniform(drawn, m, alpha * 2 / 3, np.random.default_rng([TIES, 1]))
+    else:
+        yield secret.by_prior(drawn, shares, alpha * 2 / 3)
     for way, belief in bench.beliefs.items():
         learnt = belief.with_prior(secret.learnt_prior(learn.secret, m))
         share = alpha / (3 * len(bench.beliefs))
@@ -332,6 +343,7 @@ _NAMED: dict[str, Attack] = {
     "draws": _draws,
     "predictable": _predictable,
 }
+OF_INPUTS = ("world", "task", "law", "secret", "draws", "predictable")  # where there are no people
 ATTACKS = tuple(_NAMED)
 """Names of the attacks that `audit.run` knows."""
 

@@ -22,7 +22,7 @@ from leakcap.noise import Randomness
 from leakcap.noise.laws import NORMAL
 from leakcap.planning.plans import Plan, spend_on_trials
 from leakcap.simulate import rebuild
-from leakcap.worlds import Worlds
+from leakcap.worlds import GivenInputs, Worlds
 
 __all__ = ["Known", "Trials", "Watched", "knowledge", "numbers_in", "releases", "seen_of"]
 
@@ -185,6 +185,11 @@ def releases(plan: Plan, k: int, *, model: bool = False, score: Callable[[Any], 
         return made(secret=None, packed=np.packbits(np.array(masks), axis=1))
     if plan.certificate.mode == "pool":  # everybody takes part
         return made(secret=None, packed=np.packbits(np.ones((k, plan.run.worlds.n), dtype=bool), axis=1))
+    if plan.certificate.of_inputs:
+        inputs = plan.run.worlds
+        assert isinstance(inputs, GivenInputs)
+        numbers = np.array([inputs.drawn(number) for number in secrets], dtype=np.intp)
+        return made(secret=numbers, packed=np.empty((k, 0), dtype=np.uint8))
     if plan.certificate.mode != "exact":
         raise InputError("this plan's releaser has no `draw` to be watched: who took part in its releases is not known")
     worlds = np.array(secrets, dtype=np.intp)
@@ -199,7 +204,7 @@ def seen_of(plan: Plan, vector: Floats) -> Any:
 def knowledge(plan: Plan, *, model: bool = False) -> Known:
     """What attackers of this plan's release know; of a model's noise, only what they can see of it."""
     build, table = _building(plan, model), plan.run.simulation.table
-    finite = plan.certificate.mode == "exact"
+    finite = plan.certificate.mode in ("exact", "given")
     answers = _table([numbers_in(build(seen_of(plan, row))) for row in table]) if finite else None
     steps = None if model or not _sums(plan) else _added(plan)
     factor = _claimed(plan) if finite and not model else None
@@ -212,7 +217,7 @@ def knowledge(plan: Plan, *, model: bool = False) -> Known:
         worlds=plan.run.worlds if finite else None,
         answers=answers,
         factor=factor,
-        exposed=np.argsort(-plan.exposure, kind="stable"),
+        exposed=np.argsort(-plan.exposure, kind="stable") if plan.run.worlds.n else np.empty(0, dtype=np.intp),
         step=float(getattr(plan.releaser, "step", 0.0)),
         steps=steps,
         start=None if steps is None else plan.noise.space.centre,

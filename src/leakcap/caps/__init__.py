@@ -223,7 +223,8 @@ def task(wins: npt.ArrayLike | Callable[[npt.NDArray[np.bool_]], npt.ArrayLike],
 
     Args:
         wins: `(m, guesses)` table; `wins[w, g]` is 1, 0, or the probability with which guess `g` wins in world `w`. For
-            worlds that are drawn later: a function of the `(m, n)` masks that returns such a table.
+            worlds that are drawn later: a function of the `(m, n)` masks that returns such a table; for given inputs
+            (`plan(fn, inputs=...)`), of the list of inputs.
         success: highest probability that the attacker wins, from 0 to 1.
 
     Returns:

@@ -83,6 +83,9 @@ class ReleaseFacts:
     signal: float | None = None  # the same for one person: variances of the answers over those of the noise
     secret_id: str | None = None  # drawn with the plan; equal for releases of one secret
     data_id: str | None = None  # drawn with the plan; equal for releases of one simulation of one data set
+    name_the_input_success: float | None = None  # of given inputs: naming the one that was used
+    likeliest_input: float | None = None  # the chance of the likeliest of them
+    entropy_of_the_prior: float | None = None  # in nats: all that could be told about which it was
 
     @property
     def is_guarantee(self) -> bool:
@@ -94,8 +97,18 @@ class ReleaseFacts:
         """Share of the pool in a world, as a number; under a pool cap, the chance that the person asked about is in."""
         if self.mode == "pool":
             return 0.5
+        self._refuse_people()
         numerator, denominator = self.rate.split("/")
         return int(numerator) / int(denominator)
+
+    @property
+    def of_inputs(self) -> bool:
+        """Whether the secret is one of a list of inputs, with no people in it."""
+        return self.mode == "given"
+
+    def _refuse_people(self) -> None:
+        if self.of_inputs:
+            raise InputError("this certificate is about given inputs, and says nothing of people: posterior() holds")
 
     @property
     def unnoised_directions(self) -> int:
@@ -144,7 +157,7 @@ class ReleaseFacts:
         """Known memberships at which the certificate ends: they leave about one of the worlds."""
         if self.whoever_is_known:
             return self.units - 1
-        if self.mode == "individual":
+        if self.mode in ("individual", "given"):
             return 0
         return int(math.log2(self.worlds)) if self.mode == "exact" else self.units
 
@@ -182,6 +195,7 @@ class ReleaseFacts:
         Raises:
             InputError: `fpr` is not a probability.
         """
+        self._refuse_people()
         f = _probabilities("fpr", fpr)
         rate = self.sampling_rate
         best = np.minimum(1.0, f + 2 * self.membership_success - 1)
@@ -203,6 +217,7 @@ class ReleaseFacts:
         Returns:
             The certified bound; 1 where nothing is certified for so many.
         """
+        self._refuse_people()
         k = checks.count(at_least=0, known=known)
         if k == 0 or self.mode == "pool":
             return self.membership_success

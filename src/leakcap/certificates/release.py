@@ -70,6 +70,9 @@ class Certificate(ReleaseFacts, Displayed):
             None in simulations, for answers from the coins of a ledger's account, which share them, and in certificates
             from before it was stated.
         data_id: likewise for the data set as it was simulated. It says nothing about the data.
+        name_the_input_success: of given inputs, certified success at naming the one that was used; None otherwise.
+        likeliest_input: of given inputs, the chance of the likeliest one; None otherwise.
+        entropy_of_the_prior: of given inputs, the information about which one was used that there is, in nats.
     """
 
     def to_json(self) -> str:
@@ -130,6 +133,9 @@ def _is_plausible(cert: Certificate) -> bool:
         is_number(0, 1, *figures, cert.sampler_distance, cert.grid_step)
         and (cert.gamma_again is None or is_number(0, cert.gamma_used, cert.gamma_again))
         and (cert.noise is None or words(cert.noise))
+        and all(one is None or is_number(0, 1, one) for one in (cert.name_the_input_success, cert.likeliest_input))
+        and (cert.entropy_of_the_prior is None or is_number(0, math.inf, cert.entropy_of_the_prior))
+        and cert.of_inputs == (cert.name_the_input_success is not None and cert.likeliest_input is not None)
         and is_number(0, math.inf, cert.mutual_information, cert.price_of_confidence)
         and all(figure is None or is_number(0, math.inf, figure) for figure in (cert.log_det, cert.signal))
         and all(drawn is None or is_drawn_id(drawn) for drawn in (cert.secret_id, cert.data_id))

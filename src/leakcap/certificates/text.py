@@ -8,7 +8,19 @@ from collections.abc import Iterator
 
 from scipy.special import ndtr
 
+from leakcap.certificates import inputs_text
 from leakcap.certificates.facts import ReleaseFacts
+from leakcap.certificates.layout import (
+    NO_BOUND,
+    WIDTH,
+    heading,
+    listed,
+    most,
+    percent,
+    rounded_up,
+    section,
+    table_row,
+)
 from leakcap.convert import gaussian_epsilon
 
 __all__ = [
@@ -32,25 +44,8 @@ __all__ = [
     "unnoised",
 ]
 
-WIDTH = 96
-NO_BOUND = "no bound"
 DELTA = 1e-5  # at which epsilon is told
 PARTNER_KNOWN = "Whoever is told somebody's partner needs no release: of two partners exactly one took part."
-
-
-def percent(success: float, digits: int = 2) -> str:
-    """A bound in per cent, rounded up."""
-    return f"{min(rounded_up(100 * success, digits), 100):.{digits}f} %"
-
-
-def rounded_up(bound: float, digits: int) -> float:
-    """A bound at a few decimals, never below itself."""
-    return math.ceil(bound * 10**digits - 1e-9) / 10**digits
-
-
-def most(success: float) -> str:
-    """A bound on success in per cent, rounded up; what may succeed always is not bounded."""
-    return NO_BOUND if success >= 1 else percent(success)
 
 
 def page(cert: ReleaseFacts) -> str:
@@ -62,6 +57,8 @@ def in_a_line(cert: ReleaseFacts) -> str:
     """What is promised, in one line."""
     if not cert.is_guarantee:
         return "a simulation, not a release" if cert.kind == "simulation" else "no guarantee: measured, not proved"
+    if cert.of_inputs:
+        return inputs_text.promise(cert)
     success, (used, knowing) = percent(cert.membership_success), _guessed(cert)
     return f"Guessed with {success} success at most: whether a given person {used}, {knowing}."
 
@@ -73,17 +70,18 @@ def _lines(cert: ReleaseFacts) -> Iterator[str]:
     yield ""
     yield from section("The game", _game(cert))
     yield from section("The attacker", _attacker(cert))
-    yield from heading(_row("What the attacker can do", "before", "after, at most"))
+    yield from heading(table_row("What the attacker can do", "before", "after, at most"))
     yield from _table(cert)
     yield ""
-    yield from section("Attackers who already know some participants", collusion(cert))
+    if not cert.of_inputs:
+        yield from section("Attackers who already know some participants", collusion(cert))
     yield from section("What leaves without noise", unnoised(cert))
     known = (
         "Known without the data"
         if cert.mode == "pool"
         else "Known about the whole pool (says nothing about who took part)"
     )
-    yield from listed(known, cert.pool_public)
+    yield from listed(inputs_text.known_title() if cert.of_inputs else known, cert.pool_public)
     if cert.declared_public:
         yield from listed("Declared by the custodian, not checked", cert.declared_public)
     yield from listed("Not promised", cert.not_promised)
@@ -106,6 +104,8 @@ def title(cert: ReleaseFacts) -> str:
 
 def promise(cert: ReleaseFacts) -> str:
     """Whom it protects from whom, in one sentence: what is guessed, how well at most, and knowing what."""
+    if cert.of_inputs:
+        return inputs_text.promise(cert)
     used, knowing = _guessed(cert)
     return (
         f"Nobody can guess with more than {percent(cert.membership_success)} success (guessing: 50 %) whether a given "
@@ -125,6 +125,8 @@ def _guessed(cert: ReleaseFacts) -> tuple[str, str]:
 
 
 def _game(cert: ReleaseFacts) -> str:
+    if cert.of_inputs:
+        return inputs_text.game(cert)
     if cert.mode == "pool" and cert.in_blocks:
         return (
             "The function was run on blocks of people; its answers, cut to bounds that were declared without looking "
@@ -168,6 +170,8 @@ def _added_up(cert: ReleaseFacts) -> str:
 
 
 def _attacker(cert: ReleaseFacts) -> str:
+    if cert.of_inputs:
+        return inputs_text.attacker()
     if cert.mode == "pool":
         return (
             "May know all data of everybody else, the code, the bounds and the law of the noise, and what the person "
@@ -195,6 +199,9 @@ Row = tuple[str, float, float]
 
 def rows(cert: ReleaseFacts) -> Iterator[Row]:
     """What an attacker may try, its chance without the release, and the bound on its chance with it."""
+    if cert.of_inputs:
+        yield from inputs_text.attempts(cert)
+        return
     yield _one_person(cert)
     yield from (_recognition(cert, fpr) for fpr in (0.01, 0.001))
     if cert.only_one_person:
@@ -208,8 +215,8 @@ def rows(cert: ReleaseFacts) -> Iterator[Row]:
 
 def in_short(cert: ReleaseFacts) -> list[tuple[str, str, str]]:
     """The rows that a terminal has room for: one person, few false alarms, any question where it is bounded."""
-    chosen = [_one_person(cert), _recognition(cert, 0.01)]
-    if not cert.only_one_person:
+    chosen = list(inputs_text.attempts(cert)) if cert.of_inputs else [_one_person(cert), _recognition(cert, 0.01)]
+    if not cert.only_one_person and not cert.of_inputs:
         chosen.append(_any_question(cert, 0.01))
     return [(what, f"{100 * before:g} %", most(after)) for what, before, after in chosen]
 
@@ -237,23 +244,22 @@ def _table(cert: ReleaseFacts) -> Iterator[str]:
         yield _indented("anything else", "", "not bounded")
     else:
         nats = f"{rounded_up(cert.mutual_information, 4):.4f}"
-        yield _indented("information about the secret world, in nats", "0", nats)
+        about = "the input" if cert.of_inputs else "the secret world"
+        yield _indented(f"information about {about}, in nats", "0", nats)
     for one in cert.capped:
         kept = "kept" if one.certified <= one.limit else "NOT KEPT"
         line = f"Cap {kept}: {one.meaning} (certified {rounded_up(one.certified, 5):.5f}, limit {one.limit:g})"
         yield from textwrap.wrap(line, WIDTH, initial_indent="  ", subsequent_indent="    ")
 
 
-def _row(what: str, before: str, after: str) -> str:
-    return f"{what:<52}{before:>14}{after:>20}"
-
-
 def _indented(what: str, before: str, after: str) -> str:
-    return _row("  " + what, before, after)
+    return table_row("  " + what, before, after)
 
 
 def collusion(cert: ReleaseFacts) -> str:
     """What is certified against attackers who know some participants."""
+    if cert.of_inputs:
+        return ""
     if cert.mode == "empirical":
         return "Nothing is said about them."
     if cert.mode == "pool":
@@ -286,6 +292,8 @@ def collusion(cert: ReleaseFacts) -> str:
 
 def unnoised(cert: ReleaseFacts) -> str:
     """Which part of the answer is equal in all worlds."""
+    if cert.of_inputs:
+        return inputs_text.unnoised(cert)
     if cert.unnoised_directions == 0:
         return f"Nothing: all {cert.outputs:,} output directions carry noise."
     if cert.noised_directions == 0:
@@ -301,6 +309,8 @@ def unnoised(cert: ReleaseFacts) -> str:
 
 def method(cert: ReleaseFacts) -> str:
     """How the figures were found, and how sure they are."""
+    if cert.of_inputs:
+        return inputs_text.method(cert)
     if cert.mode == "pool":
         mu = rounded_up(cert.gaussian_distance, 4)
         epsilon = rounded_up(gaussian_epsilon(cert.gaussian_distance, 0.9 * DELTA), 3)  # the rest for the sampler
@@ -344,24 +354,3 @@ def method(cert: ReleaseFacts) -> str:
             f"participants were sampled. {share} {split}. Draws: {drawn}."
         )
     return f"Sampled releases: {drawn}. {share} {split}."
-
-
-def heading(title: str) -> Iterator[str]:
-    """A line of its own, underlined."""
-    yield title
-    yield "-" * WIDTH
-
-
-def section(title: str, text: str) -> Iterator[str]:
-    """A paragraph under a heading."""
-    yield from heading(title)
-    yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
-    yield ""
-
-
-def listed(title: str, items: tuple[str, ...]) -> Iterator[str]:
-    """A list under a heading."""
-    yield from heading(title)
-    for item in items:
-        yield from textwrap.wrap(item, WIDTH, initial_indent="  - ", subsequent_indent="    ")
-    yield ""

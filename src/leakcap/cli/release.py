@@ -335,7 +335,7 @@ def print_answer(answer: Answer, terminal: Terminal) -> None:
 def print_certificate(certificate: Certificate, terminal: Terminal) -> None:
     """What is promised, in short."""
     terminal.heading("What the best attacker can do with it")
-    if certificate.is_guarantee and 0.5 < certificate.membership_success < 1:
+    if certificate.is_guarantee and (certificate.of_inputs or 0.5 < certificate.membership_success < 1):
         terminal.say(promise(certificate))
     terminal.table(("", "before", "after, at most"), in_short(certificate))
     if not certificate.only_one_person and certificate.posterior(0.01) > 0.2:

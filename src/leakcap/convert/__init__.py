@@ -27,6 +27,7 @@ from leakcap.convert.information import (
     true_positive_rate,
 )
 from leakcap.convert.priors import agreement_prior, bits_right
+from leakcap.convert.records import each_record, one_record
 from leakcap.convert.rounding import percent_up
 from leakcap.convert.several import add_up, worst_case_noise
 
@@ -36,6 +37,7 @@ __all__ = [
     "bits_right",
     "dp_identification_failure",
     "dp_mutual_information",
+    "each_record",
     "from_dp",
     "from_first_moment",
     "from_zcdp",
@@ -44,6 +46,7 @@ __all__ = [
     "membership",
     "mutual_information",
     "name_a_member",
+    "one_record",
     "percent_up",
     "posterior",
     "posterior_f",

@@ -6,7 +6,15 @@ import numpy as np
 
 from leakcap.ground.compiled import compiled
 
-__all__ = ["add_panel", "difference_on_grid", "exponentials", "largest", "normalise", "wager_panel"]
+__all__ = [
+    "add_panel",
+    "difference_on_grid",
+    "exponentials",
+    "fill_knapsacks",
+    "largest",
+    "normalise",
+    "wager_panel",
+]
 
 
 LOG2_E = np.float32(1.4426950408889634)
@@ -193,3 +201,21 @@ def _wager_above(deviation, cut, base, stake, product):  # type: ignore[no-untyp
     for j in range(releases - releases % 4, releases):
         for u in range(units):
             product[u] *= base[u] - stake[u] * max(deviation[j, u] - cut, zero)
+
+
+@compiled(set())
+def fill_knapsacks(posterior, prior, order, chances, found):  # type: ignore[no-untyped-def]
+    """For each release and each chance, in rising order, the posterior of the first worlds of `order` that this much
+    prior pays for, the last of them in part."""
+    releases, m = order.shape
+    for j in range(releases):
+        paid, had, taken = 0.0, 0.0, 0
+        for c in range(len(chances)):
+            while taken < m and paid + prior[order[j, taken]] <= chances[c]:
+                paid += prior[order[j, taken]]
+                had += posterior[j, order[j, taken]]
+                taken += 1
+            found[j, c] = had
+            if taken < m:
+                w = order[j, taken]
+                found[j, c] += posterior[j, w] * ((chances[c] - paid) / prior[w])

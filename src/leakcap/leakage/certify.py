@@ -20,9 +20,10 @@ from leakcap.caps import Cap
 from leakcap.convert.continuity import entropy_slack
 from leakcap.ground.arrays import Floats
 from leakcap.ground.cores import Machine
+from leakcap.ground.proofs import proves
 from leakcap.leakage.collusion import known_sizes, known_upper, known_wagers, observe_known
 from leakcap.leakage.confidence import Bound, MeanEstimate, log_term, upper
-from leakcap.leakage.measures import Needs, Observed, balanced_by_information, measure, thresholds
+from leakcap.leakage.measures import Needs, Observed, balanced_by_information, measure, naming, thresholds
 from leakcap.leakage.membership import Tick, UnitMeans, observe_units
 from leakcap.leakage.posterior import Cells, Sampled, Source
 from leakcap.leakage.stages import (
@@ -36,7 +37,7 @@ from leakcap.leakage.stages import (
     looked_at_again,
     screen_all,
 )
-from leakcap.leakage.tasks import WorldMeans, default_priors, observe_worlds
+from leakcap.leakage.tasks import WorldMeans, default_priors, entropy_of, observe_worlds
 from leakcap.worlds import Worlds
 
 __all__ = [
@@ -51,6 +52,7 @@ __all__ = [
 ]
 
 FINEST, COARSEST = 2.0**-10, 2.0**-4  # steps of the release grid, in noise deviations
+MAX_SORTED = 2**25  # posteriors that are sorted for the curve over given inputs
 CELL_FLOPS, CELLS = 2e11, 2**23  # what summing over all releases may cost, where that is possible
 
 
@@ -92,9 +94,8 @@ def grid_step(points: Floats, m: int, n: int) -> float | None:
 
 def count_bounds(m: int, n: int, sticks: int, wanted: Needs, stages: int) -> int:
     """How many statements a pass makes."""
-    return (
-        stages * n * (1 + sticks) + 1 + len(priors_for(m, wanted)) + 1 + len(wanted.tasks) + len(known_sizes(m, n)) * n
-    )
+    people = stages * n * (1 + sticks) + 1 + len(known_sizes(m, n)) * n if n else 0  # naming one of them included
+    return people + len(priors_for(m, wanted)) + 1 + len(wanted.tasks)
 
 
 def priors_for(m: int, wanted: Needs) -> tuple[Fraction, ...]:
@@ -123,8 +124,21 @@ def certify(
     is told from time to time how much of the pass is behind.
     """
     m, n = worlds.m, worlds.n
-    cuts = thresholds(worlds.rate)
     mi_ceiling += entropy_slack(distance, m)
+    if not n:
+        return _of_inputs(
+            points,
+            worlds,
+            caps,
+            wanted,
+            gamma=gamma,
+            effort=effort,
+            seed=seed,
+            ceiling=mi_ceiling,
+            blur=distance,
+            step=step,
+        )
+    cuts = thresholds(worlds.rate)
     if step:
         effort = replace(effort, stages=effort.stages[:1], known=min(effort.known, KNOWN), screening=0, naming=0)
     stages, screened = effort.stages, bool(effort.screening)
@@ -177,6 +191,55 @@ def certify(
         gamma_again=gamma_again,
         bounds=bounds,
         effort=replace(effort, stages=(), worlds=0) if step else effort,
+    )
+
+
+@proves("given-inputs")
+def _of_inputs(
+    points: Floats,
+    inputs: Worlds,
+    caps: Sequence[Cap],
+    wanted: Needs,
+    *,
+    gamma: float,
+    effort: Effort,
+    seed: np.random.SeedSequence,
+    ceiling: float,
+    blur: float,
+    step: float | None,
+) -> Findings:
+    """The same where nobody is in the worlds: curve, information and tasks, naming the input among them."""
+    m, shares = inputs.m, inputs.shares
+    bounds = count_bounds(m, 0, sticks=0, wanted=wanted, stages=0)
+    bound: Bound = partial(upper, log_term=log_term(gamma, bounds))
+    priors = priors_for(m, wanted)
+    draws = min(effort.stages[0], max(effort.worlds, MAX_SORTED // m))
+
+    def source(draws: int, seed: np.random.SeedSequence) -> Source:
+        return Cells(points[:, 0], step, shares) if step else Sampled(points, draws, seed, prior=shares)
+
+    pilot, certifying = seed.spawn(2)
+    aside = None if step else observe_worlds(source(PILOT, pilot), priors, wanted.tasks)
+    placed = aside.wagers(draws, log_term(gamma, bounds), m) if aside else None
+    found = _blur(observe_worlds(source(draws, certifying), priors, wanted.tasks, placed), blur, m)
+    seen = Observed(rate=inputs.rate, m=m, mi_ceiling=ceiling, worlds=found, shares=shares)
+    mi = min(ceiling, float(bound(found.information)[0]), entropy_of(shares, m))
+    chances = np.array(priors, dtype=np.float64)
+    curve = np.minimum(bound(found.curve), np.minimum(convert.posterior(mi, chances), 1.0))
+    return Findings(
+        exposure=np.empty(0),
+        membership=1.0,
+        naming=min(1.0, naming(seen, bound)),
+        sticks=(),
+        curve=tuple(zip(chances.tolist(), curve.tolist(), strict=True)),
+        mutual_information=mi,
+        known=(),
+        values=tuple(measure(cap, seen, bound) for cap in caps),
+        integrated=bool(step),
+        gamma=gamma,
+        gamma_again=0.0,
+        bounds=bounds,
+        effort=Effort((), 0 if step else draws, 0),
     )
 
 

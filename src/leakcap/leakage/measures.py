@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache, singledispatch
 
@@ -34,17 +34,19 @@ from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
 from leakcap.leakage.confidence import Bound
 from leakcap.leakage.membership import UnitMeans
-from leakcap.leakage.tasks import WorldMeans, as_fraction, task_prior
+from leakcap.leakage.tasks import NAMING, WorldMeans, as_fraction, entropy_of, task_prior
 from leakcap.worlds import Worlds
 
 __all__ = [
     "RATIOS",
     "Needs",
     "Observed",
+    "before",
     "check_limit",
     "information_budget",
     "largest",
     "measure",
+    "naming",
     "needs",
     "observed_for",
     "prior",
@@ -53,6 +55,8 @@ __all__ = [
 
 # Likelihood ratios at which the attacker's ROC is certified; fixed, so that nothing is chosen after seeing scores.
 RATIOS = (1.2, 1.5, 2.0, 3.0, 5.0, 9.0, 16.0, 30.0, 60.0)
+
+ABOUT_WORLDS = AnyInference, Identification, MutualInformation, Task  # caps that need nobody in the worlds
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +68,7 @@ class Observed:
     mi_ceiling: float
     units: UnitMeans | None = None
     worlds: WorldMeans | None = None
+    shares: Floats | None = None  # the chance of each world; None: all alike
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,27 +105,45 @@ def needs(caps: Sequence[Cap], worlds: Worlds) -> tuple[Needs, tuple[Cap, ...]]:
     """What to observe, and the caps with tasks made concrete for these worlds. Impossible caps raise."""
     concrete = tuple(_concrete(cap, worlds) for cap in caps)
     for cap in concrete:
-        check_limit(cap, worlds.rate, worlds.m)
-    return sum((observed_for(cap, worlds.m) for cap in concrete), Needs()), concrete
+        if not worlds.n and not isinstance(cap, ABOUT_WORLDS):
+            raise CapError(
+                f"{type(cap).__name__} is about people in a pool, and these are inputs: cap a task, any_inference, "
+                "identification or mutual_information"
+            )
+        check_limit(cap, worlds.rate, worlds.m, worlds.shares)
+    wanted = sum((observed_for(cap, worlds.m) for cap in concrete), Needs())
+    return wanted if worlds.n else replace(wanted, tasks=(*wanted.tasks, NAMING)), concrete
 
 
-def check_limit(cap: Cap, rate: float, m: int) -> None:
+def check_limit(cap: Cap, rate: float, m: int, shares: Floats | None = None) -> None:
     """Refuse a cap that no release can keep, and one that every release keeps."""
-    floor = prior(cap, rate, m)
+    floor = before(cap, rate, m, shares)
     if cap.limit <= floor:
         raise CapError(
             f"{type(cap).__name__} is capped at {cap.limit:.6g}, but an attacker without the release already "
             f"reaches {floor:.6g}: choose a cap above that"
         )
-    if cap.limit >= largest(cap, rate, m):
+    told = shares is not None and isinstance(cap, MutualInformation)
+    most = entropy_of(shares, m) if told else largest(cap, rate, m)
+    if cap.limit >= most:
         raise CapError(f"{type(cap).__name__} capped at {cap.limit:.6g} promises nothing: choose a smaller cap")
 
 
-def information_budget(caps: Sequence[Cap], rate: float, m: int) -> float:
+@proves("given-inputs")
+def before(cap: Cap, rate: float, m: int, shares: Floats | None = None) -> float:
+    """What an attacker without the release reaches, where worlds have chances of their own (`shares`)."""
+    if shares is not None and isinstance(cap, Identification):
+        return float(shares.max())
+    if shares is not None and isinstance(cap, Task):
+        return task_prior(np.asarray(cap.wins), shares)
+    return prior(cap, rate, m)
+
+
+def information_budget(caps: Sequence[Cap], rate: float, m: int, shares: Floats | None = None) -> float:
     """The most mutual information that keeps every cap on its own, whatever else is true of the release."""
 
     def kept(mi: float) -> bool:
-        seen = Observed(rate, m, mi)
+        seen = Observed(rate, m, mi, shares=shares)
         return all(measure(cap, seen, lambda mean: mean.estimate) <= cap.limit for cap in caps)
 
     low, high = 0.0, 1e-9
@@ -135,9 +158,10 @@ def information_budget(caps: Sequence[Cap], rate: float, m: int) -> float:
 def _concrete(cap: Cap, worlds: Worlds) -> Cap:
     if not isinstance(cap, Task):
         return cap
-    wins = as_wins(cap.wins(worlds.masks())) if callable(cap.wins) else cap.wins
+    wins = as_wins(cap.wins(worlds.listed())) if callable(cap.wins) else cap.wins
     if len(wins) != worlds.m:
-        raise InputError(f"the task has {len(wins)} rows, but there are {worlds.m} worlds: one row per world")
+        what = "world" if worlds.n else "input"
+        raise InputError(f"the task has {len(wins)} rows, but there are {worlds.m} {what}s: one row per {what}")
     return Task(wins, cap.success)
 
 
@@ -266,7 +290,20 @@ def _(cap: Identification, m: int) -> Needs:
 @measure.register
 @proves("leakage-curve")
 def _(cap: Identification, seen: Observed, bound: Bound) -> float:
-    return _curve(Fraction(1, seen.m), seen, bound)
+    if seen.shares is None:
+        return _curve(Fraction(1, seen.m), seen, bound)
+    return naming(seen, bound)
+
+
+@proves("given-inputs")
+def naming(seen: Observed, bound: Bound) -> float:
+    """Success at naming the world, which need not be likelier than others: no more than the curve, and often less."""
+    likeliest = 1 / seen.m if seen.shares is None else float(seen.shares.max())
+    by_information = float(convert.posterior(seen.mi_ceiling, np.nextafter(likeliest, 1)))
+    if seen.worlds is None:
+        return by_information
+    means = [mean for mean, wins in zip(seen.worlds.tasks, seen.worlds.wins, strict=True) if wins is NAMING]
+    return min([by_information, *(float(bound(mean)[0]) for mean in means)])
 
 
 @prior.register
@@ -328,7 +365,7 @@ def _(cap: Task, m: int) -> Needs:
 @proves("tasks")
 def _(cap: Task, seen: Observed, bound: Bound) -> float:
     wins = np.asarray(cap.wins)
-    by_information = float(convert.posterior(seen.mi_ceiling, task_prior(wins)))
+    by_information = float(convert.posterior(seen.mi_ceiling, task_prior(wins, seen.shares)))
     if seen.worlds is None:
         return by_information
     sampled = [

@@ -14,13 +14,14 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from leakcap.errors import NumericalError
-from leakcap.ground.arrays import Floats
+from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.proofs import proves
 
 __all__ = ["Cells", "Sampled", "Source", "View"]
 
 IN_CACHE = 2**15  # log-likelihoods that are made at a time
 WIDE = 256  # directions from which products take most of the time: they are faster the more rows they have
+RESOLUTION = 2**62  # of the chances by which worlds are drawn under a prior
 REACH = 8.5  # standard deviations beyond which a normal has mass below 1e-16
 
 
@@ -44,6 +45,11 @@ class Source(Protocol):
     def m(self) -> int: ...
 
     @property
+    def prior(self) -> Floats | None:
+        """The chance of each world; None where all are alike."""
+        ...
+
+    @property
     def draws(self) -> int:
         """Independent draws; 0 when all releases are covered."""
         ...
@@ -61,13 +67,15 @@ class Source(Protocol):
 class Sampled:
     """Independent releases of uniformly chosen worlds. Worlds are dealt in turn (stratified), noise is fresh.
 
-    `seed` is spawned per block, so blocks may be computed in any order by any thread.
+    `seed` is spawned per block, so blocks may be computed in any order by any thread. Under a `prior` that is not
+    uniform every draw chooses its world by the prior: dealing them in turn would weigh them alike.
     """
 
     points: Floats
     draws: int
     seed: np.random.SeedSequence
     stratified: bool = True
+    prior: Floats | None = None
 
     @property
     def m(self) -> int:
@@ -87,6 +95,9 @@ class Sampled:
         stop = min(start + self.rows, self.draws)
         child = np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, block))
         rng = np.random.default_rng(child)
+        if self.prior is not None:
+            world = np.searchsorted(_ends(self.prior), rng.integers(RESOLUTION, size=stop - start), side="right")
+            return self.points[world] + rng.standard_normal((stop - start, self.points.shape[1])), world
         world = np.arange(start, stop) % self.m
         # Rounds that are not complete would favour the first worlds: those draws choose theirs freely.
         free = np.arange(start, stop) >= (self.draws // self.m * self.m if self.stratified else 0)
@@ -96,7 +107,9 @@ class Sampled:
     @proves("exact-membership")
     def view(self, block: int) -> View:
         seen, world = self.seen(block)
-        posterior, rounding = softmax(seen, self.points)
+        posterior, rounding = softmax(seen, self.points, self.prior)
+        if self.prior is not None:
+            rounding += self.m**2 * 2.0**-52  # of the chances of the draws: each sum of chances may be off by m 2^-53
         return View(np.ones(len(seen)), posterior, world, rounding)
 
 
@@ -111,6 +124,7 @@ class Cells:
 
     points: Floats  # (m,)
     step: float
+    prior: Floats | None = None
 
     draws = 0
 
@@ -150,18 +164,33 @@ class Cells:
         mass = np.abs(tail[:-1] - tail[1:])
         across = right[1:] & ~right[:-1]
         mass[across] = 1 - tail[:-1][across] - tail[1:][across]
-        mass /= self.m
+        if self.prior is None:
+            mass /= self.m
+        else:
+            mass *= self.prior
         weight = mass.sum(axis=1)
         posterior = mass / np.maximum(weight, 1e-300)[:, None]
         return View(weight, posterior, None, 1e-10)
 
 
-def softmax(seen: Floats, points: Floats) -> tuple[npt.NDArray[np.float32], float]:
+def _ends(prior: Floats) -> Ints:
+    """Where the share of each world ends, in whole numbers out of `RESOLUTION`."""
+    ends = np.rint(np.cumsum(prior) * float(RESOLUTION)).astype(np.int64)
+    ends[-1] = RESOLUTION
+    return np.minimum(ends, RESOLUTION)
+
+
+@proves("given-inputs")
+def softmax(seen: Floats, points: Floats, prior: Floats | None = None) -> tuple[npt.NDArray[np.float32], float]:
     """Posteriors over worlds of releases `seen`, in f32 with f64 log-likelihoods, and their rounding error."""
     half = 0.5 * np.einsum("wr,wr->w", points, points)
     # Rounding of a log-likelihood: inner products of length r, a common factor of |y||z|.
     size = float(np.sqrt(np.einsum("kr,kr->k", seen, seen).max() * 2 * half.max()) + half.max())
     slip = (points.shape[1] + 3) * 2.0**-52 * size
+    if prior is not None:
+        chances = np.log(prior)
+        slip += 4 * 2.0**-52 * float(-chances.min())
+        half = half - chances  # after its size was taken: it is what every logit loses
     if not slip < 1e-3:  # NaN fails too
         raise NumericalError(
             "the outputs are too far apart for their noise (over a million noise deviations): "

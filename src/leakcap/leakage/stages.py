@@ -75,8 +75,9 @@ class Effort:
         `screen` allows second moments to bound those who are far from it, where there are so many units that this pays.
         More than `enough` draws for everybody are not worth their time.
         """
-        plenty = int(min(PLENTY, PLENTY_FLOPS / (2 * m * n)))
-        affordable = int(min(draws // 4, FLOPS / (2 * m * n)))
+        products = 2 * m * max(n, 1)  # given inputs have nobody in them
+        plenty = int(min(PLENTY, PLENTY_FLOPS / products))
+        affordable = int(min(draws // 4, FLOPS / products))
         everybody = everybody or n <= 2 * FEW_UNITS  # a second stage would look at most of them again
         stages = [draws if everybody else min(draws, max(FEWEST, affordable, min(plenty, enough)))]
         while stages[-1] < draws:

@@ -20,7 +20,19 @@ from leakcap.ground.proofs import proves
 from leakcap.leakage.confidence import MeanEstimate, Wagers
 from leakcap.leakage.posterior import Source
 
-__all__ = ["WorldMeans", "as_fraction", "default_priors", "observe_worlds", "task_prior"]
+__all__ = [
+    "NAMING",
+    "WorldMeans",
+    "as_fraction",
+    "default_priors",
+    "entropy_of",
+    "knapsack",
+    "observe_worlds",
+    "task_prior",
+]
+
+
+NAMING = np.empty((0, 0))  # the task of naming the world: its table, of one winning guess in each, is not written out
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,12 +44,13 @@ class WorldMeans:
     information: MeanEstimate
     tasks: tuple[MeanEstimate, ...]
     wins: tuple[npt.NDArray[np.float64], ...]
+    entropy: float | None = None  # of the prior over worlds, which no release exceeds; None: log m
 
     def wagers(self, draws: int, log_term: float, m: int) -> Wagers:
         """Placed for the means and variances seen here."""
         seen = (self.curve, self.information, *self.tasks)
         most = np.ones(sum(len(mean.estimate) for mean in seen))
-        most[len(self.priors)] = np.log(m)
+        most[len(self.priors)] = np.log(m) if self.entropy is None else self.entropy
         mean, variance = (np.concatenate([getattr(one, of) for one in seen]) for of in ("estimate", "variance"))
         # Arithmetic may lift a value above the largest true one by the stated error.
         return Wagers.placed(mean, variance, most + max(one.rounding for one in seen), draws=draws, log_term=log_term)
@@ -56,9 +69,30 @@ def default_priors(m: int) -> tuple[Fraction, ...]:
     return tuple(sorted({p for p in [*decades, *more] if Fraction(1, m) <= p < 1}))
 
 
-def task_prior(wins: npt.NDArray[np.float64]) -> float:
+def task_prior(wins: npt.NDArray[np.float64], prior: Floats | None = None) -> float:
     """Success of the best guess without the release."""
-    return float(wins.mean(axis=0).max())
+    return float((wins.mean(axis=0) if prior is None else prior @ wins).max())
+
+
+def entropy_of(prior: Floats | None, m: int) -> float:
+    """Of a prior over `m` worlds, in nats."""
+    return float(np.log(m) if prior is None else -(prior * np.log(prior)).sum())
+
+
+@proves("given-inputs")
+def knapsack(posterior: npt.NDArray[np.floating], prior: Floats, chances: Floats) -> Floats:
+    """`(releases, chances)`: the most posterior that is had for a prior of each chance.
+
+    The worlds of the largest ratio of posterior to prior come first, and the last one is taken in part. What sums of
+    floats may be off is added to each chance, so that no value is too small.
+    """
+    from leakcap.leakage._loops import fill_knapsacks
+
+    order = np.argsort(-(posterior / prior), axis=1, kind="stable")
+    rising = np.argsort(chances, kind="stable")
+    filled = np.empty((len(order), len(chances)))
+    fill_knapsacks(posterior, prior, order, chances[rising] + len(prior) * 2.0**-51, filled)
+    return np.asarray(filled[:, np.argsort(rising, kind="stable")])
 
 
 @proves("leakage-curve", "tasks", "mutual-information")
@@ -69,7 +103,9 @@ def observe_worlds(
     wagers: Wagers | None = None,
 ) -> WorldMeans:
     """Means over releases of what the posterior allows: as sums, or by `wagers` on curve, information and tasks."""
-    m = source.m
+    m, prior = source.m, source.prior
+    entropy = entropy_of(prior, m)
+    chances = np.array([float(p) for p in priors])
     sizes = [divmod(p.numerator * m, p.denominator) for p in priors]
     whole = np.array([k for k, _ in sizes], dtype=np.intp)
     part = np.array([rest / p.denominator for (_, rest), p in zip(sizes, priors, strict=True)])
@@ -77,16 +113,19 @@ def observe_worlds(
     def block(index: int) -> tuple[Floats, Floats, Floats, float]:
         view = source.view(index)
         values = np.empty((len(view.weight), len(priors) + 1 + len(tasks)))
-        if len(priors):
+        if len(priors) and prior is not None:
+            values[:, : len(priors)] = knapsack(view.posterior, prior, chances)
+        elif len(priors):
             ordered = np.sort(view.posterior, axis=1)[:, ::-1]
             reached = np.zeros((len(ordered), m + 2))
             np.cumsum(ordered, axis=1, dtype=np.float64, out=reached[:, 1:-1])
             reached[:, -1] = reached[:, -2]
             values[:, : len(priors)] = (1 - part) * reached[:, whole] + part * reached[:, whole + 1]
         safe = np.maximum(view.posterior, np.finfo(np.float32).tiny)
-        values[:, len(priors)] = np.log(m) + np.einsum("kw,kw->k", view.posterior, np.log(safe), dtype=np.float64)
+        values[:, len(priors)] = entropy + np.einsum("kw,kw->k", view.posterior, np.log(safe), dtype=np.float64)
         for i, wins in enumerate(tasks):
-            values[:, len(priors) + 1 + i] = (view.posterior @ wins).max(axis=1)
+            guesses = view.posterior if wins is NAMING else view.posterior @ wins
+            values[:, len(priors) + 1 + i] = guesses.max(axis=1)
         left = 0.0 * total if wagers is None else np.log(base - stake * values).sum(axis=0)
         return view.weight @ values, view.weight @ values**2, left, view.rounding
 
@@ -120,10 +159,11 @@ def observe_worlds(
     entropy_error = rounding * np.log(m) + _binary_entropy(min(rounding, 0.5)) + 1e-12
     return WorldMeans(
         priors=tuple(priors),
-        curve=mean(slice(0, len(priors)), 1 - np.array([float(p) for p in priors]), rounding),
+        curve=mean(slice(0, len(priors)), 1 - chances, rounding),
         information=mean(len(priors), float(np.log(m)), entropy_error),
         tasks=tuple(mean(len(priors) + 1 + i, 1.0, rounding) for i in range(len(tasks))),
         wins=tuple(tasks),
+        entropy=None if prior is None else entropy,
     )
 
 

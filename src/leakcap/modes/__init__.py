@@ -1,7 +1,7 @@
 """The modes, each in the file of its name: `exact` (finite worlds), `confidence` and `individual` (a fresh world), and
 `empirical` (for comparison). A mode says how figures are proved, a design how the secret is drawn: `bits` tosses a coin
 for everybody, `matched` and `central` choose the list of worlds by looking at the pool (`designed` has their words).
-`pool` has no secret: under a pool cap everybody takes part.
+`pool` has no secret: under a pool cap everybody takes part. `given` is the finite game over inputs in place of worlds.
 
 Each has a function `certified`, which turns answers and caps into a `Releaser` (able to make one released vector) and
 its certificate.
@@ -16,6 +16,7 @@ from leakcap.modes import (
     drawn_alike,
     empirical,
     exact,
+    given,
     individual,
     pool,
     swapped,
@@ -27,6 +28,7 @@ from leakcap.modes.by_information import budget_for
 from leakcap.modes.confidence import FreshWorld
 from leakcap.modes.empirical import StoppingRule
 from leakcap.modes.exact import OneOfTheWorlds
+from leakcap.modes.given import OneOfTheInputs
 from leakcap.modes.individual import FreshHalf, membership_caps
 from leakcap.modes.interface import NoiseSettings, Releaser
 from leakcap.modes.pool import SumsOfAll, pool_caps
@@ -40,6 +42,7 @@ __all__ = [
     "FreshHalf",
     "FreshWorld",
     "NoiseSettings",
+    "OneOfTheInputs",
     "OneOfTheWorlds",
     "Releaser",
     "StoppingRule",
@@ -54,6 +57,7 @@ __all__ = [
     "drawn_alike",
     "empirical",
     "exact",
+    "given",
     "individual",
     "membership_caps",
     "pool",

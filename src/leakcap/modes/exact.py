@@ -22,7 +22,7 @@ from leakcap.noise.search import Goal
 from leakcap.noise.shapes import information_by_covariance
 from leakcap.worlds import Worlds
 
-__all__ = ["OneOfTheWorlds", "certified"]
+__all__ = ["CertifiedNoise", "OneOfTheWorlds", "certified", "noised"]
 
 THEOREMS = (
     "exact-membership",
@@ -72,31 +72,21 @@ def certified(
     `remember` may know the outcome of the calibration from before.
     """
     goal = Goal.of(caps, worlds, shape=settings.shape, floor=settings.floor, machine=settings.machine)
-    if space.rank == 0:
-        deviations, step, distance, attempt = np.empty(0), GRID, 0.0, 0
-        findings = _nothing_leaks(goal)
-    else:
-        calibrated = remember(
-            partial(
-                calibrate,
-                goal,
-                space.coordinates,
-                space.variances,
-                attempts=attempts,
-                rng=rng,
-                draws=settings.draws,
-                share_done=share_done,
-            )
-        )
-        deviations, step, distance = calibrated.deviations, calibrated.step, calibrated.distance
-        findings, attempt = calibrated.findings, calibrated.attempt
-        # The very coordinates that were certified.
-        space = replace(space.turned(calibrated.turn), coordinates=calibrated.coordinates)
-    noise = Noise(space, deviations, settings.floor)
+    found = noised(
+        space,
+        goal,
+        settings,
+        _nothing_leaks,
+        attempts=attempts,
+        rng=rng,
+        share_done=share_done,
+        remember=remember,
+    )
+    findings = found.findings
     made = certificate(
         "exact",
         worlds,
-        space,
+        found.noise.space,
         settings,
         capped=capped_figures(caps, goal.caps, findings.values, (worlds.rate, worlds.m)),
         membership_success=findings.membership,
@@ -109,7 +99,7 @@ def certified(
         gamma=attempts.gamma,
         gamma_used=findings.gamma,
         gamma_again=findings.gamma_again,
-        attempt=attempt,
+        attempt=found.attempt,
         bounds=findings.bounds,
         draws=(
             *((("second moments", findings.effort.screening),) if findings.effort.screening else ()),
@@ -119,13 +109,63 @@ def certified(
             ("known", findings.effort.known),
         ),
         integrated=findings.integrated,
-        sampler_distance=distance,
-        grid_step=step,
+        sampler_distance=found.distance,
+        grid_step=found.step,
         theorems=(*THEOREMS, worlds.proof),
         log_det=information_by_covariance(space.coordinates / deviations),
         signal=float((space.variances / deviations**2).sum()) * (1 + 1e-12),
     )
-    return OneOfTheWorlds(noise, step, findings.exposure), made
+    return OneOfTheWorlds(found.noise, found.step, findings.exposure), made
+
+
+@dataclass(frozen=True, eq=False)
+class CertifiedNoise:
+    """Noise that keeps the caps of a finite game, and what was certified for it."""
+
+    noise: Noise
+    step: float
+    distance: float
+    attempt: int
+    findings: Findings
+
+
+def noised(
+    space: Subspace,
+    goal: Goal,
+    settings: NoiseSettings,
+    nothing_leaks: Callable[[Goal], Findings],
+    *,
+    attempts: Attempts,
+    rng: np.random.Generator,
+    share_done: Callable[[float], None],
+    remember: Callable[[Callable[[], Calibrated]], Calibrated],
+) -> CertifiedNoise:
+    """The least noise for a goal; none, and what then holds (`nothing_leaks`), where all answers are equal."""
+    if space.rank == 0:
+        return CertifiedNoise(
+            Noise(space, np.empty(0), settings.floor), GRID, 0.0, attempt=0, findings=nothing_leaks(goal)
+        )
+    calibrated = remember(
+        partial(
+            calibrate,
+            goal,
+            space.coordinates,
+            space.variances,
+            attempts=attempts,
+            rng=rng,
+            draws=settings.draws,
+            share_done=share_done,
+        )
+    )
+    # The very coordinates that were certified.
+    space = replace(space.turned(calibrated.turn), coordinates=calibrated.coordinates)
+    return CertifiedNoise(
+        Noise(space, calibrated.deviations, settings.floor),
+        calibrated.step,
+        calibrated.distance,
+        attempt=calibrated.attempt,
+        findings=calibrated.findings,
+    )
 
 
 def _nothing_leaks(goal: Goal) -> Findings:

@@ -16,7 +16,7 @@ from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
 from leakcap.leakage.certify import Effort, Findings, certify, count_bounds, grid_step
 from leakcap.leakage.confidence import Attempts, log_term
-from leakcap.leakage.measures import RATIOS, prior
+from leakcap.leakage.measures import RATIOS, before
 from leakcap.leakage.stages import draws_for_recognition
 from leakcap.noise.entropy import GRID, sampler_distance
 from leakcap.noise.search import Goal, refined, rough_scales
@@ -99,7 +99,7 @@ def calibrate(
             share_done=share_done,
         )
         missed = max(
-            (value - cap.limit) / (cap.limit - prior(cap, worlds.rate, worlds.m))
+            (value - cap.limit) / (cap.limit - before(cap, worlds.rate, worlds.m, worlds.shares))
             for value, cap in zip(findings.values, goal.caps, strict=True)
         )
         if missed <= 0:

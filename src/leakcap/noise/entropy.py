@@ -83,7 +83,13 @@ class Seeded:
         self._rng = np.random.default_rng(seed)
 
     def below(self, n: int) -> int:
-        return int(self._rng.integers(n))
+        if n < 2**63:
+            return int(self._rng.integers(n))
+        size = (n.bit_length() + 7) // 8
+        while True:
+            found = int.from_bytes(self._rng.bytes(size), "big") >> (8 * size - n.bit_length())
+            if found < n:  # every number up to n is as likely as any other
+                return found
 
     def normals(self, size: int) -> npt.NDArray[np.float64]:
         return self._rng.standard_normal(size)

@@ -17,7 +17,7 @@ from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.cores import Machine
 from leakcap.leakage.certify import COARSEST, entropy_slack, grid_step
 from leakcap.leakage.confidence import Bound, MeanEstimate, forecast, upper
-from leakcap.leakage.measures import Needs, Observed, information_budget, measure, needs, prior, thresholds
+from leakcap.leakage.measures import Needs, Observed, before, information_budget, measure, needs, thresholds
 from leakcap.leakage.membership import observe_units
 from leakcap.leakage.posterior import Cells, Sampled, Source
 from leakcap.leakage.stages import SOME_UNITS
@@ -72,7 +72,8 @@ class Goal:
         """The information that keeps all caps by itself."""
         # The real sampler's distance from the ideal one costs a little information: leave room for it.
         slack = entropy_slack(sampler_distance(directions, 2**10), self.worlds.m)
-        return max(information_budget(self.caps, self.worlds.rate, self.worlds.m) - slack, 1e-12)
+        worlds = self.worlds
+        return max(information_budget(self.caps, worlds.rate, worlds.m, worlds.shares) - slack, 1e-12)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +109,9 @@ class Search:
 
     @cached_property
     def covariance(self) -> Floats:
+        shares = self.goal.worlds.shares
+        if shares is not None:
+            return np.asarray((self.coordinates.T * shares) @ self.coordinates)
         return np.asarray(self.coordinates.T @ self.coordinates / len(self.coordinates))
 
     @cached_property
@@ -116,7 +120,8 @@ class Search:
 
     def source(self, log_t: float, draws: int, step: float | None) -> Source:
         points = self.points(log_t)
-        return Cells(points[:, 0], step) if step else Sampled(points, draws, self.seed)
+        shares = self.goal.worlds.shares
+        return Cells(points[:, 0], step, shares) if step else Sampled(points, draws, self.seed, prior=shares)
 
     def observe(self, log_t: float, draws: int, chosen: Ints | None = None, step: float | None = None) -> Observed:
         source, goal = self.source(log_t, draws, step), self.goal
@@ -127,6 +132,7 @@ class Search:
             self.ceiling(log_t),
             units=observe_units(source, goal.worlds, cuts, chosen, machine=goal.machine) if goal.wanted.units else None,
             worlds=observe_worlds(source, goal.wanted.priors, goal.wanted.tasks) if goal.wanted.worlds else None,
+            shares=goal.worlds.shares,
         )
 
     def exposed(self, most: int) -> Ints | None:
@@ -139,7 +145,7 @@ class Search:
         """How far the worst cap is missed, relative to the room between its prior and its limit; <= 0 is kept."""
         worst = -np.inf
         for cap in self.goal.caps:
-            floor = prior(cap, seen.rate, seen.m)
+            floor = before(cap, seen.rate, seen.m, seen.shares)
             worst = max(worst, (measure(cap, seen, bound) - cap.limit) / (cap.limit - floor))
         return worst
 
@@ -311,7 +317,7 @@ def _draws_needed(search: Search, log_t: float, term: float, chosen: Ints | None
     """Draws at which bound and estimate differ by a twelfth of the room or 0.3 percentage points; by less if cheap."""
     seen = search.observe(log_t, 2048, chosen)
     at_best = search.excess(seen, estimate_of)
-    room = min(cap.limit - prior(cap, seen.rate, seen.m) for cap in search.goal.caps)
+    room = min(cap.limit - before(cap, seen.rate, seen.m, seen.shares) for cap in search.goal.caps)
     allowed = min(1 / 12, 0.003 / room)
     # Per draw: products with the units that get all draws and with directions, and exponentials, which cost like 600
     # flops each.

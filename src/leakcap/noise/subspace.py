@@ -36,6 +36,7 @@ class Subspace:
     dual: Floats | None  # (m, r)
     outputs: Floats
     flat: npt.NDArray[np.bool_]  # outputs that are constant up to rounding
+    prior: Floats | None = None  # the chance of each world; None: all alike
 
     @property
     def rank(self) -> int:
@@ -43,7 +44,9 @@ class Subspace:
 
     @property
     def variances(self) -> Floats:
-        """Variance of each coordinate over worlds (uniform prior, so divided by m)."""
+        """Variance of each coordinate over worlds (under a uniform prior divided by m)."""
+        if self.prior is not None:
+            return np.asarray(self.prior @ self.coordinates**2)
         squares: Floats = np.einsum("wr,wr->r", self.coordinates, self.coordinates)
         return squares / len(self.coordinates)
 
@@ -87,12 +90,14 @@ class Subspace:
         return np.where(self.flat[:, None], 0.0, basis)
 
 
-def subspace(outputs: Floats, weights: npt.ArrayLike | None = None, memory: int = MEMORY) -> Subspace:
-    """The subspace that the outputs of all worlds span around their mean."""
+def subspace(
+    outputs: Floats, weights: npt.ArrayLike | None = None, memory: int = MEMORY, prior: Floats | None = None
+) -> Subspace:
+    """The subspace that the outputs of all worlds span around their mean, both under the prior."""
     m, d = outputs.shape
     if np.abs(outputs).max() > 1e150:
         raise NumericalError("the outputs are too large to decompose; rescale them or bound them with clip=")
-    centre = outputs.mean(axis=0)
+    centre = outputs.mean(axis=0) if prior is None else prior @ outputs
     low, high = outputs.min(axis=0), outputs.max(axis=0)
     if 0 < (high - low).max() < 1e-140:
         raise NumericalError("the outputs are too small to decompose; rescale them")
@@ -100,14 +105,16 @@ def subspace(outputs: Floats, weights: npt.ArrayLike | None = None, memory: int 
     centre[constant] = low[constant]
     # Low-order bits of a constant (three values of one mean over 1,024 worlds) are no output: flatten them.
     flat = high - low <= 2.0**-36 * np.maximum(np.abs(low), np.abs(high))
-    scale = _scale(weights, outputs, flat)
+    scale = _scale(weights, outputs, flat, prior)
+    stretch = 1.0 if prior is None else np.sqrt(m * prior)[:, None]  # of rows, so that likely ones count for more
     scale_used = np.where(flat, 0.0, scale)
     # Rounding of the outputs themselves: directions below it are noise of the arithmetic.
     rounding = 4 * np.finfo(float).eps * math.sqrt(m * d) * float((np.abs(centre) * scale_used).max())
     if 4 * outputs.nbytes <= memory or d <= 4 * m:
-        left, singular, directions = np.linalg.svd((outputs - centre) * scale_used, full_matrices=False)
+        centred = (outputs - centre) * scale_used
+        left, singular, directions = np.linalg.svd(centred * stretch, full_matrices=False)
         kept = singular > max(rounding, singular[0] * max(m, d) * np.finfo(float).eps)
-        coordinates = left[:, kept] * singular[kept]
+        coordinates = left[:, kept] * singular[kept] if prior is None else centred @ directions[kept].T
         return Subspace(
             centre,
             scale,
@@ -116,25 +123,36 @@ def subspace(outputs: Floats, weights: npt.ArrayLike | None = None, memory: int 
             dual=None,
             outputs=outputs,
             flat=flat,
+            prior=prior,
         )
     gram = np.zeros((m, m))
     block = max(1, memory // 4 // (8 * m))
     for start in range(0, d, block):
         part = slice(start, start + block)
-        centred = (outputs[:, part] - centre[part]) * scale_used[part]
+        centred = (outputs[:, part] - centre[part]) * scale_used[part] * stretch
         gram += centred @ centred.T
     square, left = np.linalg.eigh(gram)
     # Squaring costs half the digits: directions below 1e-7 of the largest are left to the centre.
     kept = square > max(rounding**2, square[-1] * m * np.finfo(float).eps * 8)
     singular = np.sqrt(square[kept][::-1])
     left = left[:, kept][:, ::-1]
-    return Subspace(centre, scale, left * singular, directions=None, dual=left / singular, outputs=outputs, flat=flat)
+    return Subspace(
+        centre,
+        scale,
+        left * singular / stretch,
+        directions=None,
+        dual=stretch * left / singular,
+        outputs=outputs,
+        flat=flat,
+        prior=prior,
+    )
 
 
-def _scale(weights: npt.ArrayLike | None, outputs: Floats, flat: npt.NDArray[np.bool_]) -> Floats:
+def _scale(weights: npt.ArrayLike | None, outputs: Floats, flat: npt.NDArray[np.bool_], prior: Floats | None) -> Floats:
     d = outputs.shape[1]
     if weights is None or isinstance(weights, str):
-        spread = np.where(flat, 0.0, outputs.std(axis=0))
+        spread = outputs.std(axis=0) if prior is None else np.sqrt(prior @ (outputs - prior @ outputs) ** 2)
+        spread = np.where(flat, 0.0, spread)
         moving = spread[spread > 0]
         if weights is None:
             # Outputs on like scales count alike; otherwise units of measurement must not matter.

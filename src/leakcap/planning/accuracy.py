@@ -13,10 +13,20 @@ from leakcap.certificates.release import Certificate
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.noise.laws import NORMAL, Law
 
-__all__ = ["LEVELS", "Expected", "Summary", "half_width", "round_up"]
+__all__ = [
+    "LEVELS",
+    "Expected",
+    "Summary",
+    "half_width",
+    "mean_and_spread",
+    "noise_widths",
+    "round_up",
+    "worlds_drawn",
+]
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
 WIDTH = 100
+HEADS = ("whole pool", "error", "halving", "noise")
 
 
 @dataclass(frozen=True)
@@ -59,9 +69,10 @@ class Summary(Displayed):
 
     def __repr__(self) -> str:
         worst = int(np.argmax(self.noise_share)) if len(self.answer) else 0
+        rest = "between inputs" if self.certificate.of_inputs else "halving"
         return (
             f"Summary of {len(self.answer):,} expected errors, for the custodian alone\n"
-            f"  {100 * float(np.mean(self.noise_share)):.0f} % of the squared error is noise, the rest halving; most "
+            f"  {100 * float(np.mean(self.noise_share)):.0f} % of the squared error is noise, the rest {rest}; most "
             f"noise: {self.names[worst]}\n"
             "  print(summary) lists them, .to_html() shows them"
         )
@@ -69,7 +80,8 @@ class Summary(Displayed):
     def __str__(self) -> str:
         names = [name[:47] for name in self.names[:20]]
         width = max(32, *(len(name) + 1 for name in names))
-        lines = [f"{'output':<{width}}{'whole pool':>14}{'error':>12}{'halving':>12}{'noise':>12}"]
+        heads = ("mean", "together", "spread", "noise") if self.certificate.of_inputs else HEADS
+        lines = [f"{'output':<{width}}{heads[0]:>14}" + "".join(f"{head:>12}" for head in heads[1:])]
         for i, name in enumerate(names):
             lines.append(
                 f"{name:<{width}}{self.answer[i]:>14.5g}{self.error[i]:>12.3g}"
@@ -81,9 +93,31 @@ class Summary(Displayed):
             lines.append(f"noise: {self.certificate.noise}")
         lines.append(f"simulation: {self.forecast}")
         lines.append(f"whole plan, noise and certificate included: {self.seconds:.2g} s")
+        if self.certificate.of_inputs:
+            lines.append("mean and spread: of the answers on all inputs, by their chances")
         for hint in self.hints:
             lines += textwrap.wrap(hint, WIDTH)
         return "\n".join(lines)
+
+
+def mean_and_spread(outputs: Floats, pool: Floats | None, shares: Floats | None) -> tuple[Floats, Floats]:
+    """The answer on the whole pool, or the mean answer where there is none, and how far worlds are from it."""
+    centre = np.average(outputs, axis=0, weights=shares) if pool is None else pool
+    return centre, np.sqrt(np.average((outputs - centre) ** 2, axis=0, weights=shares))
+
+
+def worlds_drawn(m: int, shares: Floats | None, releases: int, seed: int) -> tuple[Ints, Ints]:
+    """Worlds for simulated releases by their chances, and how often each is drawn."""
+    rng = np.random.default_rng(seed)
+    drawn = rng.integers(m, size=releases) if shares is None else rng.choice(m, size=releases, p=shares)
+    worlds, times = np.unique(drawn, return_counts=True)
+    return worlds, times
+
+
+def noise_widths(noise: Floats, law: Law) -> tuple[tuple[float, Floats], ...]:
+    """Half-widths, for all levels, of intervals that allow for the noise alone."""
+    nothing = np.zeros((1, len(noise)))
+    return tuple((level, half_width(nothing, noise, level, law)) for level in LEVELS)
 
 
 def half_width(offsets: Floats, noise: Floats, level: float, law: Law = NORMAL) -> Floats:

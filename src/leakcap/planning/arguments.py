@@ -12,8 +12,10 @@ from typing import Any, ParamSpec, TypeVar
 from leakcap.convert.differential_privacy import from_dp
 from leakcap.convert.rounding import percent_up
 from leakcap.errors import InputError, UnknownArgument
+from leakcap.ground import checks
+from leakcap.stats.settings import refuse_unset
 
-__all__ = ["knowing", "names_of", "refuse_unknown"]
+__all__ = ["check_numbers", "knowing", "names_of", "refuse_data_first", "refuse_unknown"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -101,3 +103,23 @@ def _epsilon(name: str, value: Any) -> str:
 def _alike(name: str, known: Collection[str]) -> str:
     near = difflib.get_close_matches(name, sorted(known), 1)
     return f"did you mean {near[0]}?" if near else f"it takes {', '.join(sorted(known - {'self'}))}"  # type: ignore[operator]
+
+
+def refuse_data_first(fn: Any) -> None:
+    """An InputError where data stand in the place of the function."""
+    if not callable(fn):
+        raise InputError(
+            "the first argument is the function, such as lc.stats.mean or lambda rows: rows.mean(axis=0); the data "
+            "come after it"
+        )
+    refuse_unset(fn)
+
+
+def check_numbers(*, floor: float, memory: int, draws: int | None, seed: int | None) -> None:
+    """An InputError where one of these is out of range."""
+    checks.nonnegative(floor=floor)
+    checks.count(at_least=2**26, memory=memory)
+    if draws is not None:
+        checks.count(at_least=256, draws=draws)
+    if seed is not None:
+        checks.count(at_least=0, seed=seed)

@@ -93,7 +93,7 @@ def _certifier_of_mode(request: Request, run: Run) -> Certifier:
         return lambda caps: modes.pool.certified(bounded, caps, settings)
     if request.mode == "individual":
         return _individual(request, run, settings)
-    if request.mode == "exact":
+    if request.mode in ("exact", "given"):
         return _exact(request, run, settings)
     table, worlds = run.simulation.table, run.worlds
     if request.mode == "empirical":
@@ -158,7 +158,8 @@ def _own_attempts(run: Run, caps: tuple[Cap, ...], shared: Attempts, most: int) 
 
 
 def _exact(request: Request, run: Run, settings: modes.NoiseSettings) -> Certifier:
-    space = subspace(run.simulation.table, settings.weights, settings.machine.memory)
+    space = subspace(run.simulation.table, settings.weights, settings.machine.memory, run.worlds.shares)
+    certify = modes.given.certified if request.mode == "given" else modes.exact.certified
     attempts, lock = Attempts(request.gamma), threading.Lock()
 
     def certified(caps: tuple[Cap, ...]) -> tuple[modes.Releaser, Certificate]:
@@ -176,7 +177,7 @@ def _exact(request: Request, run: Run, settings: modes.NoiseSettings) -> Certifi
                 remember = _Memory(run.checkpoint, f"noise-{place}", fingerprint(space.coordinates, __version__))
         stages = _Stages(run.watch, run.simulation)
         stages.searching()
-        return modes.exact.certified(
+        return certify(
             space,
             run.worlds,
             caps,

@@ -27,31 +27,28 @@ from leakcap.ground import checks
 from leakcap.ground.arrays import Bools
 from leakcap.ground.cores import Machine
 from leakcap.modes.mechanism import refuse_mechanism
-from leakcap.noise import SHAPES, OperatingSystem, Randomness, Seeded
+from leakcap.noise import SHAPES, OperatingSystem, Randomness
 from leakcap.planning.answered import MAX_COINS, answered, brought
-from leakcap.planning.arguments import knowing
+from leakcap.planning.arguments import check_numbers, knowing, refuse_data_first
 from leakcap.planning.cautions import warn_beforehand
-from leakcap.planning.certifier import Run, certifier
+from leakcap.planning.certifier import Run
 from leakcap.planning.charged import Charged, kept_for_others
 from leakcap.planning.designing import designed
-from leakcap.planning.doubling import stored_simulation
 from leakcap.planning.how_many import number_of_worlds
+from leakcap.planning.inputs import plan_of_inputs
 from leakcap.planning.job import Job
+from leakcap.planning.making import fresh_world, planned, stored_plan
 from leakcap.planning.plans import Plan
-from leakcap.planning.promises import Promises
 from leakcap.planning.released import Release, Token
 from leakcap.planning.request import Request
 from leakcap.planning.settings import Settings
 from leakcap.planning.stacked import scale_of
-from leakcap.planning.stored_sums import kept_sums
-from leakcap.planning.suggest import suggest
 from leakcap.planning.swapping import OnePerson, swapped_by
 from leakcap.planning.told import OutputWords
 from leakcap.planning.ways import AUTO, way_of
 from leakcap.simulate.pool import Pool, first_rows
 from leakcap.simulate.progress import Watcher, watching
-from leakcap.stats.settings import refuse_unset
-from leakcap.worlds import Units, fair_bits, independent_worlds
+from leakcap.worlds import Units
 
 __all__ = ["plan", "release", "stored_plan"]
 
@@ -93,6 +90,8 @@ def plan(
     mechanism: str = "gaussian",
     settings: Settings | None = None,
     outputs: OutputWords = None,
+    inputs: Any = None,
+    prior: npt.ArrayLike | None = None,
 ) -> Plan:
     """Simulate `fn` in many possible worlds, find the least noise that keeps `cap`, and certify it.
 
@@ -165,6 +164,11 @@ def plan(
         settings: rare ones of these arguments together, as `leakcap.Settings`.
         outputs: labels for people, `{"age": "Mean age (years)"}` by the names of the outputs, or one for each in order:
             for summaries, pages and answer files. They are public, and must not come from the data.
+        inputs: in place of data, the inputs one of which is the secret: a list (of records, keys or data sets), an
+            array or a table (each row an input), or a function `draw(rng)` that is called `worlds` times to draw them.
+            `fn` is run on each. Caps: `task`, `any_inference`, `identification`, `mutual_information`.
+        prior: the probability of each input, above 0; None: all alike. Their sum may miss 1 by a millionth and is then
+            divided out, exactly.
 
     Returns:
         The plan: worlds, outputs, noise and certificate. Custodian side.
@@ -190,13 +194,15 @@ def plan(
     if settings is not None:
         given = {name: value for name, value in locals().items() if name not in ("fn", "data", "settings")}
         return plan(fn, *data, **settings.beside(given))
+    refuse_data_first(fn)
+    if inputs is not None or prior is not None:
+        return plan_of_inputs(fn, data, {name: value for name, value in locals().items() if name not in ("fn", "data")})
     began = time.perf_counter()
-    _refuse_data_first(fn)
     caps = as_caps(cap)
     odd = {"worlds": worlds, "rate": rate, "strata": strata, "weights": weights, "clip": clip, "draws": draws}
     mode, design = way_of(fn, caps, mode, design, bounds=bounds, **odd)
     checks.choice(SHAPES, shape=shape)
-    _check_numbers(floor=floor, memory=memory, draws=draws, seed=seed)
+    check_numbers(floor=floor, memory=memory, draws=draws, seed=seed)
     refuse_mechanism(mechanism, mode, floor)
     if any(isinstance(names, str) for names in (drop, public, pool_public)):
         raise InputError("drop, public and pool_public must be lists of text, such as drop=['labels_']")
@@ -297,47 +303,14 @@ def plan(
             alike=alone.way == "alike",
             ids=ids,
         )
-        return _planned(request, run, job, outputs)
-
-
-def _refuse_data_first(fn: Any) -> None:
-    if not callable(fn):
-        raise InputError(
-            "the first argument is the function, such as lc.stats.mean or lambda rows: rows.mean(axis=0); the data "
-            "come after it"
-        )
-    refuse_unset(fn)
-
-
-def _check_numbers(*, floor: float, memory: int, draws: int | None, seed: int | None) -> None:
-    checks.nonnegative(floor=floor)
-    checks.count(at_least=2**26, memory=memory)
-    if draws is not None:
-        checks.count(at_least=256, draws=draws)
-    if seed is not None:
-        checks.count(at_least=0, seed=seed)
-
-
-def _planned(request: Request, run: Run, job: Job | None, outputs: OutputWords = None) -> Plan:
-    randomness: Randomness = OperatingSystem() if request.seed is None else Seeded(request.seed)
-    advise = partial(suggest, request=request, job=job)
-    run = replace(run, request=request)
-    others = Promises(request, job)
-    certify = certifier(request, run)
-    return Plan(request.caps, run, certify, randomness=randomness, advise=advise, others=others, words=outputs)
+        return planned(request, run, job, outputs)
 
 
 def _secret_world(request: Request, charged: Charged | None, source: Randomness) -> Bools:
     """Who takes part: by the account's own coins where there is one; simulations toss fresh ones."""
     if charged is not None and charged.design == "bits" and isinstance(source, OperatingSystem):
         return charged.coins()
-    return _fresh_world(request, source)
-
-
-def _fresh_world(request: Request, source: Randomness) -> Bools:
-    if request.design == "bits":
-        return fair_bits(request.units, 1, source.bits()).mask(0)
-    return independent_worlds(request.units, 1, source.bits(), request.rate, strata=request.strata).mask(0)
+    return fresh_world(request, source)
 
 
 @partial(knowing, like=plan)
@@ -363,48 +336,6 @@ def release(fn: Callable[..., Any], *data: Any, cap: CapLike, **options: Any) ->
     return plan(fn, *data, cap=cap, **options).release()
 
 
-def stored_plan(checkpoint: str | Path, progress: bool | Watcher | None = None, *, recompute: bool = True) -> Plan:
-    """The plan in a checkpoint whose worlds have all run, without the data and without the function.
-
-    It is certified again on the same draws, so its certificate is the same to the last digit. Without `recompute` it
-    has the noise and the figures that were stored: what is attacked then is what was released.
-    """
-    stored = Checkpoint.stored(Path(checkpoint))
-    sums = kept_sums(stored)
-    with watching(progress) as watch:
-        run = partial(
-            Run,
-            entropy=stored.entropy,
-            checkpoint=stored,
-            rerun=_no_data,
-            watch=watch,
-            recompute=recompute,
-            ids=stored.kept("ids"),
-        )
-        token = Token(lambda: [f"checkpoint {stored.entropy}"])
-        if sums is not None:
-            whole = run(
-                simulation=sums.outputs,
-                worlds=sums.worlds,
-                token=token,
-                brings=sums.brings,
-                finishing=sums.finishing,
-                draw=partial(_fresh_world, sums.request),
-                design=sums.request.design,
-            )
-            return _planned(sums.request, whole, job=None)
-        held = stored.kept("request")
-        if held is None:
-            raise InputError(f"{checkpoint} holds no plan")
-        request, known = held
-        possible, simulation = stored_simulation(request, stored.entropy, known, stored)
-        return _planned(
-            request,
-            run(simulation=request.usable(simulation), worlds=possible, token=token, draw=_no_data),
-            job=None,
-        )
-
-
 def _stored_ids(stored: Checkpoint) -> DrawnIds:
     """Those that this run has had from its beginning: a resumed plan has the same certificate."""
     ids: DrawnIds | None = stored.kept("ids")
@@ -412,10 +343,6 @@ def _stored_ids(stored: Checkpoint) -> DrawnIds:
         ids = DrawnIds.draw()
         stored.keep("ids", ids)
     return ids
-
-
-def _no_data(_: Any) -> Any:
-    raise InputError("this mode runs the function once more to release: call plan() with the data and this checkpoint")
 
 
 def _identity(job: Job, data: str, request: Request) -> dict[str, str]:

@@ -23,7 +23,7 @@ from leakcap.ground.arrays import Floats
 from leakcap.kernels.bounded import Bounded
 from leakcap.kernels.contributions import Contributions
 from leakcap.noise import Noise, Randomness, Seeded
-from leakcap.planning.accuracy import LEVELS, Expected, Summary, half_width
+from leakcap.planning.accuracy import LEVELS, Expected, Summary, half_width, mean_and_spread, noise_widths, worlds_drawn
 from leakcap.planning.certifier import Certifier, Run
 from leakcap.planning.comparison import Alternatives, Comparison
 from leakcap.planning.finishing import widths_of
@@ -95,7 +95,7 @@ class Plan(Displayed):
 
     @property
     def exposure(self) -> Floats:
-        """Certified membership success against each unit, in the order of the units."""
+        """Certified membership success against each unit, in the order of the units; given inputs have none."""
         return self.releaser.exposure
 
     def recap(self, cap: CapLike) -> Plan:
@@ -227,10 +227,8 @@ class Plan(Displayed):
 
     def summary(self) -> Summary:
         """Expected error of each output: what halving costs and what noise costs; time and memory."""
-        pool = self.run.simulation.whole_pool
-        outputs = self.run.simulation.table
-        centre = outputs.mean(axis=0) if pool is None else pool
-        halving = np.sqrt(((outputs - centre) ** 2).mean(axis=0))
+        pool, outputs = self.run.simulation.whole_pool, self.run.simulation.table
+        centre, halving = mean_and_spread(outputs, pool, self.run.worlds.shares)
         noise = self._noise_in_answers()
         told = Told.of(self.run, self.labels, np.hypot(halving, noise))
         return Summary(
@@ -283,7 +281,7 @@ class Plan(Displayed):
         build = self.offered.build if self.offered else lambda value: value
         noised = [float(score(build(self.answer_of(self.releaser.vector(source))))) for _ in range(releases)]
         outputs = self.run.simulation.table
-        worlds, times = np.unique(np.random.default_rng(seed).integers(len(outputs), size=releases), return_counts=True)
+        worlds, times = worlds_drawn(len(outputs), self.run.worlds.shares, releases, seed)
         plain = np.repeat([float(score(build(rebuild(node, outputs[world])))) for world in worlds], times)
         return Expected(float(np.mean(noised)), float(np.std(noised)), float(np.mean(plain)), releases)
 
@@ -362,6 +360,8 @@ class Plan(Displayed):
 
     def _widths(self) -> tuple[tuple[float, Floats], ...]:
         pool, finishing = self.run.simulation.whole_pool, self._finishing
+        if self.run.design == "given":  # the noise is all that stands between the answer and what leaves
+            return noise_widths(self.noise.output_deviations, self.noise.law)
         if pool is None or self.run.design == "pool":
             return ()  # under a pool cap they follow from what was released
         if finishing is not None:

@@ -63,6 +63,7 @@ class Release(Displayed):
         The interval covers both errors: the answer used part of the pool, and it was noised. Widths were fixed before
         the secret was drawn. Under a pool cap everybody is used, and they follow from what was released; of an average
         over blocks (`leakcap.blocks`) it is then the average on the whole pool, not the function's own answer there.
+        Over given inputs it holds the answer on the input that was used.
 
         Args:
             level: probability that the interval holds, above 0 and below 1.

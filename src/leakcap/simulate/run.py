@@ -30,7 +30,7 @@ from leakcap.worlds import Units, Worlds
 CHUNK = 0.5  # seconds of work in a task: little overhead, and smooth progress
 TRIED = 32  # worlds in which a function that failed in one is tried again
 SHORT = 2.0  # seconds of work for which no processes are started unless asked for
-__all__ = ["Outputs", "Simulation", "run_worlds", "stored_outputs"]
+__all__ = ["Outputs", "Simulation", "refuse_unbuildable", "run_worlds", "stored_outputs"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +202,7 @@ class Simulation:
                     remainders.add(before + some[kept:], rows[kept:])
                     table[some], done[some] = rows, True
                     tell()
-        _try_rebuilding(node, table[0])
+        refuse_unbuildable(node, table[0])
         self._tables.append(table)
 
     def outputs(self, order: npt.NDArray[np.intp] | None = None) -> Outputs:
@@ -315,7 +315,7 @@ def _chunks(todo: npt.NDArray[np.intp], seconds: float, workers: int) -> list[np
     return chunks
 
 
-def _try_rebuilding(node: Node, numbers: Vector) -> None:
+def refuse_unbuildable(node: Node, numbers: Vector) -> None:
     """An answer that cannot be made again from its numbers must fail now, not when it is released."""
     try:
         node.build(numbers)

@@ -29,6 +29,7 @@ __all__ = [
     "PooledUnits",
     "Remainders",
     "WorldTask",
+    "line_of",
     "of_form",
     "one_answer",
     "refuse",
@@ -202,11 +203,11 @@ def one_answer(
         raise
     except BaseException as error:  # some compiled libraries panic with one
         # The text of a foreign exception may quote the data, so only its type and its place leave.
-        kind, line = type(error).__name__, _line(fn, error)
+        kind, line = type(error).__name__, line_of(fn, error)
     raise FunctionFailed(kind, line)
 
 
-def _line(fn: Callable[..., Any], error: BaseException) -> int | None:
+def line_of(fn: Callable[..., Any], error: BaseException) -> int | None:
     """The last line of the function's own file that was being run."""
     code = getattr(inspect.unwrap(getattr(fn, "func", fn)), "__code__", None)
     file = None if code is None else code.co_filename

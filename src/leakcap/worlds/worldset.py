@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +54,11 @@ class Worlds:
         return float(self.share)
 
     @property
+    def shares(self) -> None:
+        """The chance of each world, where they differ."""
+        return None
+
+    @property
     def proof(self) -> str:
         """The page that says why they are balanced: parts of the pool drawn uniformly, or any other balanced list."""
         uniform = self.design.startswith(("random halves", "random partitions"))
@@ -65,6 +71,10 @@ class Worlds:
     def masks(self) -> npt.NDArray[np.bool_]:
         """The dense `(m, n)` table; a million units make it large: prefer `columns`."""
         return np.unpackbits(self.packed, axis=1, count=self.n).view(np.bool_)
+
+    def listed(self) -> Any:
+        """What a task that is a function is asked about: who takes part in each world."""
+        return self.masks()
 
     def sizes(self) -> npt.NDArray[np.int64]:
         """How many units take part in each world."""

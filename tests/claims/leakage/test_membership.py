@@ -20,6 +20,8 @@ from tests.claims.leakage.oracle import Line
 class Given:
     """A source of posteriors made by hand. Rows add up to 1 only to single precision, which counts as rounding."""
 
+    prior = None
+
     def __init__(self, posterior, rows=700):
         self.posterior = np.ascontiguousarray(posterior, dtype=np.float32)
         self.draws, self.m = self.posterior.shape

@@ -26,6 +26,7 @@ class Rarely:
     revealing: np.ndarray
     m: int = M
     blocks: int = 1
+    prior: None = None
 
     @property
     def draws(self) -> int:

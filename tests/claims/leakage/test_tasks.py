@@ -121,6 +121,8 @@ APART = np.array([[0.0], [0.4], [9.0], [9.4]])
 class Given:
     """A source of posteriors made by hand, with a stated rounding."""
 
+    prior = None
+
     def __init__(self, posterior, rounding=0.0):
         self.posterior = np.asarray(posterior)
         self.draws, self.m = self.posterior.shape

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
-from scipy.special import bdtr
+from scipy.special import bdtr, bdtrc
 
 from leakcap.audit.attacks.law import worst
 from leakcap.audit.attacks.posterior import blocks
@@ -19,7 +19,7 @@ from leakcap.audit.trials import Trials
 from leakcap.audit.verdicts import SHOWN, Finding, checked
 from leakcap.ground.arrays import Floats, Ints
 
-__all__ = ["QUESTIONS", "coins", "learnt_prior", "uniform"]
+__all__ = ["QUESTIONS", "by_prior", "coins", "learnt_prior", "uniform"]
 
 NAME = "secret"
 QUESTIONS = 3
@@ -37,6 +37,28 @@ def uniform(secret: Ints, m: int, alpha: float, rng: np.random.Generator) -> Ite
     yield _single("a single world, beyond its share", counts, share)
     yield _spread(counts, share, rng)
     yield _single("a step from world to world, beyond its share", steps, share, rng)
+
+
+def by_prior(secret: Ints, shares: Floats, alpha: float) -> Finding:
+    """Whether each input is drawn by its chance: exact binomial tails, times the number of inputs."""
+    trials, counts = len(secret), np.bincount(secret, minlength=len(shares))
+    tails = np.minimum(bdtr(counts, trials, shares), bdtrc(counts - 1, trials, shares))
+    tails = np.where(counts == 0, bdtr(0, trials, shares), tails)
+    farthest = int(tails.argmin())
+    ends = rates.interval(int(counts[farthest]), trials, SHOWN)
+    off = sorted(abs(end - shares[farthest]) for end in ends)
+    return checked(
+        NAME,
+        "a single input, beyond its chance",
+        measured=abs(counts[farthest] / trials - shares[farthest]),
+        interval=(0.0 if ends[0] <= shares[farthest] <= ends[1] else off[0], off[1]),
+        claim=0.0,
+        slack=SINGLE_SLACK,
+        p=min(1.0, 2 * len(shares) * float(tails.min())),
+        alpha=alpha,
+        trials=trials,
+        reading="the farthest is {} off",
+    )
 
 
 def _single(question: str, counts: Ints, alpha: float, rng: np.random.Generator | None = None) -> Finding:

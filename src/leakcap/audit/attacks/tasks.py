@@ -6,6 +6,7 @@ from leakcap.audit.attacks.posterior import Belief, blocks
 from leakcap.audit.trials import Known, Trials
 from leakcap.audit.verdicts import Finding, judged
 from leakcap.ground.arrays import Floats
+from leakcap.leakage.tasks import task_prior
 
 __all__ = ["task"]
 
@@ -19,7 +20,8 @@ def task(
     for rows in blocks(len(judge)):
         guess = (belief.block(judge, rows) @ wins).argmax(axis=1)
         right += int(wins[judge.secret[rows], guess].sum())
-    prior = float(wins.mean(axis=0).max())
+    assert known.worlds is not None
+    prior = task_prior(wins, known.worlds.shares)
     return judged(
         attack,
         question,

@@ -9,8 +9,9 @@ from leakcap.audit.attacks.membership import Scorer
 from leakcap.audit.attacks.posterior import Belief, blocks
 from leakcap.audit.trials import Known, Trials
 from leakcap.audit.verdicts import Finding, judged
+from leakcap.certificates.inputs_text import likeliest, named
 
-__all__ = ["everybody", "identify", "prior_of_most"]
+__all__ = ["certified_naming", "everybody", "identify", "prior_of_most"]
 
 MAX_NAMED = 2048  # people among whom one is named, the most exposed first
 MAX_COMPLETE = 8192  # releases of which all memberships are guessed: everybody's take time
@@ -23,17 +24,25 @@ def identify(attack: str, known: Known, judge: Trials, belief: Belief, alpha: fl
     wins = sum(
         int((belief.block(judge, rows).argmax(axis=1) == judge.secret[rows]).sum()) for rows in blocks(len(judge))
     )
-    prior = 1 / known.worlds.m
-    certified = float(known.certificate.posterior(prior))
+    prior, certified = certified_naming(known)
     return judged(
         attack,
-        "which of the worlds was the secret one",
+        "which of the worlds was the secret one" if known.units else "which of the inputs was used",
         wins=wins,
         trials=len(judge),
         prior=prior,
         certified=certified,
         alpha=alpha,
     )
+
+
+def certified_naming(known: Known) -> tuple[float, float]:
+    """How often the world is named without the release, and with it at most."""
+    assert known.worlds is not None
+    if known.certificate.of_inputs:
+        return likeliest(known.certificate), named(known.certificate)
+    prior = 1 / known.worlds.m
+    return prior, float(known.certificate.posterior(prior))
 
 
 def everybody(

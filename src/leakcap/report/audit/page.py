@@ -11,6 +11,7 @@ from typing import Any
 
 from leakcap.audit.report import AuditReport
 from leakcap.audit.verdicts import CHECK, RECOGNITION, UNBOUNDED, Finding
+from leakcap.certificates.release import Certificate
 from leakcap.report.audit.audited import is_share, releases_needed, things
 from leakcap.report.audit.columns import column_facts
 from leakcap.report.audit.pictures import bar_key, chip, recognition, scales
@@ -171,5 +172,9 @@ def _facts(audit: AuditReport) -> list[tuple[str, str]]:
         ("Time", f"{neat(audit.seconds, 3)} seconds"),
     ]
     if audit.certificate is not None:
-        facts.insert(1, ("Certificate", f"{audit.certificate.kind}, {audit.certificate.units:,} units"))
+        facts.insert(1, ("Certificate", f"{audit.certificate.kind}, {_size(audit.certificate)}"))
     return facts
+
+
+def _size(cert: Certificate) -> str:
+    return f"{cert.worlds:,} inputs" if cert.of_inputs else f"{cert.units:,} units"

@@ -39,7 +39,7 @@ METHODS = {
     "bayes": "knows all data, the code and every world that could have been used, and works out the chance of each "
     "from the released numbers: no method does better",
     "learned": "knows nothing of the code, and learns from earlier releases how numbers move when a person takes part",
-    "world": "guesses the whole list of participants at once",
+    "world": "guesses the whole list of participants at once, or which input was used",
     "generalized": "names a participant of its own choice, or gets most memberships right",
     "collude": "was told by others whether they took part",
     "task": "answers the question that the cap is about",

@@ -13,6 +13,7 @@ from leakcap.certificates.release import Certificate
 from leakcap.ground.arrays import Floats
 from leakcap.report.html import Markup, markup, shortened
 from leakcap.report.numbers import data, decimals_for, neat, outward, shown
+from leakcap.report.release import inputs_words
 from leakcap.report.release.records import Answer
 from leakcap.report.release.words import part
 
@@ -35,13 +36,11 @@ def answer_facts(answer: Answer, cert: Certificate) -> dict[str, Any]:
     further, remarks = left_out(answer.names), [f"{note}." for note in answer.notes]
     if answer.low is None or answer.high is None or not kept:
         return {**_halved(_plain(answer, kept)), "words": words, "notes": [], "left_out": further, "remarks": remarks}
-    words += (
-        f" Each interval, by itself, holds {aim(everybody and cert.in_blocks)} with at least {100 * answer.level:g} % "
-        "probability."
-    )
-    errors = f"the noise{'' if everybody else ' and for the part of the pool that was not used'}"
+    words += f" Each interval, by itself, holds {aim(cert)} with at least {100 * answer.level:g} % probability."
+    all_used = everybody or cert.of_inputs
+    errors = f"the noise{'' if all_used else ' and for the part of the pool that was not used'}"
     scale = _RowScale.of(answer.low[:kept], answer.high[:kept])
-    exact = not everybody and bool((answer.low == answer.high).any())
+    exact = not all_used and bool((answer.low == answer.high).any())
     return {
         **_halved(list(_rows(answer, kept, scale))),
         "words": words,
@@ -58,14 +57,18 @@ def _on_whom(answer: Answer, cert: Certificate) -> str:
     """Whom the numbers count: what was computed on a half is easily read as a count of all."""
     if cert.mode == "pool":
         return "They are about everybody in the data."
+    if cert.of_inputs:
+        return inputs_words.ANSWER
     if answer.scaled or (cert.whoever_is_known and not cert.on_average_over_the_known):
         return f"They stand for all {cert.units:,}, of whom a secret {part(cert)} was used."
     return f"They come from a secret {part(cert)}: counts and sums are of that {part(cert)}, unless scaled up."
 
 
-def aim(in_blocks_of_all: bool) -> str:
+def aim(cert: Certificate) -> str:
     """What an interval holds."""
-    if in_blocks_of_all:
+    if cert.of_inputs:
+        return "the answer on the input that was used"
+    if cert.mode == "pool" and cert.in_blocks:
         return "the average over blocks, which may differ from the program's answer on all data together,"
     return "the true answer on all data"
 

@@ -50,7 +50,12 @@ def _what(attempt: Attempt, cert: Certificate) -> str | Markup:
     """The attempt, and beside a figure far above the headline its reason."""
     words = unbroken(attempt.what)
     about_all = attempt.what.startswith(("Any question", "Name one", "Tell of everybody"))
-    if not about_all or attempt.after is None or not cert.membership_success + FAR_ABOVE <= attempt.after < 1:
+    if (
+        cert.of_inputs
+        or not about_all
+        or attempt.after is None
+        or not cert.membership_success + FAR_ABOVE <= attempt.after < 1
+    ):
         return words
     return markup("{} <small>{}</small>", words, ABOUT_MANY)
 

@@ -51,7 +51,16 @@ def plan_facts(summary: Summary) -> dict[str, Any]:
         rows.append((shortened(name), *(data(float(x), shown(float(x), places)) for x in numbers)))
     outputs = len(summary.answer)
     note = f"The first {len(rows)} of {outputs:,} outputs." if outputs > len(rows) else ""
-    return {"errors": rows, "left_out": note, "forecast": summary.forecast, "hints": list(map(unbroken, summary.hints))}
+    about = ("mean over inputs", "spread and noise", "between inputs", "of noise")
+    if not summary.certificate.of_inputs:
+        about = ("whole pool", "expected error", "of using a part", "of noise")
+    return {
+        "error_heads": ("output", *about),
+        "errors": rows,
+        "left_out": note,
+        "forecast": summary.forecast,
+        "hints": list(map(unbroken, summary.hints)),
+    }
 
 
 def _rows(answer: Answer, custody: Custody) -> Iterator[tuple[str, ...]]:

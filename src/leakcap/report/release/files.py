@@ -34,6 +34,11 @@ README = (
     "              vault extra is installed. Remove it when no check will be needed any more.\n\n"
     "What may be published lies in ../public.\n"
 )
+README_OF_INPUTS = (
+    "CUSTODIAN ONLY: do not publish, share or log what lies in this folder.\n\n"
+    "summary.txt   what the answer costs: its spread between inputs, and the noise\n\n"
+    "What may be published lies in ../public.\n"
+)
 PUBLIC_README = (
     "Open certificate.html: what was released, and what anybody can learn from it at most.\n"
     "The numbers are in answer.csv. answer.json and certificate.json are for programs.\n"
@@ -78,14 +83,15 @@ def public_files(release: Release, answer: Answer, signed_with: str = "") -> dic
 def public_texts(certificate: Certificate, answer: Answer, signed_with: str = "") -> dict[str, str]:
     """All of it that is text: a pure function of what anybody may see, so that anybody can make it again."""
     rows = _rows(answer)
-    pooled = certificate.mode == "pool"
-    held = aim(pooled and certificate.in_blocks)
+    made = "Computed on a secret random part of the data"
+    if certificate.mode in ("pool", "given"):
+        made = "Added up" if certificate.mode == "pool" else "Computed on one of the given inputs"
+    held = aim(certificate)
     record = certificate.to_json()
     told = {
         "question": answer.title,
         "answer": rows,
-        "note": f"{'Added up' if pooled else 'Computed on a secret random part of the data'}, and noised: "
-        "certificate.html explains it.",
+        "note": f"{made}, and noised: certificate.html explains it.",
         "interval": f"holds {held} with probability {answer.level:g} or more, each",
         "scaled": answer.scaled,
         "notes": answer.notes,
@@ -139,6 +145,8 @@ def custodian_files(plan: Plan, answer: Answer, caps: list[Cap], people: npt.NDA
     """What only the custodian may see; `people` are the labels of the units, in the order of the exposure."""
     summary = plan.summary()
     outputs = plan.run.simulation.table.shape[1]
+    if plan.certificate.of_inputs:
+        return {"README.txt": README_OF_INPUTS, "summary.txt": f"{summary}\n"}
     custody = Custody(
         exposure=plan.exposure,
         outputs=plan.run.simulation.table,

@@ -5,6 +5,7 @@ Each page is one file without scripts or outside references, and a pure function
 
 from __future__ import annotations
 
+from leakcap.certificates.inputs_text import named
 from leakcap.certificates.release import Certificate
 from leakcap.planning.accuracy import Summary
 from leakcap.report.html import render
@@ -47,6 +48,12 @@ def plan_fragment(summary: Summary) -> str:
 
 def _planned(summary: Summary) -> dict[str, object]:
     cert = summary.certificate
+    if cert.of_inputs:
+        words = (
+            "Nothing has left yet. plan.release() gives one answer, of one of the inputs and noised, and keeps guesses "
+            f"at which it was to {bound(named(cert))}; plan.recap(cap) tries another."
+        )
+        return {**first_facts(cert), **attack_facts(cert), **plan_facts(summary), "planned": words, "next_steps": []}
     words = (
         "Nothing has left yet. plan.release() gives one answer, off the whole pool's by about the expected errors "
         f"below, and keeps guesses at one person to {bound(cert.membership_success)}; plan.recap(cap) tries another."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from leakcap.certificates.inputs_text import likeliest, named
 from leakcap.certificates.release import Certificate
 from leakcap.report.chart import Chart, captioned, key, log_chances
 from leakcap.report.html import Markup
@@ -23,20 +24,21 @@ def leakage_picture(cert: Certificate) -> Markup:
     chart.area("between", chances, chances, certified)
     chart.line("before", chances, chances)
     chart.line("bound", chances, certified)
-    success = cert.membership_success
-    chart.line("leader", [0.5, 0.5], [success, 0.08])
-    chart.diamond("person", 0.5, success)
-    chart.note("person-note", 1, 0.06, f"50 % → {bound(success)}", anchor="end")
+    before, success, asked = 0.5, cert.membership_success, "“did this person take part?”"
+    if cert.of_inputs:
+        before, success, asked = likeliest(cert), named(cert), "“which input was used?”"
+    chart.line("leader", [max(before, low)] * 2, [success, 0.08])
+    chart.diamond("person", max(before, low), success)
+    chart.note("person-note", 1, 0.06, f"{bound(before)} → {bound(success)}", anchor="end")
     keys = key(
         (
             ("line", "bound", f"any guess, with the release, {at_most(cert)}"),
             ("line", "before", "without the release"),
-            ("diamond", "person", "“did this person take part?”"),
+            ("diamond", "person", asked),
         )
     )
-    words = (
-        "Any guess about who took part, by the best possible attacker. The nearer to the dotted line, the less leaks."
-    )
+    about = "the input" if cert.of_inputs else "who took part"
+    words = f"Any guess about {about}, by the best possible attacker. The nearer to the dotted line, the less leaks."
     label = f"Curve of {at_most(cert)} what any guess achieves with the release, against its chance without."
     return captioned("Whatever is asked", words, chart.svg(label), keys)
 

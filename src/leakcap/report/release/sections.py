@@ -10,6 +10,7 @@ from leakcap.certificates.release import CappedFigure, Certificate
 from leakcap.report.compared import Compared
 from leakcap.report.html import Markup, joined
 from leakcap.report.numbers import bound, neat, unbroken
+from leakcap.report.release import inputs_words
 from leakcap.report.release.answers import answer_facts
 from leakcap.report.release.attack_table import attack_heads, attack_rows, strong
 from leakcap.report.release.pictures import leakage_picture, roc_picture
@@ -86,6 +87,8 @@ def first_facts(cert: Certificate) -> dict[str, Any]:
 
 
 def _compared(cert: Certificate) -> Compared:
+    if cert.of_inputs:
+        return inputs_words.card(cert, at_most(cert))
     fair = "" if cert.sampling_rate == 0.5 else ", participants and others counting alike"
     return Compared(
         question=_question(cert),
@@ -115,7 +118,7 @@ def attack_facts(cert: Certificate) -> dict[str, Any]:
     return {
         "attack_heads": attack_heads(cert),
         "attack_rows": attack_rows(cert),
-        "attack_note": "" if cert.only_one_person else note,
+        "attack_note": "" if cert.only_one_person else inputs_words.NOTE if cert.of_inputs else note,
     }
 
 
@@ -129,10 +132,16 @@ def _details(cert: Certificate) -> dict[str, Any]:
         "known_rows": known_rows,
         "known_words": known_words,
         "unnoised": wording.unnoised(cert),
-        "known_of_all": "Known without the data" if cert.mode == "pool" else "Known about the whole pool",
+        "known_of_all": _known_of_all(cert),
         "method": _method(cert),
         "method_facts": _method_facts(cert),
     }
+
+
+def _known_of_all(cert: Certificate) -> str:
+    if cert.of_inputs:
+        return "Known about all inputs"
+    return "Known without the data" if cert.mode == "pool" else "Known about the whole pool"
 
 
 def _cap(one: CappedFigure) -> dict[str, Any]:
@@ -148,12 +157,16 @@ def _pictures(cert: Certificate) -> Markup:
     """Success at any question, where it is bounded, and at recognising participants."""
     if cert.mode in ("individual", "pool"):  # there is no curve of any question
         return roc_picture(cert)
+    if cert.of_inputs:
+        return leakage_picture(cert)
     return joined((leakage_picture(cert), roc_picture(cert)))
 
 
 def _collusion(cert: Certificate) -> tuple[list[tuple[str, Markup]], list[str]]:
     """Rows of a table and what is said below it."""
     known = cert.known_memberships
+    if cert.of_inputs:
+        return [], []
     if cert.mode != "exact" or not known:
         return [], [wording.collusion(cert)]
     ends = (
@@ -194,6 +207,8 @@ def _method_facts(cert: Certificate) -> list[tuple[str, str]]:
             "Worlds",
             "none, everybody takes part"
             if cert.mode == "pool"
+            else f"{cert.worlds:,} given inputs"
+            if cert.of_inputs
             else f"{cert.worlds:,}, {cert.design}, each person in a share {cert.rate}",
         ),
         ("Draws", ", ".join(f"{name}: {count:,}" for name, count in cert.draws) or "none"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from leakcap.certificates import text
 from leakcap.certificates.release import Certificate
 from leakcap.report.numbers import bound, unbroken
+from leakcap.report.release import inputs_words
 from leakcap.report.words import check_it
 
 __all__ = [
@@ -27,6 +28,8 @@ def part(cert: Certificate, plural: bool = False) -> str:
 
 
 def what_was_done(cert: Certificate) -> str:
+    if cert.of_inputs:
+        return inputs_words.what_was_done(cert)
     if cert.mode == "pool":
         return (
             f"{_of_all(cert)} Random noise, made for these bounds, was then added, and only the noisy answer leaves. "
@@ -58,6 +61,8 @@ def what_was_done(cert: Certificate) -> str:
 
 def in_brief(cert: Certificate) -> str:
     """What was done and against whom, in two sentences; `what_was_done` and `attacker` say all of it."""
+    if cert.of_inputs:
+        return inputs_words.in_brief(cert)
     noise = "and random noise was added"
     if cert.mode == "pool":
         computed = f"What everybody in the data brings, within bounds set beforehand, was added up, {noise}."
@@ -102,6 +107,8 @@ def _of_all(cert: Certificate) -> str:
 
 
 def attacker(cert: Certificate) -> str:
+    if cert.of_inputs:
+        return inputs_words.ATTACKER
     if cert.mode == "pool":
         return (
             "Anybody, and the worst is assumed: they know the data of everybody else, the program, the bounds and how "
@@ -126,6 +133,8 @@ def attacker(cert: Certificate) -> str:
 def headline(cert: Certificate) -> str:
     """The whole promise in a sentence."""
     success = bound(cert.membership_success)
+    if cert.of_inputs:
+        return unbroken(inputs_words.trial(cert) if not cert.is_guarantee else f"{text.promise(cert)} {verdict(cert)}")
     if cert.kind == "empirical":
         words = (
             f"Measured without any guarantee: participation is guessed with about {success} success. A coin has 50 %."
@@ -152,6 +161,8 @@ def verdict(cert: Certificate) -> str:
 
 def if_they_know(cert: Certificate) -> str:
     """What the attacker gains from knowing participants; empty where nothing is certified about it."""
+    if cert.of_inputs:
+        return ""
     told = [(k, cert.given(k)) for k, _ in cert.known_memberships]
     certified = [(k, success) for k, success in told if success < 1]
     if cert.mode != "exact" or cert.noised_directions == 0 or not certified:

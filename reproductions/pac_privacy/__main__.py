@@ -1,0 +1,23 @@
+"""`python -m reproductions.pac_privacy example1`, or without a name all examples. `--out` names a folder."""
+
+from __future__ import annotations
+
+import sys
+
+from reproductions.pac_privacy import example_1
+
+PARTS = {"example1": example_1.main}
+
+
+def main(words: list[str]) -> None:
+    """Every part that is named; what begins with a dash, and what follows it, goes to each of them."""
+    first = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
+    named, options = words[:first], words[first:]
+    for name in named or PARTS:
+        if name not in PARTS:
+            sys.exit(f"no part {name!r}: choose from {', '.join(PARTS)}")
+        PARTS[name](options)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,42 @@
+"""*PAC Privacy*, Example 1: its three figures, by whole-number arithmetic beside ours, in a table and a picture."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from reproductions.pac_privacy import example_1
+from reproductions.pac_privacy.__main__ import main
+
+
+def test_example_1_is_made_by_one_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["example1", "--out", str(tmp_path)])
+    assert {path.name for path in tmp_path.iterdir()} == {"example_1.csv", "example_1.svg", "example_1.png"}
+    table = {int(line.split()[0]): line.split() for line in capsys.readouterr().out.splitlines()[1:]}
+    assert (table[1][1], table[10][2], table[50][2]) == ("0.35730", "0.14893", "0.06791")
+    with pytest.raises(SystemExit, match="choose from"):
+        main(["example9"])
+
+
+def test_theorem_2_is_the_mean_of_roots_found_by_bisection() -> None:
+    def root(prior: float) -> float:
+        low, high = prior, 1.0
+        for _ in range(100):
+            a = (low + high) / 2
+            kl = a * math.log(a / prior) + ((1 - a) * math.log((1 - a) / (1 - prior)) if a < 1 else 0.0)
+            low, high = (a, high) if kl <= 1 else (low, a)
+        return high
+
+    for row in example_1.rows((2, 10, 50)):
+        chance = [math.comb(row.n, hits) * Fraction(99 ** (row.n - hits), 100**row.n) for hits in range(row.n + 1)]
+        roots = [root(float(sum(chance[j:]))) for j in range(1, row.n + 1)]
+        assert row.theorem_2 == pytest.approx(sum(roots) / row.n, rel=1e-9)
+        # Planted: each record alone in place of all of them together, and the paper's inequality in place of its root.
+        assert abs(row.theorem_2 - row.theorem_1) > 0.05
+        assert abs(row.theorem_2 - row.by_fano) > 0.005
+
+
+def test_the_papers_second_figure_is_fanos() -> None:
+    assert round(example_1.by_fano(10), 2) == 0.17
