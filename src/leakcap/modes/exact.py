@@ -82,11 +82,11 @@ def certified(
         share_done=share_done,
         remember=remember,
     )
-    findings = found.findings
+    findings, noise = found.findings, found.noise
     made = certificate(
         "exact",
         worlds,
-        found.noise.space,
+        noise.space,
         settings,
         capped=capped_figures(caps, goal.caps, findings.values, (worlds.rate, worlds.m)),
         membership_success=findings.membership,
@@ -112,10 +112,10 @@ def certified(
         sampler_distance=found.distance,
         grid_step=found.step,
         theorems=(*THEOREMS, worlds.proof),
-        log_det=information_by_covariance(space.coordinates / deviations),
-        signal=float((space.variances / deviations**2).sum()) * (1 + 1e-12),
+        log_det=information_by_covariance(noise.space.coordinates / noise.deviations),
+        signal=float((noise.space.variances / noise.deviations**2).sum()) * (1 + 1e-12),
     )
-    return OneOfTheWorlds(found.noise, found.step, findings.exposure), made
+    return OneOfTheWorlds(noise, found.step, findings.exposure), made
 
 
 @dataclass(frozen=True, eq=False)

@@ -281,8 +281,7 @@ def plan(
                 stored.begin(_identity(job, prints.of_run, request) | declared, seed)
             entropy = stored.entropy if stored else secrets.randbits(128) if seed is None else seed
             # Answers from the coins of an account share them, and its clock bounds them together.
-            shared = charged is not None and charged.design != "release"
-            ids = None if shared or seed is not None else _stored_ids(stored) if stored else DrawnIds.draw()
+            ids = _ids(stored, charged, seed)
             request = designed(request, job, entropy, stored)
             found = answered(job, request, brings, entropy=entropy, watch=watch, stored=stored)
         run = Run(
@@ -336,12 +335,15 @@ def release(fn: Callable[..., Any], *data: Any, cap: CapLike, **options: Any) ->
     return plan(fn, *data, cap=cap, **options).release()
 
 
-def _stored_ids(stored: Checkpoint) -> DrawnIds:
+def _ids(stored: Checkpoint | None, charged: Charged | None, seed: int | None) -> DrawnIds | None:
     """Those that this run has had from its beginning: a resumed plan has the same certificate."""
-    ids: DrawnIds | None = stored.kept("ids")
+    if seed is not None or (charged is not None and charged.design != "release"):
+        return None
+    ids: DrawnIds | None = stored.kept("ids") if stored else None
     if ids is None:
         ids = DrawnIds.draw()
-        stored.keep("ids", ids)
+        if stored:
+            stored.keep("ids", ids)
     return ids
 
 
