@@ -17,7 +17,7 @@ from leakcap.leakage.confidence import Attempts
 from leakcap.leakage.measures import prior, thresholds
 from leakcap.modes.interface import NoiseSettings, capped_figures, certificate
 from leakcap.noise import GRID, Noise, Randomness, Subspace, calibrate, released_vector
-from leakcap.noise.calibrate import Calibrated
+from leakcap.noise.calibrate import Calibrated, Chooser
 from leakcap.noise.search import Goal
 from leakcap.worlds import Worlds
 
@@ -65,10 +65,11 @@ def certified(
     rng: np.random.Generator,
     share_done: Callable[[float], None] = lambda _: None,
     remember: Callable[[Callable[[], Calibrated]], Calibrated] = lambda compute: compute(),
+    choose: Chooser | None = None,
 ) -> tuple[OneOfTheWorlds, Certificate]:
     """The finite game: everything about the attacker is computed, nothing about the data is estimated.
 
-    `remember` may know the outcome of the calibration from before.
+    `remember` may know the outcome of the calibration from before; `choose` finds the shape of the noise.
     """
     goal = Goal.of(caps, worlds, shape=settings.shape, floor=settings.floor, machine=settings.machine)
     if space.rank == 0:
@@ -85,6 +86,7 @@ def certified(
                 rng=rng,
                 draws=settings.draws,
                 share_done=share_done,
+                choose=choose,
             )
         )
         deviations, step, distance = calibrated.deviations, calibrated.step, calibrated.distance

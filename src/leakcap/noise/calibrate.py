@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -19,11 +20,13 @@ from leakcap.leakage.confidence import Attempts, log_term
 from leakcap.leakage.measures import RATIOS, prior
 from leakcap.leakage.stages import draws_for_recognition
 from leakcap.noise.entropy import GRID, sampler_distance
-from leakcap.noise.search import Goal, refined, rough_scales
+from leakcap.noise.search import Goal, ScaledShape, refined, rough_scales
 
-__all__ = ["MAX_ATTEMPTS", "Calibrated", "calibrate"]
+__all__ = ["MAX_ATTEMPTS", "Calibrated", "Chooser", "calibrate"]
 
 MAX_ATTEMPTS = 12
+
+Chooser: TypeAlias = Callable[[Goal, Floats, Floats, np.random.Generator], ScaledShape]  # of a shape, roughly scaled
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,18 +55,19 @@ def calibrate(
     rng: np.random.Generator,
     draws: int | None = None,
     share_done: Callable[[float], None] = lambda _: None,
+    choose: Chooser | None = None,
 ) -> Calibrated:
     """Noise for principal coordinates that keeps all caps, verified on fresh draws.
 
-    `share_done` is called with the share of the certifying pass that is behind; not while noise is searched.
+    `share_done` is called with the share of the certifying pass that is behind; not while noise is searched. `choose`
+    finds the shape; without it, the best of those that are always tried.
 
     Guarantee: the returned findings were certified with probability `1 - gamma` over all attempts and recaps
     that share `attempts`.
     """
     worlds, wanted = goal.worlds, goal.wanted
-    seed = np.random.SeedSequence(int(rng.integers(2**63)))  # one for all shapes: they are compared
     # The shape is free to choose: whatever is chosen is certified afterwards.
-    best = min(rough_scales(goal, coordinates, variances, seed), key=lambda scaled: scaled.total)
+    best = (choose or _best_of_all)(goal, coordinates, variances, rng)
     search = best.search
     bounds = count_bounds(worlds.m, worlds.n, len(RATIOS), wanted, stages=3)  # about: it only aims the search
     term = log_term(attempts.share(attempts.made + 1), bounds)
@@ -119,3 +123,8 @@ def calibrate(
             worst = np.argsort(-findings.exposure)[:64]
             log_t = max(log_t, refined(search, log_t, term, used, also=worst)[0])
     raise NumericalError(f"no noise could be certified in {MAX_ATTEMPTS} attempts; raise draws= or loosen the cap")
+
+
+def _best_of_all(goal: Goal, coordinates: Floats, variances: Floats, rng: np.random.Generator) -> ScaledShape:
+    seed = np.random.SeedSequence(int(rng.integers(2**63)))  # one for all shapes: they are compared
+    return min(rough_scales(goal, coordinates, variances, seed), key=lambda scaled: scaled.total)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
@@ -24,7 +25,7 @@ from leakcap.leakage.confidence import Attempts
 from leakcap.modes.interface import Draw, Rerun
 from leakcap.modes.mechanism import by_mechanism
 from leakcap.noise import subspace
-from leakcap.noise.calibrate import MAX_ATTEMPTS, Calibrated
+from leakcap.noise.calibrate import MAX_ATTEMPTS, Calibrated, Chooser
 from leakcap.planning.charged import Charged
 from leakcap.planning.finishing import Finishing
 from leakcap.planning.released import Token
@@ -34,7 +35,7 @@ from leakcap.simulate.progress import Watcher
 from leakcap.version import __version__
 from leakcap.worlds import Worlds
 
-__all__ = ["Certifier", "Run", "certifier"]
+__all__ = ["Certifier", "ExactCertifier", "Run", "certifier"]
 
 Certifier: TypeAlias = Callable[[tuple[Cap, ...]], tuple[modes.Releaser, Certificate]]
 
@@ -79,7 +80,7 @@ def certifier(request: Request, run: Run) -> Certifier:
     if request.mode == "individual":
         return _individual(request, run, settings)
     if request.mode == "exact":
-        return _exact(request, run, settings)
+        return ExactCertifier(request, run, settings)
     table, worlds = run.simulation.table, run.worlds
     if request.mode == "empirical":
         return lambda caps: modes.empirical.certified(table, worlds, caps, settings, rerun=run.rerun, draw=run.draw)
@@ -142,37 +143,54 @@ def _own_attempts(run: Run, caps: tuple[Cap, ...], shared: Attempts, most: int) 
         return Attempts(shared.gamma, most * run.checkpoint.place(fingerprint(caps)))
 
 
-def _exact(request: Request, run: Run, settings: modes.NoiseSettings) -> Certifier:
-    space = subspace(run.simulation.table, settings.weights, settings.machine.memory)
-    attempts, lock = Attempts(request.gamma), threading.Lock()
+class ExactCertifier:
+    """The certifier of the finite game: whatever it is asked, it has one failure probability to share out."""
 
-    def certified(caps: tuple[Cap, ...]) -> tuple[modes.Releaser, Certificate]:
-        with lock:  # recaps in two threads at once would count one attempt for both, and certify on the same draws
-            return alone(caps)
+    def __init__(self, request: Request, run: Run, settings: modes.NoiseSettings) -> None:
+        self.run, self.settings = run, settings
+        self.space = subspace(run.simulation.table, settings.weights, settings.machine.memory)
+        self._attempts, self._lock = Attempts(request.gamma), threading.Lock()
 
-    def alone(caps: tuple[Cap, ...]) -> tuple[modes.Releaser, Certificate]:
-        tried, remember = attempts, _anew
-        if run.checkpoint:
+    def __call__(self, caps: tuple[Cap, ...]) -> tuple[modes.Releaser, Certificate]:
+        """The least noise of the shapes that are always tried."""
+        return self.chosen(caps)
+
+    def chosen(
+        self, caps: tuple[Cap, ...], choose: Chooser | None = None, *asked: object
+    ) -> tuple[modes.exact.OneOfTheWorlds, Certificate]:
+        """The least noise of the shape that `choose` finds; `asked` names that choice, where a checkpoint keeps it."""
+        run = self.run
+        with self.alone(caps, *asked) as (attempts, place):
+            stages = _Stages(run.watch, run.simulation)
+            stages.searching()
+            remember = _anew
+            if run.checkpoint and not run.recompute:
+                known = fingerprint(self.space.coordinates, __version__)
+                remember = _Memory(run.checkpoint, f"noise-{place}", known)
+            return modes.exact.certified(
+                self.space,
+                run.worlds,
+                caps,
+                self.settings,
+                attempts=attempts,
+                rng=stream(run.entropy, 1 + attempts.made),
+                share_done=stages,
+                remember=remember,
+                choose=choose,
+            )
+
+    @contextmanager
+    def alone(self, *asked: object) -> Iterator[tuple[Attempts, int]]:
+        """Attempts for one question, while no other is asked, and its place among all in the checkpoint."""
+        # Recaps in two threads at once would count one attempt for both, and certify on the same draws.
+        with self._lock:
+            if self.run.checkpoint is None:
+                yield self._attempts, 0
+                return
             # Across processes every list of caps has attempts of its own, so that resuming draws the same draws.
-            with run.checkpoint.alone(patience=10):
-                place = run.checkpoint.place(fingerprint(caps))
-            tried = Attempts(request.gamma, MAX_ATTEMPTS * place)
-            if not run.recompute:
-                remember = _Memory(run.checkpoint, f"noise-{place}", fingerprint(space.coordinates, __version__))
-        stages = _Stages(run.watch, run.simulation)
-        stages.searching()
-        return modes.exact.certified(
-            space,
-            run.worlds,
-            caps,
-            settings,
-            attempts=tried,
-            rng=stream(run.entropy, 1 + tried.made),
-            share_done=stages,
-            remember=remember,
-        )
-
-    return certified
+            with self.run.checkpoint.alone(patience=10):
+                place = self.run.checkpoint.place(fingerprint(*asked))
+            yield Attempts(self._attempts.gamma, MAX_ATTEMPTS * place), place
 
 
 def _anew(compute: Callable[[], Calibrated]) -> Calibrated:
