@@ -35,9 +35,11 @@ if TYPE_CHECKING:
     from leakcap.kernels.additive import additive
     from leakcap.kernels.blocks import blocks
     from leakcap.planning.entry import plan, release
+    from leakcap.planning.optimising import optimize_noise
     from leakcap.planning.plans import Plan
     from leakcap.planning.released import Release
     from leakcap.planning.settings import Settings
+    from leakcap.planning.verify import verify
     from leakcap.report.release.saved import load
     from leakcap.sessions.session import Session
 
@@ -71,6 +73,7 @@ __all__ = [
     "mip",
     "mutual_information",
     "name_a_member",
+    "optimize_noise",
     "plan",
     "pool_membership",
     "precision",
@@ -80,6 +83,7 @@ __all__ = [
     "task",
     "testing",
     "true_positive_rate",
+    "verify",
 ]
 
 # Loaded on first use: `leakcap --help` should not wait for numpy and scipy.
@@ -94,9 +98,11 @@ _HOMES = {
     "kernels.additive": "additive",
     "kernels.blocks": "blocks",
     "planning.entry": "plan release",
+    "planning.optimising": "optimize_noise",
     "planning.plans": "Plan",
     "planning.released": "Release",
     "planning.settings": "Settings",
+    "planning.verify": "verify",
     "report.release.saved": "load",
     "sessions.session": "Session",
 }

@@ -179,14 +179,14 @@ def _(cap: AnyInference | Identification, figures: Figures, posterior: Singles, 
     rank = np.argsort(np.argsort(-posterior, axis=1), axis=1)
     slope = ((rank < whole) + float(prior_of - whole) * (rank == whole)).astype(np.float32)
     success = float(np.einsum("kw,kw->k", slope, posterior).mean(dtype=np.float64))
-    return _Part(np.array([(success - float(prior_of) / m) / room]), slope / np.float32(room), None)
+    return _Part(np.array([(success - float(prior_of) / m) / room]), (slope / room).astype(np.float32), None)
 
 
 @_part.register
 def _(cap: MutualInformation, figures: Figures, posterior: Singles, shares: Singles) -> _Part:
     logs = np.log(np.maximum(posterior, np.finfo(np.float32).tiny))
     told = np.log(figures.worlds.m) + float(np.einsum("kw,kw->k", posterior, logs).mean(dtype=np.float64))
-    return _Part(np.array([max(told, 0.0) / cap.limit]), logs / np.float32(cap.limit), None)
+    return _Part(np.array([max(told, 0.0) / cap.limit]), (logs / cap.limit).astype(np.float32), None)
 
 
 @_part.register

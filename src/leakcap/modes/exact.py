@@ -21,7 +21,7 @@ from leakcap.noise.calibrate import Calibrated, Chooser
 from leakcap.noise.search import Goal
 from leakcap.worlds import Worlds
 
-__all__ = ["OneOfTheWorlds", "certified"]
+__all__ = ["OneOfTheWorlds", "certified", "stated"]
 
 THEOREMS = (
     "exact-membership",
@@ -73,22 +73,38 @@ def certified(
     """
     goal = Goal.of(caps, worlds, shape=settings.shape, floor=settings.floor, machine=settings.machine)
     if space.rank == 0:
-        deviations, step, distance, attempt = np.empty(0), GRID, 0.0, 0
+        return stated(space, caps, settings, goal=goal, attempts=attempts, calibrated=None)
+    calibrated = remember(
+        partial(
+            calibrate,
+            goal,
+            space.coordinates,
+            space.variances,
+            attempts=attempts,
+            rng=rng,
+            draws=settings.draws,
+            share_done=share_done,
+            choose=choose,
+        )
+    )
+    return stated(space, caps, settings, goal=goal, attempts=attempts, calibrated=calibrated)
+
+
+def stated(
+    space: Subspace,
+    caps: tuple[Cap, ...],
+    settings: NoiseSettings,
+    *,
+    goal: Goal,
+    attempts: Attempts,
+    calibrated: Calibrated | None,
+) -> tuple[OneOfTheWorlds, Certificate]:
+    """What was certified of some noise, as a releaser and a certificate; None where no noise is needed."""
+    worlds = goal.worlds
+    deviations, step, distance, attempt = np.empty(0), GRID, 0.0, 0
+    if calibrated is None:
         findings = _nothing_leaks(goal)
     else:
-        calibrated = remember(
-            partial(
-                calibrate,
-                goal,
-                space.coordinates,
-                space.variances,
-                attempts=attempts,
-                rng=rng,
-                draws=settings.draws,
-                share_done=share_done,
-                choose=choose,
-            )
-        )
         deviations, step, distance = calibrated.deviations, calibrated.step, calibrated.distance
         findings, attempt = calibrated.findings, calibrated.attempt
         # The very coordinates that were certified.

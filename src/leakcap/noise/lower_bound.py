@@ -2,8 +2,8 @@
 
 Along a unit vector `g` the release is a release of the one number `g'Y`, with noise of variance `g'Sg`. Whoever has the
 first can make the second, so the caps hold for it; and for one number the figures are exact sums, which fall as noise
-grows. Noise at which such a sum still exceeds a cap is too little: `g'Sg` is more than that. In an orthonormal basis the
-variances along all directions add up to the trace of `S` (docs/proofs/noise-lower-bound.md).
+grows. Noise at which such a sum still exceeds a cap is too little: `g'Sg` is more than that. In an orthonormal basis
+the variances along all directions add up to the trace of `S` (docs/proofs/noise-lower-bound.md).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leakcap.caps import Cap, Precision, TruePositiveRate
+from leakcap.caps import Precision, TruePositiveRate
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.proofs import proves
 from leakcap.leakage.confidence import MeanEstimate
@@ -125,7 +125,11 @@ def exceeded(goal: Goal, line: Floats, variance: float, people: Ints | None, ste
     search = Search(goal, line[:, None], None, np.array([variance]), budget=0.0, seed=np.random.SeedSequence(0))
     seen = search.observe(0.0, 0, people, step)
     return any(
-        (_attained(cap, search, people, step) if isinstance(cap, TruePositiveRate | Precision) else measure(cap, seen, _at_least))
+        (
+            _attained(cap, search, people, step)
+            if isinstance(cap, TruePositiveRate | Precision)
+            else measure(cap, seen, _at_least)
+        )
         > cap.limit
         for cap in goal.caps
     )

@@ -1,9 +1,9 @@
 """The least noise of any covariance: a search along exact gradients, from a shape that is there onward.
 
-At the best covariance `S` of all that keep the caps, `S^2` is proportional to the matrix `Phi` by which the figures that
-decide change with the noise (Lagrange). Each round looks at fresh releases, moves weight to the figures that use most of
-their room, and moves `S` towards the square root of `Phi`. To first order that is the leverage shape, whose `Phi` does
-not depend on `S`. The search promises nothing: its end is certified on fresh draws, like any other shape.
+At the best covariance `S` of all that keep the caps, `S^2` is proportional to the matrix `Phi` by which the figures
+that decide change with the noise (Lagrange). Each round looks at fresh releases, gives weight to the figures that use
+most of their room, and moves `S` towards the square root of `Phi`. To first order that is the leverage shape, whose
+`Phi` does not depend on `S`. The search promises nothing: its end is certified on fresh draws, like any other shape.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leakcap.certificates.release import Certificate
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
@@ -104,14 +103,12 @@ def optimize_noise(plan: Plan, seconds: float = 60.0) -> OptimizedNoise:
 
         def choose(goal: Goal, coordinates: Floats, _: Floats, rng: np.random.Generator) -> ScaledShape:
             nonlocal rounds
-            shape, rounds = better_shape(
-                goal, coordinates, start, seconds=seconds * (1 - FOR_BOUND), rng=rng
-            )
+            shape, rounds = better_shape(goal, coordinates, start, seconds=seconds * (1 - FOR_BOUND), rng=rng)
             return shape
 
         releaser, certificate = certifier.chosen(plan.caps, choose, "optimised", float(seconds))
         if _total(releaser.noise) < before:
-            best = with_noise(plan, releaser, _worded(certificate))
+            best = with_noise(plan, releaser, certificate)
     bound = _bound(goal, space, [plan, best], seconds * FOR_BOUND, stream(plan.run.entropy, STREAM_OF_BOUND))
     return OptimizedNoise(best, before, _total(best.noise), bound.total, rounds)
 
@@ -124,10 +121,6 @@ def _bound(goal: Goal, space: Subspace, plans: list[Plan], seconds: float, rng: 
 
 def _total(noise: Noise) -> float:
     return float((noise.deviations**2).sum())
-
-
-def _worded(certificate: Certificate) -> Certificate:
-    return certificate
 
 
 def principal_covariance(space: Subspace, noise: Noise) -> Floats:
