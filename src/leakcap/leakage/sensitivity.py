@@ -196,4 +196,5 @@ def _(cap: Task, figures: Figures, posterior: Singles, shares: Singles) -> _Part
     room = figures.room(cap)
     success = float(expected.max(axis=1).mean(dtype=np.float64))
     used = (success - prior(cap, figures.rate, figures.worlds.m)) / room
-    return _Part(np.array([used]), np.ascontiguousarray(wins.T[expected.argmax(axis=1)]) / np.float32(room), None)
+    slope = (wins.T[expected.argmax(axis=1)] / room).astype(np.float32)
+    return _Part(np.array([used]), slope, None)

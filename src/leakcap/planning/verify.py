@@ -36,8 +36,8 @@ __all__ = ["VerifiedNoise", "verify"]
 
 DRAWS = 2**14  # for proposals that are no single covariance
 IDEAL = (
-    "It is certified for noise of exactly this law, and cannot be released: leakcap draws noise on a grid, and how far "
-    "a sampler of this law would be from it is not counted."
+    "The figures are for noise of exactly this law. It is not released: leakcap draws Gaussian noise of one covariance "
+    "on a grid, and how far a sampler of this law would be from it is not counted."
 )
 
 
