@@ -117,7 +117,7 @@ def glance(figures: Figures, points: Floats, draws: int, rng: np.random.Generato
     posterior, _ = softmax(seen, points)
     shares = figures.shares(posterior) if len(figures.people) else np.empty((draws, 0), np.float32)
     parts = tuple(_part(cap, figures, posterior, shares) for cap in figures.caps)
-    return Glance(figures, points, seen, world, posterior, parts)
+    return Glance(figures, points=points, seen=seen, world=world, posterior=posterior, parts=parts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,7 +51,7 @@ def noise_lower_bound(
     Guarantee: `Y + N(0, S)` with one `S` for all worlds breaks a cap whenever the trace of `S`, in these coordinates,
     is below `total`. The first basis is looked at whatever the time.
     """
-    lines = _Lines(goal, coordinates)
+    lines = _Projected(goal, coordinates)
     began, best = time.perf_counter(), None
     for basis in _tried(bases, rng, coordinates.shape[1]):
         if best is not None and time.perf_counter() - began > seconds:
@@ -70,7 +70,7 @@ def _tried(bases: Sequence[Floats], rng: np.random.Generator, r: int) -> Iterato
 
 
 @dataclass(eq=False)
-class _Lines:
+class _Projected:
     """The answer's coordinates, projected to one line at a time."""
 
     goal: Goal
@@ -101,15 +101,15 @@ def least_variance(goal: Goal, line: Floats, people: Ints | None = None) -> floa
     low, high = None, None  # logarithms: too little, and (for these people and this grid) enough
     at = -3.0
     while low is None or high is None:
-        if exceeded(goal, line, spread * np.exp(at), people, COARSE):
+        if at < -40 or _cells(line, spread * np.exp(at), COARSE) > MOST_CELLS:
+            return floor if low is None else max(floor, spread * float(np.exp(low)))
+        if exceeded(goal, line, spread * np.exp(at), people, step=COARSE):
             low, at = at, at + 2
         else:
             high, at = at, at - 2
-            if at < -40 or _cells(line, spread * np.exp(at), COARSE) > MOST_CELLS:
-                return floor
     while high - low > CLOSE:
         middle = (low + high) / 2
-        if exceeded(goal, line, spread * np.exp(middle), people, COARSE):
+        if exceeded(goal, line, spread * np.exp(middle), people, step=COARSE):
             low = middle
         else:
             high = middle
@@ -120,7 +120,7 @@ def _cells(line: Floats, variance: float, step: float) -> int:
     return Cells(line / np.sqrt(variance), step).cells * len(line)
 
 
-def exceeded(goal: Goal, line: Floats, variance: float, people: Ints | None, step: float = FINE) -> bool:
+def exceeded(goal: Goal, line: Floats, variance: float, people: Ints | None, *, step: float = FINE) -> bool:
     """Whether noise of this variance leaves a cap exceeded for the one number, rounding counted against it."""
     search = Search(goal, line[:, None], None, np.array([variance]), budget=0.0, seed=np.random.SeedSequence(0))
     seen = search.observe(0.0, 0, people, step)

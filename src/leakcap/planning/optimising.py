@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from leakcap.convert.rounding import rounded_down
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
 from leakcap.noise import Noise, Subspace
-from leakcap.noise.lower_bound import NoiseBound, noise_lower_bound
+from leakcap.noise.leverage import spectrum
+from leakcap.noise.lower_bound import noise_lower_bound
 from leakcap.noise.optimise import better_shape
 from leakcap.noise.search import Goal, ScaledShape
 from leakcap.planning.certifier import ExactCertifier
@@ -55,7 +57,8 @@ class OptimizedNoise:
         found = f"{self.ratio:.3g} times less than before" if self.after < self.before else "nothing better was found"
         return (
             f"OptimizedNoise(total variance {self.after:.4g}, {found}, {self.rounds} rounds)\n"
-            f"  no covariance needs less than {self.lower_bound:.4g}: {self.gap:.3g} times the lower bound\n"
+            f"  no covariance keeps the caps with less than {rounded_down(self.lower_bound)}: it is {self.gap:.3g} times "
+            "the lower bound\n"
             "  .plan has the noise, its certificate and the right to release once"
         )
 
@@ -69,7 +72,8 @@ def optimize_noise(plan: Plan, seconds: float = 60.0) -> OptimizedNoise:
 
     Args:
         plan: of mode "exact".
-        seconds: for the search, about; certifying comes on top. The same with a checkpoint gives the same noise again.
+        seconds: for the search, about; certifying, and the lower bound in one basis, come on top. How far the search
+            gets depends on the machine; the same seconds with a checkpoint give the same noise again.
 
     Returns:
         A record with the better plan (`.plan`), the total noise variance before and after, and the lower bound, all
@@ -96,7 +100,7 @@ def optimize_noise(plan: Plan, seconds: float = 60.0) -> OptimizedNoise:
     before = _total(plan.noise)
     goal = Goal.of(plan.caps, plan.run.worlds, floor=settings.floor, machine=settings.machine)
     if space.rank == 0:
-        return OptimizedNoise(plan, before, before, before, rounds=0)
+        return OptimizedNoise(plan, before, after=before, lower_bound=before, rounds=0)
     best, rounds = plan, 0
     start = principal_covariance(space, plan.noise)
     if space.rank > 1:
@@ -109,14 +113,15 @@ def optimize_noise(plan: Plan, seconds: float = 60.0) -> OptimizedNoise:
         releaser, certificate = certifier.chosen(plan.caps, choose, "optimised", float(seconds))
         if _total(releaser.noise) < before:
             best = with_noise(plan, releaser, certificate)
-    bound = _bound(goal, space, [plan, best], seconds * FOR_BOUND, stream(plan.run.entropy, STREAM_OF_BOUND))
-    return OptimizedNoise(best, before, _total(best.noise), bound.total, rounds)
-
-
-def _bound(goal: Goal, space: Subspace, plans: list[Plan], seconds: float, rng: np.random.Generator) -> NoiseBound:
-    """In principal directions, and in those of the noise of these plans."""
-    bases = [np.eye(space.rank), *(np.linalg.eigh(principal_covariance(space, one.noise))[1] for one in plans)]
-    return noise_lower_bound(goal, space.coordinates, bases, seconds=seconds, rng=rng)
+    bound = noise_lower_bound(
+        goal,
+        space.coordinates,
+        # In principal directions, and in those of the noise of both plans.
+        [np.eye(space.rank), *(spectrum(principal_covariance(space, one.noise))[1] for one in (plan, best))],
+        seconds=seconds * FOR_BOUND,
+        rng=stream(plan.run.entropy, STREAM_OF_BOUND),
+    )
+    return OptimizedNoise(best, before, after=_total(best.noise), lower_bound=bound.total, rounds=rounds)
 
 
 def _total(noise: Noise) -> float:
@@ -136,7 +141,9 @@ def exact_certifier(plan: Plan, caller: str) -> ExactCertifier:
     certifier = certifier_of(plan)
     if not isinstance(certifier, ExactCertifier):
         raise InputError(
-            f"{caller} is for plans of mode 'exact': this plan has mode {plan.certificate.mode!r}, whose noise has a "
-            "proof of its own. Make the plan with design='worlds' and without another mode"
+            f"{caller} is for plans of mode 'exact', where all worlds are listed: this plan has mode "
+            f"{plan.certificate.mode!r}. For worlds that were never simulated a bound for other noise would need noise "
+            "that does not depend on the data, or a ball that holds answer and noise, and an error for the mixtures it "
+            "estimates; their own noise has its proof. Make the plan with design='worlds' and without another mode"
         )
     return certifier

@@ -18,6 +18,8 @@ import numpy.typing as npt
 
 from leakcap.certificates.facts import CappedFigure
 from leakcap.certificates.release import Certificate
+from leakcap.convert.rounding import rounded_up
+from leakcap.custody.fingerprint import fingerprint
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
 from leakcap.leakage.posterior import Source
@@ -71,7 +73,7 @@ class VerifiedNoise:
     def __repr__(self) -> str:
         lines = [f"VerifiedNoise({'kept' if self.kept else 'not kept'}, {self.kind}, attempt {self.attempt})"]
         lines += [
-            f"  {one.cap}: at most {one.certified:.4g}, cap {one.limit:.4g}"
+            f"  {one.cap}: at most {rounded_up(one.certified)}, cap {one.limit:g}"
             f"{'' if one.certified <= one.limit else ' (exceeded, or not shown by so many draws)'}"
             for one in self.capped
         ]
@@ -136,14 +138,15 @@ def verify(plan: Plan, noise: npt.ArrayLike | Density) -> VerifiedNoise:
             ceiling=ceiling_per_world(points, roots @ roots.transpose(0, 2, 1)),
         )
     variances, turn = inside(certifier.space, given)
-    return _gaussian(certifier, plan, goal, settings, variances=variances, turn=turn)
+    return _gaussian(certifier, plan, goal, settings, variances=variances, turn=turn, asked=fingerprint(given))
 
 
 def _gaussian(
-    certifier: ExactCertifier, plan: Plan, goal: Goal, settings: Any, *, variances: Floats, turn: Floats
+    certifier: ExactCertifier, plan: Plan, goal: Goal, settings: Any, *, variances: Floats, turn: Floats, asked: str
 ) -> VerifiedNoise:
     space, run = certifier.space, plan.run
-    with certifier.alone(*_new(plan)) as (attempts, _):
+    # With a checkpoint the same proposal has the same draws again, so that its release can be seen again.
+    with certifier.alone(plan.caps, "proposal", asked) as (attempts, _):
         rng = stream(run.entropy, 1 + attempts.made)
         search = Search(
             goal,
@@ -176,7 +179,8 @@ def _sampled(certifier: ExactCertifier, plan: Plan, kind: str, releases: Any, *,
         made: Source = releases(draws=draws, seed=seed)
         return made
 
-    with certifier.alone(*_new(plan)) as (attempts, _):
+    # A law cannot be recognised: it is always a question that was never asked.
+    with certifier.alone(plan.caps, "law", secrets.token_hex(16)) as (attempts, _):
         rng = stream(plan.run.entropy, 1 + attempts.made)
         gamma = attempts.next()
         values = certify_proposal(
@@ -200,11 +204,6 @@ def _sampled(certifier: ExactCertifier, plan: Plan, kind: str, releases: Any, *,
         attempt=attempt,
         remark=IDEAL,
     )
-
-
-def _new(plan: Plan) -> tuple[object, ...]:
-    """A question that was never asked: with a checkpoint, too, every proposal is an attempt of its own."""
-    return plan.caps, "proposal", secrets.token_hex(16)
 
 
 def _as_density(noise: Any) -> Density | None:

@@ -151,11 +151,24 @@ def test_every_proposal_is_an_attempt_with_a_share_of_its_own(line):
 
 
 def test_with_a_checkpoint_proposals_do_not_share_an_attempt(tmp_path):
-    plan = lc.plan(
-        lambda x: x[:, 0].mean(), POOL, cap=0.8, worlds=HALVES, design="worlds", draws=512, checkpoint=tmp_path / "c"
-    )
-    first, second = lc.verify(plan, [[0.1]]), lc.verify(plan, [[0.1]])
-    assert len({plan.certificate.attempt, first.attempt, second.attempt}) == 3
+    def begun():
+        return lc.plan(
+            lambda x: x.mean(axis=0),
+            POOL,
+            cap=0.8,
+            worlds=HALVES,
+            design="worlds",
+            draws=512,
+            checkpoint=tmp_path / "c",
+        )
+
+    plan, law = begun(), Laplace(0.2, d=2)
+    found = [lc.verify(plan, np.eye(2)), lc.verify(plan, 2 * np.eye(2)), lc.verify(plan, law), lc.verify(plan, law)]
+    assert len({plan.certificate.attempt, *(one.attempt for one in found)}) == 5
+    released = found[0].plan.release()
+    again = lc.verify(begun(), np.eye(2))  # the same question: the same draws, and the release that was made
+    assert again.certificate == found[0].certificate
+    assert np.array_equal(again.plan.release().outputs, released.outputs)
 
 
 REFUSED = {
