@@ -57,8 +57,8 @@ class OptimizedNoise:
         found = f"{self.ratio:.3g} times less than before" if self.after < self.before else "nothing better was found"
         return (
             f"OptimizedNoise(total variance {self.after:.4g}, {found}, {self.rounds} rounds)\n"
-            f"  no covariance keeps the caps with less than {rounded_down(self.lower_bound)}: it is {self.gap:.3g} times "
-            "the lower bound\n"
+            f"  no covariance keeps the caps with less than {rounded_down(self.lower_bound)}: it is {self.gap:.3g} "
+            "times the lower bound\n"
             "  .plan has the noise, its certificate and the right to release once"
         )
 
