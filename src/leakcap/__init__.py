@@ -38,10 +38,12 @@ if TYPE_CHECKING:
     from leakcap.kernels.blocks import blocks
     from leakcap.planning.entry import plan, release
     from leakcap.planning.online import Online
+    from leakcap.planning.optimising import optimize_noise
     from leakcap.planning.plans import Plan
     from leakcap.planning.released import Release
     from leakcap.planning.settings import Settings
     from leakcap.planning.together import JointPlan, plan_together
+    from leakcap.planning.verify import verify
     from leakcap.report.release.saved import load
     from leakcap.sessions.session import Session
 
@@ -79,6 +81,7 @@ __all__ = [
     "mip",
     "mutual_information",
     "name_a_member",
+    "optimize_noise",
     "plan",
     "plan_together",
     "pool_membership",
@@ -89,6 +92,7 @@ __all__ = [
     "task",
     "testing",
     "true_positive_rate",
+    "verify",
 ]
 
 # Loaded on first use: `leakcap --help` should not wait for numpy and scipy.
@@ -106,10 +110,12 @@ _HOMES = {
     "kernels.blocks": "blocks",
     "planning.entry": "plan release",
     "planning.online": "Online",
+    "planning.optimising": "optimize_noise",
     "planning.plans": "Plan",
     "planning.released": "Release",
     "planning.settings": "Settings",
     "planning.together": "JointPlan plan_together",
+    "planning.verify": "verify",
     "report.release.saved": "load",
     "sessions.session": "Session",
 }

@@ -64,6 +64,15 @@ def test_a_recap_has_the_ids_of_its_plan_and_a_simulation_has_none() -> None:
     assert (simulated.secret_id, simulated.data_id) == (None, None)
 
 
+def test_plans_with_other_noise_have_the_ids_of_the_plan_they_come_from() -> None:
+    """One right to release, one secret: also where the noise was proposed or optimised."""
+    plan = lc.plan(lambda rows: rows.mean(axis=0), X, **SMALL)
+    proposed, better = lc.verify(plan, np.eye(2)), lc.optimize_noise(plan, seconds=0.2)
+    assert plan.certificate.secret_id and proposed.plan and proposed.certificate
+    for made in (proposed.certificate, proposed.plan.certificate, better.plan.certificate):
+        assert (made.secret_id, made.data_id) == (plan.certificate.secret_id, plan.certificate.data_id)
+
+
 def test_a_resumed_plan_has_the_ids_that_it_began_with(tmp_path: Any) -> None:
     first, second = (lc.plan(np.mean, X, checkpoint=tmp_path / "run", **SMALL).certificate.to_json() for _ in range(2))
     assert first == second

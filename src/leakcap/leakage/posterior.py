@@ -17,7 +17,7 @@ from leakcap.errors import NumericalError
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.proofs import proves
 
-__all__ = ["Cells", "Sampled", "Source", "View"]
+__all__ = ["Cells", "Sampled", "Source", "View", "dealt", "softmax"]
 
 IN_CACHE = 2**15  # log-likelihoods that are made at a time
 WIDE = 256  # directions from which products take most of the time: they are faster the more rows they have
@@ -91,18 +91,10 @@ class Sampled:
 
     def seen(self, block: int) -> tuple[Floats, npt.NDArray[np.intp]]:
         """Some releases, and the world that each was made from."""
-        start = block * self.rows
-        stop = min(start + self.rows, self.draws)
         child = np.random.SeedSequence(self.seed.entropy, spawn_key=(*self.seed.spawn_key, block))
         rng = np.random.default_rng(child)
-        if self.prior is not None:
-            world = np.searchsorted(_ends(self.prior), rng.integers(RESOLUTION, size=stop - start), side="right")
-            return self.points[world] + rng.standard_normal((stop - start, self.points.shape[1])), world
-        world = np.arange(start, stop) % self.m
-        # Rounds that are not complete would favour the first worlds: those draws choose theirs freely.
-        free = np.arange(start, stop) >= (self.draws // self.m * self.m if self.stratified else 0)
-        world[free] = rng.integers(self.m, size=int(free.sum()))
-        return self.points[world] + rng.standard_normal((stop - start, self.points.shape[1])), world
+        world = dealt(self, block, rng, stratified=self.stratified)
+        return self.points[world] + rng.standard_normal((len(world), self.points.shape[1])), world
 
     @proves("exact-membership")
     def view(self, block: int) -> View:
@@ -171,6 +163,21 @@ class Cells:
         weight = mass.sum(axis=1)
         posterior = mass / np.maximum(weight, 1e-300)[:, None]
         return View(weight, posterior, None, 1e-10)
+
+
+@proves("given-inputs")
+def dealt(source: Source, block: int, rng: np.random.Generator, *, stratified: bool = True) -> npt.NDArray[np.intp]:
+    """The worlds that a block of releases is made from: every world in turn, or each drawn by the prior."""
+    start = block * source.rows
+    stop = min(start + source.rows, source.draws)
+    if source.prior is not None:
+        drawn = rng.integers(RESOLUTION, size=stop - start)
+        return np.searchsorted(_ends(source.prior), drawn, side="right")
+    world = np.arange(start, stop) % source.m
+    # Rounds that are not complete would favour the first worlds: those draws choose theirs freely.
+    free = np.arange(start, stop) >= (source.draws // source.m * source.m if stratified else 0)
+    world[free] = rng.integers(source.m, size=int(free.sum()))
+    return world
 
 
 def _ends(prior: Floats) -> Ints:

@@ -17,12 +17,12 @@ from leakcap.leakage.confidence import Attempts
 from leakcap.leakage.measures import prior, thresholds
 from leakcap.modes.interface import NoiseSettings, capped_figures, certificate
 from leakcap.noise import GRID, Noise, Randomness, Subspace, calibrate, released_vector
-from leakcap.noise.calibrate import Calibrated
+from leakcap.noise.calibrate import Calibrated, Chooser
 from leakcap.noise.search import Goal
 from leakcap.noise.shapes import information_by_covariance
 from leakcap.worlds import Worlds
 
-__all__ = ["CertifiedNoise", "OneOfTheWorlds", "certified", "noised"]
+__all__ = ["CertifiedNoise", "OneOfTheWorlds", "certified", "noised", "stated"]
 
 THEOREMS = (
     "exact-membership",
@@ -66,10 +66,11 @@ def certified(
     rng: np.random.Generator,
     share_done: Callable[[float], None] = lambda _: None,
     remember: Callable[[Callable[[], Calibrated]], Calibrated] = lambda compute: compute(),
+    choose: Chooser | None = None,
 ) -> tuple[OneOfTheWorlds, Certificate]:
     """The finite game: everything about the attacker is computed, nothing about the data is estimated.
 
-    `remember` may know the outcome of the calibration from before.
+    `remember` may know the outcome of the calibration from before; `choose` finds the shape of the noise.
     """
     goal = Goal.of(caps, worlds, shape=settings.shape, floor=settings.floor, machine=settings.machine)
     found = noised(
@@ -81,8 +82,16 @@ def certified(
         rng=rng,
         share_done=share_done,
         remember=remember,
+        choose=choose,
     )
-    findings, noise = found.findings, found.noise
+    return stated(found, caps, settings, goal=goal, attempts=attempts)
+
+
+def stated(
+    found: CertifiedNoise, caps: tuple[Cap, ...], settings: NoiseSettings, *, goal: Goal, attempts: Attempts
+) -> tuple[OneOfTheWorlds, Certificate]:
+    """What was certified of some noise, as a releaser and a certificate."""
+    worlds, findings, noise = goal.worlds, found.findings, found.noise
     made = certificate(
         "exact",
         worlds,
@@ -128,6 +137,18 @@ class CertifiedNoise:
     attempt: int
     findings: Findings
 
+    @classmethod
+    def of(cls, calibrated: Calibrated, space: Subspace, floor: float) -> CertifiedNoise:
+        """Calibrated noise in its place: in the very coordinates that were certified."""
+        space = replace(space.turned(calibrated.turn), coordinates=calibrated.coordinates)
+        return cls(
+            Noise(space, calibrated.deviations, floor),
+            calibrated.step,
+            calibrated.distance,
+            attempt=calibrated.attempt,
+            findings=calibrated.findings,
+        )
+
 
 def noised(
     space: Subspace,
@@ -139,6 +160,7 @@ def noised(
     rng: np.random.Generator,
     share_done: Callable[[float], None],
     remember: Callable[[Callable[[], Calibrated]], Calibrated],
+    choose: Chooser | None = None,
 ) -> CertifiedNoise:
     """The least noise for a goal; none, and what then holds (`nothing_leaks`), where all answers are equal."""
     if space.rank == 0:
@@ -155,17 +177,10 @@ def noised(
             rng=rng,
             draws=settings.draws,
             share_done=share_done,
+            choose=choose,
         )
     )
-    # The very coordinates that were certified.
-    space = replace(space.turned(calibrated.turn), coordinates=calibrated.coordinates)
-    return CertifiedNoise(
-        Noise(space, calibrated.deviations, settings.floor),
-        calibrated.step,
-        calibrated.distance,
-        attempt=calibrated.attempt,
-        findings=calibrated.findings,
-    )
+    return CertifiedNoise.of(calibrated, space, settings.floor)
 
 
 def _nothing_leaks(goal: Goal) -> Findings:

@@ -27,7 +27,7 @@ from leakcap.noise.leverage import leverage, leverage_shape, moves_of
 from leakcap.noise.shapes import information_ceiling, shape_variances
 from leakcap.worlds import Worlds
 
-__all__ = ["MIN_DRAWS", "Goal", "ScaledShape", "Search", "estimate_of", "refined", "rough_scales"]
+__all__ = ["MIN_DRAWS", "Goal", "ScaledShape", "Search", "draws_needed", "estimate_of", "refined", "rough_scales"]
 
 BETAS = (0.5, 2.0, 8.0)  # shapes between the papers' rule (small) and isotropic (large)
 MIXED = (0.0, 0.1, 0.3)  # shares of isotropic noise in shapes that look at people
@@ -277,7 +277,7 @@ def refined(
             log_t = search.root(partial(gap, on=COARSEST), log_t, 1e-4)
         log_t = search.root(partial(gap, on=step), log_t, 1e-6)
         return log_t, draws or MIN_DRAWS
-    used = draws or _draws_needed(search, log_t, term, chosen)
+    used = draws or draws_needed(search, log_t, term, chosen)
     aim: Bound = partial(forecast, draws=used, log_term=term)
     own = int(min(used, max(4096, 2**25 // search.goal.worlds.m)))
 
@@ -313,7 +313,7 @@ def _worst(search: Search, log_t: float, also: Ints | None) -> Ints | None:
     return np.sort(exposed) if also is None else np.union1d(exposed, also)
 
 
-def _draws_needed(search: Search, log_t: float, term: float, chosen: Ints | None) -> int:
+def draws_needed(search: Search, log_t: float, term: float, chosen: Ints | None) -> int:
     """Draws at which bound and estimate differ by a twelfth of the room or 0.3 percentage points; by less if cheap."""
     seen = search.observe(log_t, 2048, chosen)
     at_best = search.excess(seen, estimate_of)

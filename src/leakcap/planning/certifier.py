@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -25,7 +26,8 @@ from leakcap.leakage.confidence import Attempts
 from leakcap.modes.interface import Draw, Rerun
 from leakcap.modes.mechanism import by_mechanism
 from leakcap.noise import subspace
-from leakcap.noise.calibrate import MAX_ATTEMPTS, Calibrated
+from leakcap.noise.calibrate import MAX_ATTEMPTS, Calibrated, Chooser
+from leakcap.noise.search import Goal
 from leakcap.planning.charged import Charged
 from leakcap.planning.finishing import Finishing
 from leakcap.planning.released import Token
@@ -35,8 +37,10 @@ from leakcap.simulate.progress import Watcher
 from leakcap.version import __version__
 from leakcap.worlds import Worlds
 
-__all__ = ["Certifier", "Run", "certifier"]
+__all__ = ["Certifier", "ExactCertifier", "GivenCertifier", "Run", "certifier"]
 
+Found = TypeVar("Found", bound=modes.Releaser)
+StatedNoise: TypeAlias = tuple[modes.OneOfTheWorlds, Certificate]
 Certifier: TypeAlias = Callable[[tuple[Cap, ...]], tuple[modes.Releaser, Certificate]]
 
 
@@ -69,15 +73,18 @@ class Run:
 
 def certifier(request: Request, run: Run) -> Certifier:
     """From caps to noise and certificate, in the mode that was asked for."""
-    certify, ids = _certifier_of_mode(request, run), run.ids
-    if ids is None:
+    certify = _certifier_of_mode(request, run)
+    if run.ids is None or isinstance(certify, FiniteGame):  # these state their ids themselves
         return certify
+    return lambda caps: _identified(run, *certify(caps))
 
-    def certified(caps: tuple[Cap, ...]) -> tuple[modes.Releaser, Certificate]:
-        releaser, certificate = certify(caps)
-        return releaser, replace(certificate, secret_id=ids.secret, data_id=ids.data)
 
-    return certified
+def _identified(run: Run, releaser: Found, certificate: Certificate) -> tuple[Found, Certificate]:
+    """With the ids of the secret and of the data."""
+    ids = run.ids
+    if ids is None:
+        return releaser, certificate
+    return releaser, replace(certificate, secret_id=ids.secret, data_id=ids.data)
 
 
 def _certifier_of_mode(request: Request, run: Run) -> Certifier:
@@ -93,8 +100,10 @@ def _certifier_of_mode(request: Request, run: Run) -> Certifier:
         return lambda caps: modes.pool.certified(bounded, caps, settings)
     if request.mode == "individual":
         return _individual(request, run, settings)
-    if request.mode in ("exact", "given"):
-        return _exact(request, run, settings)
+    if request.mode == "given":
+        return GivenCertifier(request, run, settings)
+    if request.mode == "exact":
+        return ExactCertifier(request, run, settings)
     table, worlds = run.simulation.table, run.worlds
     if request.mode == "empirical":
         return lambda caps: modes.empirical.certified(table, worlds, caps, settings, rerun=run.rerun, draw=run.draw)
@@ -157,38 +166,74 @@ def _own_attempts(run: Run, caps: tuple[Cap, ...], shared: Attempts, most: int) 
         return Attempts(shared.gamma, most * run.checkpoint.place(fingerprint(caps)))
 
 
-def _exact(request: Request, run: Run, settings: modes.NoiseSettings) -> Certifier:
-    space = subspace(run.simulation.table, settings.weights, settings.machine.memory, run.worlds.shares)
-    certify = modes.given.certified if request.mode == "given" else modes.exact.certified
-    attempts, lock = Attempts(request.gamma), threading.Lock()
+class FiniteGame:
+    """Certifies a list of worlds or inputs: whatever is asked of it, one failure probability is shared out."""
 
-    def certified(caps: tuple[Cap, ...]) -> tuple[modes.Releaser, Certificate]:
-        with lock:  # recaps in two threads at once would count one attempt for both, and certify on the same draws
-            return alone(caps)
+    def __init__(self, request: Request, run: Run, settings: modes.NoiseSettings) -> None:
+        self.run, self.settings = run, settings
+        self.space = subspace(run.simulation.table, settings.weights, settings.machine.memory, run.worlds.shares)
+        self._attempts, self._lock = Attempts(request.gamma), threading.Lock()
 
-    def alone(caps: tuple[Cap, ...]) -> tuple[modes.Releaser, Certificate]:
-        tried, remember = attempts, _anew
-        if run.checkpoint:
+    def searched(
+        self, certify: Callable[..., tuple[Found, Certificate]], caps: tuple[Cap, ...], *asked: object
+    ) -> tuple[Found, Certificate]:
+        """What `certify` finds for caps; `asked` names what else there is to the question, for a checkpoint."""
+        run = self.run
+        with self.alone(caps, *asked) as (attempts, place):
+            stages = _Stages(run.watch, run.simulation)
+            stages.searching()
+            remember = _anew
+            if run.checkpoint and not run.recompute:
+                known = fingerprint(self.space.coordinates, __version__)
+                remember = _Memory(run.checkpoint, f"noise-{place}", known)
+            return certify(
+                self.space,
+                run.worlds,
+                caps,
+                self.settings,
+                attempts=attempts,
+                rng=stream(run.entropy, 1 + attempts.made),
+                share_done=stages,
+                remember=remember,
+            )
+
+    @contextmanager
+    def alone(self, *asked: object) -> Iterator[tuple[Attempts, int]]:
+        """Attempts for one question, while no other is asked, and its place among all in the checkpoint."""
+        # Recaps in two threads at once would count one attempt for both, and certify on the same draws.
+        with self._lock:
+            if self.run.checkpoint is None:
+                yield self._attempts, 0
+                return
             # Across processes every list of caps has attempts of its own, so that resuming draws the same draws.
-            with run.checkpoint.alone(patience=10):
-                place = run.checkpoint.place(fingerprint(caps))
-            tried = Attempts(request.gamma, MAX_ATTEMPTS * place)
-            if not run.recompute:
-                remember = _Memory(run.checkpoint, f"noise-{place}", fingerprint(space.coordinates, __version__))
-        stages = _Stages(run.watch, run.simulation)
-        stages.searching()
-        return certify(
-            space,
-            run.worlds,
-            caps,
-            settings,
-            attempts=tried,
-            rng=stream(run.entropy, 1 + tried.made),
-            share_done=stages,
-            remember=remember,
-        )
+            with self.run.checkpoint.alone(patience=10):
+                place = self.run.checkpoint.place(fingerprint(*asked))
+            yield Attempts(self._attempts.gamma, MAX_ATTEMPTS * place), place
 
-    return certified
+
+class GivenCertifier(FiniteGame):
+    """The certifier of the game over given inputs."""
+
+    def __call__(self, caps: tuple[Cap, ...]) -> tuple[modes.Releaser, Certificate]:
+        return _identified(self.run, *self.searched(modes.given.certified, caps))
+
+
+class ExactCertifier(FiniteGame):
+    """The certifier of the game over worlds: of noise that it finds, and of noise that is proposed."""
+
+    def __call__(self, caps: tuple[Cap, ...]) -> tuple[modes.Releaser, Certificate]:
+        """The least noise of the shapes that are always tried."""
+        return self.chosen(caps)
+
+    def chosen(self, caps: tuple[Cap, ...], choose: Chooser | None = None, *asked: object) -> StatedNoise:
+        """The least noise of the shape that `choose` finds; `asked` names that choice, where a checkpoint keeps it."""
+        return _identified(self.run, *self.searched(partial(modes.exact.certified, choose=choose), caps, *asked))
+
+    def stated(self, calibrated: Calibrated, goal: Goal, caps: tuple[Cap, ...], attempts: Attempts) -> StatedNoise:
+        """What was certified of noise that was proposed: all there is, whatever least deviation was asked for."""
+        settings = replace(self.settings, floor=0.0)
+        found = modes.exact.CertifiedNoise.of(calibrated, self.space, settings.floor)
+        return _identified(self.run, *modes.exact.stated(found, caps, settings, goal=goal, attempts=attempts))
 
 
 def _anew(compute: Callable[[], Calibrated]) -> Calibrated:

@@ -22,6 +22,7 @@ from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
 from leakcap.kernels.bounded import Bounded
 from leakcap.kernels.contributions import Contributions
+from leakcap.modes.interface import Releaser
 from leakcap.noise import Noise, Randomness, Seeded
 from leakcap.planning.accuracy import LEVELS, Expected, Summary, half_width, mean_and_spread, noise_widths, worlds_drawn
 from leakcap.planning.certifier import Certifier, Run
@@ -35,7 +36,7 @@ from leakcap.planning.told import OutputWords, Told, labels_for
 from leakcap.simulate import rebuild
 from leakcap.worlds import Worlds
 
-__all__ = ["LEVELS", "Plan", "release_of_trial", "spend_on_trials"]
+__all__ = ["LEVELS", "Plan", "certifier_of", "release_of_trial", "spend_on_trials", "with_noise"]
 
 MAX_NAMED = 10_000  # outputs that are given names
 
@@ -107,17 +108,7 @@ class Plan(Displayed):
         Returns:
             A new plan that shares worlds, outputs and the right to release with this one.
         """
-        other = Plan(
-            as_caps(cap),
-            self.run,
-            self._certifier,
-            randomness=self.randomness,
-            advise=self._advise,
-            others=self._others,
-            words=self._words,
-        )
-        other.offered = self.offered
-        return other
+        return _another(self, as_caps(cap), self._certifier)
 
     def release(self) -> Release:
         """Draw the secret world and the noise, and rebuild the answer. Once for a plan and all its recaps.
@@ -398,3 +389,30 @@ def spend_on_trials(plan: Plan) -> None:
 def release_of_trial(plan: Plan, vector: Floats) -> Release:
     """What `release()` makes of a released vector, error bars included: for audits, of a plan that is spent."""
     return plan._released(vector, plan._names(), plan._widths())
+
+
+def certifier_of(plan: Plan) -> Certifier:
+    """What certified a plan, and may certify more of the same simulation."""
+    return plan._certifier
+
+
+def with_noise(plan: Plan, releaser: Releaser, certificate: Certificate) -> Plan:
+    """The same plan with other noise that its own certifier has certified for the same caps, and the same right to
+    release once."""
+    other = _another(plan, plan.caps, lambda _: (releaser, certificate))
+    other._certifier = plan._certifier
+    return other
+
+
+def _another(plan: Plan, caps: tuple[Cap, ...], certifier: Certifier) -> Plan:
+    other = Plan(
+        caps,
+        plan.run,
+        certifier,
+        randomness=plan.randomness,
+        advise=plan._advise,
+        others=plan._others,
+        words=plan._words,
+    )
+    other.offered = plan.offered
+    return other
