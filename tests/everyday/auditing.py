@@ -7,7 +7,7 @@ from tests.everyday.desk import Desk
 from tests.everyday.lists import task
 
 
-@task("Attack one's own release of heart patients", within=3, points=True)
+@task("Attack one's own release of heart patients", within=8, points=True)
 def attacked(desk: Desk) -> float:
     heart = desk.heart()[["age", "chol"]].to_numpy()
     plan = lc.plan(lc.stats.mean, heart, cap=0.55, worlds=64)

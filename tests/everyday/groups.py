@@ -33,7 +33,7 @@ def by_pandas(desk: Desk) -> float:
     return error(release.value, heart.groupby("sex")["chol"].mean())
 
 
-@task("Days in hospital by age group, several stays of a patient", within=0.1)
+@task("Days in hospital by age group, several stays of a patient", within=0.2)
 def stays(desk: Desk) -> float:
     visits = desk.diabetes()
     ages = ["[40-50)", "[50-60)", "[60-70)", "[70-80)"]

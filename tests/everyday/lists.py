@@ -18,7 +18,7 @@ class Task:
     title: str
     theme: str
     run: Callable[[Desk], float]
-    within: float = 0.0  # the largest error, on few rows with few worlds
+    within: float = 0.0  # the largest error, on few rows with few worlds, with room for what noise does
     points: bool = False
 
 

@@ -37,7 +37,7 @@ def beans(desk: Desk) -> Any:
     return split(standardised(table.drop(columns="Class")), table["Class"])
 
 
-@task("Logistic regression: which bean is it?", within=8, points=True)
+@task("Logistic regression: which bean is it?", within=35, points=True)
 def logistic(desk: Desk) -> float:
     X, X_test, y, y_test = beans(desk)
     model = LogisticRegression(C=0.1, cap=0.55, pool_public=PREPARED, options={"design": "bits"}).fit(X, y)
@@ -45,7 +45,7 @@ def logistic(desk: Desk) -> float:
     return 100 * (plain.score(X_test, y_test) - model.score(X_test, y_test))
 
 
-@task("Naive Bayes: which bean is it?", within=12, points=True)
+@task("Naive Bayes: which bean is it?", within=45, points=True)
 def bayes(desk: Desk) -> float:
     X, X_test, y, y_test = beans(desk)
     model = GaussianNB(cap=0.55, options={"design": "bits"}).fit(X, y)
@@ -77,7 +77,7 @@ def components(desk: Desk) -> float:
     return float(1 - kept.min())
 
 
-@task("A decision tree: who earns more than 50,000?", within=5, points=True)
+@task("A decision tree: who earns more than 50,000?", within=8, points=True)
 def decision_tree(desk: Desk) -> float:
     adult = desk.adult()
     X, X_test, y, y_test = split(adult[NUMBERS], adult["income"])
