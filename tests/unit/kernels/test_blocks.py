@@ -157,7 +157,9 @@ def test_under_a_pool_cap_an_interval_is_said_to_be_about_the_average() -> None:
     assert "holds the average over blocks" in str(files["answer.json"])
     assert "holds the average over blocks" in " ".join(str(files["certificate.html"]).split())
     plain = lc.plan(lc.stats.count, X[:100], cap=POOL).release()
-    assert "holds the answer on the whole" in str(public_files(plain, table_of(plain, "count", None))["answer.json"])
+    assert "holds the true answer on all data" in str(
+        public_files(plain, table_of(plain, "count", None))["answer.json"]
+    )
 
 
 def test_what_lies_outside_of_the_bounds_is_counted_for_the_custodian() -> None:
