@@ -6,9 +6,12 @@ import math
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
-from reproductions.pac_privacy import example_1
+from reproductions.pac_privacy import example_1, example_4
 from reproductions.pac_privacy.__main__ import main
+
+import leakcap as lc
 
 
 def test_example_1_is_made_by_one_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -40,3 +43,23 @@ def test_theorem_2_is_the_mean_of_roots_found_by_bisection() -> None:
 
 def test_the_papers_second_figure_is_fanos() -> None:
     assert round(example_1.by_fano(10), 2) == 0.17
+
+
+def test_example_4_refuses_pictures_that_are_not_the_published_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_up = np.zeros((60_000, 28, 28), dtype=np.uint8)
+    np.savez_compressed(
+        tmp_path / "mnist.npz", x_train=made_up, x_test=made_up[:10_000], y_train=made_up[:, 0, 0], y_test=made_up[0, 0]
+    )
+    monkeypatch.setenv("LEAKCAP_DATA", str(tmp_path))
+    with pytest.raises(lc.InputError, match="made-up pictures"):
+        example_4.digits()
+
+
+def test_example_4s_log_det_rule_spends_exactly_what_is_allowed() -> None:
+    variances = np.array([4.0, 1.0, 0.01])
+    for nats in (0.1, 1.0):
+        noise = example_4.least_noise(variances, nats)
+        assert 0.5 * np.log1p(variances / noise).sum() == pytest.approx(nats, rel=1e-9)
+        assert noise.sum() <= example_4.papers_noise(variances, nats).sum()
