@@ -106,6 +106,11 @@ class ReleaseFacts:
         """Whether the secret is one of a list of inputs, with no people in it."""
         return self.mode == "given"
 
+    @property
+    def in_rows(self) -> bool:
+        """Whether a table was published, each row of which has such a secret."""
+        return "published-rows" in self.theorems
+
     def _refuse_people(self) -> None:
         if self.of_inputs:
             raise InputError("this certificate is about given inputs, and says nothing of people: posterior() holds")

@@ -22,15 +22,22 @@ def named(cert: ReleaseFacts) -> float:
 
 def promise(cert: ReleaseFacts) -> str:
     """What is guessed, how well at most, and how well without the release."""
+    which = "stands in a given row" if cert.in_rows else "was used"
     return (
         f"Nobody can guess with more than {percent(named(cert))} success (without the release: "
-        f"{percent(likeliest(cert))}) which of the {cert.worlds:,} inputs was used."
+        f"{percent(likeliest(cert))}) which of the {cert.worlds:,} inputs {which}."
     )
 
 
 def game(cert: ReleaseFacts) -> str:
     alike = likeliest(cert) <= (1 + 1e-12) / cert.worlds
     how = "all of them alike" if alike else f"by known chances, the likeliest with {percent(likeliest(cert))}"
+    if cert.in_rows:
+        return (
+            f"There are {cert.worlds:,} possible records. In each row of the table stands one of them, {how}; every "
+            "row was noised by itself. The attacker is asked about one row, named in advance. The game is over the "
+            "listed records, and no others."
+        )
     return (
         f"There are {cert.worlds:,} possible inputs. One was drawn in secret, {how}; the answer on it was noised. The "
         "attacker is asked about the input. The game is over the listed inputs, and no others."
