@@ -16,7 +16,7 @@ from leakcap.errors import InputError, LeakcapError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
-from leakcap.local.rows import TableRows, rows_of
+from leakcap.local.rows import PublishedRows, rows_of
 from leakcap.noise import Noise
 from leakcap.planning.accuracy import Summary, noise_widths
 from leakcap.planning.entry import plan as plan_of
@@ -115,7 +115,7 @@ class TablePlan:
 
     _custodian_only = True
 
-    def __init__(self, one: Plan, rows: TableRows, columns: tuple[Any, ...] | None) -> None:
+    def __init__(self, one: Plan, rows: PublishedRows, columns: tuple[Any, ...] | None) -> None:
         """Made by `leakcap.local.plan`.
 
         Args:
@@ -219,7 +219,7 @@ def _listed(records: Any) -> tuple[Any, tuple[Any, ...] | None]:
     return numbers, tuple(records.columns)
 
 
-def _of_rows(one: Certificate, rows: TableRows) -> Certificate:
+def _of_rows(one: Certificate, rows: PublishedRows) -> Certificate:
     """The certificate of one row, in words for a table."""
     return replace(
         one,

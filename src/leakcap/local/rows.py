@@ -15,13 +15,13 @@ from leakcap.ground.proofs import proves
 from leakcap.noise import Randomness
 from leakcap.worlds import GivenInputs
 
-__all__ = ["ALL", "TableRows", "rows_of", "surplus_of_an_order"]
+__all__ = ["ALL", "PublishedRows", "rows_of", "surplus_of_an_order"]
 
 ALL = "all"
 MAX_ROWS = 2**20
 
 
-class TableRows(Protocol):
+class PublishedRows(Protocol):
     """How rows come about, and what is said of it."""
 
     @property
@@ -106,7 +106,7 @@ def surplus_of_an_order(n: int) -> float:
     return math.log(n) - math.lgamma(n + 1) / n
 
 
-def rows_of(asked: Any, inputs: GivenInputs) -> TableRows:
+def rows_of(asked: Any, inputs: GivenInputs) -> PublishedRows:
     """The rows that are asked for; an InputError that quotes no place."""
     if isinstance(asked, str):
         if asked != ALL:
