@@ -3,8 +3,9 @@
 The covariance of that mean has a closed form, so that nothing need be simulated. It gives a noise of norm .718 by the
 paper's rule where everybody is in by a coin (the paper's text: independently selected) and .658 where halves have one
 size. The paper prints .28: what the covariance of 100 simulated halves of one size gives. A hundred halves show 99 of
-3,072 directions, so that figure bounds nothing. Algorithm 2, which looks at distances alone, needs 6.73 or 3.12; the paper
-prints 3.94. What is certified stands beside it: over 1,024 known halves, and for one person whoever else is known.
+3,072 directions, so that figure bounds nothing. Algorithm 2, which looks at distances alone, needs 6.73 or 3.12; the
+paper prints 3.94. What is certified stands beside it: over 1,024 known halves, and for one person whoever else is
+known.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def algorithm_2(total_variance: float, d: int, nats: float = 1.0) -> Floats:
 
 
 def norm(variances: npt.ArrayLike) -> float:
-    """Root of the total variance: at least the expected norm, and very near to it in many dimensions."""
+    """Root of the total variance: at least the expected norm, and near to it in many dimensions."""
     return math.sqrt(float(np.sum(variances)))
 
 
