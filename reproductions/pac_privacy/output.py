@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from leakcap.ground.cores import threads
 from reproductions.pac_private_algorithms.picture import listed, saved
 
-__all__ = ["FOLDER", "MEASURED", "Row", "arguments", "bars", "printed", "written"]
+__all__ = ["FOLDER", "MEASURED", "RUNS", "Row", "arguments", "bars", "printed", "written"]
 
 FOLDER = Path(__file__).parents[1] / "out" / "pac_privacy"
 MEASURED = Path(__file__).parent / "measured"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from reproductions.pac_privacy.example_4 import PAPER
 from reproductions.pac_privacy.output import FOLDER, MEASURED, arguments
+from reproductions.pac_privacy.records import store
 
 __all__ = ["PAGE", "filled", "main"]
 
@@ -152,11 +153,13 @@ TABLES: dict[str, Callable[[Lines], str]] = {
 
 
 def main(given: Sequence[str] | None = None) -> None:
-    """Rewrite the page."""
+    """Rewrite the page; and store the records that docs/benchmarks.md shows, by `python -m benchmarks page`."""
     folder = arguments(str(__doc__), given).out
     PAGE.write_text(
         filled(PAGE.read_text(encoding="utf-8"), MEASURED if folder == FOLDER else folder), encoding="utf-8"
     )
+    if folder == FOLDER:
+        store()
     print(f"written: {PAGE.name}")
 
 

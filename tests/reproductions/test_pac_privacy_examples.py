@@ -10,7 +10,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reproductions.pac_privacy import example_2, example_3, example_4, example_5, example_6, output, page, rules
+from benchmarks.records import stored
+from reproductions.pac_privacy import (
+    example_2,
+    example_3,
+    example_4,
+    example_5,
+    example_6,
+    output,
+    page,
+    records,
+    rules,
+)
 from reproductions.pac_privacy.__main__ import main
 from reproductions.pac_privacy.cifar import Moments, pictures
 
@@ -188,5 +199,6 @@ def test_example_4s_record_and_picture() -> None:
 def test_the_page_is_that_of_the_kept_files() -> None:
     text = page.PAGE.read_text(encoding="utf-8")
     assert page.filled(text) == text, "run `python -m reproductions.pac_privacy page`"
+    assert all(one in stored() for one in records.made())
     listed = {line["file"] for line in kept("runs.csv")}
     assert listed == {path.name for path in output.MEASURED.glob("*.csv")} - {"runs.csv"}
