@@ -65,6 +65,8 @@ def plan(records: Any, *, cap: CapLike, rows: int | str | Sequence[int] | None =
     for name, reason in refused.items():
         if name in options:
             raise InputError(f"{name}= is not for published records: {reason}")
+    if callable(records) and rows is not None and not isinstance(rows, (int, str)):
+        raise InputError("rows of your own are places in a list that you give, not in one that is drawn here")
     if rows is not None and options.get("checkpoint") is not None:
         raise InputError("a table is published by the process that planned it: leave the checkpoint out")
     listed, columns = _listed(records)
@@ -223,6 +225,7 @@ def _of_rows(one: Certificate, rows: PublishedRows) -> Certificate:
     """The certificate of one row, in words for a table."""
     return replace(
         one,
+        design=f"{one.design}, {rows.design}",
         pool_public=(*one.pool_public, f"The number of rows: {rows.count:,}."),
         assumptions=(*one.assumptions, *rows.assumptions),
         not_promised=(*one.not_promised, *rows.not_promised(one)),

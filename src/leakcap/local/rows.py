@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from leakcap.certificates.facts import IN_SECRET_ORDER
 from leakcap.certificates.release import Certificate
 from leakcap.errors import InputError
 from leakcap.ground import checks
@@ -27,6 +28,8 @@ class PublishedRows(Protocol):
     @property
     def count(self) -> int: ...
     @property
+    def design(self) -> str: ...
+    @property
     def assumptions(self) -> tuple[str, ...]: ...
     def not_promised(self, row: Certificate) -> tuple[str, ...]: ...
     def secrets(self, randomness: Randomness) -> list[int]:
@@ -40,6 +43,10 @@ class DrawnRows:
 
     inputs: GivenInputs
     count: int
+
+    @property
+    def design(self) -> str:
+        return "rows drawn by themselves"
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -64,6 +71,10 @@ class HeldRows:
         return len(self.places)
 
     @property
+    def design(self) -> str:
+        return "rows held by the custodian"
+
+    @property
     def assumptions(self) -> tuple[str, ...]:
         return (
             "The rows are the custodian's own. To the attacker each is a draw by the prior, whatever the other rows "
@@ -82,6 +93,10 @@ class ShuffledRows:
     """Every record of the list once, in an order that is secret."""
 
     count: int
+
+    @property
+    def design(self) -> str:
+        return f"all of them {IN_SECRET_ORDER}"
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -177,7 +177,9 @@ def test_certificates_of_tables_say_what_they_are_about():
         assert "In each row of the table" in str(certificate) and "published-rows" in certificate.theorems
         assert lc.Certificate.from_json(certificate.to_json()) == certificate
         assert "stands where" in certificate.to_html(allow_simulation=True)
-        assert "in a given row" in promise(certificate)
+    assert "stands in a given row, even knowing all other rows" in promise(table)
+    assert "sees a row alone" in promise(order) and "no two alike" in str(order) and "tells more" in promise(order)
+    assert order.in_secret_order and not table.in_secret_order
     assert any("each row by itself" in line and "7 times" in line for line in table.not_promised)
     (line,) = [line for line in order.not_promised if "seen alone" in line]
     stated = float(line.split("at most ")[1].split(" nats")[0])
@@ -251,6 +253,7 @@ PRIVATE = ("4711",)
         (LIST, {"cap": NAMED, "rows": 2**30}, "at most"),
         (LIST, {"cap": NAMED, "rows": "all", "prior": PRIOR}, "leave prior out"),
         (LIST, {"cap": NAMED, "rows": 2, "checkpoint": "somewhere"}, "checkpoint"),
+        (lambda rng: rng.normal(), {"cap": NAMED, "rows": [0]}, "places in a list"),
         (LIST, {"cap": NAMED, "inputs": [1]}, "inputs="),
         (LIST, {"cap": NAMED, "ledger": "file"}, "people"),
         (pd.DataFrame({"name": ["4711", "b"]}), {"cap": NAMED}, "encode text"),
