@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 import leakcap as lc
+from leakcap.certificates.layout import rounded_up
 from leakcap.datasets import heart_disease
 from leakcap.errors import InputError
 from reproductions.pac_privacy.output import Row, arguments, bars, printed, written
@@ -95,12 +96,19 @@ def certified(rows: Floats, worlds: int = 1024) -> list[Row]:
     noise = [part.noise.output_deviations**2 for part in parts]
     rule = f"leakcap, {worlds:,} known halves"
     found = [
-        Row(name, rule, EACH, norm(one), None, f"certified: {part.certificate.mutual_information:.4f} nats")
+        Row(
+            name,
+            rule,
+            EACH,
+            norm(one),
+            None,
+            f"certified: {rounded_up(part.certificate.mutual_information, 4):.4f} nats",
+        )
         for name, part, one in zip(PARTS, parts, noise, strict=True)
     ]
-    told = f"certified: {both.composed().mutual_information:.4f} nats, added up from covariances"
+    told = f"certified: {rounded_up(both.composed().mutual_information, 4):.4f} nats, added up from covariances"
     found.append(Row("beside each other", rule, BOTH, norm(np.concatenate(noise)), None, told))
-    told = f"certified: {both.certificate.mutual_information:.4f} nats"
+    told = f"certified: {rounded_up(both.certificate.mutual_information, 4):.4f} nats"
     found.append(Row("joint", rule, BOTH, norm(both.noise.output_deviations**2), None, told))
     return found
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 import leakcap as lc
 from leakcap import kernels
+from leakcap.certificates.layout import rounded_up
 from leakcap.worlds import Units, Worlds
 from reproductions.pac_privacy.cifar import PIXELS, SCALE, Moments, pictures
 from reproductions.pac_privacy.output import Row, arguments, bars, printed, written
@@ -119,7 +120,8 @@ def certified(pixels: npt.NDArray[np.uint8], halves: int = HALVES) -> list[Row]:
             else plan.recap(cap)
         )
         one = plan.certificate
-        told = f"certified: {one.mutual_information:.3f} nats, membership {one.membership_success:.4f}"
+        told = f"certified: {rounded_up(one.mutual_information, 3):.3f} nats, membership "
+        told += f"{rounded_up(one.membership_success, 4):.4f}"
         nats = NATS if isinstance(cap, type(CAPS["leakcap, exact"])) else None
         game = f"{halves:,} known halves"
         found.append(Row(game, rule, nats, norm(plan.noise.output_deviations**2), None, told))
@@ -143,7 +145,7 @@ def by_coins(pixels: npt.NDArray[np.uint8], caps: Sequence[float] = (0.60, 0.55)
             if plan is None
             else plan.recap(lc.membership(cap))
         )
-        told = f"certified: membership {plan.certificate.membership_success:.4f}, whoever else is known"
+        told = f"certified: membership {rounded_up(plan.certificate.membership_success, 4):.4f}, whoever else is known"
         rule = f"leakcap, bits, membership {cap:.2f}"
         found.append(Row("coins", rule, None, norm(plan.noise.output_deviations**2), None, told))
     return found

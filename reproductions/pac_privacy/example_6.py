@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 import leakcap as lc
+from leakcap.certificates.layout import rounded_up
 from reproductions.pac_privacy.cifar import PIXELS, Moments, pictures
 from reproductions.pac_privacy.output import Row, arguments, bars, printed, written
 from reproductions.pac_privacy.rules import Floats, least_noise, norm, papers_noise
@@ -46,7 +47,8 @@ def listed_pictures(pixels: Floats, seed: int = 6, draws: int | None = None) -> 
         pixels, cap=lc.mutual_information(NATS), weights="equal", seed=seed, draws=draws, progress=False
     )
     certificate = plan.certificate
-    told = f"certified: {certificate.mutual_information:.4f} nats, named {certificate.name_the_input_success:.4f}"
+    told = f"certified: {rounded_up(certificate.mutual_information, 4):.4f} nats, named "
+    told += f"{rounded_up(certificate.name_the_input_success or 1.0, 4):.4f}"
     return [
         Row(game, "the paper's rule", NATS, norm(papers_noise(sizes, NATS)), None, "information"),
         Row(game, "log-det", NATS, norm(least_noise(sizes, NATS)), None, "information"),
