@@ -99,25 +99,32 @@ def searched(found: Line, seconds: float = SECONDS, worlds: int = 1024) -> Line:
         progress=False,
     )
     better = lc.optimize_noise(plan, seconds=seconds)
-    alone = lc.plan(
-        lc.stats.mean,
-        rows,
-        cap=lc.membership(float(convert.posterior(found.nats, 0.5))) if found.nats < np.log(2) else lc.membership(0.99),
-        mode="individual",
-        design="worlds",
-        weights="equal",
-        seed=5,
-        progress=False,
-    )
     return Line(
         **{
             **vars(found),
             "known_half": better.before,
             "known_half_optimised": better.after,
             "known_half_lower_bound": better.lower_bound,
-            "one_person": float((alone.noise.output_deviations**2).sum()) if found.nats < np.log(2) else None,
+            "one_person": for_one_person(found.nats, rows),
         }
     )
+
+
+def for_one_person(nats: float, rows: Floats) -> float | None:
+    """Noise at the membership cap that so many nats about a fair bit stand for; None where they bound nothing."""
+    if nats >= np.log(2):
+        return None
+    plan = lc.plan(
+        lc.stats.mean,
+        rows,
+        cap=lc.membership(float(convert.posterior(nats, 0.5))),
+        mode="individual",
+        design="worlds",
+        weights="equal",
+        seed=5,
+        progress=False,
+    )
+    return float((plan.noise.output_deviations**2).sum())
 
 
 def drawn(table: Sequence[Line]) -> Figure:
