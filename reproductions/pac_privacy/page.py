@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from leakcap.certificates.layout import rounded_up
 from reproductions.pac_privacy.example_4 import PAPER
 from reproductions.pac_privacy.output import FOLDER, MEASURED, arguments
 from reproductions.pac_privacy.records import store
@@ -70,7 +71,7 @@ def _long(text: str) -> str:
 def _example_1(lines: Lines) -> str:
     names = ("theorem_1", "theorem_2", "by_fano")
     rows = [
-        [line["n"], *(f"{float(line[name]):.5f}" for name in names), line["printed"]]
+        [line["n"], *(f"{rounded_up(float(line[name]), 5):.5f}" for name in names), line["printed"]]
         for line in lines
         if int(line["n"]) in (1, 2, 5, 10, 20, 50, 100)
     ]

@@ -9,6 +9,7 @@ from pathlib import Path
 from benchmarks.records import FOLDER as RECORDS
 from benchmarks.records import Record
 
+from leakcap.certificates.layout import rounded_up
 from reproductions.pac_privacy.output import MEASURED, RUNS
 
 __all__ = ["made", "store"]
@@ -58,7 +59,7 @@ def _norm(lines: Lines, game: str, rule: str) -> str:
 def _example_1(lines: Lines) -> str:
     at = {line["n"]: line for line in lines}
     figures = float(at["1"]["theorem_1"]), float(at["10"]["theorem_2"]), float(at["50"]["theorem_2"])
-    return ", ".join(f"{figure:.5f}" for figure in figures)
+    return ", ".join(f"{rounded_up(figure, 5):.5f}" for figure in figures)
 
 
 def _example_2(lines: Lines) -> str:

@@ -115,6 +115,11 @@ def test_kept_figures_are_those_of_the_corrected_table(name: str, game: str, rul
     assert f"{figure(name, game, rule):.3g}" == f"{SEEN[name, game, rule]:.3g}"
 
 
+def test_the_record_of_example_1_is_rounded_up() -> None:
+    (found,) = [one.seen for one in records.made() if one.name == "pac-privacy-example-1"]
+    assert found == "0.35730, 0.14893, 0.06791"
+
+
 def test_the_papers_figure_of_example_3_is_the_plug_in_of_100_halves() -> None:
     seen = figure("example_3.csv", "halves of one size", "the paper's rule, plug-in of 100 halves")
     assert round(seen, 2) == 0.28
