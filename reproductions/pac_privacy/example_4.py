@@ -11,6 +11,7 @@ bounds nothing. What is certified, for the game over the listed halves, stands b
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import itertools
 import math
 import time
@@ -20,18 +21,17 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 import leakcap as lc
 from leakcap import kernels
 from leakcap.audit.trials import releases
+from leakcap.certificates.layout import rounded_up
 from leakcap.datasets import data_path
 from leakcap.errors import InputError
 from leakcap.kernels import gpu
 from leakcap.worlds import Units, Worlds
 from reproductions.pac_privacy.output import arguments, written
 from reproductions.pac_privacy.rules import least_noise, papers_noise
-from reproductions.pac_private_algorithms.picture import saved
 
 __all__ = ["PAPER", "Row", "accuracy", "digits", "drawn", "main", "rows"]
 
@@ -158,16 +158,18 @@ def rows(
         seconds = took if capped is plan else time.perf_counter() - began
         made = releases(capped, trials)
         left = [(pixels[~inside], labels[~inside]) for inside in made.inside()]
-        told = f"information {capped.certificate.mutual_information:.3f}, membership "
-        told += f"{capped.certificate.membership_success:.4f}"
+        told = f"information {rounded_up(capped.certificate.mutual_information, 3):.3f}, membership "
+        told += f"{rounded_up(capped.certificate.membership_success, 4):.4f}"
         norm = math.sqrt(float((capped.summary().noise ** 2).sum()))
         found.append(Row(pixels_as, rule, norm, before, after(made.seen, left), told, seconds))
         print(found[-1], f"{time.perf_counter() - began:.0f} s", flush=True)
     return found
 
 
-def drawn(table: Sequence[Row]) -> Figure:
+def drawn(table: Sequence[Row]) -> Any:
     """The paper's rule against the number of halves, and the norms that are certified."""
+    from matplotlib.figure import Figure  # noqa: PLC0415  # not everywhere where there is a GPU
+
     figure = Figure(figsize=(7, 3.8), layout="constrained")
     axis = figure.subplots()
     for place, pixels_as in enumerate(dict.fromkeys(row.pixels for row in table)):
@@ -207,7 +209,10 @@ def main(given: Sequence[str] | None = None) -> list[Row]:
     size: dict[str, Any] = {"worlds": 64, "steps": 50, "trials": 4, "draws": 512} if options.quick else {}
     table = [row for pixels_as in ("standardised", "from 0 to 1") for row in rows(pixels_as=pixels_as, **size)]
     written("example4", table, options, machine=gpu_name())
-    saved(drawn(table), options.out / "example_4")
+    if importlib.util.find_spec("matplotlib") is not None:
+        from reproductions.pac_private_algorithms.picture import saved  # noqa: PLC0415
+
+        saved(drawn(table), options.out / "example_4")
     return table
 
 

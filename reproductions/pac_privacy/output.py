@@ -10,10 +10,7 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
-
 from leakcap.ground.cores import threads
-from reproductions.pac_private_algorithms.picture import listed, saved
 
 __all__ = ["FOLDER", "MEASURED", "RUNS", "Row", "arguments", "bars", "printed", "written"]
 
@@ -55,7 +52,7 @@ def written(part: str, table: Sequence[Any], options: argparse.Namespace, *, mac
     heads = [field.name for field in fields(table[0])]
     folders = [options.out, MEASURED] if options.keep else [options.out]
     for folder in folders:
-        listed(heads, [astuple(row) for row in table], folder / name)
+        _listed(heads, [astuple(row) for row in table], folder / name)
     if options.keep:
         path = MEASURED / RUNS
         runs = {}
@@ -69,7 +66,12 @@ def written(part: str, table: Sequence[Any], options: argparse.Namespace, *, mac
             "date": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
         }
         lines = [list(runs[key].values()) for key in sorted(runs)]
-        listed(["file", "command", "machine", "date"], lines, path)
+        _listed(["file", "command", "machine", "date"], lines, path)
+
+
+def _listed(heads: Sequence[str], lines: Sequence[Sequence[Any]], path: Path) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([heads, *lines])
 
 
 def printed(table: Sequence[Row]) -> None:
@@ -85,6 +87,10 @@ def printed(table: Sequence[Row]) -> None:
 
 def bars(table: Sequence[Row], title: str, stem: Path) -> None:
     """A bar for each row, and a cross where the paper prints a figure."""
+    from matplotlib.figure import Figure  # noqa: PLC0415  # a GPU machine may have none
+
+    from reproductions.pac_private_algorithms.picture import saved  # noqa: PLC0415
+
     figure = Figure(figsize=(8, 0.34 * len(table) + 1.3), layout="constrained")
     axis = figure.subplots()
     places = range(len(table))
