@@ -41,6 +41,7 @@ from leakcap.planning.making import fresh_world, planned, stored_plan
 from leakcap.planning.plans import Plan
 from leakcap.planning.released import Release, Token
 from leakcap.planning.request import Request
+from leakcap.planning.secret_seeds import plan_with_seeds
 from leakcap.planning.settings import Settings
 from leakcap.planning.stacked import scale_of
 from leakcap.planning.swapping import OnePerson, swapped_by
@@ -92,6 +93,8 @@ def plan(
     outputs: OutputWords = None,
     inputs: Any = None,
     prior: npt.ArrayLike | None = None,
+    randomness: str | None = None,
+    seeds: int | None = None,
 ) -> Plan:
     """Simulate `fn` in many possible worlds, find the least noise that keeps `cap`, and certify it.
 
@@ -169,6 +172,10 @@ def plan(
             `fn` is run on each. Caps: `task`, `any_inference`, `identification`, `mutual_information`.
         prior: the probability of each input, above 0; None: all alike. Their sum may miss 1 by a millionth and is then
             divided out, exactly.
+        randomness: "secret", with `mode="confidence"`: `fn` takes a parameter `seed` (or `random_state`), a whole
+            number, and draws from nothing else. The seed is drawn with the secret world and told to nobody, so that
+            what it does to the answer protects, too. `worlds` is then two for each pair of simulated halves.
+        seeds: how many seeds are tried in every simulated world, two or more; None: 32. More of them need less noise.
 
     Returns:
         The plan: worlds, outputs, noise and certificate. Custodian side.
@@ -195,6 +202,8 @@ def plan(
         given = {name: value for name, value in locals().items() if name not in ("fn", "data", "settings")}
         return plan(fn, *data, **settings.beside(given))
     refuse_data_first(fn)
+    if randomness is not None or seeds is not None:
+        return plan_with_seeds(fn, data, {name: value for name, value in locals().items() if name not in ("fn", "data")})
     if inputs is not None or prior is not None:
         return plan_of_inputs(fn, data, {name: value for name, value in locals().items() if name not in ("fn", "data")})
     began = time.perf_counter()

@@ -1,0 +1,233 @@
+"""`plan(..., randomness="secret", seeds=32)`: from a function that takes a seed to a certified plan."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from typing import Any, NoReturn
+
+import numpy as np
+
+from leakcap import modes
+from leakcap.caps import PoolMembership, as_caps
+from leakcap.certificates.ids import DrawnIds
+from leakcap.custody.fingerprint import DataPrint
+from leakcap.errors import InputError, OutputError
+from leakcap.ground import checks
+from leakcap.ground.arrays import Bools, Floats
+from leakcap.ground.cores import Machine
+from leakcap.modes.mechanism import refuse_mechanism
+from leakcap.modes.seeds import SeededRerun
+from leakcap.noise import OperatingSystem, Randomness, Seeded
+from leakcap.planning.arguments import check_numbers
+from leakcap.planning.cautions import warn_beforehand
+from leakcap.planning.certifier import Run, SownAnswers, certifier
+from leakcap.planning.making import fresh_world
+from leakcap.planning.plans import Plan
+from leakcap.planning.released import Token
+from leakcap.planning.request import Request, stream
+from leakcap.planning.small_groups import warn_of_small_groups
+from leakcap.planning.ways import AUTO
+from leakcap.simulate import Node, Pool
+from leakcap.simulate.executors import threads_for
+from leakcap.simulate.pool import first_rows
+from leakcap.simulate.progress import watching
+from leakcap.simulate.seeds import SEEDS, SeedTask, Sown, SownTogether, run_seeds
+from leakcap.simulate.silence import unheard
+from leakcap.simulate.worker import PooledUnits
+from leakcap.worlds import Units, independent_worlds
+
+__all__ = ["AUTO_SEEDS", "plan_with_seeds", "seeded_rerun"]
+
+RANDOMNESS = ("secret",)
+SHAPES = ("best", "linear", "isotropic")  # the bound is a sum of ratios, for which "linear" is best
+AUTO_SEEDS, AUTO_WORLDS = 32, 2048
+MIN_PILOTS = 16  # pairs
+# What does not go with secret seeds, and how it is given where it is not.
+BESIDE: dict[str, Any] = {"inputs": None, "prior": None, "bounds": None, "draws": None, "mechanism": "gaussian"}
+BESIDE |= {"ledger": None, "name": None, "checkpoint": None}
+
+
+def plan_with_seeds(fn: Callable[..., Any] | SownTogether, data: tuple[Any, ...], asked: Mapping[str, Any]) -> Plan:
+    """The plan; `asked` are the arguments of `plan` by name, none of them missing."""
+    began = time.perf_counter()
+    tau, pairs = _checked(asked)
+    caps = as_caps(asked["cap"])
+    if any(isinstance(cap, PoolMembership) for cap in caps):
+        raise InputError("under a pool cap everybody takes part, and declared bounds set the noise: leave seeds out")
+    gamma = float(1 - Fraction(repr(checks.fraction(confidence=asked["confidence"]))))
+    pool = Pool(data)
+    unit, strata, seed = asked["unit"], asked["strata"], asked["seed"]
+    whose = pool.pop_column(unit) if isinstance(unit, str) else unit
+    warn_beforehand(pool, whose, None, mode="confidence", seeded=seed is not None)
+    if asked["rows_per_unit"] is not None:
+        pool, whose = first_rows(pool, whose, asked["rows_per_unit"])
+    units = Units.of(pool.rows, whose)
+    groups = pool.column(strata) if isinstance(strata, str) else strata
+    sown = fn if isinstance(fn, SownTogether) else Sown.of(fn, len(data))
+    request = Request(
+        caps=caps,
+        units=units.count,
+        worlds=2 * pairs,
+        rate=asked["rate"],
+        strata=None if groups is None else units.strata(groups),
+        mode="confidence",
+        gamma=gamma,
+        clip=asked["clip"],
+        settings=_settings(asked),
+        seed=seed,
+    )
+    entropy = secrets.randbits(128) if seed is None else seed
+    prints, pilots = DataPrint(data, whose), max(MIN_PILOTS, pairs // 8)
+    worlds = independent_worlds(
+        units.count, 2 * (pilots + pairs), stream(entropy, 0), request.rate, strata=request.strata
+    )
+    request.refuse_impossible_caps(worlds)
+    # The two worlds of a pair share their seeds; no two pairs do, but by chance.
+    drawn = stream(entropy, 0, 2).integers(0, SEEDS, size=(pilots + pairs, tau, sown.words), dtype=np.uint32)
+    task, pooled = SeedTask(sown, frozenset(asked["drop"])), PooledUnits(pool, units)
+    with watching(asked["progress"]) as watch:
+        how = {"backend": asked["backend"], "workers": asked["workers"], "memory": asked["memory"]}
+        table, outputs = run_seeds(task, pooled, worlds, np.repeat(drawn, 2, axis=0), watch=watch, **how)
+        table = _usable(request, table)
+        whole = outputs.whole_pool
+        limits = request.limits(table.shape[2])
+        outputs = replace(
+            outputs,
+            table=table[2 * pilots :, 0],
+            whole_pool=whole if whole is None or limits is None else np.clip(whole, *limits),
+        )
+        warn_of_small_groups(outputs.node, pool, units)
+        clouds = table.reshape(-1, 2, tau, table.shape[2])
+        alone = asked["workers"] in (None, 1)
+        run = Run(
+            simulation=outputs,
+            worlds=replace(worlds, packed=worlds.packed[2 * pilots :]),
+            entropy=entropy,
+            token=Token(lambda: prints.of_release),
+            checkpoint=None,
+            rerun=_never,
+            draw=partial(fresh_world, request),
+            watch=watch,
+            seconds=time.perf_counter() - began,
+            ids=DrawnIds.draw() if seed is None else None,
+            sown=SownAnswers(
+                modes.SeededPairs(clouds[:pilots], clouds[pilots:], sown.words),
+                seeded_rerun(task, pooled, request, outputs.node, alone=alone),
+            ),
+            request=request,
+        )
+        randomness: Randomness = OperatingSystem() if seed is None else Seeded(seed)
+        others: Any = NoOtherPromises()
+        return Plan(
+            caps,
+            run,
+            certifier(request, run),
+            randomness=randomness,
+            advise=_no_advice,
+            others=others,
+            words=asked["outputs"],
+        )
+
+
+def seeded_rerun(
+    task: SeedTask, pooled: PooledUnits, request: Request, node: Node, *, alone: bool = True
+) -> SeededRerun:
+    """The answer in one more world to one more seed; None where it fails in any way, or has another form."""
+    limits = request.limits(node.size())
+
+    def answer(mask: Bools, seed: tuple[int, ...]) -> Floats | None:
+        with threads_for(alone):
+            form, numbers = task.answer(pooled, pooled.units.rows_in(mask), seed)
+        if any(node.differences(form)):
+            return None
+        if limits:
+            numbers = np.clip(numbers, *limits)
+        return numbers if np.isfinite(numbers).all() else None
+
+    # A word, a warning or an error that is heard only now would tell about the secret.
+    return lambda mask, seed: unheard(partial(answer, mask, seed))
+
+
+def _checked(asked: Mapping[str, Any]) -> tuple[int, int]:
+    """The numbers of seeds and of pairs; an InputError for what does not go with secret seeds."""
+    if asked["randomness"] is None:
+        raise InputError("seeds= is how many seeds are tried where the seed is secret: say randomness='secret', too")
+    checks.choice(RANDOMNESS, randomness=asked["randomness"])
+    odd = [name for name, usual in BESIDE.items() if asked[name] is not usual and asked[name] != usual]
+    if odd:
+        raise InputError(f"{odd[0]}= does not go with randomness='secret': leave it out")
+    if asked["mode"] != "confidence" or asked["design"] not in ("auto", "worlds"):
+        raise InputError(
+            "a secret seed needs a fresh secret world beside it, and figures that hold for all of them: "
+            "mode='confidence', without another design"
+        )
+    backend = asked["backend"]
+    if isinstance(backend, str) and backend.startswith("torch"):
+        raise InputError("functions with a seed are run as they are: leave the device out")
+    checks.choice(SHAPES, shape=asked["shape"])
+    refuse_mechanism(asked["mechanism"], asked["mode"], asked["floor"])
+    check_numbers(**{name: asked[name] for name in ("floor", "memory", "draws", "seed")})
+    if any(isinstance(asked[name], str) for name in ("drop", "public", "pool_public")):
+        raise InputError("drop, public and pool_public must be lists of text, such as drop=['labels_']")
+    tau = AUTO_SEEDS if asked["seeds"] is None else asked["seeds"]
+    if isinstance(tau, (int, np.integer)) and not isinstance(tau, bool) and tau == 1:
+        raise InputError(
+            "seeds=1 leaves nothing to match: give 2 or more, such as 32 (the more, the less noise). A function "
+            "without randomness of its own is planned without randomness= and seeds="
+        )
+    tau, worlds = checks.count(at_least=2, seeds=tau), asked["worlds"]
+    if isinstance(worlds, str) and worlds == AUTO:
+        return tau, AUTO_WORLDS // 2
+    if not isinstance(worlds, (int, np.integer)) or isinstance(worlds, bool):
+        raise InputError("worlds must be a number, two for each pair, or 'auto'")
+    return tau, checks.count(at_least=64, worlds=int(worlds)) // 2
+
+
+def _settings(asked: Mapping[str, Any]) -> modes.NoiseSettings:
+    return modes.NoiseSettings(
+        shape=asked["shape"],
+        floor=float(asked["floor"]),
+        weights=asked["weights"],
+        draws=None,
+        machine=Machine(asked["memory"], None),
+        seeded=asked["seed"] is not None,
+        public=tuple(asked["public"]),
+        pool_public=tuple(asked["pool_public"]),
+    )
+
+
+def _usable(request: Request, table: Floats) -> Floats:
+    limits = request.limits(table.shape[2])
+    if limits is not None:
+        np.clip(table, *limits, out=table)
+    if not np.isfinite(table).all():
+        raise OutputError(
+            "some numbers are NaN or infinite in some worlds, with some seeds. A failure that depends on who takes "
+            "part is an output too: map it to a fixed value inside your function (np.nan_to_num, a prior); infinite "
+            "numbers can be bounded with clip=(low, high)"
+        )
+    return table
+
+
+class NoOtherPromises:
+    """In place of other promises: those are for functions that are run without a seed."""
+
+    def compare(self, plan: Plan, **asked: Any) -> NoReturn:
+        raise InputError("compare() runs the function without a seed, and this one's is secret: plan.recap(cap) works")
+
+    def hints(self, *about: Any) -> tuple[str, ...]:
+        """None."""
+        return ()
+
+
+def _no_advice(*asked: Any, **how: Any) -> NoReturn:
+    raise InputError("suggest() compares plans of mode='exact': plan with it first, to see which knob helps")
+
+
+def _never(_: Any) -> Any:
+    raise InputError("a function with a secret seed is run by its plan alone")
