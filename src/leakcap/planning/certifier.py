@@ -33,7 +33,7 @@ from leakcap.planning.charged import Charged
 from leakcap.planning.finishing import Finishing
 from leakcap.planning.released import Token
 from leakcap.planning.request import Request, stream
-from leakcap.simulate import Outputs, Progress
+from leakcap.simulate import Node, Outputs, Progress
 from leakcap.simulate.progress import Watcher
 from leakcap.version import __version__
 from leakcap.worlds import Worlds
@@ -51,6 +51,15 @@ class SownAnswers:
 
     pairs: modes.SeededPairs
     rerun: SeededRerun
+    rerun_of_part: Callable[..., SeededRerun]  # of one of several functions: its number, its columns and its form
+
+    def part(self, number: int, columns: slice, node: Node) -> SownAnswers:
+        """Those of one of several functions, which has a seed of its own."""
+        own = modes.SeededPairs(
+            np.ascontiguousarray(self.pairs.pilot[..., columns]),
+            np.ascontiguousarray(self.pairs.measured[..., columns]),
+        )
+        return replace(self, pairs=own, rerun=self.rerun_of_part(number, columns=columns, node=node))
 
 
 @dataclass(frozen=True, eq=False)

@@ -117,7 +117,8 @@ def plan_with_seeds(fn: Callable[..., Any] | SownTogether, data: tuple[Any, ...]
             ids=DrawnIds.draw() if seed is None else None,
             sown=SownAnswers(
                 modes.SeededPairs(clouds[:pilots], clouds[pilots:], sown.words),
-                seeded_rerun(task, pooled, request, outputs.node, alone=alone),
+                seeded_rerun(task, pooled, outputs.node, limits, alone=alone),
+                partial(_rerun_of_part, task, pooled, limits, alone=alone),
             ),
             request=request,
         )
@@ -135,10 +136,9 @@ def plan_with_seeds(fn: Callable[..., Any] | SownTogether, data: tuple[Any, ...]
 
 
 def seeded_rerun(
-    task: SeedTask, pooled: PooledUnits, request: Request, node: Node, *, alone: bool = True
+    task: SeedTask, pooled: PooledUnits, node: Node, limits: tuple[Floats, Floats] | None, *, alone: bool = True
 ) -> SeededRerun:
     """The answer in one more world to one more seed; None where it fails in any way, or has another form."""
-    limits = request.limits(node.size())
 
     def answer(mask: Bools, seed: tuple[int, ...]) -> Floats | None:
         with threads_for(alone):
@@ -151,6 +151,22 @@ def seeded_rerun(
 
     # A word, a warning or an error that is heard only now would tell about the secret.
     return lambda mask, seed: unheard(partial(answer, mask, seed))
+
+
+def _rerun_of_part(
+    task: SeedTask,
+    pooled: PooledUnits,
+    limits: tuple[Floats, Floats] | None,
+    number: int,
+    *,
+    columns: slice,
+    node: Node,
+    alone: bool,
+) -> SeededRerun:
+    """The same of one of several functions: only this one is run."""
+    assert isinstance(task.fn, SownTogether)
+    own = None if limits is None else (limits[0][columns], limits[1][columns])
+    return seeded_rerun(replace(task, fn=task.fn.functions[number]), pooled, node, own, alone=alone)
 
 
 def _checked(asked: Mapping[str, Any]) -> tuple[int, int]:
