@@ -60,8 +60,8 @@ def compose(*certificates: Certificate, data: str) -> Composition:
 
     Guarantee: independent: information about all secrets adds up, and a guess about one person's part in one of the
     releases gains nothing from the others; all figures hold together with the confidence stated. Same: what
-    covariances bound adds up, with certainty, or mean distances with the confidence stated (secret seeds); the guess about
-    one person follows from the sum.
+    covariances bound adds up, with certainty, and mean distances (secret seeds) with the confidence stated; the guess
+    about one person follows from the sum.
 
     Examples:
         >>> import numpy as np

@@ -33,10 +33,11 @@ def method(cert: ReleaseFacts) -> str:
         if price > MOSTLY_MARGIN
         else f"Being sure about pairs that were not seen makes the noise {price:.2g} times as large"
     )
+    share = "one statement" if cert.bounds == 1 else f"one of {cert.bounds:,} statements"
+    pilot = f"; {pilots:,} pilot pairs, which fixed directions, ball and stake, spend none" if pilots else ""
     return (
-        f"The distance of answers in two independent worlds, their seeds matched as well as possible: its mean, over "
-        f"{pairs:,} pairs of worlds with {seeds:,} seeds each, is bounded with probability {cert.confidence:.7g}. That "
-        f"is one statement, with all of gamma {cert.gamma:.3g}: {pilots:,} pilot pairs, which fixed directions, ball "
-        f"and stake, spend none. Of {answers:,} measured answers {cut:,} were cut to the ball. {margin}; more worlds "
-        "make it cheaper."
+        "The distance of answers in two independent worlds, their seeds matched as well as possible: its mean, over "
+        f"{pairs:,} pairs of worlds with {seeds:,} seeds each, is bounded with probability {cert.confidence:.7g} "
+        f"({share}, {cert.gamma_used:.3g} of gamma {cert.gamma:.3g}{pilot}). Of {answers:,} measured answers {cut:,} "
+        f"were cut to the ball. {margin}; more worlds make it cheaper."
     )

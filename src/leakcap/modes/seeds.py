@@ -1,4 +1,4 @@
-"""Secret seeds (`mode="confidence", randomness="secret"`): the secret is a fresh world and a fresh seed of the function.
+"""Secret seeds (`mode="confidence", randomness="secret"`): the secret is a fresh world and a seed of the function.
 
 Algorithm 2 of PAC Privacy. The function's own randomness protects, too: two worlds are told apart only as far as their
 clouds of answers lie apart, and noise covers the rest (docs/proofs/secret-seeds.md).
@@ -24,15 +24,26 @@ from leakcap.modes.interface import ASSUMPTIONS, POOL_PUBLIC, Draw, NoiseSetting
 from leakcap.noise import GRID, Noise, Randomness, Subspace, released_vector, sampler_distance, subspace
 from leakcap.worlds import Worlds
 
-__all__ = ["MeasuredSeeds", "SecretSeed", "SeededPairs", "SeededRerun", "certified", "measured"]
+__all__ = [
+    "MeasuredSeeds",
+    "SecretSeed",
+    "SeededPairs",
+    "SeededRerun",
+    "certified",
+    "measured",
+    "price_of_slack",
+    "seed_draws",
+]
 
 REACH = 1e3  # noise deviations that an answer may lie from the centre
 BASIS_ROWS = 2048  # answers of the pilot that directions are found from
 SEED_BITS = 32
-SeededRerun = Callable[[Bools, tuple[int, ...]], "Floats | None"]  # the answer in a world with a seed; None: there is none
+SeededRerun = Callable[
+    [Bools, tuple[int, ...]], "Floats | None"
+]  # the answer in a world with a seed; None: there is none
 THEOREMS = ("secret-seeds", "wagers", "trace", "currency", "rebuild", "sampler", "uniform-halves")
 SEED_ASSUMPTIONS = (
-    "Nobody but the custodian learns the secret world, the secret seed or the noise; all come from the operating system.",
+    "Nobody but the custodian learns the secret world, its seed or the noise; all come from the operating system.",
     "The function takes its randomness from its seed; what it draws beyond that, it draws anew in every run.",
 )
 
@@ -132,6 +143,22 @@ def measured(pairs: SeededPairs, settings: NoiseSettings, gamma: float) -> Measu
     )
 
 
+def seed_draws(pilots: int, pairs: int, seeds: int, cut: int) -> tuple[tuple[str, int], ...]:
+    """What a certificate states of the draws."""
+    return (
+        ("pilot pairs of worlds", pilots),
+        ("measured pairs of worlds", pairs),
+        ("seeds of each pair", seeds),
+        ("measured answers", 2 * pairs * seeds),
+        ("of them cut to the ball", cut),
+    )
+
+
+def price_of_slack(distance: float, seen: float) -> float:
+    """How much more noise the margin for unseen pairs costs; at most a thousandfold is told."""
+    return math.sqrt(distance / max(seen, 1e-6 * distance))
+
+
 def _ball(pilot: Floats, settings: NoiseSettings, rate_of_slack: float) -> Ball:
     """Directions, stretches and radius by the pilot alone.
 
@@ -196,7 +223,7 @@ def certified(
         if ball.radius > REACH * deviation:
             raise CapError("this cap asks for almost no noise; choose a tighter one")
         deviations = np.maximum(deviation / ball.stretch, settings.floor)
-        price = math.sqrt(found.distance / max(found.seen, 1e-6 * found.distance))
+        price = price_of_slack(found.distance, found.seen)
     else:
         refuse_impossible(caps, worlds)
         lost, slack, told, deviation, deviations, price = 0.0, 0.0, 0.0, 1.0, np.empty(0), 1.0
@@ -212,13 +239,7 @@ def certified(
         gamma=found.gamma,
         gamma_used=found.gamma,
         bounds=1,
-        draws=(
-            ("pilot pairs of worlds", found.pilots),
-            ("measured pairs of worlds", found.pairs),
-            ("seeds of each pair", found.seeds),
-            ("measured answers", 2 * found.pairs * found.seeds),
-            ("of them cut to the ball", found.cut),
-        ),
+        draws=seed_draws(found.pilots, found.pairs, found.seeds, found.cut),
         price_of_confidence=price,
         sampler_distance=lost,
         log_det=told,

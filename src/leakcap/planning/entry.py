@@ -198,14 +198,12 @@ def plan(
         >>> made.certificate.membership_success <= 0.6
         True
     """
+    asked = {name: value for name, value in locals().items() if name not in ("fn", "data", "settings")}
     if settings is not None:
-        given = {name: value for name, value in locals().items() if name not in ("fn", "data", "settings")}
-        return plan(fn, *data, **settings.beside(given))
+        return plan(fn, *data, **settings.beside(asked))
     refuse_data_first(fn)
-    if randomness is not None or seeds is not None:
-        return plan_with_seeds(fn, data, {name: value for name, value in locals().items() if name not in ("fn", "data")})
-    if inputs is not None or prior is not None:
-        return plan_of_inputs(fn, data, {name: value for name, value in locals().items() if name not in ("fn", "data")})
+    if (elsewhere := _elsewhere(asked)) is not None:
+        return elsewhere(fn, data, asked)
     began = time.perf_counter()
     caps = as_caps(cap)
     odd = {"worlds": worlds, "rate": rate, "strata": strata, "weights": weights, "clip": clip, "draws": draws}
@@ -312,6 +310,13 @@ def plan(
             ids=ids,
         )
         return planned(request, run, job, outputs)
+
+
+def _elsewhere(asked: dict[str, Any]) -> Callable[..., Plan] | None:
+    """Where plans are made whose secret is not who takes part, or not that alone."""
+    if asked["randomness"] is not None or asked["seeds"] is not None:
+        return plan_with_seeds
+    return plan_of_inputs if asked["inputs"] is not None or asked["prior"] is not None else None
 
 
 def _secret_world(request: Request, charged: Charged | None, source: Randomness) -> Bools:

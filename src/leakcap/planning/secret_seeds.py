@@ -41,7 +41,7 @@ from leakcap.simulate.silence import unheard
 from leakcap.simulate.worker import PooledUnits
 from leakcap.worlds import Units, independent_worlds
 
-__all__ = ["AUTO_SEEDS", "plan_with_seeds", "seeded_rerun"]
+__all__ = ["AUTO_SEEDS", "checked_seeds", "plan_with_seeds", "seeded_rerun"]
 
 RANDOMNESS = ("secret",)
 SHAPES = ("best", "linear", "isotropic")  # the bound is a sum of ratios, for which "linear" is best
@@ -190,18 +190,22 @@ def _checked(asked: Mapping[str, Any]) -> tuple[int, int]:
     check_numbers(**{name: asked[name] for name in ("floor", "memory", "draws", "seed")})
     if any(isinstance(asked[name], str) for name in ("drop", "public", "pool_public")):
         raise InputError("drop, public and pool_public must be lists of text, such as drop=['labels_']")
-    tau = AUTO_SEEDS if asked["seeds"] is None else asked["seeds"]
-    if isinstance(tau, (int, np.integer)) and not isinstance(tau, bool) and tau == 1:
-        raise InputError(
-            "seeds=1 leaves nothing to match: give 2 or more, such as 32 (the more, the less noise). A function "
-            "without randomness of its own is planned without randomness= and seeds="
-        )
-    tau, worlds = checks.count(at_least=2, seeds=tau), asked["worlds"]
+    tau, worlds = AUTO_SEEDS if asked["seeds"] is None else checked_seeds(asked["seeds"]), asked["worlds"]
     if isinstance(worlds, str) and worlds == AUTO:
         return tau, AUTO_WORLDS // 2
     if not isinstance(worlds, (int, np.integer)) or isinstance(worlds, bool):
         raise InputError("worlds must be a number, two for each pair, or 'auto'")
     return tau, checks.count(at_least=64, worlds=int(worlds)) // 2
+
+
+def checked_seeds(seeds: Any) -> int:
+    """How many seeds are tried in every world."""
+    if isinstance(seeds, (int, np.integer)) and not isinstance(seeds, bool) and seeds == 1:
+        raise InputError(
+            "seeds=1 leaves nothing to match: give 2 or more, such as 32 (the more, the less noise). A function "
+            "without randomness of its own is planned without randomness= and seeds="
+        )
+    return checks.count(at_least=2, seeds=seeds)
 
 
 def _settings(asked: Mapping[str, Any]) -> modes.NoiseSettings:

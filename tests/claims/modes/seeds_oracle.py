@@ -53,12 +53,19 @@ def membership_of(law: np.ndarray, masks: np.ndarray) -> float:
 
 def mean_distance(answers: np.ndarray, tau: int) -> float:
     """The expected minimal-permutation distance of two independent halves, over all draws of `tau` seeds."""
+    draws = list(itertools.product(range(answers.shape[1]), repeat=tau))
+    return sum(_least(answers, drawn) for drawn in draws) / len(draws)
+
+
+def distance_of_all(answers: np.ndarray) -> float:
+    """The same for clouds of all seeds, each once."""
+    return _least(answers, tuple(range(answers.shape[1])))
+
+
+def _least(answers: np.ndarray, drawn: tuple[int, ...]) -> float:
     gaps = ((answers[:, None, :, None] - answers[None, :, None, :]) ** 2).sum(axis=-1)  # (half, half, seed, seed)
-    total, draws = 0.0, list(itertools.product(range(answers.shape[1]), repeat=tau))
-    for drawn in draws:
-        sums = [
-            sum(gaps[:, :, drawn[j], drawn[order[j]]] for j in range(tau)) / tau
-            for order in itertools.permutations(range(tau))
-        ]
-        total += np.min(sums, axis=0).mean()
-    return float(total / len(draws))
+    sums = [
+        sum(gaps[:, :, one, drawn[place]] for one, place in zip(drawn, order, strict=True)) / len(drawn)
+        for order in itertools.permutations(range(len(drawn)))
+    ]
+    return float(np.min(sums, axis=0).mean())
