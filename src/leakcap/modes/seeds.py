@@ -175,17 +175,18 @@ def _ball(pilot: Floats, settings: NoiseSettings, rate_of_slack: float) -> Ball:
     if not space.rank:
         return Ball(space, np.empty(0), 1.0)
     coordinates = _coordinates(space, pilot.reshape(-1, pilot.shape[-1]))
-    stretch = np.ones(space.rank)
+    clouds, stretch = coordinates.reshape(*pilot.shape[:-1], space.rank), np.ones(space.rank)
     if settings.shape != "isotropic":
-        clouds = coordinates.reshape(*pilot.shape[:-1], space.rank)
         differences = np.concatenate([matched_differences(first, second) for first, second in clouds])
-        squares = (coordinates**2).sum(axis=1)
-        slack = 4 * 1.25 * rate_of_slack * squares.max() / squares.mean()
+        squares = (clouds[:, :, 0] ** 2).sum(axis=-1)
+        slack = 4 * 1.25 * rate_of_slack * squares.max() / max(squares.mean(), 1e-300)
         costs = differences.T @ differences / len(differences) + slack * coordinates.T @ coordinates / len(coordinates)
         values, turn = np.linalg.eigh(costs)
         values = np.maximum(values, 1e-24 * values[-1])
         space, coordinates, stretch = space.turned(turn), coordinates @ turn, (values / values[-1]) ** -0.25
-    radius = float(np.linalg.norm(coordinates * stretch, axis=1).max())
+    # One answer of every world: the radius, and with it the margin, does not grow with the number of seeds.
+    lengths = np.linalg.norm(coordinates * stretch, axis=1).reshape(pilot.shape[:-1])[:, :, 0]
+    radius = float(lengths.max()) or float(np.linalg.norm(coordinates * stretch, axis=1).max())
     return Ball(space, stretch, radius)
 
 

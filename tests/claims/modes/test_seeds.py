@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ import pytest
 from scipy.stats import binom, norm
 
 import leakcap as lc
+from leakcap.ground.cores import Machine
 from leakcap.leakage import permuted
+from leakcap.modes import NoiseSettings
 from leakcap.modes import seeds as mode
 from leakcap.planning import secret_seeds
 from leakcap.worlds import Worlds
@@ -149,6 +152,62 @@ def test_the_mean_of_bounded_distances_is_below_its_bound_as_often_as_stated() -
     assert too_many(failures(lambda pilot, seen, most, gamma: seen.mean()), 600, 0.1), "the twin: no slack"
     by_pilot = failures(lambda pilot, seen, most, gamma: permuted.distance_upper(seen, seen, most, 0.9))
     assert too_many(by_pilot, 600, 0.1), "the twin: another gamma"
+
+
+def pairs_of(pilot: list[float], seen: list[float]) -> mode.SeededPairs:
+    """Pairs of one answer each, at zero and elsewhere, with two seeds that change nothing."""
+    clouds = [np.array([[[0.0]] * 2, [[one]] * 2]) for one in (*pilot, *seen)]
+    return mode.SeededPairs(np.array(clouds[: len(pilot)]), np.array(clouds[len(pilot) :]))
+
+
+def settings(**options: Any) -> NoiseSettings:
+    usual: dict[str, Any] = {"shape": "isotropic", "floor": 0.0, "weights": None, "draws": None, "machine": Machine()}
+    return NoiseSettings(**usual | {"seeded": False, "public": (), "pool_public": ()} | options)
+
+
+def test_distances_may_be_as_long_as_the_ball_is_wide() -> None:
+    """The pilot shows -1 and 1, and all pairs are two radii apart: so is the bound."""
+    clouds = np.array([[[[-1.0]] * 2, [[1.0]] * 2]] * 80)
+    found = mode.measured(mode.SeededPairs(clouds[:16], clouds[16:]), settings(), 0.1)
+    assert found.ball.radius == pytest.approx(1)
+    assert found.seen == pytest.approx(4)
+    assert found.distance == pytest.approx(4)
+
+
+def test_the_stake_is_placed_by_the_pilot_alone() -> None:
+    """Another order of the same measured pairs, or other ones of the same distances, leave the stake as it is."""
+    placed: list[Any] = []
+    usual = permuted.Wagers.placed
+
+    class Noted(permuted.Wagers):
+        @classmethod
+        def placed(cls, *args: Any, **options: Any) -> Any:
+            placed.append(args[:2])
+            return usual(*args, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(permuted, "Wagers", Noted)
+        for seen in ([0.1] * 40, [0.9] * 40):
+            mode.measured(pairs_of([0.2, 1.0] * 8, seen), settings(), 0.1)
+    assert placed[0] == placed[1]
+
+
+def test_a_long_answer_is_cut_to_the_ball() -> None:
+    made = lc.plan(lambda rows, seed: rows.mean(axis=0), X, cap=lc.mutual_information(0.5), **OPTIONS)
+
+    class Still:
+        def below(self, n: int) -> int:
+            return 0
+
+        def normals(self, size: int) -> np.ndarray:
+            return np.zeros(size)
+
+    far = replace(made.releaser, rerun=lambda world, seed: np.full(2, 1e6), draw=lambda source: MASKS[0])
+    ball, space = far.ball, far.noise.space
+    moved = (far.vector(Still()) - space.centre) * space.scale @ space.directions.T * ball.stretch
+    assert np.linalg.norm(moved) <= ball.radius * 1.01
+    none = replace(far, rerun=lambda world, seed: None)
+    assert none.vector(Still()) == pytest.approx(space.centre)
 
 
 # Through plans

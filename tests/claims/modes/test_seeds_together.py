@@ -124,6 +124,16 @@ def test_the_joint_answer_has_a_seed_for_each_function() -> None:
     assert len(set(ran)) == len(ran) == 2
 
 
+def test_a_fresh_half_is_not_one_of_the_simulated_ones() -> None:
+    """Its information may be more than the logarithm of how many were simulated."""
+    wide = np.random.default_rng(1).random((40, 2))
+    forget_released()
+    made = lc.plan_together([first, second], wide, cap=lc.mutual_information(9.0), **OPTIONS)
+    made.apart(lc.mutual_information(3.0))
+    assert made.composed().mutual_information == pytest.approx(6.0, rel=1e-2)
+    assert math.log(64) < 6.0 * 0.99
+
+
 def test_what_does_not_add_up_is_refused() -> None:
     made, (one, two) = joint(0.2, 0.2)
     refusal(made.information_of_parts, "no covariance")
