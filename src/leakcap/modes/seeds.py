@@ -22,6 +22,7 @@ from leakcap.leakage.permuted import distance_upper, matched_differences, permut
 from leakcap.modes.by_information import budgets_for, figures_by_information, refuse_impossible
 from leakcap.modes.interface import ASSUMPTIONS, POOL_PUBLIC, Draw, NoiseSettings, certificate
 from leakcap.noise import GRID, Noise, Randomness, Subspace, released_vector, sampler_distance, subspace
+from leakcap.simulate.seeds import SEEDS
 from leakcap.worlds import Worlds
 
 __all__ = [
@@ -37,7 +38,6 @@ __all__ = [
 
 REACH = 1e3  # noise deviations that an answer may lie from the centre
 BASIS_ROWS = 2048  # answers of the pilot that directions are found from
-SEED_BITS = 32
 SeededRerun = Callable[
     [Bools, tuple[int, ...]], "Floats | None"
 ]  # the answer in a world with a seed; None: there is none
@@ -114,7 +114,7 @@ class SecretSeed:
     def vector(self, randomness: Randomness) -> Floats:
         # Drawn last, and told to nobody: nothing else depends on either, and no other seed is ever tried.
         world = self.draw(randomness)
-        seed = tuple(randomness.below(2**SEED_BITS) for _ in range(self.words))
+        seed = tuple(randomness.below(SEEDS) for _ in range(self.words))
         answer = self.rerun(world, seed)
         mapped = np.zeros(self.ball.space.rank) if answer is None else self.ball.cut(self.ball.stretched(answer))
         return released_vector(self.noise, mapped / self.ball.stretch, self.step, randomness)

@@ -202,7 +202,11 @@ class Online:
         cut = int((clouds != table).any(axis=-1).sum())
         distance = float(permuted_distances(clouds.reshape(self.pairs, 2, self.seeds, -1)).mean())
         return AskedInPairs(
-            outputs.node, clouds[:, 0], distance, lambda mask: answer(outputs.node, _with_fresh_seed(sown), mask), cut
+            outputs.node,
+            clouds[:, 0],
+            distance,
+            answer=lambda mask: answer(outputs.node, _with_fresh_seed(sown), mask),
+            cut=cut,
         )
 
     def _certificate(self, noise: Noise, budget: float) -> Certificate:
