@@ -37,7 +37,7 @@ from leakcap.planning.designing import designed
 from leakcap.planning.how_many import number_of_worlds
 from leakcap.planning.inputs import plan_of_inputs
 from leakcap.planning.job import Job
-from leakcap.planning.making import fresh_world, planned, stored_plan
+from leakcap.planning.making import fresh_world, kept_ids, planned, stored_plan
 from leakcap.planning.plans import Plan
 from leakcap.planning.released import Release, Token
 from leakcap.planning.request import Request
@@ -353,12 +353,7 @@ def _ids(stored: Checkpoint | None, charged: Charged | None, seed: int | None) -
     """Those that this run has had from its beginning: a resumed plan has the same certificate."""
     if seed is not None or (charged is not None and charged.design != "release"):
         return None
-    ids: DrawnIds | None = stored.kept("ids") if stored else None
-    if ids is None:
-        ids = DrawnIds.draw()
-        if stored:
-            stored.keep("ids", ids)
-    return ids
+    return kept_ids(stored)
 
 
 def _identity(job: Job, data: str, request: Request) -> dict[str, str]:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
 from leakcap import modes
 from leakcap.caps import PoolMembership, as_caps
-from leakcap.certificates.ids import DrawnIds
-from leakcap.custody.fingerprint import DataPrint
+from leakcap.custody.checkpoint import Checkpoint
+from leakcap.custody.contents import contents_prints
+from leakcap.custody.fingerprint import DataPrint, fingerprint
 from leakcap.errors import InputError, OutputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Bools, Floats
@@ -26,7 +29,8 @@ from leakcap.noise import OperatingSystem, Randomness, Seeded
 from leakcap.planning.arguments import check_numbers
 from leakcap.planning.cautions import warn_beforehand
 from leakcap.planning.certifier import Run, SownAnswers, certifier
-from leakcap.planning.making import fresh_world
+from leakcap.planning.charged import Charged
+from leakcap.planning.making import SECRET_SEEDS, fresh_world, kept_ids
 from leakcap.planning.plans import Plan
 from leakcap.planning.released import Token
 from leakcap.planning.request import Request, stream
@@ -36,10 +40,10 @@ from leakcap.simulate import Node, Pool
 from leakcap.simulate.executors import threads_for
 from leakcap.simulate.pool import first_rows
 from leakcap.simulate.progress import watching
-from leakcap.simulate.seeds import SEEDS, SeedTask, Sown, SownTogether, run_seeds
+from leakcap.simulate.seeds import SEEDS, Seeds, SeedTask, Sown, SownTogether, run_seeds
 from leakcap.simulate.silence import unheard
 from leakcap.simulate.worker import PooledUnits
-from leakcap.worlds import Units, independent_worlds
+from leakcap.worlds import Units, Worlds, independent_worlds
 
 __all__ = ["AUTO_SEEDS", "checked_seeds", "plan_with_seeds", "seeded_rerun"]
 
@@ -49,7 +53,6 @@ AUTO_SEEDS, AUTO_WORLDS = 32, 2048
 MIN_PILOTS = 16  # pairs
 # What does not go with secret seeds, and how it is given where it is not.
 BESIDE: dict[str, Any] = {"inputs": None, "prior": None, "bounds": None, "draws": None, "mechanism": "gaussian"}
-BESIDE |= {"ledger": None, "name": None, "checkpoint": None}
 
 
 def plan_with_seeds(fn: Callable[..., Any] | SownTogether, data: tuple[Any, ...], asked: Mapping[str, Any]) -> Plan:
@@ -81,42 +84,45 @@ def plan_with_seeds(fn: Callable[..., Any] | SownTogether, data: tuple[Any, ...]
         settings=_settings(asked),
         seed=seed,
     )
-    entropy = secrets.randbits(128) if seed is None else seed
-    prints, pilots = DataPrint(data, whose), max(MIN_PILOTS, pairs // 8)
-    worlds = independent_worlds(
-        units.count, 2 * (pilots + pairs), stream(entropy, 0), request.rate, strata=request.strata
-    )
-    request.refuse_impossible_caps(worlds)
-    # The two worlds of a pair share their seeds; no two pairs do, but by chance.
-    drawn = stream(entropy, 0, 2).integers(0, SEEDS, size=(pilots + pairs, tau, sown.words), dtype=np.uint32)
     task, pooled = SeedTask(sown, frozenset(asked["drop"])), PooledUnits(pool, units)
+    prints = DataPrint(data, whose)
+    identity = partial(_identity, sown, request, sorted(task.drop), tau)
+    charged = None
+    if asked["ledger"] is not None:
+        charged = _charged(asked, units, identity=identity(prints.of_run), version=prints.of_run, data=data)
+    stored = None if asked["checkpoint"] is None else Checkpoint.open(Path(asked["checkpoint"]))
     with watching(asked["progress"]) as watch:
-        how = {"backend": asked["backend"], "workers": asked["workers"], "memory": asked["memory"]}
-        table, outputs = run_seeds(task, pooled, worlds, np.repeat(drawn, 2, axis=0), watch=watch, **how)
-        table = _usable(request, table)
-        whole = outputs.whole_pool
+        with stored.alone() if stored else nullcontext():
+            if stored:
+                stored.begin(identity(prints.of_run), seed)
+                stored.keep(SECRET_SEEDS, True)
+            entropy = stored.entropy if stored else secrets.randbits(128) if seed is None else seed
+            drawn = DrawnPairs.of(request, entropy, tau, words=sown.words)
+            how = {name: asked[name] for name in ("backend", "workers", "memory")}
+            table, outputs = run_seeds(task, pooled, drawn.worlds, drawn.seeds, watch=watch, checkpoint=stored, **how)
+            ids = None if seed is not None else kept_ids(stored)
         limits = request.limits(table.shape[2])
-        outputs = replace(
-            outputs,
-            table=table[2 * pilots :, 0],
-            whole_pool=whole if whole is None or limits is None else np.clip(whole, *limits),
-        )
+        table, alone = _usable(limits, table), asked["workers"] in (None, 1)
         warn_of_small_groups(outputs.node, pool, units)
-        clouds = table.reshape(-1, 2, tau, table.shape[2])
-        alone = asked["workers"] in (None, 1)
+        clouds, whole = table.reshape(-1, 2, tau, table.shape[2]), outputs.whole_pool
         run = Run(
-            simulation=outputs,
-            worlds=replace(worlds, packed=worlds.packed[2 * pilots :]),
+            simulation=replace(
+                outputs,
+                table=table[2 * drawn.pilots :, 0],
+                whole_pool=whole if whole is None or limits is None else np.clip(whole, *limits),
+            ),
+            worlds=drawn.measured,
             entropy=entropy,
             token=Token(lambda: prints.of_release),
-            checkpoint=None,
+            checkpoint=stored,
             rerun=_never,
             draw=partial(fresh_world, request),
             watch=watch,
+            charged=charged,
             seconds=time.perf_counter() - began,
-            ids=DrawnIds.draw() if seed is None else None,
+            ids=ids,
             sown=SownAnswers(
-                modes.SeededPairs(clouds[:pilots], clouds[pilots:], sown.words),
+                modes.SeededPairs(clouds[: drawn.pilots], clouds[drawn.pilots :], sown.words),
                 seeded_rerun(task, pooled, outputs.node, limits, alone=alone),
                 partial(_rerun_of_part, task, pooled, limits, alone=alone),
             ),
@@ -133,6 +139,60 @@ def plan_with_seeds(fn: Callable[..., Any] | SownTogether, data: tuple[Any, ...]
             others=others,
             words=asked["outputs"],
         )
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnPairs:
+    """Pairs of independent worlds, the pilot's first, and the seeds of each world."""
+
+    worlds: Worlds
+    seeds: Seeds
+    pilots: int  # pairs
+
+    @classmethod
+    def of(cls, request: Request, entropy: int, tau: int, *, words: int) -> DrawnPairs:
+        """The same for the same entropy. An error for caps that no noise keeps."""
+        assert isinstance(request.worlds, int)
+        pairs = request.worlds // 2
+        pilots = max(MIN_PILOTS, pairs // 8)
+        count = 2 * (pilots + pairs)
+        worlds = independent_worlds(request.units, count, stream(entropy, 0), request.rate, strata=request.strata)
+        request.refuse_impossible_caps(worlds)
+        # The two worlds of a pair share their seeds; no two pairs do, but by chance.
+        drawn = stream(entropy, 0, 2).integers(0, SEEDS, size=(pilots + pairs, tau, words), dtype=np.uint32)
+        return cls(worlds, np.repeat(drawn, 2, axis=0), pilots)
+
+    @property
+    def measured(self) -> Worlds:
+        return replace(self.worlds, packed=self.worlds.packed[2 * self.pilots :])
+
+
+def _identity(sown: Sown | SownTogether, request: Request, drop: list[str], tau: int, data: str) -> dict[str, str]:
+    """What makes a run this run and no other."""
+    functions = [one.fn for one in (sown.functions if isinstance(sown, SownTogether) else (sown,))]
+    return {
+        "the data": data,
+        "the function": fingerprint(*functions),
+        "the settings": fingerprint(replace(request, caps=()), drop, tau),
+    }
+
+
+def _charged(
+    asked: Mapping[str, Any], units: Units, *, identity: dict[str, str], version: str, data: tuple[Any, ...]
+) -> Charged:
+    """The account that the release will take for itself: it has a secret of its own."""
+    if asked["seed"] is not None:
+        raise InputError("a plan with a seed is a simulation: leave the ledger out")
+    return Charged.at(
+        asked["ledger"],
+        asked["name"],
+        "release",
+        units,
+        identity=identity,
+        version=version,
+        contents=contents_prints(data),
+        words="release of an answer with a secret seed",
+    )
 
 
 def seeded_rerun(
@@ -221,8 +281,7 @@ def _settings(asked: Mapping[str, Any]) -> modes.NoiseSettings:
     )
 
 
-def _usable(request: Request, table: Floats) -> Floats:
-    limits = request.limits(table.shape[2])
+def _usable(limits: tuple[Floats, Floats] | None, table: Floats) -> Floats:
     if limits is not None:
         np.clip(table, *limits, out=table)
     if not np.isfinite(table).all():

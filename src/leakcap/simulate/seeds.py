@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -13,12 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from leakcap.custody.checkpoint import Checkpoint
 from leakcap.errors import InputError, LeakcapError, OutputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.cores import Machine
 from leakcap.simulate.estimators import is_estimator
-from leakcap.simulate.executors import workers_for
+from leakcap.simulate.executors import Workers, workers_for
 from leakcap.simulate.nodes import Node, Vector
 from leakcap.simulate.progress import Forecast, Progress, Watcher, ignore
 from leakcap.simulate.run import Outputs, refuse_unbuildable
@@ -29,7 +31,8 @@ __all__ = ["SEEDS", "SeedTask", "Seeds", "Sown", "SownTogether", "run_seeds"]
 
 SEEDS = 2**32  # possible seeds of one function: what every generator takes
 NAMES = ("seed", "random_state")
-PARTS = 16  # in which each worker is given its worlds
+PARTS = 16  # in which each worker is given its worlds, at least
+STORED = 5.0  # seconds of work after which answers are stored
 Seeds = npt.NDArray[np.uint32]  # (worlds, seeds, words): a word for each function
 
 
@@ -131,12 +134,19 @@ def run_seeds(
     workers: int | None = None,
     watch: Watcher = ignore,
     memory: int = Machine().memory,
+    checkpoint: Checkpoint | None = None,
 ) -> tuple[Floats, Outputs]:
-    """All answers, `(worlds, seeds, outputs)`, and those to the first seed of each world; or an error and no answer."""
+    """All answers, `(worlds, seeds, outputs)`, and those to the first seed of each world; or an error and no answer.
+
+    With a checkpoint, worlds whose answers it holds are not run.
+    """
+    doers = workers_for(backend, 1 if workers is None else checks.count(workers=workers), alone=workers in (None, 1))
     try:
-        return _run(task, pooled, worlds, seeds, backend=backend, workers=workers, watch=watch, memory=memory)
+        return _run(task, pooled, worlds, seeds, doers=doers, watch=watch, memory=memory, checkpoint=checkpoint)
     except FunctionFailed as error:
         said = str(error)
+    finally:
+        doers.close()
     raise OutputError(said)
 
 
@@ -146,12 +156,11 @@ def _run(
     worlds: Worlds,
     seeds: Seeds,
     *,
-    backend: str | None,
-    workers: int | None,
+    doers: Workers,
     watch: Watcher,
     memory: int,
+    checkpoint: Checkpoint | None,
 ) -> tuple[Floats, Outputs]:
-    count = 1 if workers is None else checks.count(workers=workers)
     rows, one = pooled.units.rows_in(worlds.mask(0)), seeds[0, 0].tolist()
     began = time.perf_counter()
     node, numbers = task.answer(pooled, rows, one)
@@ -167,21 +176,38 @@ def _run(
             "fewer worlds, seeds or outputs"
         )
     table = np.empty((worlds.m, tau, node.size()))
-    doers = workers_for(backend, count, alone=count == 1)
     forecast = Forecast(worlds.m, doers.count, seconds * tau, table.nbytes)
-    parts = np.array_split(np.arange(worlds.m), min(worlds.m, PARTS * doers.count))
-    done, began = 0, time.perf_counter()
+    todo = _resumed(table, checkpoint, node)
+    count = max(PARTS * doers.count, math.ceil(len(todo) * tau * seconds / STORED))
+    parts = np.array_split(todo, min(len(todo), count)) if len(todo) else []
+    resumed = done = worlds.m - len(todo)
+    began = time.perf_counter()
+    with closing(doers.run(SeedTask.part, (task, pooled, worlds, seeds, node), parts)) as answers:
+        for place, found in answers:
+            table[parts[place]] = found
+            if checkpoint:
+                checkpoint.keep_rows(parts[place], found.reshape(len(found), -1))
+            done += len(found)
+            watch(Progress(done, worlds.m, time.perf_counter() - began, forecast, resumed=resumed))
+    return table, Outputs(
+        table=table[:, 0], node=node, whole_pool=_whole_pool(task, pooled, node, one), forecast=forecast
+    )
+
+
+def _resumed(table: Floats, checkpoint: Checkpoint | None, node: Node) -> Ints:
+    """The worlds that are still to be run; answers in the others go into the table."""
+    done = np.zeros(len(table), dtype=np.bool_)
+    if checkpoint:
+        checkpoint.keep("form", node)  # first: from here on the folder is this run's
+        for some, rows in checkpoint.rows(range(len(table))):
+            table[some], done[some] = rows.reshape(len(some), *table.shape[1:]), True
+    return np.flatnonzero(~done)
+
+
+def _whole_pool(task: SeedTask, pooled: PooledUnits, node: Node, seed: Sequence[int]) -> Vector | None:
+    """The answer on the whole pool, to tell the error of a release."""
     try:
-        with closing(doers.run(SeedTask.part, (task, pooled, worlds, seeds, node), parts)) as answers:
-            for place, found in answers:
-                table[parts[place]] = found
-                done += len(found)
-                watch(Progress(done, worlds.m, time.perf_counter() - began, forecast))
-    finally:
-        doers.close()
-    try:
-        _, of_all = task.answer(pooled, np.arange(pooled.pool.rows), one)
-        whole = of_form(of_all, node)
+        _, of_all = task.answer(pooled, np.arange(pooled.pool.rows), seed)
     except LeakcapError:
-        whole = None
-    return table, Outputs(table=table[:, 0], node=node, whole_pool=whole, forecast=forecast)
+        return None
+    return of_form(of_all, node)

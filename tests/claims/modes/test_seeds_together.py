@@ -144,6 +144,14 @@ def test_what_does_not_add_up_is_refused() -> None:
     refusal(lambda: lc.plan_together([first, np.mean], X, cap=0.7, **OPTIONS), "takes its seed by name")
 
 
+def test_of_independent_data_information_adds_up_and_one_person_is_guessed_no_better() -> None:
+    both = [lc.plan(first, X, cap=lc.mutual_information(cap), **OPTIONS).certificate for cap in (0.1, 0.2)]
+    composed = lc.compose(*both, data="independent")
+    assert composed.mutual_information == pytest.approx(sum(one.mutual_information for one in both))
+    assert composed.membership_success == max(one.membership_success for one in both)
+    assert composed.confidence == pytest.approx(1 - 2e-6, abs=1e-9)
+
+
 # One after the other
 
 

@@ -11,6 +11,8 @@ import pytest
 from sklearn.linear_model import Ridge
 
 import leakcap as lc
+from leakcap.planning.making import stored_plan
+from leakcap.simulate.seeds import SeedTask
 from tests.refusals import refusal
 
 X = np.random.default_rng(3).normal(size=(24, 3))
@@ -23,6 +25,10 @@ def drawn(rows: Any, *, seed: int) -> Any:
 
 def by_place(rows: Any, seed: int, /) -> Any:
     return rows.mean(axis=0)
+
+
+def by_state(rows: Any, random_state: int) -> Any:
+    return rows.std(axis=0)
 
 
 def fitted(rows: Any, random_state: int) -> Ridge:
@@ -44,8 +50,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "another mode": ({"mode": "exact"}, "mode='confidence'"),
     "coins": ({"design": "bits"}, "without another design"),
     "inputs": ({"inputs": [1, 2]}, "inputs= does not go with"),
-    "a ledger": ({"ledger": "sqlite:///nowhere"}, "ledger= does not go with"),
-    "a checkpoint": ({"checkpoint": "nowhere"}, "checkpoint= does not go with"),
+    "a ledger for a simulation": ({"ledger": "sqlite:///nowhere", "seed": 1}, "leave the ledger out"),
     "other noise": ({"mechanism": "exponential"}, "mechanism= does not go with"),
     "draws": ({"draws": 1024}, "draws= does not go with"),
     "another shape": ({"shape": "logdet"}, "shape"),
@@ -95,11 +100,11 @@ def test_where_data_reach_the_seed_it_is_an_argument_for_data() -> None:
 def test_a_seed_comes_by_the_name_the_function_has_for_it() -> None:
     seen: list[Any] = []
 
-    def by_state(rows: Any, random_state: Any = None) -> Any:
+    def noted(rows: Any, random_state: Any = None) -> Any:
         seen.append(random_state)
         return rows.mean(axis=0)
 
-    planned(by_state)
+    planned(noted)
     assert all(type(seed) is int and 0 <= seed < 2**32 for seed in seen)
     assert len(set(seen)) > 100
 
@@ -206,6 +211,36 @@ def test_other_ways_to_look_at_a_plan() -> None:
     refusal(made.suggest, "mode='exact'")
     lower, upper = made.release().interval(0.9)
     assert (lower < upper).all()
+
+
+def test_a_run_that_was_stopped_goes_on_and_releases_once(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, answer = [0], SeedTask.answer
+
+    def counted(self: SeedTask, *args: Any) -> Any:
+        calls[0] += 1
+        if calls[0] == 150:
+            raise KeyboardInterrupt
+        return answer(self, *args)
+
+    monkeypatch.setattr(SeedTask, "answer", counted)
+    with pytest.raises(KeyboardInterrupt):
+        planned(checkpoint=tmp_path / "run")
+    made = planned(checkpoint=tmp_path / "run")
+    assert 290 <= calls[0] <= 150 + 180, "of 290 runs in all, 149 were made before"
+    first = made.release()
+    again = planned(checkpoint=tmp_path / "run")
+    assert again.certificate == made.certificate
+    assert (again.release().value == first.value).all()
+    refusal(lambda: planned(checkpoint=tmp_path / "run", seeds=4), "the settings differ")
+    refusal(lambda: stored_plan(tmp_path / "run"), "call plan\\(\\) with the data and this checkpoint")
+
+
+def test_a_release_takes_an_account_for_itself(tmp_path: Any) -> None:
+    ledger = f"sqlite:///{tmp_path / 'book'}"
+    first = planned(ledger=ledger, name="people").release()
+    again = planned(ledger=ledger, name="people")
+    assert (again.release().value == first.value).all()
+    refusal(lambda: planned(by_state, ledger=ledger, name="people").release(), "released before")
 
 
 def test_a_floor_is_kept() -> None:
