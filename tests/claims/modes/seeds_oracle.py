@@ -12,10 +12,10 @@ import numpy as np
 POINTS = 241  # of the grid along each direction
 
 
-def halves(n: int) -> np.ndarray:
-    """All halves of a pool, as rows of masks."""
+def halves(n: int, size: int | None = None) -> np.ndarray:
+    """All halves of a pool, or all parts of another size, as rows of masks."""
     found = np.zeros((0, n), dtype=bool)
-    for kept in itertools.combinations(range(n), n // 2):
+    for kept in itertools.combinations(range(n), n // 2 if size is None else size):
         mask = np.zeros(n, dtype=bool)
         mask[list(kept)] = True
         found = np.vstack([found, mask])
@@ -49,6 +49,11 @@ def membership_of(law: np.ndarray, masks: np.ndarray) -> float:
     """Success of the best guess at whether the most exposed unit took part."""
     inside, outside = (kept.T.astype(float) @ law / len(law) for kept in (masks, ~masks))
     return float(np.maximum(inside, outside).sum(axis=1).max())
+
+
+def balanced_of(law: np.ndarray, masks: np.ndarray) -> float:
+    """Balanced success: "in" and "out" count alike, however many parts hold the unit."""
+    return max(0.5 + np.abs(law[one].mean(axis=0) - law[~one].mean(axis=0)).sum() / 4 for one in masks.T)
 
 
 def mean_distance(answers: np.ndarray, tau: int) -> float:
