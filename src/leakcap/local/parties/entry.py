@@ -1,0 +1,282 @@
+"""`together`: one party's part in an answer about the rows of all parties, which none of them shows to the others."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import ssl
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from leakcap.certificates.parties import PartiesCertificate
+from leakcap.errors import InputError, PartiesError
+from leakcap.ground import checks
+from leakcap.ground.arrays import Floats
+from leakcap.kernels.bounded import Bounded
+from leakcap.kernels.contributions import Informed
+from leakcap.local.parties.certifying import certified
+from leakcap.local.parties.computation import Brought, noisy_total
+from leakcap.local.parties.law import Calibrated, calibrated
+from leakcap.local.parties.meeting import Address, Meeting, addresses
+from leakcap.local.parties.question import Question
+from leakcap.local.parties.shares import SHARE_BYTES, Numbers, Opening, Sharing, mpyc_version
+from leakcap.local.parties.wire import Hello, Message
+from leakcap.modes.pool import exact_total, whole_steps
+from leakcap.version import __version__
+
+__all__ = ["Together", "Transcript", "together"]
+
+SECONDS = 600.0
+BEFORE = "Nothing was opened"
+AFTER = "It was after this party sent its share of the answer: others may have it, so count it as released"
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """What went over the wire, without what was in it.
+
+    Attributes:
+        messages: every frame of shares: in which step, with which party, sent or received, how long.
+        openings: everything that was opened.
+    """
+
+    messages: tuple[Message, ...]
+    openings: tuple[Opening, ...]
+
+    @property
+    def sent_bytes(self) -> int:
+        """What this party sent."""
+        return sum(one.size for one in self.messages if one.sent)
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """An answer that parties computed together. Public side only: every party gets the same.
+
+    Attributes:
+        value: the answer: means by column, shares by column and bin, a covariance matrix, or the coefficients and
+            intercept of a ridge regression.
+        certificate: what holds, against whom, under which assumptions.
+        transcript: what went over this party's wire.
+    """
+
+    value: Any
+    certificate: PartiesCertificate
+    transcript: Transcript
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """What a party computes before it meets the others."""
+
+    question: Question
+    brought: Brought
+    sums: Bounded
+    noise: Calibrated
+
+
+def together(
+    rows: Any,
+    question: Question,
+    *,
+    join: str | Sequence[str],
+    party: int,
+    tls: str | Path | None = None,
+    plain: bool = False,
+    seconds: float = SECONDS,
+) -> Together:
+    """Take part, as one of several parties, in one answer about the rows of all of them.
+
+    Every party runs this at the same time, with its own rows and the same question. Nobody gets anything but the noisy
+    answer; nobody draws the noise, or knows any part of it.
+
+    Guarantee: as the certificate says, against any coalition of up to `question.threshold` parties that follow the
+    protocol, each of whom knows its own rows and sees all messages to it.
+
+    Args:
+        rows: this party's rows: a table with the question's columns by name, or an array with them in order.
+        question: what is asked; the same at every party.
+        join: where all parties listen, in their order: "host:port,host:port,host:port", or a list.
+        party: which of them this is, from 1 on.
+        tls: folder with `party.crt`, `party.key` and `parties.crt` (the authority that signed them all), without which
+            whoever reads the wires learns everybody's rows.
+        plain: allows connections without TLS to other machines: only where the network itself is safe.
+        seconds: the longest that all of it may take.
+
+    Returns:
+        The answer, its certificate, and a transcript.
+
+    Raises:
+        InputError: the rows do not fit the question, or the arguments do not fit each other.
+        PartiesError: the parties do not agree, one of them vanished, or something else was received; whether anything
+            was opened is said.
+        MissingExtra: MPyC is not installed.
+    """
+    places = addresses(join)
+    number = checks.count(at_least=1, party=party) - 1
+    if len(places) != question.parties or number >= len(places):
+        raise InputError("join has as many addresses as the question has parties, and party is one of them")
+    checks.positive(seconds=seconds)
+    contexts = _contexts(places, tls, plain)
+    part = _part(_cells(rows, question), question)
+    versions = hashlib.sha256(f"{__version__} {mpyc_version()}".encode()).digest()
+    hello = Hello(number, question.parties, question.digest, versions)
+    return _run(part, hello, places, contexts=contexts, seconds=float(seconds))
+
+
+def _cells(rows: Any, question: Question) -> Any:
+    """The columns of the question, in its order."""
+    names = getattr(rows, "columns", None)
+    if names is None:
+        found = np.asarray(rows)
+        if found.ndim != 2 or found.shape[1] != len(question.read_columns):
+            raise InputError("rows have one column for each that the question reads, in its order, the target last")
+        return found
+    missing = [name for name in question.read_columns if list(names).count(name) != 1]
+    if missing:
+        raise InputError(f"the rows have no column {missing[0]!r}, or several: the question asks about it")
+    return rows[list(question.read_columns)]
+
+
+def _part(cells: Any, question: Question) -> _Part:
+    sums = question.brought(cells)
+    noise = calibrated(sums.extent, question.caps)
+    return _Part(question, _brought(sums, question, noise), sums, noise)
+
+
+def _brought(sums: Bounded, question: Question, noise: Calibrated) -> Brought:
+    numbers = len(noise.deviations)
+    if question.rows is None:
+        total = exact_total(sums.values, noise.steps, noise.largest)
+        return Brought(numbers, question.parties, total=total)
+    if len(sums.values) > question.rows:
+        raise InputError("there are more rows than the question allows a party to have: agree on a larger number")
+    rows = np.zeros((question.rows, numbers), dtype=np.int64)
+    rows[: len(sums.values)] = whole_steps(sums.values, noise.steps, noise.largest)
+    return Brought(numbers, question.parties, rows=rows)
+
+
+def _run(
+    part: _Part,
+    hello: Hello,
+    places: tuple[Address, ...],
+    *,
+    contexts: tuple[ssl.SSLContext, ssl.SSLContext] | None,
+    seconds: float,
+    watch: Callable[[Message, bytes], None] | None = None,
+) -> Together:
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(lambda *_: None)  # what a step failed at is told by our own error, without its text
+    asyncio.set_event_loop(loop)
+    try:
+        return loop.run_until_complete(_met(part, hello, places, contexts=contexts, seconds=seconds, watch=watch))
+    except RuntimeError as error:
+        if isinstance(error, PartiesError):
+            raise
+        refusal = f"another party sent something else than shares. {BEFORE}"  # MPyC stops the loop where a step fails
+    finally:
+        _ended(loop)
+    raise PartiesError(refusal)
+
+
+async def _met(
+    part: _Part,
+    hello: Hello,
+    places: tuple[Address, ...],
+    *,
+    contexts: tuple[ssl.SSLContext, ssl.SSLContext] | None,
+    seconds: float,
+    watch: Callable[[Message, bytes], None] | None,
+) -> Together:
+    largest = _largest(part) * SHARE_BYTES
+    meeting = Meeting(hello, places, largest, tls=contexts, watch=watch)
+    work = asyncio.ensure_future(_computed(part, meeting))
+    try:
+        done, _ = await asyncio.wait({work, meeting.failure}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if work in done and work.exception() is None:
+            openings, total = work.result()
+            return _answer(part, total, Transcript(tuple(meeting.messages), openings))
+        error = work.exception() if work in done else meeting.failure.exception() if done else None
+        words = str(error) if isinstance(error, PartiesError) else _late(meeting) if not done else "a step failed"
+    finally:
+        meeting.close()
+        work.cancel()
+    raise PartiesError(f"{words.removesuffix(f'. {BEFORE}')}. {AFTER if meeting.step == 'answer' else BEFORE}")
+
+
+async def _computed(part: _Part, meeting: Meeting) -> tuple[tuple[Opening, ...], Numbers]:
+    await meeting.open()
+    lines = [meeting.peers.get(number) for number in range(len(meeting.places))]
+    sharing = Sharing(meeting.own.party, list(lines), part.question.threshold)
+    with sharing.entered():
+        total = await noisy_total(sharing, part.brought, part.noise.law, meeting)
+    await meeting.goodbye()
+    return tuple(sharing.openings), total
+
+
+def _answer(part: _Part, total: Numbers, transcript: Transcript) -> Together:
+    """From opened sums alone, and what was declared."""
+    # Half of all rows are selected where coins select them: each of them counts twice.
+    twice = 1.0 if part.question.design == "pool" else 2.0
+    step = part.noise.deviations * (part.noise.law.step * twice)
+    sums: Floats = total.astype(np.float64) * step
+    finish: Any = part.sums.finish
+    if isinstance(finish, Informed):
+        finish = finish.knowing(part.noise.deviations * twice)
+    return Together(finish(sums), certified(part.question, part.noise), transcript)
+
+
+def _largest(part: _Part) -> int:
+    """Shares in the longest message."""
+    rows = part.question.rows or 0
+    numbers = part.brought.numbers
+    return max(numbers * part.noise.law.count, rows * numbers, rows * part.question.parties)
+
+
+def _late(meeting: Meeting) -> str:
+    missing = sorted(set(range(len(meeting.places))) - set(meeting.peers) - {meeting.own.party})
+    if missing:
+        return f"party {missing[0] + 1} did not come in time"
+    return "the parties took longer than the seconds allowed"
+
+
+def _contexts(
+    places: tuple[Address, ...], tls: str | Path | None, plain: bool
+) -> tuple[ssl.SSLContext, ssl.SSLContext] | None:
+    """How connections are kept from being read by others, for listening and for calling."""
+    if tls is None:
+        if not plain and not all(place.stays_here for place in places):
+            raise InputError(
+                "shares on a plain wire tell everything to whoever reads it: give tls=FOLDER with certificates, or say "
+                "plain=True where the network itself is closed to others"
+            )
+        return None
+    folder = Path(tls)
+    try:
+        contexts = (
+            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(folder / "parties.crt")),
+            ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cafile=str(folder / "parties.crt")),
+        )
+        for context in contexts:
+            context.minimum_version = ssl.TLSVersion.TLSv1_3
+            context.verify_mode = ssl.CERT_REQUIRED
+            context.load_cert_chain(folder / "party.crt", folder / "party.key")
+    except (OSError, ssl.SSLError):
+        raise InputError("tls is a folder with party.crt, party.key and parties.crt, all in PEM form") from None
+    return contexts
+
+
+def _ended(loop: asyncio.AbstractEventLoop) -> None:
+    """Nothing of a run is left behind."""
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    try:
+        loop.run_until_complete(asyncio.sleep(0.05))  # what was written last leaves
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()

@@ -1,0 +1,133 @@
+"""Secret sharing and sums under it: the one place where MPyC is imported, and a runtime of it that counts its openings.
+
+MPyC brings Shamir's shares, products of shared numbers and their opening. Its own connections are not used: it would
+read what arrives with pickle, which lets whoever sends it run code; and it reads the command's own arguments, sets up
+logging and keeps a runtime for the whole process, all of which is held back here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.errors import MissingExtra
+
+__all__ = ["PRIME", "SHARE_BYTES", "Line", "Opening", "Sharing", "mpyc_version"]
+
+PRIME = 2**89 - 1  # sums of 2^50 rows in the finest steps of the noise are far below half of it
+SHARE_BYTES = 12
+OWN_OPTIONS = ("--no-log", "--no-prss", "--no-uvloop", "--mix32-64bit")  # the last one: bytes on the wire, no pickle
+
+Numbers = npt.NDArray[np.object_]  # whole numbers of any size
+
+
+class Line(Protocol):
+    """A connection with another party, as MPyC uses one."""
+
+    def send(self, pc: int, payload: bytes) -> None: ...
+
+    def receive(self, pc: int) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Opening:
+    """A value that was opened: what it is, and how many numbers."""
+
+    what: str
+    numbers: int
+
+
+@cache
+def _mpyc() -> Any:
+    """MPyC's runtime module, imported without letting it look around or speak."""
+    root, told, variables = logging.getLogger(), sys.argv, dict(os.environ)
+    handlers, level = list(root.handlers), root.level
+    sys.argv = [told[0] if told else "leakcap", *OWN_OPTIONS]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about a name that numpy moved, and about there being no event loop
+            return import_module("mpyc.runtime")
+    except ImportError as error:
+        if error.name is not None and error.name.partition(".")[0] != "mpyc":
+            raise
+        raise MissingExtra("computing together needs MPyC: pip install 'leakcap[mpc]'") from None
+    finally:
+        sys.argv = told
+        root.handlers[:] = handlers
+        root.setLevel(level)
+        os.environ.clear()
+        os.environ.update(variables)
+
+
+def mpyc_version() -> str:
+    """Of the library that shares; parties must have the same."""
+    return str(_mpyc().Runtime.version)
+
+
+class Sharing:
+    """One party's side of numbers that all parties hold shares of. Use it inside `with`; there is one at a time."""
+
+    def __init__(self, index: int, lines: list[Line | None], threshold: int) -> None:
+        runtime = _mpyc()
+        options = argparse.Namespace(
+            threshold=threshold,
+            no_log=True,
+            no_prss=True,
+            no_async=False,
+            no_barrier=True,
+            mix32_64bit=True,
+            sec_param=40,
+            bit_length=32,
+            ssl=False,
+        )
+        parties = [runtime.Party(number) for number in range(len(lines))]
+        self.runtime = runtime.Runtime(index, parties, options)
+        for party, line in zip(parties, lines, strict=True):
+            party.protocol = line
+        self.index = index
+        self.threshold = threshold
+        self.array = self.runtime.SecFld(modulus=PRIME).array
+        self.openings: list[Opening] = []
+
+    @contextmanager
+    def entered(self) -> Iterator[Sharing]:
+        """MPyC keeps its runtime in its modules: this one, for as long as it is used."""
+        names = ("runtime", "asyncoro", "sectypes", "mpctools", "seclists", "secpols", "secgroups", "random")
+        modules = [import_module(f"mpyc.{name}") for name in (*names, "statistics")]
+        before = [getattr(module, "runtime", None) for module in modules]
+        for module in modules[1:]:
+            module.runtime = self.runtime  # type: ignore[attr-defined]
+        try:
+            yield self
+        finally:
+            for module, runtime in list(zip(modules, before, strict=True))[1:]:
+                module.runtime = runtime  # type: ignore[attr-defined]
+
+    async def shared(self, own: Numbers, senders: list[int]) -> list[Any]:
+        """Shares of what each of the senders brings; others give zeros of the same shape, which nobody gets."""
+        given = self.array(np.asarray(own, dtype=object) % PRIME)
+        found = self.runtime.input(given, senders=senders)
+        return [await self.settled(one) for one in found]
+
+    async def settled(self, shared: Any) -> Any:
+        """The same, once this party's share of it is there."""
+        await self.runtime.gather(shared)
+        return shared
+
+    async def opened(self, shared: Any, what: str) -> Numbers:
+        """The numbers themselves, for every party: whole numbers, as many below 0 as above."""
+        self.openings.append(Opening(what, shared.size))
+        found = np.asarray((await self.runtime.output(shared, raw=True)).value, dtype=object)
+        return np.where(found > PRIME // 2, found - PRIME, found)
