@@ -17,7 +17,10 @@ from leakcap.ground.proofs import proves
 from leakcap.local.parties.law import CoinLaw
 from leakcap.local.parties.shares import Numbers, Sharing
 
-__all__ = ["Brought", "Steps", "noisy_total", "tossed"]
+__all__ = ["ANSWER", "Brought", "Steps", "noisy_total", "tossed"]
+
+
+ANSWER = "answer"  # the step in which it is opened
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +67,7 @@ async def noisy_total(sharing: Sharing, brought: Brought, law: CoinLaw, steps: S
     noisy = await sharing.settled(total + noise)
     steps.step = "waiting"
     await steps.all_ready()
-    steps.step = "answer"
+    steps.step = ANSWER
     return await sharing.opened(noisy, "the noisy answer")
 
 

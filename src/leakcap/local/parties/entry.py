@@ -19,7 +19,7 @@ from leakcap.ground.arrays import Floats
 from leakcap.kernels.bounded import Bounded
 from leakcap.kernels.contributions import Informed
 from leakcap.local.parties.certifying import certified
-from leakcap.local.parties.computation import Brought, noisy_total
+from leakcap.local.parties.computation import ANSWER, Brought, noisy_total
 from leakcap.local.parties.law import Calibrated, calibrated
 from leakcap.local.parties.meeting import Address, Meeting, addresses
 from leakcap.local.parties.question import Question
@@ -172,40 +172,29 @@ def _run(
     loop = asyncio.new_event_loop()
     loop.set_exception_handler(lambda *_: None)  # what a step failed at is told by our own error, without its text
     asyncio.set_event_loop(loop)
+    meeting = Meeting(loop, hello, places, _largest(part) * SHARE_BYTES, tls=contexts, watch=watch)
     try:
-        return loop.run_until_complete(_met(part, hello, places, contexts=contexts, seconds=seconds, watch=watch))
-    except RuntimeError as error:
-        if isinstance(error, PartiesError):
-            raise
-        refusal = f"another party sent something else than shares. {BEFORE}"  # MPyC stops the loop where a step fails
-    finally:
-        _ended(loop)
-    raise PartiesError(refusal)
-
-
-async def _met(
-    part: _Part,
-    hello: Hello,
-    places: tuple[Address, ...],
-    *,
-    contexts: tuple[ssl.SSLContext, ssl.SSLContext] | None,
-    seconds: float,
-    watch: Callable[[Message, bytes], None] | None,
-) -> Together:
-    largest = _largest(part) * SHARE_BYTES
-    meeting = Meeting(hello, places, largest, tls=contexts, watch=watch)
-    work = asyncio.ensure_future(_computed(part, meeting))
-    try:
-        done, _ = await asyncio.wait({work, meeting.failure}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        if work in done and work.exception() is None:
-            openings, total = work.result()
-            return _answer(part, total, Transcript(tuple(meeting.messages), openings))
-        error = work.exception() if work in done else meeting.failure.exception() if done else None
-        words = str(error) if isinstance(error, PartiesError) else _late(meeting) if not done else "a step failed"
+        return loop.run_until_complete(_met(part, meeting, seconds))
+    except PartiesError as error:
+        words = str(error)
+    except RuntimeError:  # MPyC stops the loop where a step fails: shares were not what they should be
+        words = "another party sent something else than shares"
     finally:
         meeting.close()
-        work.cancel()
-    raise PartiesError(f"{words.removesuffix(f'. {BEFORE}')}. {AFTER if meeting.step == 'answer' else BEFORE}")
+        _ended(loop)
+    raise PartiesError(f"{words}. {AFTER if meeting.step == ANSWER else BEFORE}")
+
+
+async def _met(part: _Part, meeting: Meeting, seconds: float) -> Together:
+    work = asyncio.ensure_future(_computed(part, meeting))
+    done, _ = await asyncio.wait({work, meeting.failure}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    if work in done:
+        openings, total = work.result()
+        return _answer(part, total, Transcript(tuple(meeting.messages), openings))
+    work.cancel()
+    if meeting.failure in done:
+        meeting.failure.result()
+    raise PartiesError(_late(meeting))
 
 
 async def _computed(part: _Part, meeting: Meeting) -> tuple[tuple[Opening, ...], Numbers]:

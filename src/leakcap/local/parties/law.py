@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
-from scipy.special import ndtr
-from scipy.stats import binom
+from scipy.special import gammaln, ndtr
 
 from leakcap.caps import Cap
 from leakcap.errors import CapError, InputError
@@ -33,7 +32,7 @@ COARSE = 8
 FILLING = 256  # coins of weight 1: their deviation, 8, is that of a gap, which leaves no trace of it
 MOST_COINS = 1_300_000  # of one party, in all numbers
 LEAST_COINS = 2**10
-ROUNDING = 1e-9
+ROUNDING = 1e-9  # what the law's masses are off by in all, with room to spare
 
 
 @dataclass(frozen=True)
@@ -88,12 +87,19 @@ class CoinLaw:
 @cache
 def _masses(coarse: int, filling: int) -> Floats:
     wide = np.zeros(COARSE * coarse + 1)
-    wide[::COARSE] = binom.pmf(np.arange(coarse + 1), coarse, 0.5)
-    narrow = binom.pmf(np.arange(filling + 1), filling, 0.5)
+    wide[::COARSE] = _heads(coarse)
+    narrow = _heads(filling)
     found = np.zeros(len(wide) + filling)
     for place, mass in enumerate(narrow):
         found[place : place + len(wide)] += mass * wide
     return found
+
+
+def _heads(coins: int) -> Floats:
+    """The law of how many of these fair coins show heads."""
+    heads = np.arange(coins + 1)
+    found = np.exp(gammaln(coins + 1) - gammaln(heads + 1) - gammaln(coins - heads + 1) - coins * math.log(2))
+    return np.asarray(found / found.sum())
 
 
 @cache

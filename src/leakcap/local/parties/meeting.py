@@ -50,6 +50,7 @@ def addresses(join: str | Sequence[str]) -> tuple[Address, ...]:
 class Meeting:
     """Connections with all other parties."""
 
+    loop: asyncio.AbstractEventLoop
     own: Hello
     places: tuple[Address, ...]
     largest: int  # bytes of shares in one frame
@@ -60,9 +61,8 @@ class Meeting:
     step: str = "meeting"
 
     def __post_init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self.failure: asyncio.Future[None] = self._loop.create_future()
-        self._all_met: asyncio.Future[None] = self._loop.create_future()
+        self.failure: asyncio.Future[None] = self.loop.create_future()
+        self._all_met: asyncio.Future[None] = self.loop.create_future()
         self._known: set[Peer] = set()
         self._server: Any = None
         self._events = Events(
@@ -70,7 +70,7 @@ class Meeting:
             met=self._meet,
             message=self._count,
             failed=self.fail,
-            future=self._loop.create_future,
+            future=self.loop.create_future,
             largest=self.largest,
         )
 
@@ -79,7 +79,7 @@ class Meeting:
         if self.own.party:
             here = self.places[self.own.party]
             try:
-                self._server = await self._loop.create_server(
+                self._server = await self.loop.create_server(
                     lambda: Peer(self.own, None, self._events), here.host, here.port, ssl=self.tls and self.tls[0]
                 )
             except OSError:
@@ -94,7 +94,7 @@ class Meeting:
         place = self.places[number]
         while not self.failure.done():
             try:
-                await self._loop.create_connection(
+                await self.loop.create_connection(
                     lambda: Peer(self.own, number, self._events),
                     place.host,
                     place.port,

@@ -20,8 +20,6 @@ import numpy as np
 
 from leakcap.caps import Cap, membership, pool_membership
 from leakcap.errors import InputError
-from leakcap.estimators.regression_sums import solved
-from leakcap.estimators.sums import ProductSums
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
 from leakcap.kernels.bounded import Bounded, Declared
@@ -181,6 +179,10 @@ class Question:
         low, high = ([self.bounds[name][end] for name in self.columns] if self.bounds else [] for end in (0, 1))
         declared = Declared((np.array(low), np.array(high)), quiet=True)
         if self.ask == "ridge":
+            # Estimators take long to import, and other questions need none.
+            from leakcap.estimators.regression_sums import solved
+            from leakcap.estimators.sums import ProductSums
+
             assert self.target is not None
             sums = ProductSums(
                 partial(solved, alpha=self.alpha, intercept=True), self.columns, self.bounds[self.target]

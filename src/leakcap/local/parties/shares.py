@@ -8,8 +8,10 @@ logging and keeps a runtime for the whole process, all of which is held back her
 from __future__ import annotations
 
 import argparse
+import asyncio
 import logging
 import os
+import secrets
 import sys
 import warnings
 from collections.abc import Iterator
@@ -22,9 +24,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.errors import MissingExtra
+from leakcap.errors import MissingExtra, PartiesError
 
-__all__ = ["PRIME", "SHARE_BYTES", "Line", "Opening", "Sharing", "mpyc_version"]
+__all__ = ["PRIME", "SHARE_BYTES", "Line", "Numbers", "Opening", "Sharing", "mpyc_version"]
 
 PRIME = 2**89 - 1  # sums of 2^50 rows in the finest steps of the noise are far below half of it
 SHARE_BYTES = 12
@@ -93,11 +95,16 @@ class Sharing:
             ssl=False,
         )
         parties = [runtime.Party(number) for number in range(len(lines))]
+        loop = asyncio.get_running_loop()
+        handler = loop.get_exception_handler()
         self.runtime = runtime.Runtime(index, parties, options)
+        loop.set_exception_handler(handler)  # MPyC's own prints what it was about
         for party, line in zip(parties, lines, strict=True):
             party.protocol = line
         self.index = index
         self.threshold = threshold
+        self._lines = lines
+        self._label = 0
         self.array = self.runtime.SecFld(modulus=PRIME).array
         self.openings: list[Opening] = []
 
@@ -116,10 +123,24 @@ class Sharing:
                 module.runtime = runtime  # type: ignore[attr-defined]
 
     async def shared(self, own: Numbers, senders: list[int]) -> list[Any]:
-        """Shares of what each of the senders brings; others give zeros of the same shape, which nobody gets."""
-        given = self.array(np.asarray(own, dtype=object) % PRIME)
-        found = self.runtime.input(given, senders=senders)
-        return [await self.settled(one) for one in found]
+        """Shares of what each of the senders brings, all of one shape; what the others give here is not used."""
+        self._label += 1  # below those of MPyC's own messages, which are digests
+        kept: dict[int, Any] = {}
+        if self.index in senders:
+            for party, share in enumerate(_split(own.ravel(), self.threshold, len(self._lines))):
+                line = self._lines[party]
+                if line is None:
+                    kept[self.index] = share
+                else:
+                    line.send(self._label, b"".join(one.to_bytes(SHARE_BYTES, "little") for one in share))
+        found = []
+        for sender in senders:
+            line = self._lines[sender]
+            if line is not None:
+                payload = line.receive(self._label)
+                kept[sender] = _numbers(payload if isinstance(payload, bytes) else await payload, own.size)
+            found.append(self.array(self.array.sectype.field.array(kept.pop(sender)).reshape(own.shape)))
+        return found
 
     async def settled(self, shared: Any) -> Any:
         """The same, once this party's share of it is there."""
@@ -131,3 +152,31 @@ class Sharing:
         self.openings.append(Opening(what, shared.size))
         found = np.asarray((await self.runtime.output(shared, raw=True)).value, dtype=object)
         return np.where(found > PRIME // 2, found - PRIME, found)
+
+
+def _split(values: Numbers, threshold: int, parties: int) -> Iterator[Numbers]:
+    """Shamir's shares of each number, for one party after the other: a random polynomial at the party's place."""
+    coefficients = [_uniform(len(values)) for _ in range(threshold)]
+    for place in range(1, parties + 1):
+        share: Any = 0
+        for one in coefficients:
+            share = (share + one) * place
+        yield (share + values) % PRIME
+
+
+def _uniform(count: int) -> Numbers:
+    """Uniform numbers below the prime, from the operating system."""
+    raw = os.urandom(SHARE_BYTES * count)
+    found = _numbers(raw, count) & PRIME  # the prime is a mask: all but itself are as likely as any other
+    for place in np.flatnonzero(found == PRIME):
+        found[place] = secrets.randbelow(PRIME)
+    return found
+
+
+def _numbers(payload: bytes, count: int) -> Numbers:
+    """The numbers of a message, which must be so many."""
+    if len(payload) != SHARE_BYTES * count:
+        raise PartiesError("another party sent something else than shares")
+    whole = int.from_bytes
+    parts = (whole(payload[at : at + SHARE_BYTES], "little") for at in range(0, len(payload), SHARE_BYTES))
+    return np.fromiter(parts, dtype=object, count=count)

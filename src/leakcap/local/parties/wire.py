@@ -109,7 +109,7 @@ class Peer(asyncio.Protocol):
         while len(self._bytes) >= FRAME.size:
             kind, label, size = FRAME.unpack_from(self._bytes)
             if kind not in (SHARES, READY, DONE, STOPPED) or size > self._events.largest or (kind != SHARES and size):
-                raise PartiesError(f"party {self.party + 1} sent something else than shares. {NOTHING_OPENED}")
+                raise PartiesError(f"party {self.party + 1} sent something else than shares")
             if len(self._bytes) < FRAME.size + size:
                 return
             payload = bytes(self._bytes[FRAME.size : FRAME.size + size])
@@ -132,13 +132,13 @@ class Peer(asyncio.Protocol):
         early = self._waiting.pop(label, None)
         if early is None:
             if len(self._waiting) >= self._events.most_early:
-                raise PartiesError(f"party {self.party + 1} sent something else than shares. {NOTHING_OPENED}")
+                raise PartiesError(f"party {self.party + 1} sent something else than shares")
             self._waiting[label] = payload
         elif isinstance(early, asyncio.Future):
             if not early.done():
                 early.set_result(payload)
         else:
-            raise PartiesError(f"party {self.party + 1} sent something else than shares. {NOTHING_OPENED}")
+            raise PartiesError(f"party {self.party + 1} sent something else than shares")
 
     def send(self, label: int, payload: bytes) -> None:
         """Shares, for the step of the computation that the label is of."""
@@ -169,9 +169,6 @@ class Peer(asyncio.Protocol):
         self.over = True
         if self.transport is not None:
             self.transport.close()
-
-
-NOTHING_OPENED = "Nothing was opened"
 
 
 def _gone(party: int | None) -> str:
