@@ -187,7 +187,8 @@ def _run(
 
 async def _met(part: _Part, meeting: Meeting, seconds: float) -> Together:
     work = asyncio.ensure_future(_computed(part, meeting))
-    done, _ = await asyncio.wait({work, meeting.failure}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    waiting: set[asyncio.Future[Any]] = {work, meeting.failure}
+    done, _ = await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     if work in done:
         openings, total = work.result()
         return _answer(part, total, Transcript(tuple(meeting.messages), openings))

@@ -26,7 +26,7 @@ from leakcap.modes.pool import FINE, told_apart
 from leakcap.noise.bounded import charge, least_deviations
 from leakcap.noise.laws import NORMAL
 
-__all__ = ["CoinLaw", "Calibrated", "calibrated"]
+__all__ = ["Calibrated", "CoinLaw", "calibrated"]
 
 COARSE = 8
 FILLING = 256  # coins of weight 1: their deviation, 8, is that of a gap, which leaves no trace of it

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -134,10 +135,8 @@ class Meeting:
         """Wait, not for long, until every party has the answer."""
         for peer in self.peers.values():
             peer.over = True
-        try:
+        with suppress(TimeoutError):
             await asyncio.wait_for(self._round(DONE), FAREWELL)
-        except asyncio.TimeoutError:
-            pass
 
     async def _round(self, kind: int) -> None:
         for peer in self.peers.values():

@@ -189,7 +189,7 @@ class Question:
             )
             return sums.bounded((cells[:, :-1], cells[:, -1:]), units, declared)
         if self.ask == "histogram":
-            return bounded_contributions(partial(histogram, edges=self.edges), (cells,), units, declared)
+            return bounded_contributions(partial(histogram, edges=self.edges or ()), (cells,), units, declared)
         asked = {"mean": mean, "covariance": covariance}[self.ask]
         return bounded_contributions(asked, (cells,), units, declared)
 

@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
@@ -60,17 +59,18 @@ def _mpyc() -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about a name that numpy moved, and about there being no event loop
-            return import_module("mpyc.runtime")
-    except ImportError as error:
-        if error.name is not None and error.name.partition(".")[0] != "mpyc":
-            raise
-        raise MissingExtra("computing together needs MPyC: pip install 'leakcap[mpc]'") from None
+            from mpyc import runtime
+
+            return runtime
+    except ImportError:
+        pass
     finally:
         sys.argv = told
         root.handlers[:] = handlers
         root.setLevel(level)
         os.environ.clear()
         os.environ.update(variables)
+    raise MissingExtra("computing together needs MPyC: pip install 'leakcap[mpc]'")
 
 
 def mpyc_version() -> str:
@@ -111,16 +111,17 @@ class Sharing:
     @contextmanager
     def entered(self) -> Iterator[Sharing]:
         """MPyC keeps its runtime in its modules: this one, for as long as it is used."""
-        names = ("runtime", "asyncoro", "sectypes", "mpctools", "seclists", "secpols", "secgroups", "random")
-        modules = [import_module(f"mpyc.{name}") for name in (*names, "statistics")]
-        before = [getattr(module, "runtime", None) for module in modules]
-        for module in modules[1:]:
-            module.runtime = self.runtime  # type: ignore[attr-defined]
+        from mpyc import asyncoro, mpctools, random, secgroups, seclists, secpols, sectypes, statistics
+
+        modules = (asyncoro, mpctools, random, seclists, secgroups, secpols, sectypes, statistics)
+        before = [module.runtime for module in modules]
+        for module in modules:
+            module.runtime = self.runtime
         try:
             yield self
         finally:
-            for module, runtime in list(zip(modules, before, strict=True))[1:]:
-                module.runtime = runtime  # type: ignore[attr-defined]
+            for module, runtime in zip(modules, before, strict=True):
+                module.runtime = runtime
 
     async def shared(self, own: Numbers, senders: list[int]) -> list[Any]:
         """Shares of what each of the senders brings, all of one shape; what the others give here is not used."""
