@@ -21,8 +21,8 @@ KINDS = ("parties",)
 DESIGNS = ("pool", "bits")
 GAMES = {
     "pool": (
-        "Several parties hold rows. What all rows bring, within bounds that were agreed on beforehand, was added up and "
-        "noised, under secret sharing. The attacker is asked about one person: in the rows of a party, or not?"
+        "Several parties hold rows. What all rows bring, within bounds that were agreed on beforehand, was added up "
+        "and noised, under secret sharing. The attacker is asked about one person: in the rows of a party, or not?"
     ),
     "bits": (
         "Several parties hold rows. A fair coin was tossed for every row, which no party knows; what the rows that it "
@@ -33,8 +33,8 @@ GAMES = {
 ATTACKER = (
     "Another party who knows its own rows, or up to {threshold:,} of the {parties:,} parties together, or whoever gets "
     "the answer. They follow the protocol, and put together all that they know, drew and received. They may know the "
-    "rows of everybody else{coins}, what the person would bring, the question, the code and the law of the noise. Their "
-    "computing power is not limited."
+    "rows of everybody else{coins}, what the person would bring, the question, the code and the law of the noise. "
+    "Their computing power is not limited."
 )
 
 
@@ -106,6 +106,24 @@ class PartiesCertificate:
         found = float(ndtr(least + self.distance)) * (1 + 1e-9) + self.sampler_distance
         return min(1.0, found, fpr + 2 * self.membership_success - 1)
 
+    def attempts(self) -> list[tuple[str, str, str]]:
+        """What the attacker may try.
+
+        Returns:
+            What it is, its success before the answer, and the bound on its success after it, in words.
+        """
+        did = "is with a party" if self.design == "pool" else "took part"
+        found = [(f"guess whether a given person {did}", "50.00 %", percent(self.membership_success))]
+        for fpr in (0.01, 0.001):
+            what = f"recognise people, accusing {100 * fpr:g} % of others"
+            found.append((what, percent(fpr), percent(self.true_positive_rate(fpr))))
+        if self.design == "bits":
+            found.append(
+                ("tell whether a person is with a party at all", "50.00 %", percent(self.pool_membership_success))
+            )
+        found.append(("tell which of two people it is", "50.00 %", percent(self.replaced_success)))
+        return found
+
     def to_json(self) -> str:
         """The whole record, in a stable order.
 
@@ -148,15 +166,8 @@ def _lines(cert: PartiesCertificate) -> Iterator[str]:
     yield from section("The game", GAMES[cert.design])
     yield from section("The attacker", cert.attacker)
     yield from heading(table_row("What the attacker can do", "before", "after, at most"))
-    did = "is in the rows of a party" if cert.design == "pool" else "took part"
-    yield table_row(f"  guess whether a given person {did}", "50.00 %", percent(cert.membership_success))
-    for fpr in (0.01, 0.001):
-        what = f"  recognise people, accusing {100 * fpr:g} % of others"
-        yield table_row(what, percent(fpr), percent(cert.true_positive_rate(fpr)))
-    if cert.design == "bits":
-        what = "  tell whether a person is in the rows at all"
-        yield table_row(what, "50.00 %", percent(cert.pool_membership_success))
-    yield table_row("  tell which of two people is in them", "50.00 %", percent(cert.replaced_success))
+    for what, before, after in cert.attempts():
+        yield table_row(f"  {what}", before, after)
     kept = "kept" if cert.membership_success <= cert.cap else "NOT KEPT"
     yield f"  Cap {kept}: at most {percent(cert.cap)}"
     yield ""

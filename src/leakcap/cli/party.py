@@ -59,7 +59,10 @@ def run(order: PartyOrder, quiet: bool = False, json: bool = False) -> None:
     terminal.heading(f"The {question.ask} over the rows of {question.parties} parties")
     terminal.say(plain(json_text.dumps(facts["answer"])))
     terminal.heading("What it promises")
-    terminal.say(plain(str(found.certificate)))
+    terminal.say(plain(f"Against {found.certificate.attacker[0].lower()}{found.certificate.attacker[1:]}"))
+    terminal.table(("", "before", "after, at most"), found.certificate.attempts())
+    where = "--out FOLDER keeps it" if order.out is None else str(order.out / "certificate.txt")
+    terminal.say(plain(f"The certificate says what is assumed, and what is not promised: {where}."))
     terminal.result(facts)
 
 

@@ -48,8 +48,8 @@ def certified(question: Question, noise: Calibrated) -> PartiesCertificate:
         outputs=len(noise.deviations),
         coins=law.count,
         noise=(
-            f"The sum, in each number, of {law.coarse:,} fair coins of weight {COARSE}, {law.filling:,} of weight 1 and "
-            f"{law.dither:,} of weights 1/2, 1/4 and so on, less its mean: a binomial law, within "
+            f"The sum, in each number, of {law.coarse:,} fair coins of weight {COARSE}, {law.filling:,} of weight 1 "
+            f"and {law.dither:,} of weights 1/2, 1/4 and so on, less its mean: a binomial law, within "
             f"{noise.distance:.2g} of normal noise in all numbers together. Every coin is the exclusive or of coins of "
             f"{question.threshold + 1:,} parties, so that no {question.threshold:,} of them know any."
         ),

@@ -79,7 +79,7 @@ def tossed(shape: tuple[int, ...]) -> Ints:
 
 
 async def _noise(sharing: Sharing, numbers: int, law: CoinLaw, tossing: list[int]) -> Any:
-    """Weighted coins, added up: sums over exclusive ors need one product of shares for each number, not for each coin."""
+    """Weighted coins, added up: sums of exclusive ors need one product of shares for each number, not each coin."""
     weights = law.weights().astype(object)
     coins = await sharing.shared(tossed((numbers, law.count)).astype(object), tossing)
     one, other = coins[0], coins[1]
