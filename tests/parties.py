@@ -23,12 +23,14 @@ from leakcap.local.parties.wire import Hello
 
 __all__ = ["QUESTION", "Forks", "free_places", "in_forks", "meeting_of", "small_question"]
 
-SECONDS = 60.0  # after which a test gives up
+SECONDS = 40.0  # after which a test gives up
 QUESTION = Question("mean", ("a", "b"), {"a": (0, 1), "b": (0, 10)}, cap=0.6)
 
 
 def small_question(**changed: Any) -> Question:
-    return Question(**({"ask": "mean", "columns": ("a", "b"), "bounds": {"a": (0, 1), "b": (0, 10)}, "cap": 0.6} | changed))
+    return Question(
+        **({"ask": "mean", "columns": ("a", "b"), "bounds": {"a": (0, 1), "b": (0, 10)}, "cap": 0.6} | changed)
+    )
 
 
 def free_places(count: int) -> list[str]:
@@ -95,7 +97,9 @@ def in_forks(works: Sequence[Callable[[], Any]]) -> list[Any]:
     return Forks(works).results()
 
 
-async def meeting_of(loop: Any, number: int, places: list[str], watch: Any = None, digest: bytes = bytes(32)) -> Meeting:
+async def meeting_of(
+    loop: Any, number: int, places: list[str], watch: Any = None, digest: bytes = bytes(32)
+) -> Meeting:
     """A meeting of parties that ask nothing yet."""
     hello = Hello(number, len(places), digest, bytes(32))
     meeting = Meeting(loop, hello, addresses(places), 2**26, watch=watch)

@@ -141,7 +141,9 @@ class Meeting:
     async def _round(self, kind: int) -> None:
         for peer in self.peers.values():
             peer.say(kind)
-        await asyncio.gather(*(peer.said(kind) for peer in self.peers.values()))
+        for peer in self.peers.values():
+            await peer.said(kind)
+            peer.heard(kind)
 
     def close(self) -> None:
         """End every connection; peers that still compute are told."""

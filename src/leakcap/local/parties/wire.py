@@ -128,13 +128,13 @@ class Peer(asyncio.Protocol):
             if not told.done():
                 told.set_result(None)
             return
-        self._events.message(self.party, False, FRAME.size + len(payload), payload)
         early = self._waiting.pop(label, None)
         if early is None:
             if len(self._waiting) >= self._events.most_early:
                 raise PartiesError(f"party {self.party + 1} sent something else than shares")
             self._waiting[label] = payload
         elif isinstance(early, asyncio.Future):
+            self._events.message(self.party, False, FRAME.size + len(payload), payload)
             if not early.done():
                 early.set_result(payload)
         else:
@@ -147,10 +147,13 @@ class Peer(asyncio.Protocol):
         self.transport.write(FRAME.pack(SHARES, label, len(payload)) + payload)
 
     def receive(self, label: int) -> Any:
-        """Shares for a label: those that are there, or a future of them."""
+        """Shares for a label: those that are there, or a future of them. They count in the step that asks for them."""
+        assert self.party is not None
         found = self._waiting.pop(label, None)
         if found is None:
             found = self._waiting[label] = self._events.future()
+        else:
+            self._events.message(self.party, False, FRAME.size + len(found), found)
         return found
 
     def say(self, kind: int) -> None:
@@ -161,6 +164,10 @@ class Peer(asyncio.Protocol):
     def said(self, kind: int) -> asyncio.Future[None]:
         """A future that is done once the peer has said this."""
         return self._said.setdefault(kind, self._events.future())
+
+    def heard(self, kind: int) -> None:
+        """What was said counts once."""
+        self._said.pop(kind, None)
 
     def stop(self) -> None:
         """Close; a peer that may still compute is told."""
