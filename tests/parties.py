@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from leakcap.local import Question
-from leakcap.local.parties import entry, shares
+from leakcap.local.parties import shares
 from leakcap.local.parties.computation import Brought
 from leakcap.local.parties.law import CoinLaw
 from leakcap.local.parties.meeting import Meeting, addresses

@@ -1,4 +1,4 @@
-"""Noise of coins that nobody knows keeps caps: its law is summed up exactly, for pools so small that nothing is drawn."""
+"""Noise of coins that nobody knows keeps caps: its law is summed up exactly, and nothing is drawn."""
 
 from __future__ import annotations
 

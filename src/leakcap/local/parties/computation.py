@@ -60,8 +60,7 @@ async def noisy_total(sharing: Sharing, brought: Brought, law: CoinLaw, steps: S
         steps.step = "coins of rows"
         coins = await _xor(sharing, tossed((brought.parties, len(brought.rows))), tossing)
         steps.step = "selected sums"
-        selected = [coins[number].reshape(1, -1) @ each for number, each in enumerate(rows)]
-        total = await sharing.settled(_added(selected).reshape(brought.numbers))
+        total = _added([await _selected(sharing, coins[number], each) for number, each in enumerate(rows)])
     steps.step = "coins of the noise"
     noise = await _noise(sharing, brought.numbers, law, tossing)
     noisy = await sharing.settled(total + noise)
@@ -84,10 +83,10 @@ async def _noise(sharing: Sharing, numbers: int, law: CoinLaw, tossing: list[int
     coins = await sharing.shared(tossed((numbers, law.count)).astype(object), tossing)
     one, other = coins[0], coins[1]
     for further in coins[2:]:
-        one = await sharing.settled(one + other - 2 * (one * other))
-        other = further
+        one, other = one + other - 2 * await sharing.product(one, other, size=numbers * law.count), further
     either = ((one + other) * weights[None, :]).reshape(numbers, 1, law.count) @ _ones(law.count)
-    both = (one * weights[None, :]).reshape(numbers, 1, law.count) @ other.reshape(numbers, law.count, 1)
+    weighted = (one * weights[None, :]).reshape(numbers, 1, law.count)
+    both = await sharing.product(weighted, other.reshape(numbers, law.count, 1), size=numbers, matrices=True)
     return (either.reshape(numbers) - 2 * both.reshape(numbers)) - law.middle
 
 
@@ -96,8 +95,15 @@ async def _xor(sharing: Sharing, own: Ints, tossing: list[int]) -> Any:
     coins = await sharing.shared(own.astype(object), tossing)
     found = coins[0]
     for further in coins[1:]:
-        found = await sharing.settled(found + further - 2 * (found * further))
+        found = found + further - 2 * await sharing.product(found, further, size=own.size)
     return found
+
+
+async def _selected(sharing: Sharing, coins: Any, rows: Any) -> Any:
+    """Sums of the rows whose coins show heads."""
+    numbers = rows.shape[1]
+    found = await sharing.product(coins.reshape(1, -1), rows, size=numbers, matrices=True)
+    return found.reshape(numbers)
 
 
 def _ones(count: int) -> Numbers:

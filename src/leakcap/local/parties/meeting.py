@@ -18,6 +18,7 @@ from leakcap.local.parties.wire import DONE, READY, Events, Hello, Message, Peer
 __all__ = ["Address", "Meeting", "addresses"]
 
 AGAIN = 0.1  # seconds between two calls of a party that does not answer yet
+LINGER = 2.0  # seconds for others to call, where one of them does not fit
 FAREWELL = 10.0  # seconds to wait for others to have the answer, too
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -65,10 +66,12 @@ class Meeting:
         self.failure: asyncio.Future[None] = self.loop.create_future()
         self._all_met: asyncio.Future[None] = self.loop.create_future()
         self._known: set[Peer] = set()
+        self._disagreements: list[PartiesError] = []
         self._server: Any = None
         self._events = Events(
             connected=self._known.add,
             met=self._meet,
+            disagreed=self._disagree,
             message=self._count,
             failed=self.fail,
             future=self.loop.create_future,
@@ -108,12 +111,25 @@ class Meeting:
             except OSError:
                 await asyncio.sleep(AGAIN)
 
-    def _meet(self, peer: Peer) -> None:
-        assert peer.party is not None
-        if peer.party in self.peers:
+    def _meet(self, peer: Peer, number: int) -> None:
+        if number in self.peers:
             raise PartiesError("two parties say that they have the same number: give each its own place in the list")
-        self.peers[peer.party] = peer
-        if len(self.peers) == len(self.places) - 1 and not self._all_met.done():
+        peer.party = number
+        self.peers[number] = peer
+        self._heard()
+
+    def _disagree(self, error: PartiesError) -> None:
+        """It fails once everybody has called, so that all of them hear of it; not much later in any case."""
+        self._disagreements.append(error)
+        self.loop.call_later(LINGER, self.fail, error)
+        self._heard()
+
+    def _heard(self) -> None:
+        if len(self.peers) + len(self._disagreements) < len(self.places) - 1:
+            return
+        if self._disagreements:
+            self.fail(self._disagreements[0])
+        elif not self._all_met.done():
             self._all_met.set_result(None)
 
     def _count(self, party: int, sent: bool, size: int, payload: bytes) -> None:

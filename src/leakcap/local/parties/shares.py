@@ -41,6 +41,8 @@ class Line(Protocol):
 
     def receive(self, pc: int) -> Any: ...
 
+    def broken(self) -> None: ...
+
 
 @dataclass(frozen=True)
 class Opening:
@@ -100,9 +102,10 @@ class Sharing:
         self.runtime = runtime.Runtime(index, parties, options)
         loop.set_exception_handler(handler)  # MPyC's own prints what it was about
         for party, line in zip(parties, lines, strict=True):
-            party.protocol = line
+            party.protocol = None if line is None else _Measured(line, self)
         self.index = index
         self.threshold = threshold
+        self.expected = 0  # numbers in the next messages of MPyC's own
         self._lines = lines
         self._label = 0
         self.array = self.runtime.SecFld(modulus=PRIME).array
@@ -143,6 +146,11 @@ class Sharing:
             found.append(self.array(self.array.sectype.field.array(kept.pop(sender)).reshape(own.shape)))
         return found
 
+    async def product(self, one: Any, other: Any, *, size: int, matrices: bool = False) -> Any:
+        """Shares of products, of so many numbers: of each with each, or of matrices."""
+        self.expected = size
+        return await self.settled(one @ other if matrices else one * other)
+
     async def settled(self, shared: Any) -> Any:
         """The same, once this party's share of it is there."""
         await self.runtime.gather(shared)
@@ -151,8 +159,38 @@ class Sharing:
     async def opened(self, shared: Any, what: str) -> Numbers:
         """The numbers themselves, for every party: whole numbers, as many below 0 as above."""
         self.openings.append(Opening(what, shared.size))
+        self.expected = shared.size
         found = np.asarray((await self.runtime.output(shared, raw=True)).value, dtype=object)
         return np.where(found > PRIME // 2, found - PRIME, found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Measured:
+    """A line of MPyC's, which would take a message of any length."""
+
+    line: Line
+    sharing: Sharing
+
+    def send(self, pc: int, payload: bytes) -> None:
+        self.line.send(pc, payload)
+
+    def receive(self, pc: int) -> Any:
+        """What arrives, if it is as long as it must be; nothing otherwise, for ever, and the run is told to end."""
+        size = SHARE_BYTES * self.sharing.expected
+        arriving = self.line.receive(pc)
+        future = asyncio.get_running_loop().create_future()
+
+        def measured(payload: bytes) -> None:
+            if len(payload) != size:
+                self.line.broken()
+            elif not future.done():
+                future.set_result(payload)
+
+        if isinstance(arriving, bytes):
+            measured(arriving)
+        else:
+            arriving.add_done_callback(lambda found: None if found.cancelled() else measured(found.result()))
+        return future
 
 
 def _split(values: Numbers, threshold: int, parties: int) -> Iterator[Numbers]:

@@ -76,6 +76,7 @@ class Peer(asyncio.Protocol):
         self._waiting: dict[int, Any] = {}  # by label: what arrived early, or a future for what is waited for
         self._said: dict[int, asyncio.Future[None]] = {}
         self.over = False  # nothing more is expected from it
+        self._deaf = False  # it said something that does not fit
 
     def connection_made(self, transport: Any) -> None:
         self.transport = transport
@@ -83,29 +84,35 @@ class Peer(asyncio.Protocol):
         transport.write(self._own.packed())
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if not self.over:
+        if not self.over and not self._deaf:
             self._events.failed(PartiesError(_gone(self.party if self.party is not None else self.expected)))
         elif not self.said(DONE).done():
             self.said(DONE).set_result(None)  # nothing more is to come
 
     def data_received(self, data: bytes) -> None:
-        if self._events.ended:
+        if self._events.ended or self._deaf:
             return
         self._bytes += data
         try:
-            self._taken_in()
+            if self.party is not None or self._introduced():
+                self._frames()
         except PartiesError as error:
-            self._events.failed(error)
+            self._deaf = True
+            (self._events.disagreed if self.party is None else self._events.failed)(error)
 
-    def _taken_in(self) -> None:
-        if self.party is None:
-            if not MAGIC.startswith(bytes(self._bytes[: len(MAGIC)])):
-                raise PartiesError("something that is no leakcap party answered, or called: check hosts and ports")
-            if len(self._bytes) < HELLO_BYTES:
-                return
-            self.party = self._own.refuse(bytes(self._bytes[:HELLO_BYTES]), self.expected)
-            del self._bytes[:HELLO_BYTES]
-            self._events.met(self)
+    def _introduced(self) -> bool:
+        """Whether it has said who it is, and fits."""
+        if not MAGIC.startswith(bytes(self._bytes[: len(MAGIC)])):
+            raise PartiesError("something that is no leakcap party answered, or called: check hosts and ports")
+        if len(self._bytes) < HELLO_BYTES:
+            return False
+        said = bytes(self._bytes[:HELLO_BYTES])
+        del self._bytes[:HELLO_BYTES]
+        self._events.met(self, self._own.refuse(said, self.expected))
+        return True
+
+    def _frames(self) -> None:
+        assert self.party is not None
         while len(self._bytes) >= FRAME.size:
             kind, label, size = FRAME.unpack_from(self._bytes)
             if kind not in (SHARES, READY, DONE, STOPPED) or size > self._events.largest or (kind != SHARES and size):
@@ -165,6 +172,10 @@ class Peer(asyncio.Protocol):
         """A future that is done once the peer has said this."""
         return self._said.setdefault(kind, self._events.future())
 
+    def broken(self) -> None:
+        """What it sent does not have the length that it must have."""
+        self._events.failed(PartiesError("another party sent something else than shares"))
+
     def heard(self, kind: int) -> None:
         """What was said counts once."""
         self._said.pop(kind, None)
@@ -188,7 +199,8 @@ class Events:
     """What connections report, and to whom."""
 
     connected: Callable[[Peer], None]
-    met: Callable[[Peer], None]
+    met: Callable[[Peer, int], None]
+    disagreed: Callable[[PartiesError], None]
     message: Callable[[int, bool, int, bytes], None]
     failed: Callable[[PartiesError], None]
     future: Callable[[], asyncio.Future[Any]]
