@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from leakcap.certificates.parties import PartiesCertificate
 from leakcap.ground.proofs import proves
-from leakcap.local.parties.law import COARSE, Calibrated
+from leakcap.local.parties.law import COARSE, Calibrated, calibrated
 from leakcap.local.parties.question import Question
 from leakcap.version import __version__
 
-__all__ = ["certified"]
+__all__ = ["certified", "promise"]
 
 ROUNDING = 1e-12
 ASSUMED = (
@@ -26,6 +28,28 @@ NOT_PROMISED = (
     "A party that is told the answer may be lied to by others who change theirs: nobody checks that rows are true.",
     "How long a party takes, and that it takes part, is not hidden.",
 )
+
+
+def promise(question: Question) -> PartiesCertificate:
+    """The certificate that an answer to a question will have: it follows from the question alone.
+
+    Args:
+        question: what parties agree on.
+
+    Returns:
+        The certificate, before anybody has met anybody.
+
+    Raises:
+        CapError: no noise that parties can toss together keeps the cap.
+
+    Examples:
+        >>> from leakcap.local import Question, promise
+        >>> question = Question("mean", ("age",), {"age": (0, 110)}, cap=0.6)
+        >>> round(promise(question).membership_success, 4)
+        0.6
+    """
+    nobody = question.brought(np.empty((0, len(question.read_columns))))
+    return certified(question, calibrated(nobody.extent, question.caps))
 
 
 @proves("parties")
