@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from leakcap.local import Question
+from leakcap.local import JointQuestion
 from leakcap.local.parties import shares
-from leakcap.local.parties.computation import Brought
+from leakcap.local.parties.computation import PartyBrings
 from leakcap.local.parties.law import CoinLaw
 from leakcap.local.parties.meeting import Meeting, addresses
 from leakcap.local.parties.wire import Hello
@@ -24,11 +24,11 @@ from leakcap.local.parties.wire import Hello
 __all__ = ["QUESTION", "Forks", "free_places", "in_forks", "meeting_of", "small_question"]
 
 SECONDS = 40.0  # after which a test gives up
-QUESTION = Question("mean", ("a", "b"), {"a": (0, 1), "b": (0, 10)}, cap=0.6)
+QUESTION = JointQuestion("mean", ("a", "b"), {"a": (0, 1), "b": (0, 10)}, cap=0.6)
 
 
-def small_question(**changed: Any) -> Question:
-    return Question(
+def small_question(**changed: Any) -> JointQuestion:
+    return JointQuestion(
         **({"ask": "mean", "columns": ("a", "b"), "bounds": {"a": (0, 1), "b": (0, 10)}, "cap": 0.6} | changed)
     )
 
@@ -112,8 +112,8 @@ def shares_of(meeting: Meeting, threshold: int) -> shares.Sharing:
     return shares.Sharing(meeting.own.party, lines, threshold)
 
 
-def brought(total: Sequence[int], parties: int = 3) -> Brought:
-    return Brought(len(total), parties, total=np.array(total, dtype=np.int64))
+def brought(total: Sequence[int], parties: int = 3) -> PartyBrings:
+    return PartyBrings(len(total), parties, total=np.array(total, dtype=np.int64))
 
 
 FEW_COINS = CoinLaw(4, 4, 2)

@@ -11,7 +11,7 @@ import numpy as np
 
 from leakcap.cli.terminal import Terminal, plain
 from leakcap.errors import InputError
-from leakcap.local import Question, Together, together
+from leakcap.local import JointAnswer, JointQuestion, together
 from leakcap.tables.files import open_table
 from leakcap.tables.reading import Reading
 
@@ -36,7 +36,7 @@ class PartyOrder:
 def run(order: PartyOrder, quiet: bool = False, json: bool = False) -> None:
     """Read the rows, compute with the others, print and write what all parties get."""
     terminal = Terminal(quiet, json)
-    question = Question.read(order.question)
+    question = JointQuestion.read(order.question)
     _refuse_filled(order.out)  # before there is an answer that would be lost
     file = open_table(order.data, Reading.of(order.read))
     rows = file.read([file.column(name) for name in question.read_columns])
@@ -66,7 +66,7 @@ def run(order: PartyOrder, quiet: bool = False, json: bool = False) -> None:
     terminal.result(facts)
 
 
-def _facts(found: Together, question: Question) -> dict[str, Any]:
+def _facts(found: JointAnswer, question: JointQuestion) -> dict[str, Any]:
     transcript = found.transcript
     return {
         "answer": _plain_numbers(found.value),

@@ -16,7 +16,7 @@ import pytest
 from scipy.stats import ks_2samp, kstest
 
 from leakcap.local.parties import shares
-from leakcap.local.parties.computation import Brought, noisy_total
+from leakcap.local.parties.computation import PartyBrings, noisy_total
 from tests.parties import FEW_COINS, brought, free_places, in_forks, meeting_of, shares_of
 
 RUNS = 120
@@ -172,7 +172,7 @@ def test_shares_that_are_not_uniform_are_caught_though_lengths_are_the_same(plan
 
 
 def rows(total):
-    return Brought(2, 3, rows=np.array([total, [1, 1], [0, 0]], dtype=np.int64))
+    return PartyBrings(2, 3, rows=np.array([total, [1, 1], [0, 0]], dtype=np.int64))
 
 
 def test_with_coins_for_rows_the_wire_tells_no_more():

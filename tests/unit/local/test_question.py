@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import leakcap as lc
-from leakcap.local import Question, together
+from leakcap.local import JointQuestion, together
 from tests.parties import free_places, small_question
 from tests.refusals import refusal
 
@@ -28,7 +28,7 @@ def test_a_question_is_the_same_in_json_toml_and_python(tmp_path):
     (tmp_path / "q.json").write_text(
         json.dumps({"bounds": {"b": [0.0, 10], "a": [0, 1]}, "ask": "mean", "columns": ["a", "b"], "cap": 0.6})
     )
-    digests = {Question.read(tmp_path / name).digest for name in ("q.toml", "q.json")} | {small_question().digest}
+    digests = {JointQuestion.read(tmp_path / name).digest for name in ("q.toml", "q.json")} | {small_question().digest}
     assert len(digests) == 1
 
 
@@ -84,11 +84,11 @@ def test_a_question_that_says_nothing_sound_is_refused(changed, words):
 )
 def test_a_file_that_is_no_question_is_refused(tmp_path, text):
     (tmp_path / "q.json").write_text(text)
-    refusal(lambda: Question.read(tmp_path / "q.json"), kind=lc.InputError)
+    refusal(lambda: JointQuestion.read(tmp_path / "q.json"), kind=lc.InputError)
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):
-    refusal(lambda: Question.read(tmp_path / "none.toml"), "cannot be read", lc.InputError)
+    refusal(lambda: JointQuestion.read(tmp_path / "none.toml"), "cannot be read", lc.InputError)
 
 
 PRIVATE = 123.456
@@ -143,7 +143,7 @@ def test_a_cap_that_is_a_coin_flip_is_refused():
     call = {"join": free_places(3), "party": 1}
     refusal(lambda: together(np.ones((1, 2)), small_question(cap=0.5000001), **call), "coin flip", lc.CapError)
     many = tuple(f"c{i}" for i in range(2000))
-    wide = Question("histogram", many, {}, edges=(0.0, 1.0))
+    wide = JointQuestion("histogram", many, {}, edges=(0.0, 1.0))
     refusal(lambda: together(np.ones((1, 2000)), wide, **call), "too many", lc.InputError)
 
 

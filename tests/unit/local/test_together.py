@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from leakcap import stats
-from leakcap.local import Question, together
+from leakcap.local import JointQuestion, together
 from leakcap.local.parties import computation
 from tests.parties import free_places, in_forks, small_question
 
@@ -49,7 +49,7 @@ def test_without_noise_the_answer_is_the_statistic_of_all_rows(ask):
 def test_without_noise_ridge_is_that_of_all_rows():
     from sklearn.linear_model import Ridge
 
-    question = Question("ridge", ("a",), {"a": (0, 1), "b": (0, 10)}, target="b", alpha=2.0, cap=0.9)
+    question = JointQuestion("ridge", ("a",), {"a": (0, 1), "b": (0, 10)}, target="b", alpha=2.0, cap=0.9)
     rows = [np.column_stack([x := RNG.random(n), 3 * x + RNG.random(n)]) for n in (300, 200, 400)]
     found = answers(rows, question)
     union = np.vstack(rows)
@@ -82,7 +82,7 @@ def test_with_coins_some_of_the_rows_are_in_it():
     # Bins tell whose row it is: each is there twice or not at all, on the scale of all rows.
     rows = [np.array([[0.05 + 0.1 * place] for place in range(start, start + 3)]) for start in (0, 3, 6)]
     edges = tuple(np.linspace(0, 1, 11))
-    question = Question("histogram", ("a",), {}, edges=edges, design="bits", rows=4, cap=0.6)
+    question = JointQuestion("histogram", ("a",), {}, edges=edges, design="bits", rows=4, cap=0.6)
     seen = set()
     for _ in range(3):
         places = free_places(3)

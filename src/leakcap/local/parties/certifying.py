@@ -6,8 +6,8 @@ import numpy as np
 
 from leakcap.certificates.parties import PartiesCertificate
 from leakcap.ground.proofs import proves
-from leakcap.local.parties.law import COARSE, Calibrated, calibrated
-from leakcap.local.parties.question import Question
+from leakcap.local.parties.law import COARSE, CoinNoise, calibrated
+from leakcap.local.parties.question import JointQuestion
 from leakcap.version import __version__
 
 __all__ = ["certified", "promise"]
@@ -30,7 +30,7 @@ NOT_PROMISED = (
 )
 
 
-def promise(question: Question) -> PartiesCertificate:
+def promise(question: JointQuestion) -> PartiesCertificate:
     """The certificate that an answer to a question will have: it follows from the question alone.
 
     Args:
@@ -43,8 +43,8 @@ def promise(question: Question) -> PartiesCertificate:
         CapError: no noise that parties can toss together keeps the cap.
 
     Examples:
-        >>> from leakcap.local import Question, promise
-        >>> question = Question("mean", ("age",), {"age": (0, 110)}, cap=0.6)
+        >>> from leakcap.local import JointQuestion, promise
+        >>> question = JointQuestion("mean", ("age",), {"age": (0, 110)}, cap=0.6)
         >>> round(promise(question).membership_success, 4)
         0.6
     """
@@ -53,7 +53,7 @@ def promise(question: Question) -> PartiesCertificate:
 
 
 @proves("parties")
-def certified(question: Question, noise: Calibrated) -> PartiesCertificate:
+def certified(question: JointQuestion, noise: CoinNoise) -> PartiesCertificate:
     """The certificate. Nothing in it depends on anybody's rows."""
     law, bits = noise.law, question.design == "bits"
     return PartiesCertificate(

@@ -17,14 +17,14 @@ from leakcap.ground.proofs import proves
 from leakcap.local.parties.law import CoinLaw
 from leakcap.local.parties.shares import Numbers, Sharing
 
-__all__ = ["ANSWER", "Brought", "Steps", "noisy_total", "tossed"]
+__all__ = ["ANSWER", "Course", "PartyBrings", "noisy_total", "tossed"]
 
 
 ANSWER = "answer"  # the step in which it is opened
 
 
 @dataclass(frozen=True, eq=False)
-class Brought:
+class PartyBrings:
     """What one party brings: its sums, or what every row brings where coins select rows; whole steps of the noise."""
 
     numbers: int
@@ -33,7 +33,7 @@ class Brought:
     rows: Ints | None = None  # (agreed rows, numbers); rows that are not there are 0
 
 
-class Steps(Protocol):
+class Course(Protocol):
     """Where a computation says which step it is in, and waits for the others before the last one."""
 
     step: str
@@ -42,7 +42,7 @@ class Steps(Protocol):
 
 
 @proves("parties")
-async def noisy_total(sharing: Sharing, brought: Brought, law: CoinLaw, steps: Steps) -> Numbers:
+async def noisy_total(sharing: Sharing, brought: PartyBrings, law: CoinLaw, steps: Course) -> Numbers:
     """The sums with noise, in finest steps of it: the only numbers that are opened.
 
     Guarantee: a coalition of up to `threshold` parties that follow the protocol sees, beside its own rows and coins,

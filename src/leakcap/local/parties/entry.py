@@ -19,16 +19,16 @@ from leakcap.ground.arrays import Floats
 from leakcap.kernels.bounded import Bounded
 from leakcap.kernels.contributions import Informed
 from leakcap.local.parties.certifying import certified
-from leakcap.local.parties.computation import ANSWER, Brought, noisy_total
-from leakcap.local.parties.law import Calibrated, calibrated
+from leakcap.local.parties.computation import ANSWER, PartyBrings, noisy_total
+from leakcap.local.parties.law import CoinNoise, calibrated
 from leakcap.local.parties.meeting import Address, Meeting, addresses
-from leakcap.local.parties.question import Question
+from leakcap.local.parties.question import JointQuestion
 from leakcap.local.parties.shares import SHARE_BYTES, Numbers, Opening, Sharing, mpyc_version
 from leakcap.local.parties.wire import Hello, Message
 from leakcap.modes.pool import exact_total, whole_steps
 from leakcap.version import __version__
 
-__all__ = ["Together", "Transcript", "together"]
+__all__ = ["JointAnswer", "Transcript", "together"]
 
 SECONDS = 600.0
 BEFORE = "Nothing was opened"
@@ -54,7 +54,7 @@ class Transcript:
 
 
 @dataclass(frozen=True, eq=False)
-class Together:
+class JointAnswer:
     """An answer that parties computed together. Public side only: every party gets the same.
 
     Attributes:
@@ -70,25 +70,25 @@ class Together:
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class _OwnPart:
     """What a party computes before it meets the others."""
 
-    question: Question
-    brought: Brought
+    question: JointQuestion
+    brought: PartyBrings
     sums: Bounded
-    noise: Calibrated
+    noise: CoinNoise
 
 
 def together(
     rows: Any,
-    question: Question,
+    question: JointQuestion,
     *,
     join: str | Sequence[str],
     party: int,
     tls: str | Path | None = None,
     plain: bool = False,
     seconds: float = SECONDS,
-) -> Together:
+) -> JointAnswer:
     """Take part, as one of several parties, in one answer about the rows of all of them.
 
     Every party runs this at the same time, with its own rows and the same question. Nobody gets anything but the noisy
@@ -128,7 +128,7 @@ def together(
     return _run(part, hello, places, contexts=contexts, seconds=float(seconds))
 
 
-def _cells(rows: Any, question: Question) -> Any:
+def _cells(rows: Any, question: JointQuestion) -> Any:
     """The columns of the question, in its order."""
     names = getattr(rows, "columns", None)
     if names is None:
@@ -142,33 +142,33 @@ def _cells(rows: Any, question: Question) -> Any:
     return rows[list(question.read_columns)]
 
 
-def _part(cells: Any, question: Question) -> _Part:
+def _part(cells: Any, question: JointQuestion) -> _OwnPart:
     sums = question.brought(cells)
     noise = calibrated(sums.extent, question.caps)
-    return _Part(question, _brought(sums, question, noise), sums, noise)
+    return _OwnPart(question, _brought(sums, question, noise), sums, noise)
 
 
-def _brought(sums: Bounded, question: Question, noise: Calibrated) -> Brought:
+def _brought(sums: Bounded, question: JointQuestion, noise: CoinNoise) -> PartyBrings:
     numbers = len(noise.deviations)
     if question.rows is None:
         total = exact_total(sums.values, noise.steps, noise.largest)
-        return Brought(numbers, question.parties, total=total)
+        return PartyBrings(numbers, question.parties, total=total)
     if len(sums.values) > question.rows:
         raise InputError("there are more rows than the question allows a party to have: agree on a larger number")
     rows = np.zeros((question.rows, numbers), dtype=np.int64)
     rows[: len(sums.values)] = whole_steps(sums.values, noise.steps, noise.largest)
-    return Brought(numbers, question.parties, rows=rows)
+    return PartyBrings(numbers, question.parties, rows=rows)
 
 
 def _run(
-    part: _Part,
+    part: _OwnPart,
     hello: Hello,
     places: tuple[Address, ...],
     *,
     contexts: tuple[ssl.SSLContext, ssl.SSLContext] | None,
     seconds: float,
     watch: Callable[[Message, bytes], None] | None = None,
-) -> Together:
+) -> JointAnswer:
     loop = asyncio.new_event_loop()
     loop.set_exception_handler(lambda *_: None)  # what a step failed at is told by our own error, without its text
     asyncio.set_event_loop(loop)
@@ -185,7 +185,7 @@ def _run(
     raise PartiesError(f"{words}. {AFTER if meeting.step == ANSWER else BEFORE}")
 
 
-async def _met(part: _Part, meeting: Meeting, seconds: float) -> Together:
+async def _met(part: _OwnPart, meeting: Meeting, seconds: float) -> JointAnswer:
     work = asyncio.ensure_future(_computed(part, meeting))
     waiting: set[asyncio.Future[Any]] = {work, meeting.failure}
     done, _ = await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -198,7 +198,7 @@ async def _met(part: _Part, meeting: Meeting, seconds: float) -> Together:
     raise PartiesError(_late(meeting))
 
 
-async def _computed(part: _Part, meeting: Meeting) -> tuple[tuple[Opening, ...], Numbers]:
+async def _computed(part: _OwnPart, meeting: Meeting) -> tuple[tuple[Opening, ...], Numbers]:
     await meeting.open()
     lines = [meeting.peers.get(number) for number in range(len(meeting.places))]
     sharing = Sharing(meeting.own.party, list(lines), part.question.threshold)
@@ -208,7 +208,7 @@ async def _computed(part: _Part, meeting: Meeting) -> tuple[tuple[Opening, ...],
     return tuple(sharing.openings), total
 
 
-def _answer(part: _Part, total: Numbers, transcript: Transcript) -> Together:
+def _answer(part: _OwnPart, total: Numbers, transcript: Transcript) -> JointAnswer:
     """From opened sums alone, and what was declared."""
     # Half of all rows are selected where coins select them: each of them counts twice.
     twice = 1.0 if part.question.design == "pool" else 2.0
@@ -217,10 +217,10 @@ def _answer(part: _Part, total: Numbers, transcript: Transcript) -> Together:
     finish: Any = part.sums.finish
     if isinstance(finish, Informed):
         finish = finish.knowing(part.noise.deviations * twice)
-    return Together(finish(sums), certified(part.question, part.noise), transcript)
+    return JointAnswer(finish(sums), certified(part.question, part.noise), transcript)
 
 
-def _largest(part: _Part) -> int:
+def _largest(part: _OwnPart) -> int:
     """Shares in the longest message."""
     rows = part.question.rows or 0
     numbers = part.brought.numbers

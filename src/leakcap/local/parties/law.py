@@ -26,7 +26,7 @@ from leakcap.modes.pool import FINE, told_apart
 from leakcap.noise.bounded import charge, least_deviations
 from leakcap.noise.laws import NORMAL
 
-__all__ = ["Calibrated", "CoinLaw", "calibrated"]
+__all__ = ["CoinLaw", "CoinNoise", "calibrated"]
 
 COARSE = 8
 FILLING = 256  # coins of weight 1: their deviation, 8, is that of a gap, which leaves no trace of it
@@ -113,7 +113,7 @@ def _distance(coarse: int, filling: int) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Calibrated:
+class CoinNoise:
     """Noise that keeps caps, from what was declared alone: nothing of it depends on the rows."""
 
     law: CoinLaw
@@ -137,7 +137,7 @@ class Calibrated:
 
 
 @proves("parties")
-def calibrated(extent: Extent, caps: tuple[Cap, ...], law: CoinLaw | None = None) -> Calibrated:
+def calibrated(extent: Extent, caps: tuple[Cap, ...], law: CoinLaw | None = None) -> CoinNoise:
     """The least noise of such coins that keeps caps on one person.
 
     Guarantee: whoever knows the rows of everybody else, and all that any coalition of the guarded size sees, tells with
@@ -158,7 +158,7 @@ def calibrated(extent: Extent, caps: tuple[Cap, ...], law: CoinLaw | None = None
         )
     deviations = least_deviations(extent, allowed)
     moved = charge(extent, deviations)
-    return Calibrated(
+    return CoinNoise(
         law=chosen,
         deviations=deviations,
         moved=moved,

@@ -28,7 +28,7 @@ from leakcap.stats.cells import bin_edges, one_table
 from leakcap.stats.plain import covariance, histogram, mean
 from leakcap.worlds import Units
 
-__all__ = ["ASKED", "Question"]
+__all__ = ["ASKED", "JointQuestion"]
 
 ASKED = ("mean", "histogram", "covariance", "ridge")
 DESIGNS = ("pool", "bits")
@@ -38,7 +38,7 @@ MAX_FILE = 2**20  # bytes
 
 
 @dataclass(frozen=True)
-class Question:
+class JointQuestion:
     """What is asked of the rows of all parties together.
 
     Attributes:
@@ -103,7 +103,7 @@ class Question:
             )
 
     @classmethod
-    def read(cls, path: str | Path) -> Question:
+    def read(cls, path: str | Path) -> JointQuestion:
         """A question from a JSON or TOML file.
 
         Args:
@@ -128,7 +128,7 @@ class Question:
         return cls.of(given)
 
     @classmethod
-    def of(cls, given: Any) -> Question:
+    def of(cls, given: Any) -> JointQuestion:
         """A question from entries by name.
 
         Args:

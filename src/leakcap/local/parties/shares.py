@@ -102,7 +102,7 @@ class Sharing:
         self.runtime = runtime.Runtime(index, parties, options)
         loop.set_exception_handler(handler)  # MPyC's own prints what it was about
         for party, line in zip(parties, lines, strict=True):
-            party.protocol = None if line is None else _Measured(line, self)
+            party.protocol = None if line is None else _CheckedLine(line, self)
         self.index = index
         self.threshold = threshold
         self.expected = 0  # numbers in the next messages of MPyC's own
@@ -165,7 +165,7 @@ class Sharing:
 
 
 @dataclass(frozen=True, eq=False)
-class _Measured:
+class _CheckedLine:
     """A line of MPyC's, which would take a message of any length."""
 
     line: Line
