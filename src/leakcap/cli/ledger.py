@@ -29,7 +29,7 @@ from leakcap.custody.ledger.operations import (
 from leakcap.custody.private_files import write_private
 from leakcap.errors import InputError
 from leakcap.sessions.overview import overview
-from leakcap.sessions.standing import JointAnswer, longer_clock, together
+from leakcap.sessions.standing import Together, longer_clock, together
 
 __all__ = ["run_budget", "run_export", "run_forget", "run_page", "run_show", "run_verify"]
 
@@ -137,7 +137,7 @@ def _allowance(book: Book, name: str, caps: Sequence[str]) -> int:
     return longer_clock(square, as_caps(limits(caps)))
 
 
-def _print(one: Standing, all_of_it: JointAnswer, terminal: Terminal) -> None:
+def _print(one: Standing, all_of_it: Together, terminal: Terminal) -> None:
     terminal.heading(plain(one.name))
     terminal.say(f"{all_of_it.promise}. {one.answers:,} answers so far" + (", forgotten" if one.forgotten else ""))
     for cap in one.raised or one.caps:
