@@ -191,7 +191,7 @@ async def _met(part: _OwnPart, meeting: Meeting, seconds: float) -> JointAnswer:
     done, _ = await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     if work in done:
         openings, total = work.result()
-        return _answer(part, total, Transcript(tuple(meeting.messages), openings))
+        return _answer(part, total, Transcript(_in_order(meeting.messages), openings))
     work.cancel()
     if meeting.failure in done:
         meeting.failure.result()
@@ -218,6 +218,12 @@ def _answer(part: _OwnPart, total: Numbers, transcript: Transcript) -> JointAnsw
     if isinstance(finish, Informed):
         finish = finish.knowing(part.noise.deviations * twice)
     return JointAnswer(finish(sums), certified(part.question, part.noise), transcript)
+
+
+def _in_order(messages: list[Message]) -> tuple[Message, ...]:
+    """By steps, then by party: who was faster is nobody's business."""
+    steps = list(dict.fromkeys(one.step for one in messages))
+    return tuple(sorted(messages, key=lambda one: (steps.index(one.step), one.party, one.sent)))
 
 
 def _largest(part: _OwnPart) -> int:
