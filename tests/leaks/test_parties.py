@@ -18,7 +18,7 @@ import pytest
 
 from leakcap.cli import main, party
 from leakcap.local import together
-from leakcap.local.parties import law, shares
+from leakcap.local.parties import entry, law, shares
 from tests.parties import free_places, in_forks, small_question
 
 OPENED = np.array([10**9, -(10**9), 4 * 10**10], dtype=object)
@@ -174,14 +174,20 @@ def test_a_question_file_says_what_was_asked_and_no_more():
     }
 
 
-def test_no_event_loop_is_left_behind():
+def test_it_runs_where_a_loop_runs_already_and_only_once_at_a_time():
+    """As in a notebook; and a process cannot be two parties."""
+
+    async def inside(number, join):
+        return answered(FEW[0][["a", "b"]].to_numpy(), join, number)
+
     def part(number, join):
-        answered(FEW[0][["a", "b"]].to_numpy(), join, number)
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return True
-        return False
+        return asyncio.run(inside(number, join))
 
     join = free_places(3)
-    assert all(in_forks([partial(part, number, join) for number in range(3)]))
+    assert all(isinstance(one, tuple) for one in in_forks([partial(part, number, join) for number in range(3)]))
+
+    def twice():
+        entry._one_at_a_time.acquire()
+        return answered(FEW[0][["a", "b"]].to_numpy(), join, 0)
+
+    assert "one party at a time" in str(in_forks([twice])[0])

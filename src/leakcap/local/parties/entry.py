@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import ssl
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +34,7 @@ from leakcap.version import __version__
 __all__ = ["JointAnswer", "Transcript", "together"]
 
 SECONDS = 600.0
+_one_at_a_time = threading.Lock()  # MPyC has one runtime for a whole process
 BEFORE = "Nothing was opened"
 AFTER = "It was after this party sent its share of the answer: others may have it, so count it as released"
 
@@ -125,7 +129,25 @@ def together(
     part = _part(_cells(rows, question), question)
     versions = hashlib.sha256(f"{__version__} {mpyc_version()}".encode()).digest()
     hello = Hello(number, question.parties, question.digest, versions)
-    return _run(part, hello, places, contexts=contexts, seconds=float(seconds))
+    run = partial(_run, part, hello, places, contexts=contexts, seconds=float(seconds))
+    if not _one_at_a_time.acquire(blocking=False):
+        raise InputError("a process is one party at a time: start others in processes of their own")
+    try:
+        if not _loop_runs_here():
+            return run()
+        with ThreadPoolExecutor(1) as own:
+            return own.submit(run).result()
+    finally:
+        _one_at_a_time.release()
+
+
+def _loop_runs_here() -> bool:
+    """A notebook has a loop of its own in its thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _cells(rows: Any, question: JointQuestion) -> Any:
