@@ -24,7 +24,7 @@ from leakcap.modes.pool import least_noise_within
 TOPIC = "Without a holder"
 ROWS, COLUMNS, PARTIES = 10_000, 10, 3
 NAMES = tuple(f"c{number}" for number in range(COLUMNS))
-BOUNDS = {name: (0.0, 100.0) for name in NAMES}
+BOUNDS = dict.fromkeys(NAMES, (0.0, 100.0))
 CASES = {
     "mean-pool": {"ask": "mean"},
     "mean-bits": {"ask": "mean", "design": "bits", "rows": ROWS},
@@ -66,8 +66,8 @@ def measured(case: str) -> None:
     more = float((calibrated(extent, asked.caps).deviations / held_noise).max())
     seen = (
         f"{max(one['wall'] for one in told):.1f} s, {sum(one['cpu'] for one in told):.1f} CPU s of all three, "
-        f"{sum(one['sent'] for one in told) / 1e6:.1f} MB sent in all, {told[0]['messages']} messages of a party, opened: "
-        f"{told[0]['opened'][0][1]} noisy sums, once; noise {more:.3f} times that of a trusted holder"
+        f"{sum(one['sent'] for one in told) / 1e6:.1f} MB sent in all, {told[0]['messages']} messages of a party; "
+        f"opened: {told[0]['opened'][0][1]} noisy sums, once; noise {more:.3f} times that of a trusted holder"
     )
     assert all(len(one["opened"]) == 1 for one in told)
     print(f"{case}: {seen}")
