@@ -1,6 +1,6 @@
 """Three parties that compute together: wall time, CPU seconds and bytes, and noise beside that of a trusted holder.
 
-`python -m benchmarks.parties [mean-pool ...]`, the cases are in `CASES`. Three processes on this machine, connected by
+`python -m benchmarks.parties [mean-pool ...]`, the cases are in `PARTS`. Three processes on this machine, connected by
 sockets, each with 10,000 rows of 10 columns; what is told is one party's part from meeting the others to the answer,
 start-up apart.
 """
@@ -25,7 +25,7 @@ TOPIC = "Without a holder"
 ROWS, COLUMNS, PARTIES = 10_000, 10, 3
 NAMES = tuple(f"c{number}" for number in range(COLUMNS))
 BOUNDS = dict.fromkeys(NAMES, (0.0, 100.0))
-CASES = {
+PARTS = {
     "mean-pool": {"ask": "mean"},
     "mean-bits": {"ask": "mean", "design": "bits", "rows": ROWS},
     "histogram-pool": {"ask": "histogram", "edges": tuple(np.linspace(0, 100, 5))},
@@ -36,7 +36,7 @@ CASES = {
 
 def question(case: str) -> JointQuestion:
     """Of a case."""
-    return JointQuestion(**{"columns": NAMES, "bounds": BOUNDS, "cap": 0.55} | CASES[case])
+    return JointQuestion(**{"columns": NAMES, "bounds": BOUNDS, "cap": 0.55} | PARTS[case])
 
 
 def part(case: str, join: str, party: int) -> None:
@@ -86,7 +86,7 @@ def main(arguments: list[str]) -> None:
     if arguments[:1] == ["--part"]:
         part(arguments[1], arguments[2], int(arguments[3]))
         return
-    for case in arguments or CASES:
+    for case in arguments or PARTS:
         measured(case)
 
 
