@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import leakcap as lc
-from leakcap.local import JointQuestion, together
+from leakcap.local import JointQuestion, promise, together
 from tests.parties import free_places, small_question
 from tests.refusals import refusal
 
@@ -54,6 +54,13 @@ def test_whatever_changes_the_question_changes_its_digest(changed):
         ({"ask": "median"}, "ask must be one of"),
         ({"columns": ()}, "list of names"),
         ({"columns": "ab"}, "list of names"),
+        ({"columns": 7}, "list of names"),
+        ({"columns": [["a"], "b"]}, "list of names"),
+        ({"target": ["a"]}, "name of a column"),
+        ({"edges": "x"}, "edges"),
+        ({"cap": "x"}, "cap"),
+        ({"parties": "x"}, "parties"),
+        ({"alpha": -1}, "alpha"),
         ({"columns": ("a", "a")}, "named once"),
         ({"bounds": {"a": (0, 1)}}, "bounds has"),
         ({"bounds": {"a": (0, 1), "b": (10, 0)}}, "low below high"),
@@ -77,6 +84,26 @@ def test_whatever_changes_the_question_changes_its_digest(changed):
 )
 def test_a_question_that_says_nothing_sound_is_refused(changed, words):
     refusal(lambda: small_question(**changed), words, lc.InputError)
+
+
+@pytest.mark.parametrize("cap", [0.500001, 0.9999999])
+@pytest.mark.parametrize("ask", ["mean", "covariance", "ridge", "histogram"])
+def test_every_question_has_a_promise_before_anybody_meets_or_is_refused(ask, cap):
+    question = small_question(
+        ask=ask,
+        cap=cap,
+        columns=("a",) if ask == "ridge" else ("a", "b"),
+        target="b" if ask == "ridge" else None,
+        edges=(0, 1, 2) if ask == "histogram" else None,
+    )
+    if cap < 0.6:
+        refusal(lambda: promise(question), "coin flip", lc.CapError)
+    else:
+        assert promise(question).membership_success <= cap
+
+
+def test_a_cap_of_all_is_no_cap():
+    refusal(lambda: promise(small_question(cap=1.0)), kind=lc.InputError)
 
 
 @pytest.mark.parametrize(

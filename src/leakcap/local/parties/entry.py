@@ -34,6 +34,7 @@ from leakcap.version import __version__
 __all__ = ["JointAnswer", "Transcript", "together"]
 
 SECONDS = 600.0
+MAX_ROWS = 2**28  # whose sums are exact in 64 bits, whatever the cap
 _one_at_a_time = threading.Lock()  # MPyC has one runtime for a whole process
 BEFORE = "Nothing was opened"
 AFTER = "It was after this party sent its share of the answer: others may have it, so count it as released"
@@ -172,6 +173,8 @@ def _part(cells: Any, question: JointQuestion) -> _OwnPart:
 
 def _brought(sums: Bounded, question: JointQuestion, noise: CoinNoise) -> PartyBrings:
     numbers = len(noise.deviations)
+    if len(sums.values) > MAX_ROWS:
+        raise InputError(f"a party may have up to {MAX_ROWS:,} rows")
     if question.rows is None:
         total = exact_total(sums.values, noise.steps, noise.largest)
         return PartyBrings(numbers, question.parties, total=total)

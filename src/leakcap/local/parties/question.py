@@ -73,6 +73,8 @@ class JointQuestion:
         checks.choice(ASKED, ask=self.ask)
         checks.choice(DESIGNS, design=self.design)
         object.__setattr__(self, "columns", _names(self.columns))
+        if self.target is not None and not isinstance(self.target, str):
+            raise InputError("target is the name of a column")
         needed = self.columns if self.target is None else (*self.columns, self.target)
         self._refuse_unfit(needed)
         object.__setattr__(self, "bounds", {} if self.ask == "histogram" else _bounds(self.bounds, needed))
@@ -195,7 +197,8 @@ class JointQuestion:
 
 
 def _names(given: Any) -> tuple[str, ...]:
-    if isinstance(given, str) or not all(isinstance(name, str) and name for name in given) or not len(given):
+    listed = isinstance(given, (list, tuple)) and len(given) > 0
+    if not listed or not all(isinstance(name, str) and name for name in given):
         raise InputError("columns is a list of names, at least one")
     return tuple(given)
 
