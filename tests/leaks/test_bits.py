@@ -18,7 +18,7 @@ def test_every_release_tosses_coins_of_its_own_and_from_the_operating_system(mon
         tossed.append((type(rng).__name__, found := fair_bits(n, m, rng)))
         return found
 
-    monkeypatch.setattr("leakcap.planning.entry.fair_bits", watched)
+    monkeypatch.setattr("leakcap.planning.making.fair_bits", watched)
     for _ in range(2):
         plan = lc.plan(lc.stats.mean, X, cap=0.7, design="bits")
         plan._token = new_token()

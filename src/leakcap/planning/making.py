@@ -78,7 +78,8 @@ def stored_plan(checkpoint: str | Path, progress: bool | Watcher | None = None, 
         given = stored.kept(GIVEN)
         if given is not None:
             request, outputs = given
-            return given_plan(request, run(simulation=outputs, worlds=request.inputs, token=token, draw=_no_data))
+            whole = run(simulation=outputs, worlds=request.inputs, token=token, draw=_no_data, design="given")
+            return given_plan(request, whole)
         held = stored.kept("request")
         if held is None:
             raise InputError(f"{checkpoint} holds no plan")

@@ -161,8 +161,8 @@ class Plan(Displayed):
         certificate = Certificate.from_json(str(stored["certificate"]))
         if charged is None and certificate.capped != self.certificate.capped:
             raise AlreadyReleased(
-                "this checkpoint was released already, under other caps: resume it with the caps of that release to "
-                "see it again"
+                "this checkpoint was released already, under other caps or with other noise: resume it with those of "
+                "that release to see it again"
             )
         widths = tuple(zip(LEVELS, stored["widths"], strict=False))
         return self._released(stored["vector"], names, widths, certificate)

@@ -18,17 +18,24 @@ import numpy.typing as npt
 
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
-from leakcap.kernels import gpu, offers
+from leakcap.kernels import offers
 from leakcap.kernels.contributions import adds_up
-from leakcap.kernels.moments import covariances, masked_sums, means, quantiles, shares, variances
 from leakcap.kernels.swapping import answers_swaps
+from leakcap.stats.all_worlds import (
+    world_categories,
+    world_covariances,
+    world_histograms,
+    world_means,
+    world_quantiles,
+    world_sums,
+    world_variances,
+)
 from leakcap.stats.brought import about_the_pool, at_levels, averaged, counted, in_bins, totals
 from leakcap.stats.cells import (
     bin_edges,
     bin_of,
     checked_levels,
     equal,
-    finite_table,
     level_of,
     numbers,
     quantile_levels,
@@ -43,68 +50,11 @@ from leakcap.stats.declared import (
     bounded_sums,
 )
 from leakcap.stats.named import SecondAxis, bin_names, keeps_names
-from leakcap.stats.on_grid import bounded_quantiles, grids_of, in_worlds, moved_quantiles, quantiles_on_grid
+from leakcap.stats.on_grid import bounded_quantiles, moved_quantiles, quantiles_on_grid
 from leakcap.stats.settings import takes_rows
 from leakcap.stats.swapped import swapped_covariances, swapped_quantiles, swapped_variances
-from leakcap.worlds import Units, Worlds
 
 __all__ = ["categories", "covariance", "histogram", "mean", "median", "quantile", "sum", "variance"]
-
-
-def _means(data: tuple[Any, ...], units: Units, worlds: Worlds, device: str | None = None) -> Floats | None:
-    table = finite_table(data)
-    if table is None:
-        return None
-    if device:
-        return gpu.means(table, worlds.over_rows(units), device=device)
-    return means(table, worlds, units)
-
-
-def _sums(data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats | None:
-    table = finite_table(data)
-    return None if table is None else masked_sums(table, worlds, units)
-
-
-def _variances(data: tuple[Any, ...], units: Units, worlds: Worlds) -> Floats | None:
-    table = finite_table(data)
-    return None if table is None else variances(table, worlds, units)
-
-
-def _covariances(data: tuple[Any, ...], units: Units, worlds: Worlds, device: str | None = None) -> Floats | None:
-    table = finite_table(data)
-    if table is None:
-        return None
-    if device:
-        return gpu.covariances(table, worlds.over_rows(units), device=device).reshape(worlds.m, -1)
-    return covariances(table, worlds, units).reshape(worlds.m, -1)
-
-
-def _quantiles(
-    data: tuple[Any, ...], units: Units, worlds: Worlds, q: float | Sequence[float] = 0.5, grid: Any = None
-) -> Floats | None:
-    table, levels = finite_table(data), quantile_levels(q)
-    if table is None:
-        return None
-    if grid is not None:
-        return in_worlds(table, grids_of(grid, data[0]), levels, worlds=worlds, units=units)
-    return quantiles(table, worlds.over_rows(units), levels.ravel()).reshape(worlds.m, -1)
-
-
-def _histograms(data: tuple[Any, ...], units: Units, worlds: Worlds, edges: Sequence[float] | Floats) -> Floats | None:
-    table, ends = finite_table(data), bin_edges(edges)
-    if table is None:
-        return None
-    return shares(bin_of(table, ends), len(ends) - 1, worlds, units).reshape(worlds.m, -1)
-
-
-def _categories(data: tuple[Any, ...], units: Units, worlds: Worlds, levels: Sequence[Any]) -> Floats | None:
-    if np.asarray(data[0]).dtype.kind not in "biuf" or any(isinstance(level, str) for level in levels):
-        return None
-    table = finite_table(data)
-    if table is None:
-        return None
-    place, counted = level_of(table, np.asarray(levels, dtype=np.float64))
-    return shares(np.where(counted, place, -1), len(levels), worlds, units).reshape(worlds.m, -1)
 
 
 def _levels(q: float | Sequence[float] = 0.5, grid: Any = None) -> SecondAxis | None:
@@ -126,7 +76,7 @@ def _named_levels(levels: Sequence[Any]) -> SecondAxis:
 @takes_rows()
 @keeps_names()
 @adds_up(averaged, bounded_means)
-@offers(_means)
+@offers(world_means)
 def mean(rows: npt.ArrayLike) -> Floats:
     """The mean of every column.
 
@@ -151,7 +101,7 @@ def mean(rows: npt.ArrayLike) -> Floats:
 @keeps_names()
 @answers_swaps(swapped_quantiles)
 @adds_up(moved_quantiles, bounded_quantiles, needs="grid")
-@offers(_quantiles)
+@offers(world_quantiles)
 def median(rows: npt.ArrayLike, grid: Any = None) -> Floats:
     """The median of every column; between two middle values, their mean.
 
@@ -179,7 +129,7 @@ def median(rows: npt.ArrayLike, grid: Any = None) -> Floats:
 @keeps_names(_levels)
 @answers_swaps(swapped_quantiles)
 @adds_up(moved_quantiles, bounded_quantiles, needs="grid")
-@offers(_quantiles)
+@offers(world_quantiles)
 def quantile(rows: npt.ArrayLike, q: float | Sequence[float] = 0.5, grid: Any = None) -> Floats:
     """Quantiles of every column, linear between neighbouring values.
 
@@ -220,7 +170,7 @@ def quantile(rows: npt.ArrayLike, q: float | Sequence[float] = 0.5, grid: Any = 
 @takes_rows()
 @keeps_names()
 @adds_up(totals, bounded_sums, total=True)
-@offers(_sums)
+@offers(world_sums)
 def sum(rows: npt.ArrayLike) -> Floats:
     """The sum of every column.
 
@@ -263,7 +213,7 @@ def count(rows: npt.ArrayLike) -> float:
 @takes_rows()
 @keeps_names()
 @adds_up(averaged, bounded_shares)
-@offers(_means)
+@offers(world_means)
 def share(rows: npt.ArrayLike) -> Floats:
     """Share of the rows that are true, for every column of yes and no.
 
@@ -289,7 +239,7 @@ def share(rows: npt.ArrayLike) -> Floats:
 @takes_rows()
 @keeps_names()
 @answers_swaps(swapped_variances)
-@offers(_variances)
+@offers(world_variances)
 def variance(rows: npt.ArrayLike) -> Floats:
     """The variance of every column, divided by the number of rows less one.
 
@@ -316,7 +266,7 @@ def variance(rows: npt.ArrayLike) -> Floats:
 @keeps_names(_square)
 @answers_swaps(swapped_covariances)
 @adds_up(about_the_pool, bounded_covariances)
-@offers(_covariances)
+@offers(world_covariances)
 def covariance(rows: npt.ArrayLike) -> Floats:
     """Variances and covariances of the columns.
 
@@ -346,7 +296,7 @@ def covariance(rows: npt.ArrayLike) -> Floats:
 @takes_rows("edges=[0, 18, 65, 120]")
 @keeps_names(_bins)
 @adds_up(in_bins, bounded_histograms)
-@offers(_histograms)
+@offers(world_histograms)
 def histogram(rows: npt.ArrayLike, edges: Sequence[float] | Floats) -> Floats:
     """Share of the rows in each bin, for every column.
 
@@ -377,7 +327,7 @@ def histogram(rows: npt.ArrayLike, edges: Sequence[float] | Floats) -> Floats:
 @takes_rows("levels=['A', 'B']")
 @keeps_names(_named_levels)
 @adds_up(at_levels, bounded_levels)
-@offers(_categories)
+@offers(world_categories)
 def categories(rows: npt.ArrayLike, levels: Sequence[Any]) -> Floats:
     """Share of the rows at each level, for every column.
 

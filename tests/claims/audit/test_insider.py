@@ -73,8 +73,8 @@ def test_a_person_who_counts_more_than_certified_is_refuted(monkeypatch: pytest.
 
 def fresh(monkeypatch: Any, change: Any) -> None:
     module = import_module("leakcap.planning.entry")
-    honest = module._fresh_world
-    monkeypatch.setattr(module, "_fresh_world", lambda request, source: change(honest(request, source)))
+    honest = module.fresh_world
+    monkeypatch.setattr(module, "fresh_world", lambda request, source: change(honest(request, source)))
 
 
 def neighbours_alike(coins: Any) -> Any:

@@ -219,7 +219,7 @@ def calibration_failures(family, monkeypatch, gamma, runs, draws, less=1.0):
     monkeypatch.setattr("leakcap.noise.search.forecast", lambda mean, **_: mean.estimate)
     few = SimpleNamespace(of=lambda draws, m, n, worlds_capped, **how: Effort((draws,), draws, 512))
     monkeypatch.setattr(CALIBRATE, "Effort", few)
-    monkeypatch.setattr("leakcap.noise.search.information_budget", lambda caps, rate, m: budgets[caps[0]])
+    monkeypatch.setattr("leakcap.noise.search.information_budget", lambda caps, rate, m, chances: budgets[caps[0]])
     failed = tried = 0
     for run in range(runs):
         record.clear()

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import leakcap as lc
 from leakcap.custody import keys
 from leakcap.custody.signing import own_signer
 from leakcap.planning.released import forget_released
@@ -255,3 +256,12 @@ def test_json_says_all_of_it(made: Path, capsys: Any) -> None:
     facts = json.loads(capsys.readouterr().out)
     assert facts["holds"] is facts["guarantee"] is True and len(facts["signer"]) == 32
     assert len(facts["findings"]) > 8 and all(one["holds"] for one in facts["findings"])
+
+
+@pytest.mark.parametrize("name", ["release.json", "certificate.json"])
+def test_a_listed_file_that_was_changed_is_not_loaded(copied: Path, name: str) -> None:
+    assert lc.load(copied).certificate.membership_success <= 0.8
+    place = copied / name
+    place.write_text(place.read_text() + "\n")
+    with pytest.raises(lc.InputError, match="not the file that SHA256SUMS lists"):
+        lc.load(copied)

@@ -15,7 +15,7 @@ from leakcap.errors import InputError
 from leakcap.ground import proofs
 from tests.claims.convert.channels import GENERATORS
 
-PAGES = ("currency", "first-moment", "pool")
+PAGES = ("currency", "first-moment", "pool", "composition", "comparisons")
 VECTORISED = [
     (convert.posterior, ([0.0, 1e-9, 0.3, 2.0], [[0.5], [0.01]])),
     (convert.mutual_information, ([0.6, 0.9, 1.0], [[0.5], [0.01]])),

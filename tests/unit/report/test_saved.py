@@ -110,6 +110,7 @@ def test_what_is_no_release_or_damaged_or_older_is_refused_in_words(tmp_path: Pa
     release.save(tmp_path / "out")
     place = tmp_path / "out" / "public" / RELEASE
     held = json.loads(place.read_text())
+    (place.parent / "SHA256SUMS").unlink()
     place.write_text(json.dumps(held | {"form": 99}))
     with pytest.raises(lc.InputError, match="later version"):
         lc.load(tmp_path / "out")

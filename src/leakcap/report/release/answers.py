@@ -31,7 +31,9 @@ EXACT = (
 
 def answer_facts(answer: Answer, cert: Certificate) -> dict[str, Any]:
     """A row for each output: the released number and, where known, its interval in figures and as a bar."""
-    words, everybody = f"All numbers released. {_on_whom(answer, cert)}", cert.mode == "pool"
+    shown_at_once = len(answer.names) <= FIRST_ROWS
+    told = "All numbers released." if shown_at_once else f"{len(answer.names):,} numbers were released."
+    words, everybody = f"{told} {_on_whom(answer, cert)}", cert.mode == "pool"
     kept = len(answer.names[:MOST_ROWS])
     further, remarks = left_out(answer.names), [f"{note}." for note in answer.notes]
     if answer.low is None or answer.high is None or not kept:

@@ -6,6 +6,7 @@ only pickle can read: reading it runs what is in it, so that whoever loads it ha
 
 from __future__ import annotations
 
+import hashlib
 import json
 import pickle
 from dataclasses import replace
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from leakcap.certificates.release import Certificate
+from leakcap.certificates.signatures import LIST, digests_in
 from leakcap.errors import InputError
 from leakcap.planning.released import Release
 from leakcap.simulate.estimators import is_estimator
@@ -63,7 +65,8 @@ def load(folder: Any, *, trust: bool = False) -> Release:
         The release, with its value, error bars and certificate.
 
     Raises:
-        InputError: there is no release in the folder, or its files do not belong together.
+        InputError: there is no release in the folder, a file is damaged, or differs from what a signed list
+            (SHA256SUMS) in the folder says. Who signed it, `leakcap check --signer` tells.
 
     Examples:
         >>> import tempfile
@@ -78,7 +81,7 @@ def load(folder: Any, *, trust: bool = False) -> Release:
     """
     place = public_folder(Path(folder))
     held = _read(place / RELEASE)
-    certificate = Certificate.from_json((place / CERTIFICATE).read_text(encoding="utf-8"))
+    certificate = Certificate.from_json(_listed(place / CERTIFICATE).decode())
     if held.get("form") != FORM:
         raise InputError(f"{place / RELEASE} is of a later version of leakcap: upgrade to read it")
     numbers = np.asarray(held["outputs"], dtype=np.float64)
@@ -98,7 +101,7 @@ def load(folder: Any, *, trust: bool = False) -> Release:
         return replace(made, value=_decoded(held["value"]))
     if not trust:
         return replace(made, not_rebuilt=UNTRUSTED)
-    return replace(made, value=pickle.loads((place / MODEL).read_bytes()))
+    return replace(made, value=pickle.loads(_listed(place / MODEL)))
 
 
 def public_folder(folder: Path) -> Path:
@@ -111,9 +114,18 @@ def public_folder(folder: Path) -> Path:
     raise InputError(f"there is no release in {folder}: give the folder that release.save() or --out named")
 
 
+def _listed(path: Path) -> bytes:
+    """The bytes of a file, which are those that the list of the folder has, where there is one."""
+    content, names = path.read_bytes(), path.parent / LIST
+    if names.exists() and digests_in(names.read_bytes()).get(path.name) != hashlib.sha256(content).hexdigest():
+        raise InputError(f"{path} is not the file that {LIST} lists: get the folder again from whoever published it")
+    return content
+
+
 def _read(path: Path) -> Any:
+    content = _listed(path)
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(content)
     except ValueError:
         pass
     raise InputError(f"{path} is damaged: get the folder again from whoever published it")
