@@ -9,7 +9,7 @@ import pytest
 
 from leakcap import stats
 from leakcap.local import JointQuestion, together
-from leakcap.local.parties import computation
+from leakcap.local.parties import computation, entry, law
 from tests.parties import free_places, in_forks, small_question
 
 RNG = np.random.default_rng(20)
@@ -94,6 +94,35 @@ def test_with_coins_some_of_the_rows_are_in_it():
         assert shares[9] == 0
         seen.add(tuple(shares > 1e-9))
     assert len(seen) > 1  # 9 coins, three times: all alike once in 2^18
+
+
+def noise_in_deviations(question, places, number, halved=False):
+    """What is opened where nobody has any rows, in deviations of the noise that is certified."""
+    law._coins = lambda numbers: 256
+    if halved:
+        whole = law.CoinLaw.weights
+        law.CoinLaw.weights = lambda self: whole(self) // 2
+    seen, real = [], entry._answer
+
+    def kept(part, total, transcript):
+        seen.append(total.astype(float) * part.noise.law.step)
+        return real(part, total, transcript)
+
+    entry._answer = kept
+    together(np.empty((0, 5)), question, join=places, party=number + 1, seconds=30)
+    return seen[0]
+
+
+@pytest.mark.parametrize(("halved", "expected"), [(False, 1.0), (True, 0.25)])
+def test_the_noise_of_an_answer_has_the_size_that_is_certified(halved, expected):
+    columns = tuple("abcde")
+    question = JointQuestion("histogram", columns, {}, edges=tuple(range(41)), cap=0.9)
+    places = free_places(3)
+    works = [partial(noise_in_deviations, question, places, number, halved) for number in range(3)]
+    noise = in_forks(works)[0]
+    # Five deviations of the estimate of a variance from 200 numbers; the planted half is far outside.
+    assert abs(noise.var() / expected - 1) < 5 * np.sqrt(2 / len(noise))
+    assert (abs(noise.var() - 1) < 5 * np.sqrt(2 / len(noise))) == (not halved)
 
 
 def test_every_party_gets_the_same_answer_and_certificate():
