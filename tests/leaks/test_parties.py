@@ -91,7 +91,7 @@ def test_a_command_shows_the_same_whatever_the_rows(tmp_path, options, question)
     for one, other in zip(few, many, strict=True):
         assert one["code"] == 0
         assert one["log"] == []
-        assert set(one["files"]) == {"answer.json", "certificate.json", "certificate.txt"}
+        assert set(one["files"]) == {"answer.json", "certificate.json", "certificate.txt", "transcript.json"}
         assert {**one, "out": one["out"].replace("run00", "run10")} == other
         assert MARK not in str(other)
 

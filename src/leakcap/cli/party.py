@@ -55,6 +55,7 @@ def run(order: PartyOrder, quiet: bool = False, json: bool = False) -> None:
         order.out.mkdir(parents=True, exist_ok=True)
         (order.out / "answer.json").write_text(json_text.dumps(facts, indent=1) + "\n")
         (order.out / "certificate.json").write_text(found.certificate.to_json() + "\n")
+        (order.out / "transcript.json").write_text(json_text.dumps(asdict(found.transcript), indent=1) + "\n")
         (order.out / "certificate.txt").write_text(f"{found.certificate}\n")
     terminal.heading(f"The {question.ask} over the rows of {question.parties} parties")
     terminal.say(plain(json_text.dumps(facts["answer"])))
