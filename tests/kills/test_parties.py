@@ -25,7 +25,7 @@ from tests.refusals import texts_of
 QUESTION = small_question()
 PRIVATE = 0.123456789
 ROWS = np.full((5, 2), PRIVATE)
-SECONDS = 4.0
+SECONDS = 10.0
 
 
 def part(places, number, question=QUESTION, before=None, seconds=SECONDS):
