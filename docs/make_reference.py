@@ -14,7 +14,8 @@ from types import ModuleType
 import leakcap
 
 PAGES = Path(__file__).parent / "reference"
-NAMESPACES = ("audit", "caps", "convert", "datasets", "errors", "estimators", "labels", "stats", "synthetic", "testing")
+NAMESPACES = ("audit", "caps", "convert", "datasets", "errors", "estimators", "labels", "local", "stats")
+NAMESPACES += ("synthetic", "testing")
 
 MARKS = "<!-- arguments of a plan: made by docs/make_reference.py -->", "<!-- end of the arguments -->"
 INTRODUCTION = (

@@ -33,6 +33,7 @@ ORDER = (
     "estimators",
     "synthetic",
     "labels",
+    "local",
     "audit",
     "tables",
     "report",
