@@ -121,8 +121,8 @@ _HOMES = {
     "sessions.session": "Session",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
-_MODULES = {"audit", "caps", "convert", "datasets", "errors", "estimators", "labels", "local", "stats", "synthetic"}
-_MODULES |= {"testing"}
+_MODULES = {"audit", "caps", "convert", "datasets", "errors", "estimators", "labels", "local", "stats", "testing"}
+_MODULES |= {"synthetic"}
 
 
 def __getattr__(name: str) -> Any:

@@ -141,6 +141,11 @@ class ReleaseFacts:
         return "blocks" in self.theorems
 
     @property
+    def of_seeds(self) -> bool:
+        """Whether a seed of the function was part of the secret."""
+        return "secret-seeds" in self.theorems
+
+    @property
     def on_average_over_the_known(self) -> bool:
         """Whether it holds against them only on average over what they know."""
         return self.whoever_is_known and self.mode == "confidence"
