@@ -172,10 +172,18 @@ class JointQuestion:
 
     @property
     def caps(self) -> tuple[Cap, ...]:
+        """The cap that the answer keeps, of its kind."""
         return (pool_membership(self.cap) if self.design == "pool" else membership(self.cap),)
 
     def brought(self, table: Floats) -> Bounded:
-        """What every row of a table brings, within the bounds; columns as in `read_columns`."""
+        """What every row of a table brings, within the bounds.
+
+        Args:
+            table: a party's rows, columns as in `read_columns`.
+
+        Returns:
+            What each row brings to the sums.
+        """
         cells = one_table((table,))
         units = Units(len(cells), len(cells))
         low, high = ([self.bounds[name][end] for name in self.columns] if self.bounds else [] for end in (0, 1))

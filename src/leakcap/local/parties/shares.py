@@ -46,7 +46,12 @@ class Line(Protocol):
 
 @dataclass(frozen=True)
 class Opening:
-    """A value that was opened: what it is, and how many numbers."""
+    """A value that was opened: what it is, and how many numbers.
+
+    Attributes:
+        what: the value, in words.
+        numbers: how many there are in it.
+    """
 
     what: str
     numbers: int

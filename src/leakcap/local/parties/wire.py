@@ -57,7 +57,14 @@ class Hello:
 
 @dataclass(frozen=True)
 class Message:
-    """A frame that was sent or received: between whom, in which step, and how long. Not what was in it."""
+    """A frame that was sent or received: between whom, in which step, and how long. Not what was in it.
+
+    Attributes:
+        step: the step of the computation.
+        party: the other one, from 1 on.
+        sent: whether it was sent, and not received.
+        size: in bytes, with its head.
+    """
 
     step: str
     party: int  # the other one, from 1 on
