@@ -40,6 +40,7 @@ def certified(
     gamma: float,
     rerun: Rerun,
     draw: Draw,
+    proposal: Floats | None = None,
 ) -> tuple[FreshWorld, Certificate]:
     """Any function, with a fair coin for everybody: variances are bounded from independent simulated coins.
 
@@ -48,7 +49,15 @@ def certified(
     mutual information between all coins and the release is at most the certified figure.
     """
     made, found = confidence.certified(
-        outputs, worlds, caps, settings, gamma=gamma, rerun=rerun, draw=draw, unseen=unseen_share(worlds.n)
+        outputs,
+        worlds,
+        caps,
+        settings,
+        gamma=gamma,
+        rerun=rerun,
+        draw=draw,
+        unseen=unseen_share(worlds.n),
+        proposal=proposal,
     )
     return made, replace(
         found,

@@ -19,6 +19,7 @@ from leakcap.certificates.release import Certificate
 from leakcap.custody.checkpoint import Checkpoint
 from leakcap.custody.fingerprint import fingerprint
 from leakcap.errors import InputError
+from leakcap.ground.arrays import Floats
 from leakcap.kernels.blocks import InBlocks
 from leakcap.kernels.bounded import Bounded
 from leakcap.kernels.contributions import Contributions
@@ -38,7 +39,7 @@ from leakcap.simulate.progress import Watcher
 from leakcap.version import __version__
 from leakcap.worlds import Worlds
 
-__all__ = ["Certifier", "ExactCertifier", "GivenCertifier", "Run", "SownAnswers", "certifier"]
+__all__ = ["Certifier", "ExactCertifier", "FreshCertifier", "GivenCertifier", "Run", "SownAnswers", "certifier"]
 
 Found = TypeVar("Found", bound=modes.Releaser)
 StatedNoise: TypeAlias = tuple[modes.OneOfTheWorlds, Certificate]
@@ -93,7 +94,7 @@ class Run:
 def certifier(request: Request, run: Run) -> Certifier:
     """From caps to noise and certificate, in the mode that was asked for."""
     certify = _certifier_of_mode(request, run)
-    if run.ids is None or isinstance(certify, FiniteGame):  # these state their ids themselves
+    if run.ids is None or isinstance(certify, (FiniteGame, FreshCertifier)):  # these state their ids themselves
         return certify
     return lambda caps: _identified(run, *certify(caps))
 
@@ -129,8 +130,7 @@ def _certifier_of_mode(request: Request, run: Run) -> Certifier:
         return lambda caps: modes.seeds.certified(found, worlds, caps, settings, rerun=rerun, draw=run.draw)
     if request.mode == "empirical":
         return lambda caps: modes.empirical.certified(table, worlds, caps, settings, rerun=run.rerun, draw=run.draw)
-    confident = modes.any_bits.certified if request.design == "bits" else modes.confidence.certified
-    return lambda caps: confident(table, worlds, caps, settings, gamma=request.gamma, rerun=run.rerun, draw=run.draw)
+    return FreshCertifier(request, run, settings)
 
 
 def _individual(request: Request, run: Run, settings: modes.NoiseSettings) -> Certifier:
@@ -231,6 +231,32 @@ class FiniteGame:
             with self.run.checkpoint.alone(patience=10):
                 place = self.run.checkpoint.place(fingerprint(*asked))
             yield Attempts(self._attempts.gamma, MAX_ATTEMPTS * place), place
+
+
+class FreshCertifier:
+    """The certifier of fresh worlds: of noise that it finds, and of one covariance that is proposed.
+
+    Both rest on one statement about how far answers vary, which no cap and no noise has a part in.
+    """
+
+    def __init__(self, request: Request, run: Run, settings: modes.NoiseSettings) -> None:
+        self.run, self.gamma = run, request.gamma
+        self._settings = settings
+        self._certify = modes.any_bits.certified if request.design == "bits" else modes.confidence.certified
+
+    def __call__(self, caps: tuple[Cap, ...], proposal: Floats | None = None) -> tuple[modes.FreshWorld, Certificate]:
+        run = self.run
+        found = self._certify(
+            run.simulation.table,
+            run.worlds,
+            caps,
+            self._settings,
+            gamma=self.gamma,
+            rerun=run.rerun,
+            draw=run.draw,
+            proposal=proposal,
+        )
+        return _identified(run, *found)
 
 
 class GivenCertifier(FiniteGame):

@@ -149,8 +149,7 @@ def exact_certifier(plan: Plan, caller: str) -> ExactCertifier:
             )
         raise InputError(
             f"{caller} is for plans of mode 'exact', where all worlds are listed: this plan has mode "
-            f"{plan.certificate.mode!r}. For worlds that were never simulated a bound for other noise would need noise "
-            "that does not depend on the data, or a ball that holds answer and noise, and an error for the mixtures it "
-            "estimates; their own noise has its proof. Make the plan with design='worlds' and without another mode"
+            f"{plan.certificate.mode!r}, and its noise has a proof of its own. Make the plan with design='worlds' and "
+            "without another mode"
         )
     return certifier

@@ -1,8 +1,8 @@
-"""Whether proposed noise keeps a plan's caps (`verify`): Algorithm 3 of PAC Privacy, for worlds that are listed.
+"""Whether proposed noise keeps a plan's caps (`verify`): Algorithm 3 of PAC Privacy.
 
 In exact mode nothing about the data is estimated, so the proposal may be anything: one covariance, one for every world,
-or a law known by its density. Differs from the paper: no Gaussian noise is added beside the proposal, and no KL of
-mixtures is estimated; the caps' own figures are certified.
+or a law known by its density. In confidence mode it is one covariance. Differs from the paper: no Gaussian noise is
+added beside the proposal, and no KL of mixtures is estimated; the caps' own figures are certified.
 """
 
 from __future__ import annotations
@@ -28,13 +28,15 @@ from leakcap.modes.interface import capped_figures
 from leakcap.noise.calibrate import looked_at
 from leakcap.noise.proposed import inside, roots_per_world
 from leakcap.noise.search import Goal, Search
-from leakcap.planning.certifier import ExactCertifier
+from leakcap.planning.certifier import ExactCertifier, FreshCertifier
 from leakcap.planning.optimising import exact_certifier
-from leakcap.planning.plans import Plan, with_noise
+from leakcap.planning.plans import Plan, certifier_of, with_noise
 from leakcap.planning.request import stream
 
 __all__ = ["VerifiedNoise", "verify"]
 
+NOTHING_TO_HIDE = "all worlds have the same answer: no noise is needed, and there is nothing to verify"
+NOT_SHOWN = "A cap is not shown to be kept: nothing is released with this noise."
 DRAWS = 2**14  # for proposals that are no single covariance
 IDEAL = (
     "The figures are for noise of exactly this law. It is not released: leakcap draws Gaussian noise of one covariance "
@@ -82,14 +84,15 @@ class VerifiedNoise:
 def verify(plan: Plan, noise: npt.ArrayLike | Density) -> VerifiedNoise:
     """Certify proposed noise for a plan's caps: whether it keeps them, and by how much.
 
-    Every call is an attempt: it has fresh draws and its own share of the plan's failure probability, so that trying
-    many proposals and keeping one is counted. Nothing is released.
+    In mode "exact" every call is an attempt: it has fresh draws and its own share of the plan's failure probability, so
+    that trying many proposals and keeping one is counted. In mode "confidence" all rest on what the plan has bounded
+    already: how far answers vary along each direction. Nothing is released.
 
     Args:
-        plan: of mode "exact", over people; given inputs and parts of several answers are refused.
+        plan: of mode "exact" or "confidence", over people; given inputs and parts of several answers are refused.
         noise: in outputs (flattened): a covariance matrix `(outputs, outputs)`; one for every world,
             `(worlds, outputs, outputs)`; or an object with `log_density(x)`, for rows `x`, and `draw(rng, size)`, both
-            of the same law.
+            of the same law. In mode "confidence" it is one covariance.
 
     Returns:
         What was certified. For one covariance that keeps the caps, `.plan` releases with it.
@@ -111,11 +114,14 @@ def verify(plan: Plan, noise: npt.ArrayLike | Density) -> VerifiedNoise:
         >>> lc.verify(made, np.eye(2)).kept
         True
     """
+    fresh = certifier_of(plan) if isinstance(plan, Plan) else None
+    if isinstance(fresh, FreshCertifier):
+        return _of_fresh_worlds(fresh, plan, noise)
     certifier = exact_certifier(plan, "verify")
     goal = Goal.of(plan.caps, plan.run.worlds, machine=certifier.settings.machine)
     law = _as_density(noise)
     if certifier.space.rank == 0 and law is None:
-        raise InputError("all worlds have the same answer: no noise is needed, and there is nothing to verify")
+        raise InputError(NOTHING_TO_HIDE)
     if law is not None:
         lifted = certifier.space.lift(certifier.space.coordinates)
         return _sampled(
@@ -137,6 +143,32 @@ def verify(plan: Plan, noise: npt.ArrayLike | Density) -> VerifiedNoise:
         )
     variances, turn = inside(certifier.space, given)
     return _gaussian(certifier, plan, goal, variances=variances, turn=turn, asked=fingerprint(given))
+
+
+def _of_fresh_worlds(certifier: FreshCertifier, plan: Plan, noise: Any) -> VerifiedNoise:
+    """For all subsets: one covariance, by the deviations that the plan has bounded already."""
+    outputs = plan.run.simulation.table.shape[1]
+    if _as_density(noise) is not None or np.ndim(noise) == 3:
+        raise InputError(
+            "for worlds that were never simulated only one covariance for all of them is certified: what other noise "
+            "tells would have to be estimated over worlds that nobody has seen. Make the plan with mode='exact'"
+        )
+    given = _numbers(noise, outputs, 0)
+    if not plan.noise.space.rank:
+        raise InputError(NOTHING_TO_HIDE)
+    releaser, certificate = certifier(plan.caps, given)
+    kept = all(one.certified <= one.limit for one in certificate.capped)
+    return VerifiedNoise(
+        kept,
+        certificate.capped,
+        "covariance",
+        confidence=certificate.confidence,
+        gamma_used=certificate.gamma_used,
+        attempt=certificate.attempt,
+        certificate=certificate if kept else None,
+        plan=with_noise(plan, releaser, certificate) if kept else None,
+        remark="" if kept else NOT_SHOWN,
+    )
 
 
 def _gaussian(
@@ -166,7 +198,7 @@ def _gaussian(
         attempt=certificate.attempt,
         certificate=certificate if kept else None,
         plan=with_noise(plan, releaser, certificate) if kept else None,
-        remark="" if kept else "A cap is not shown to be kept: nothing is released with this noise.",
+        remark="" if kept else NOT_SHOWN,
     )
 
 

@@ -230,7 +230,7 @@ def test_densities_that_fail_are_refused_and_their_words_are_not_repeated(line, 
 
 
 def test_other_modes_are_refused_with_the_reason():
-    plan = lc.plan(lambda x: x.mean(axis=0), POOL, cap=0.95, worlds=64, seed=1, mode="confidence")
+    plan = lc.plan(lambda x: x.mean(axis=0), POOL, cap=0.95, worlds=64, seed=1, mode="empirical")
     with pytest.raises(lc.InputError, match="mode 'exact'"):
         lc.verify(plan, np.eye(2))
 
