@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -94,11 +96,19 @@ def _refuse_other(certificate: Any) -> None:
         raise InputError("give certificates: release.certificate, or Certificate.from_json(text)")
     if not certificate.is_guarantee:
         raise InputError("simulations, and the papers' stopping rule, guarantee nothing: nothing adds up to more")
+    if _numbered(certificate.leakcap_version) > _numbered(__version__):
+        raise InputError("a certificate is from a later version of leakcap, which may mean more by it: upgrade first")
     if certificate.secret_id is None or certificate.data_id is None:
         raise InputError(
             "a certificate states no ids of its secret and data set. Either it is from before they were stated, and "
             "stands alone; or it is charged to a ledger's account, whose clock bounds all its answers together"
         )
+
+
+def _numbered(version: str) -> tuple[int, ...]:
+    """The first two numbers of a version; one that is no version at all counts as later than any."""
+    found = re.match(r"(\d{1,9})\.(\d{1,9})", version)
+    return (int(found[1]), int(found[2])) if found else (sys.maxsize,)
 
 
 def _part(certificate: Certificate) -> ComposedPart:

@@ -167,3 +167,12 @@ def test_posterior_takes_arrays_and_refuses_what_is_no_probability() -> None:
     for bad in (-0.1, 1.1, float("nan")):
         with pytest.raises(lc.InputError):
             composed.posterior(bad)
+
+
+@pytest.mark.parametrize("version", ["9.9", "0.999.1", "banana 7.25"])
+def test_certificates_of_later_versions_are_refused(version: str) -> None:
+    ours, other = plain(), plain(1)
+    lc.compose(ours, replace(other, leakcap_version="0.1.0"), data="independent")
+    with pytest.raises(lc.InputError, match="later version") as refusal:
+        lc.compose(ours, replace(other, leakcap_version=version), data="independent")
+    assert "7.25" not in str(refusal.value)
