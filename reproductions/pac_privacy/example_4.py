@@ -187,7 +187,8 @@ def drawn(table: Sequence[Row]) -> Any:
                 axis.axhline(row.noise_norm, color=f"C{place}", linestyle=":", linewidth=1)
     axis.axhline(PAPER["noise_norm"], color="#d1495b", linewidth=1, label="printed in the paper")
     axis.set(xscale="log", yscale="log", xlabel="simulated halves", ylabel="norm of the noise")
-    axis.set_title("Example 4: the paper's rule by the number of halves (dotted: certified, one nat, .55, .60)", fontsize=10)
+    title = "Example 4: the paper's rule by the number of halves (dotted: certified, one nat, .55, .60)"
+    axis.set_title(title, fontsize=10)
     axis.legend(fontsize=8)
     return figure
 
