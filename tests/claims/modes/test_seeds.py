@@ -241,7 +241,7 @@ def failed_plans(fn: Callable[..., Any], runs: int, **options: Any) -> int:
     return failed
 
 
-RUNS = 120
+RUNS = 60
 FEW, MANY = 20, 640  # plans, and worlds in each: there slack is small and cannot make up for a fault
 
 
