@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import chdtr, chdtrc, chdtri
@@ -17,7 +18,7 @@ from leakcap.ground import checks
 from leakcap.ground.arrays import Bools, Floats, Ints
 from leakcap.ground.proofs import proves
 
-__all__ = ["PairTable", "told_apart"]
+__all__ = ["PairTable", "pair_table", "told_apart"]
 
 CELLS = 128  # of one chi-square; the error falls with the square of their number
 TAIL = 1e-9  # what lies outside of the cells on either side
@@ -132,6 +133,12 @@ class PairTable:
             order = np.argsort(keys_all)
             self._keys, self._values = keys_all[order], values_all[order]
         return np.asarray(self._values[np.searchsorted(self._keys, wanted)][where].reshape(np.shape(wider)))
+
+
+@lru_cache(maxsize=32)
+def pair_table(columns: int, weight: float = 1.0) -> PairTable:
+    """One table for everybody who asks for the same columns and weight: its values depend on nothing else."""
+    return PairTable(columns, weight)
 
 
 _STEPS = math.ceil(math.log(MOST / LEAST) / STEP) + 2

@@ -19,7 +19,7 @@ from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.proofs import proves
 from leakcap.leakage.confidence import MeanEstimate, Wagers, log_term, upper
-from leakcap.obfuscation.chi_squares import PairTable
+from leakcap.obfuscation.chi_squares import pair_table
 from leakcap.obfuscation.information import log_det_nats, trace_most, trace_nats
 from leakcap.obfuscation.obfuscated import Obfuscated
 
@@ -68,7 +68,7 @@ class Statements:
     nats: bool = False
 
     def __post_init__(self) -> None:
-        self._tables = [PairTable(self.obfuscated.law.columns, weight) for weight in self.weights]
+        self._tables = [pair_table(self.obfuscated.law.columns, weight) for weight in self.weights]
 
     @property
     def most(self) -> Floats:
@@ -260,7 +260,10 @@ def _weights(told: float, alarms: tuple[float, ...]) -> tuple[float, ...]:
     if not all(0 < alarm < 1 for alarm in alarms):
         raise InputError("false positive rates must lie strictly between 0 and 1")
     apart = 2 * float(ndtri(0.5 + 0.5 * min(max(told, 1e-6), 0.999)))
-    return tuple(math.exp(min(-apart * float(ndtri(alarm)) - apart**2 / 2, 30.0)) for alarm in alarms)
+    # To quarters of the logarithm, so that tables serve again.
+    return tuple(
+        math.exp(min(round(4 * (-apart * float(ndtri(alarm)) - apart**2 / 2)) / 4, 30.0)) for alarm in alarms
+    )
 
 
 def _entropy(rates: Floats) -> Floats:
