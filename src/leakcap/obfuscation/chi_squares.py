@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import chdtr, chdtrc, chdtri
 
 from leakcap.ground import checks
-from leakcap.ground.arrays import Bools, Floats, Ints
+from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.proofs import proves
 
 __all__ = ["PairTable", "pair_table", "told_apart"]
@@ -77,16 +77,17 @@ def _cut(cut: Floats, other: Floats, columns: int, weight: float, cells: int) ->
 
 
 def _summed(cut: Floats, other: Floats, columns: int, weight: float, cells: int) -> Floats:
-    low, high = (float(chdtri(columns, share)) for share in (1 - TAIL, TAIL))
+    least, most = (float(chdtri(columns, share)) for share in (1 - TAIL, TAIL))
     # Ends and middles of the cells; cube roots of chi-squares are nearly normal.
-    places = np.linspace(np.cbrt(low), np.cbrt(high), 2 * cells + 1) ** 3
+    places = np.linspace(np.cbrt(least), np.cbrt(most), 2 * cells + 1) ** 3
     # log(dP/dQ) = half columns (cut + other) - slope_cut A - slope_other B for the two sums of squares A and B.
     slope_cut, slope_other = -np.expm1(-cut) / 2, -np.expm1(-other) / 2
     border = (columns / 2 * (cut + other) - math.log(weight) - slope_cut * places) / slope_other
     border = np.maximum(border, 0.0)
-    above = slope_other < 0  # "P" is said when B lies above its border, otherwise below
+    # "P" is said when B lies above its border, or below: of one call all alike.
+    beyond, above = (chdtrc, True) if other[0, 0] < 0 else (chdtr, False)
     mass_p, mass_q = np.diff(chdtr(columns, places)), np.diff(chdtr(columns, places * np.exp(-cut)), axis=1)
-    said_p, said_q = _beyond(border, columns, above), _beyond(border * np.exp(-other), columns, above)
+    said_p, said_q = beyond(columns, border), beyond(columns, border * np.exp(-other))
     middle = slice(1, None, 2)
     told = (mass_p[0::2] + mass_p[1::2]) * said_p[:, middle] - weight * (
         (mass_q[:, 0::2] + mass_q[:, 1::2]) * said_q[:, middle]
@@ -97,12 +98,9 @@ def _summed(cut: Floats, other: Floats, columns: int, weight: float, cells: int)
     strip_p, strip_q = np.abs(np.diff(said_p, axis=1)), np.abs(np.diff(said_q, axis=1))
     lost_p, lost_q = width * mass_p * strip_p, weight * width * mass_q * strip_q
     # Borders rise along the cells, so P is missed below the middle if it is said above the border, else above it.
-    lost = np.where(above, lost_p[:, 0::2] + lost_q[:, 1::2], lost_q[:, 0::2] + lost_p[:, 1::2])
+    low, high = (lost_p, lost_q) if above else (lost_q, lost_p)
+    lost = low[:, 0::2] + high[:, 1::2]
     return np.asarray((told + lost).sum(axis=1) + 2 * TAIL + (1 + weight) * ROUNDING)
-
-
-def _beyond(border: Floats, columns: int, above: Bools) -> Floats:
-    return np.asarray(np.where(above, chdtrc(columns, border), chdtr(columns, border)))
 
 
 @dataclass(eq=False)

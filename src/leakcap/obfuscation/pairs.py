@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import LinAlgError, cholesky, lapack, qr, solve_triangular
+from scipy.linalg import LinAlgError, cho_solve, cholesky, lapack, qr, solve_triangular
 
 from leakcap.errors import InputError, NumericalError
 from leakcap.ground.arrays import Bools, Floats, Ints
@@ -21,7 +21,8 @@ from leakcap.obfuscation.sampled import MixedDraw
 __all__ = ["SwapFactors", "DrawProducts", "factors", "products", "swap_factors"]
 
 SLACK = 1e-7  # relative; the factorisation is looked at and refused when it is off by a hundredth of it
-COLUMNS_AT_ONCE = 4096
+COLUMNS_AT_ONCE = SWAPS_AT_ONCE = 4096
+FEW = 1  # columns beside released rows, for which no inverse is made
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,34 +55,50 @@ class DrawProducts:
     weight: Floats
 
 
-def products(pool: Floats, mixed: MixedDraw, columns: int, noise: float | Floats) -> DrawProducts:
-    """One factorisation: `noise` is the variance of the noise, or its covariance `(m, m)`."""
+def products(
+    pool: Floats, mixed: MixedDraw, columns: int, noise: float | Floats, *, places: Ints | None = None
+) -> DrawProducts:
+    """One factorisation: `noise` is the variance of the noise, or its covariance `(m, m)`.
+
+    Where `places` are given, only these columns of the mixing are looked at, and the rest is not a number.
+    """
     mixture = np.asarray(mixed.weights @ pool[mixed.rows])
     covariance = mixture @ mixture.T / columns + (noise * np.eye(len(mixture)) if np.ndim(noise) == 0 else noise)
     try:
-        root = cholesky(covariance, lower=True)
+        root = cholesky(covariance, lower=True, check_finite=False)
     except LinAlgError:
         raise NumericalError("the covariance of a release is singular: noise of full rank is needed") from None
-    half = solve_triangular(root, mixture, lower=True)
-    inverse, failed = lapack.dpotri(root, lower=1)
-    inverse = np.tril(inverse) + np.tril(inverse, -1).T
-    _look(covariance, inverse, failed)
-    turn = qr(half, mode="r")[0][: min(half.shape)].T if half.shape[0] > half.shape[1] else half.T
-    solved = solve_triangular(root, half, lower=True, trans="T")
-    across = np.asarray(mixed.weights.T @ solved)
-    return DrawProducts(turn, across, _diagonal(mixed.weights.tocsc(), inverse))
+    _look(covariance, root)
+    half = solve_triangular(root, mixture, lower=True, check_finite=False)
+    turn = qr(half, mode="r", check_finite=False)[0][: min(half.shape)].T if len(half) > half.shape[1] else half.T
+    solved = solve_triangular(root, half, lower=True, trans="T", check_finite=False)
+    weights = mixed.weights.tocsc()
+    chosen = np.arange(weights.shape[1]) if places is None else np.unique(places)
+    across, weight = np.full((weights.shape[1], pool.shape[1]), np.nan), np.full(weights.shape[1], np.nan)
+    some = weights[:, chosen]
+    across[chosen] = some.T @ solved
+    weight[chosen] = _lengths(some, root) if len(chosen) <= FEW * len(root) else _diagonal(some, root)
+    return DrawProducts(turn, across, weight)
 
 
-def _look(covariance: Floats, inverse: Floats, failed: int) -> None:
-    """Refuse an inverse that is not one, by what it makes of three vectors."""
+def _look(covariance: Floats, root: Floats) -> None:
+    """Refuse a factorisation that does not solve, by what it makes of three vectors."""
     probe = np.cos(np.outer(np.arange(len(covariance)), [1.0, 2.0, 3.0]) ** 2)
-    error = np.abs(covariance @ (inverse @ probe) - probe).max()
-    if failed or not error < SLACK / 100:
+    error = np.abs(covariance @ cho_solve((root, True), probe, check_finite=False) - probe).max()
+    if not error < SLACK / 100:
         raise NumericalError("the covariance of a release is too near a singular one: more noise is needed")
 
 
-def _diagonal(weights: sparse.csc_matrix, inverse: Floats) -> Floats:
-    """The diagonal of `M' S^-1 M`, from a sparse `M`."""
+def _lengths(weights: sparse.csc_matrix, root: Floats) -> Floats:
+    """The diagonal of `M' S^-1 M` for few columns of `M`."""
+    moved = solve_triangular(root, weights.toarray(), lower=True, check_finite=False)
+    return np.asarray((moved**2).sum(axis=0))
+
+
+def _diagonal(weights: sparse.csc_matrix, root: Floats) -> Floats:
+    """The same for many columns, of a sparse `M`, by the inverse."""
+    inverse, _ = lapack.dpotri(root, lower=1)
+    inverse = np.tril(inverse) + np.tril(inverse, -1).T
     found = np.empty(weights.shape[1])
     for start in range(0, len(found), COLUMNS_AT_ONCE):
         some = weights[:, start : start + COLUMNS_AT_ONCE].T.tocsr()
@@ -96,10 +113,13 @@ def swap_factors(
 
     The law after the swap stands beside the one before it.
     """
-    change = pool[joins] - pool[mixed.rows[places]]
-    moved = change @ found.turn
-    step, squared = (np.einsum("ij,ij->i", values, values) for values in (moved, change))
-    cross = np.einsum("ij,ij->i", found.across[places], change)
+    step, cross, squared = np.empty((3, len(places)))
+    for start in range(0, len(places), SWAPS_AT_ONCE):
+        some = slice(start, start + SWAPS_AT_ONCE)
+        change = pool[joins[some]] - pool[mixed.rows[places[some]]]
+        moved = change @ found.turn
+        step[some], squared[some] = (np.einsum("ij,ij->i", values, values) for values in (moved, change))
+        cross[some] = np.einsum("ij,ij->i", found.across[places[some]], change)
     return factors(step, cross, found.weight[places], squared, columns=columns)
 
 

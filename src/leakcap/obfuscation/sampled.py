@@ -17,7 +17,17 @@ from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Bools, Floats, Ints
 
-__all__ = ["MixedDraw", "MixingLaw", "RowSwaps", "all_class_pairs", "draw_mixed", "draw_swaps"]
+__all__ = [
+    "MixedDraw",
+    "MixingLaw",
+    "RowSwaps",
+    "all_class_pairs",
+    "draw_mixed",
+    "draw_rows",
+    "draw_swaps",
+    "mixing_weights",
+    "starts_of",
+]
 
 NUMBERS = 2**22  # random numbers held at once
 
@@ -111,18 +121,31 @@ class RowSwaps:
     inside: Bools
 
 
-def draw_mixed(mixing: MixingLaw, rng: np.random.Generator) -> MixedDraw:
+def draw_mixed(law: MixingLaw, rng: np.random.Generator) -> MixedDraw:
     """A sample and a mixing by the law of the secret. The order of released rows is left out: it changes no bound."""
-    rows = [rng.permutation(np.flatnonzero(mixing.labels == one))[: mixing.sampled] for one in range(mixing.classes)]
-    m, mix = len(mixing.pairs), mixing.mix
-    columns = np.empty((m, 2, mix), dtype=np.intp)
-    for side in (0, 1):
-        columns[:, side] = _choices(m, mixing.sampled, mix, rng) + mixing.pairs[:, side, None] * mixing.sampled
-    starts = np.arange(m + 1) * 2 * mix
-    values = np.full(2 * m * mix, 1 / (2 * mix))
-    weights = sparse.csr_matrix((values, columns.ravel(), starts), shape=(m, mixing.members))
+    rows = draw_rows(law, rng)
+    picks = [_choices(len(law.pairs), law.sampled, law.mix, rng) + starts_of(law)[:, side, None] for side in (0, 1)]
+    return MixedDraw(rows, mixing_weights(law, np.hstack(picks)))
+
+
+def draw_rows(law: MixingLaw, rng: np.random.Generator) -> Ints:
+    """`(n,)`: a uniform sample of every class, class by class."""
+    of_class = [np.flatnonzero(law.labels == one) for one in range(law.classes)]
+    return np.concatenate([rng.permutation(rows)[: law.sampled] for rows in of_class]).astype(np.intp)
+
+
+def starts_of(law: MixingLaw) -> Ints:
+    """`(m, 2)`: at which place of the sample the two classes of every released row begin."""
+    return np.asarray(law.pairs * law.sampled)
+
+
+def mixing_weights(law: MixingLaw, picks: Ints) -> sparse.csr_matrix:
+    """`(m, n)` sparse, from the places `(m, 2 mix)` of the sample that every released row is mixed from."""
+    m, both = picks.shape
+    values = np.full(m * both, 1 / both)
+    weights = sparse.csr_matrix((values, picks.ravel(), np.arange(m + 1) * both), shape=(m, law.members))
     weights.sum_duplicates()  # rows of one class with itself may draw somebody twice
-    return MixedDraw(np.concatenate(rows).astype(np.intp), weights)
+    return weights
 
 
 def _choices(times: int, size: int, mix: int, rng: np.random.Generator) -> npt.NDArray[np.intp]:
@@ -135,16 +158,16 @@ def _choices(times: int, size: int, mix: int, rng: np.random.Generator) -> npt.N
     return chosen
 
 
-def draw_swaps(mixing: MixingLaw, mixed: MixedDraw, swaps: int, rng: np.random.Generator) -> RowSwaps:
+def draw_swaps(law: MixingLaw, sample: Ints, swaps: int, rng: np.random.Generator) -> RowSwaps:
     """So many swaps of every unit of the pool, each with a uniform partner."""
-    units = len(mixing.labels)
+    units = len(law.labels)
     inside = np.zeros(units, dtype=np.bool_)
-    inside[mixed.rows] = True
+    inside[sample] = True
     places, joins = np.empty((swaps, units), dtype=np.intp), np.empty((swaps, units), dtype=np.intp)
     place = np.empty(units, dtype=np.intp)
-    place[mixed.rows] = np.arange(len(mixed.rows))
-    for one in range(mixing.classes):
-        of_class = mixing.labels == one
+    place[sample] = np.arange(len(sample))
+    for one in range(law.classes):
+        of_class = law.labels == one
         members, others = np.flatnonzero(of_class & inside), np.flatnonzero(of_class & ~inside)
         places[:, members] = place[members]
         joins[:, members] = others[rng.integers(len(others), size=(swaps, len(members)))]

@@ -177,7 +177,7 @@ def test_factors_are_the_generalised_eigenvalues(width, rows, columns):
     pool, law = some_pool(width, rows, columns)
     rng = np.random.default_rng(3)
     mixed = draw_mixed(law, rng)
-    swaps = draw_swaps(law, mixed, 1, rng)
+    swaps = draw_swaps(law, mixed.rows, 1, rng)
     found = products(pool, mixed, columns, 0.01)
     factors = swap_factors(pool, mixed, found, places=swaps.places[0], joins=swaps.joins[0], columns=columns)
     for unit in range(0, len(pool), 5):
