@@ -20,9 +20,11 @@ __all__ = ["log_det_nats", "trace_most", "trace_nats"]
 def log_det_nats(found: SwapFactors, rates: Floats, columns: int) -> Floats:
     """`columns/2 (log det(q S_in + (1-q) S_out) - q log det S_in - (1-q) log det S_out)`, at most the bit's entropy.
 
+    Factors are `(..., units, blocks)`, rates `(units,)`; blocks add up.
+
     Guarantee: its mean over swaps is at least the information of the release about the unit's membership.
     """
-    total = sum(_log_det(logs, rates) for logs in (found.wider, -found.narrower))
+    total = sum(_log_det(logs, rates[..., None]) for logs in (found.wider, -found.narrower)).sum(axis=-1)
     entropy = -rates * np.log(rates) - (1 - rates) * np.log1p(-rates)
     return np.asarray(np.minimum(columns / 2 * total * (1 + 1e-9) + 1e-12, entropy))
 
@@ -41,7 +43,7 @@ def trace_nats(found: SwapFactors, rates: Floats, columns: int) -> Floats:
     Guarantee: its mean over swaps is at least the information of the release about the unit's membership.
     """
     with np.errstate(over="ignore"):
-        total = sum(4 * np.sinh(logs / 2) ** 2 for logs in (found.wider, found.narrower))
+        total = sum(4 * np.sinh(logs / 2) ** 2 for logs in (found.wider, found.narrower)).sum(axis=-1)
     return np.asarray(columns / 2 * rates * (1 - rates) * total)
 
 
@@ -50,4 +52,4 @@ def trace_most(obfuscated: Obfuscated, rates: Floats) -> Floats:
     law = obfuscated.law
     apart, share = 2 * obfuscated.longest, np.sqrt(law.heaviest) / obfuscated.noise_std
     half = 2 * np.sqrt(law.columns) * apart * share + (apart * share) ** 2
-    return np.asarray(rates * (1 - rates) * half * 1.001)
+    return np.asarray(obfuscated.blocks * rates * (1 - rates) * half * 1.001)

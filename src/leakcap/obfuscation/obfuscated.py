@@ -12,7 +12,7 @@ from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.kernels.gpu.mixed_rows import MixedRows
 from leakcap.obfuscation.pairs import SwapFactors, factors, products, swap_factors
-from leakcap.obfuscation.sampled import MixingLaw, draw_mixed, draw_rows, draw_swaps, starts_of
+from leakcap.obfuscation.sampled import MixedDraw, MixingLaw, draw_mixed, draw_rows, draw_swaps, starts_of
 
 __all__ = ["Obfuscated"]
 
@@ -25,22 +25,27 @@ class Obfuscated:
         pool: `(N, D)` rows of all units, sampled or not, in the unit ball.
         law: the public rules.
         noise_std: deviation of the noise on every released number.
+        blocks: parts that the columns are cut into, each with a mask of its own and `law.columns` released columns.
         backend: "torch:cuda" computes on a GPU; None here.
     """
 
     pool: Floats
     law: MixingLaw
     noise_std: float
+    blocks: int = 1
     backend: str | None = None
 
     def __post_init__(self) -> None:
         checks.positive(noise_std=self.noise_std)
         if self.backend is not None and not self.backend.startswith("torch:"):
             raise InputError("backend must be None or a device of torch such as 'torch:cuda'")
+        checks.count(blocks=self.blocks)
         if self.pool.ndim != 2 or len(self.pool) != len(self.law.labels):
             raise InputError("the pool must have one row for every label")
         if not np.isfinite(self.pool).all():
             raise InputError("rows of the pool must be finite")
+        if self.blocks > self.pool.shape[1]:
+            raise InputError("there are more blocks than columns")
         if self.longest > 1 + 1e-9:
             raise InputError("rows of the pool must lie in the unit ball")
 
@@ -51,41 +56,54 @@ class Obfuscated:
     def with_noise(self, noise_std: float) -> Obfuscated:
         """The same with other noise; the pool stays where it is."""
         other = replace(self, noise_std=noise_std)
-        for name in ("longest", "_device"):
+        for name in ("longest", "parts", "_device"):
             if name in self.__dict__:
                 other.__dict__[name] = self.__dict__[name]
         return other
 
     @cached_property
-    def _device(self) -> MixedRows | None:
-        """The pool on a GPU, where that was asked for."""
-        return None if self.backend is None else MixedRows(self.pool, device=self.backend.removeprefix("torch:"))
+    def parts(self) -> tuple[Floats, ...]:
+        """The pool's columns, block by block."""
+        return tuple(np.ascontiguousarray(part) for part in np.array_split(self.pool, self.blocks, axis=1))
+
+    @cached_property
+    def _device(self) -> tuple[MixedRows, ...]:
+        """The blocks on a GPU, where that was asked for."""
+        if self.backend is None:
+            return ()
+        return tuple(MixedRows(part, device=self.backend.removeprefix("torch:")) for part in self.parts)
 
     def draw_factors(self, rng: np.random.Generator, *, swaps: int, units: Ints | None = None) -> SwapFactors:
-        """`(swaps, units)`: the law without each unit beside the law with it, in one draw of sample and mixing."""
-        law, pool, device = self.law, self.pool, self._device
-        chosen = np.arange(len(pool)) if units is None else units
-        mixed = draw_mixed(law, rng) if device is None else None
-        rows = draw_rows(law, rng) if mixed is None else mixed.rows
-        swapped = draw_swaps(law, rows, swaps, rng)
+        """`(swaps, units, blocks)`: the law without each unit beside the law with it, in one draw."""
+        chosen = np.arange(len(self.pool)) if units is None else units
+        mixed = draw_mixed(self.law, rng) if self.backend is None else None
+        rows = draw_rows(self.law, rng) if mixed is None else mixed.rows
+        swapped = draw_swaps(self.law, rows, swaps, rng)
         places, joins = swapped.places[:, chosen].ravel(), swapped.joins[:, chosen].ravel()
         if mixed is not None:
-            found = products(pool, mixed, law.columns, self.noise_std**2, places=places)
-            both = swap_factors(pool, mixed, found, places=places, joins=joins, columns=law.columns)
-        elif device is not None:
-            both = self._on_device(device, rows, places, joins, seed=int(rng.integers(2**63)))
-        shape = (swaps, len(chosen))
+            found = [self._here(part, mixed, places, joins) for part in self.parts]
+        else:
+            found = self._there(rows, places, joins, seed=int(rng.integers(2**63)))
+        shape = (swaps, len(chosen), self.blocks)
+        both = (np.stack(logs, axis=-1) for logs in zip(*((one.wider, one.narrower) for one in found), strict=True))
         # Who is in the sample leaves it by the swap, who is not joins.
-        outside = np.broadcast_to(~swapped.inside[chosen], shape)
-        return SwapFactors(both.wider.reshape(shape), both.narrower.reshape(shape)).turned(outside)
+        outside = np.broadcast_to(~swapped.inside[chosen][:, None], shape)
+        return SwapFactors(*(logs.reshape(shape) for logs in both)).turned(outside)
 
-    def _on_device(self, device: MixedRows, rows: Ints, places: Ints, joins: Ints, *, seed: int) -> SwapFactors:
-        law = self.law
-        m = len(law.pairs)
-        starts = device.send(starts_of(law).T.reshape(-1, 1))
-        picks = device.choices(2 * m, law.sampled, law.mix, seed=seed) + starts
-        picks = device.side_by_side(picks[:m], picks[m:])
-        four = device.swap_products(
-            rows, picks, places=places, joins=joins, columns=law.columns, noise=self.noise_std**2
-        )
-        return factors(*four, columns=law.columns)
+    def _here(self, part: Floats, mixed: MixedDraw, places: Ints, joins: Ints) -> SwapFactors:
+        columns = self.law.columns
+        found = products(part, mixed, columns, self.noise_std**2, places=places)
+        return swap_factors(part, mixed, found, places=places, joins=joins, columns=columns)
+
+    def _there(self, rows: Ints, places: Ints, joins: Ints, *, seed: int) -> list[SwapFactors]:
+        law, first = self.law, self._device[0]
+        picks = first.picks(starts_of(law), law.sampled, law.mix, seed=seed)
+        return [
+            factors(
+                *block.swap_products(
+                    rows, picks, places=places, joins=joins, columns=law.columns, noise=self.noise_std**2
+                ),
+                columns=law.columns,
+            )
+            for block in self._device
+        ]

@@ -22,6 +22,8 @@ from leakcap.leakage.confidence import MeanEstimate, Wagers, log_term, upper
 from leakcap.obfuscation.chi_squares import pair_table
 from leakcap.obfuscation.information import log_det_nats, trace_most, trace_nats
 from leakcap.obfuscation.obfuscated import Obfuscated
+from leakcap.obfuscation.pairs import SwapFactors
+from leakcap.obfuscation.several_blocks import blocks_told_apart
 
 __all__ = ["ALARMS", "Looked", "Statements", "UnitBounds", "UnitEffort", "certify_units", "look_at_units"]
 
@@ -54,7 +56,7 @@ class UnitEffort:
         checks.count(swaps=self.swaps)
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Statements:
     """What is bounded for each unit: hockey sticks of its swaps, then nats by log-determinants and by traces.
 
@@ -66,9 +68,6 @@ class Statements:
     obfuscated: Obfuscated
     weights: tuple[float, ...] = (1.0,)
     nats: bool = False
-
-    def __post_init__(self) -> None:
-        self._tables = [pair_table(self.obfuscated.law.columns, weight) for weight in self.weights]
 
     @property
     def most(self) -> Floats:
@@ -84,11 +83,18 @@ class Statements:
         """`(statements, units)` of one draw: the mean over the unit's swaps."""
         found = self.obfuscated.draw_factors(rng, swaps=swaps, units=units)
         rates = self.obfuscated.law.rates if units is None else self.obfuscated.law.rates[units]
-        rows = [table(found.wider, found.narrower) for table in self._tables]
+        rows = [self._told(found, weight) for weight in self.weights]
         if self.nats:
             rows += [log_det_nats(found, rates, self.obfuscated.law.columns)]
             rows += [trace_nats(found, rates, self.obfuscated.law.columns)]
         return np.array([values.mean(axis=0) for values in rows])
+
+
+    def _told(self, found: SwapFactors, weight: float) -> Floats:
+        columns = self.obfuscated.law.columns
+        if self.obfuscated.blocks == 1:
+            return pair_table(columns, weight)(found.wider[..., 0], found.narrower[..., 0])
+        return blocks_told_apart(found.wider, found.narrower, columns, weight=weight)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,13 +14,13 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from leakcap.ground import checks
-from leakcap.ground.arrays import Floats
+from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.proofs import proves
 from leakcap.leakage.confidence import MeanEstimate, Wagers, log_term, upper
 from leakcap.obfuscation.obfuscated import Obfuscated
-from leakcap.obfuscation.sampled import draw_mixed
+from leakcap.obfuscation.sampled import MixedDraw, draw_mixed
 
-__all__ = ["Tangent", "WholeBounds", "certify_whole", "tangent_of", "whole_trace_nats"]
+__all__ = ["Tangent", "WholeBounds", "certify_whole", "relative_covariances", "whole_trace_nats"]
 
 SLIP = 1e-13
 
@@ -44,8 +44,7 @@ class WholeBounds:
 class Tangent:
     """`log det A <= log det C + Tr(C^-1 A) - m` for every positive `A`; `C` is fixed beforehand, and at least 1.
 
-    `values` are of single draws `A = I + (MX)(MX)'/(columns noise^2)`; their mean, `level` added, is never below
-    `log det E[A] - E log det A`.
+    `value` is of a single draw; the mean, `level` added, is never below `log det E[A] - E log det A`.
     """
 
     inverse: Floats
@@ -53,29 +52,37 @@ class Tangent:
 
     @classmethod
     def at(cls, centre: Floats) -> Tangent:
+        """At a positive matrix `C`."""
         root = cho_factor(centre, lower=True)
         level = 2 * float(np.log(np.diag(root[0])).sum()) - len(centre)
         return cls(cho_solve(root, np.eye(len(centre))), level)
 
     def value(self, relative: Floats) -> float:
         """`Tr(C^-1 A) - log det A` of one draw."""
-        sign, size = np.linalg.slogdet(relative)
-        return float((self.inverse * relative).sum() - size)
+        return float((self.inverse * relative).sum() - np.linalg.slogdet(relative)[1])
 
 
-def relative_covariance(obfuscated: Obfuscated, mixture: Floats) -> Floats:
-    """`A`: the covariance of a released column beside that of its noise."""
-    return np.eye(len(mixture)) + mixture @ mixture.T / (obfuscated.law.columns * obfuscated.noise_std**2)
+def relative_covariances(obfuscated: Obfuscated, mixtures: list[Floats]) -> list[Floats]:
+    """`A = I + (MX)(MX)'/(columns noise^2)` of every block: a released column's covariance beside that of its noise."""
+    scale = obfuscated.law.columns * obfuscated.noise_std**2
+    return [np.eye(len(mixture)) + mixture @ mixture.T / scale for mixture in mixtures]
 
 
-def tangent_of(obfuscated: Obfuscated, draws: int, rng: np.random.Generator) -> Tangent:
-    """At the mean of some draws, evened out over rows of the same classes: their order is drawn at random."""
+def mixtures_of(obfuscated: Obfuscated, mixed: MixedDraw, rows: Ints) -> list[Floats]:
+    """`MX` of every block, with the mixing of a draw and some sample."""
+    return [np.asarray(mixed.weights @ part[rows]) for part in obfuscated.parts]
+
+
+def tangents_of(obfuscated: Obfuscated, draws: int, rng: np.random.Generator) -> list[Tangent]:
+    """At every block's mean of some draws, evened out over rows of the same classes: their order is random."""
     law = obfuscated.law
-    total = np.zeros((len(law.pairs), len(law.pairs)))
+    total = [np.zeros((len(law.pairs), len(law.pairs)))] * obfuscated.blocks
     for _ in range(draws):
         mixed = draw_mixed(law, rng)
-        total += relative_covariance(obfuscated, np.asarray(mixed.weights @ obfuscated.pool[mixed.rows]))
-    return Tangent.at(_evened(total / draws, law.pairs[:, 0] * law.classes + law.pairs[:, 1]))
+        relative = relative_covariances(obfuscated, mixtures_of(obfuscated, mixed, mixed.rows))
+        total = [some + one for some, one in zip(total, relative, strict=True)]
+    kinds = law.pairs[:, 0] * law.classes + law.pairs[:, 1]
+    return [Tangent.at(_evened(some / draws, kinds)) for some in total]
 
 
 def _evened(matrix: Floats, kinds: Floats) -> Floats:
@@ -93,14 +100,16 @@ def _evened(matrix: Floats, kinds: Floats) -> Floats:
 
 
 @proves("obfuscation-information")
-def whole_trace_nats(obfuscated: Obfuscated, first: Floats, second: Floats) -> float:
-    """`columns/4 (Tr S^-1 S' + Tr S'^-1 S - 2 m)` for two samples mixed alike: their mixtures `(m, D)`.
+def whole_trace_nats(obfuscated: Obfuscated, first: list[Floats], second: list[Floats]) -> float:
+    """`columns/4 (Tr S^-1 S' + Tr S'^-1 S - 2 m)` for two samples mixed alike: their mixtures, block by block.
 
     Guarantee: its mean over two independent samples is at least the information of the release about the sample.
     """
-    one, other = (relative_covariance(obfuscated, mixture) for mixture in (first, second))
-    total = sum(np.trace(np.linalg.solve(a, b)) for a, b in ((one, other), (other, one)))
-    return float(obfuscated.law.columns / 4 * (total - 2 * len(one)))
+    ones, others = (relative_covariances(obfuscated, mixtures) for mixtures in (first, second))
+    total = 0.0
+    for one, other in zip(ones, others, strict=True):
+        total += sum(float(np.trace(np.linalg.solve(a, b))) for a, b in ((one, other), (other, one))) - 2 * len(one)
+    return obfuscated.law.columns / 4 * total
 
 
 @proves("obfuscation-information", "wagers")
@@ -113,24 +122,25 @@ def certify_whole(
     pilot: int = 8,
     tick: Callable[[int, int], None] | None = None,
 ) -> WholeBounds:
-    """Bounds on the information about the whole sample; a tangent and wagers are placed by `2 pilot` other draws.
+    """Bounds on the information about the whole sample; tangents and wagers are placed by other draws.
 
     Guarantee: the release carries at most `nats` about the sample, with probability `1 - gamma` over the draws.
     """
     checks.fraction(gamma=gamma)
     checks.count(2, pilot=pilot)
     law, m = obfuscated.law, len(obfuscated.law.pairs)
-    tangent = tangent_of(obfuscated, max(draws // 2, 2), rng)
+    tangents = tangents_of(obfuscated, max(draws // 2, 2), rng)
 
     def value() -> Floats:
         mixed, other = draw_mixed(law, rng), draw_mixed(law, rng)
-        first, second = (np.asarray(mixed.weights @ obfuscated.pool[rows]) for rows in (mixed.rows, other.rows))
-        det = law.columns / 2 * tangent.value(relative_covariance(obfuscated, first))
-        return np.array([whole_trace_nats(obfuscated, first, second), det])
+        first, second = (mixtures_of(obfuscated, mixed, rows) for rows in (mixed.rows, other.rows))
+        relative = relative_covariances(obfuscated, first)
+        det = sum(tangent.value(one) for tangent, one in zip(tangents, relative, strict=True))
+        return np.array([whole_trace_nats(obfuscated, first, second), law.columns / 2 * det])
 
     size = (obfuscated.longest / obfuscated.noise_std) ** 2
     # Tr S^-1 S' <= Tr S' / noise^2, and C >= 1.
-    most = np.array([m * size / 2, law.columns / 2 * m * (1 + size / law.columns)]) * (1 + 1e-9)
+    most = np.array([m * size / 2, law.columns / 2 * m * (obfuscated.blocks + size / law.columns)]) * (1 + 1e-9)
     seen = np.array([value() for _ in range(pilot)])
     term = log_term(gamma, 2)
     centre = np.minimum(seen.mean(axis=0), most)
@@ -146,7 +156,7 @@ def certify_whole(
     mean = MeanEstimate.from_wagers(
         capital, wagers, variance=seen.var(axis=0, ddof=1), draws=draws, rounding=0.0, slip=SLIP
     )
-    shift = np.array([0.0, law.columns / 2 * tangent.level])
+    shift = np.array([0.0, law.columns / 2 * sum(tangent.level for tangent in tangents)])
     bounds = np.minimum(upper(mean, term), most) + shift
     estimates = total / draws + shift
     return WholeBounds(float(bounds[0]), float(bounds[1]), (float(estimates[0]), float(estimates[1])), draws, gamma)

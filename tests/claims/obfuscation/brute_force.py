@@ -144,5 +144,5 @@ def every_outside_swap(pool, law, noise, unit):
 
 
 def nats_of(found, rate):
-    rates = np.full(len(found.wider), rate)
+    rates, found = np.full(len(found.wider), rate), SwapFactors(found.wider[:, None], found.narrower[:, None])
     return log_det_nats(found, rates, 1).mean(), trace_nats(found, rates, 1).mean()

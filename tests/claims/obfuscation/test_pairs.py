@@ -207,7 +207,7 @@ def test_more_noise_tells_less():
     levels = [
         Obfuscated(pool, law, noise).draw_factors(np.random.default_rng(1), swaps=2) for noise in (0.05, 0.1, 0.3)
     ]
-    told = [told_apart(level.wider, level.narrower, 20, cells=512) for level in levels]
+    told = [told_apart(level.wider[..., 0], level.narrower[..., 0], 20, cells=512) for level in levels]
     assert (told[0] > told[1]).all() and (told[1] > told[2]).all()
 
 

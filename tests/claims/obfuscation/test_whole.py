@@ -16,7 +16,7 @@ from leakcap.obfuscation.meaning import (
     reconstruction,
 )
 from leakcap.obfuscation.obfuscated import Obfuscated
-from leakcap.obfuscation.whole import Tangent, certify_whole, relative_covariance, whole_trace_nats
+from leakcap.obfuscation.whole import Tangent, certify_whole, relative_covariances, whole_trace_nats
 from tests.claims.obfuscation.brute_force import mixings, orders, samples, truth
 from tests.claims.obfuscation.cases import CASES, NOISES, law
 
@@ -30,10 +30,10 @@ def listed(obfuscated):
 def exact(obfuscated):
     """Type I and Type II by listing everything, orders of rows included."""
     trace = np.mean(
-        [whole_trace_nats(obfuscated, a, b) for mixtures in listed(obfuscated) for a in mixtures for b in mixtures]
+        [whole_trace_nats(obfuscated, [a], [b]) for mixtures in listed(obfuscated) for a in mixtures for b in mixtures]
     )
     relative = [
-        relative_covariance(obfuscated, mixture[order])
+        relative_covariances(obfuscated, [mixture[order]])[0]
         for mixtures in listed(obfuscated)
         for mixture in mixtures
         for order in orders(obfuscated.law)
@@ -87,7 +87,7 @@ def test_coverage_of_the_whole_over_two_thousand_repeats(two_rows):
 
 def relatives(obfuscated, number, rng):
     mixtures = [mixture for some in listed(obfuscated) for mixture in some]
-    return [relative_covariance(obfuscated, mixtures[rng.integers(len(mixtures))]) for _ in range(number)]
+    return [relative_covariances(obfuscated, [mixtures[rng.integers(len(mixtures))]])[0] for _ in range(number)]
 
 
 def test_the_plug_in_is_too_small_and_the_tangent_of_other_draws_is_not(two_rows):

@@ -23,24 +23,23 @@ class MixedRows:
         self.device = on(device)
         self.pool = send(pool, self.device)
 
-    def send(self, index: Ints) -> Tensor:
-        return send(index, self.device, load().int64)
-
-    def side_by_side(self, first: Tensor, second: Tensor) -> Tensor:
-        return load().hstack([first, second])
-
-    def choices(self, times: int, size: int, mix: int, *, seed: int) -> Tensor:
-        """`(times, mix)`: so many of `size` without replacement, each time anew."""
+    def picks(self, starts: Ints, size: int, mix: int, *, seed: int) -> Tensor:
+        """`(m, 2 mix)`: `mix` of `size` places after either of `starts` `(m, 2)`, each time anew."""
         torch = load()
         generator = torch.Generator(device=self.device)
         generator.manual_seed(seed)
-        chosen = torch.empty((times, mix), dtype=torch.int64, device=self.device)
+        first = self._index(starts.T.reshape(-1, 1))
+        chosen = torch.empty((len(first), mix), dtype=torch.int64, device=self.device)
         step = max(1, tile_bytes(self.device) // (8 * size))
-        for start in range(0, times, step):
-            shape = (min(step, times - start), size)
+        for start in range(0, len(chosen), step):
+            shape = (min(step, len(chosen) - start), size)
             keys = torch.rand(shape, generator=generator, dtype=torch.float64, device=self.device)
             chosen[start : start + step] = keys.topk(mix, dim=1, sorted=False).indices
-        return chosen
+        chosen += first
+        return torch.hstack([chosen[: len(starts)], chosen[len(starts) :]])
+
+    def _index(self, index: Ints) -> Tensor:
+        return send(index, self.device, load().int64)
 
     def swap_products(
         self, rows: Ints, picks: Tensor, *, places: Ints, joins: Ints, columns: int, noise: float
@@ -50,7 +49,7 @@ class MixedRows:
         `rows` are the sampled units, `picks` `(m, 2 mix)` their places that each released row is mixed from.
         """
         torch = load()
-        where, leave, join = (self.send(index) for index in (rows, places, joins))
+        where, leave, join = (self._index(index) for index in (rows, places, joins))
         weights = torch.zeros((len(picks), len(rows)), dtype=torch.float64, device=self.device)
         share = torch.full(picks.shape, 1 / picks.shape[1], dtype=torch.float64, device=self.device)
         weights.scatter_add_(1, picks, share)
