@@ -29,9 +29,7 @@ LEAST, MOST = 1e-7, 60.0  # logarithms of factors: smaller ones are taken for LE
 
 
 @proves("obfuscation-pairs")
-def told_apart(
-    wider: Floats, narrower: Floats, columns: int, *, weight: float = 1.0, cells: int = CELLS
-) -> Floats:
+def told_apart(wider: Floats, narrower: Floats, columns: int, *, weight: float = 1.0, cells: int = CELLS) -> Floats:
     """The most that `P(A) - weight Q(A)` can be over all events `A`, for every pair of laws: never less.
 
     Guarantee: with weight 1 this is at least the total variation of the pair, and otherwise its hockey stick. `P` are

@@ -24,7 +24,8 @@ def log_det_nats(found: SwapFactors, rates: Floats, columns: int) -> Floats:
 
     Guarantee: its mean over swaps is at least the information of the release about the unit's membership.
     """
-    total = sum(_log_det(logs, rates[..., None]) for logs in (found.wider, -found.narrower)).sum(axis=-1)
+    wide, narrow = (_log_det(logs, rates[..., None]) for logs in (found.wider, -found.narrower))
+    total = (wide + narrow).sum(axis=-1)
     entropy = -rates * np.log(rates) - (1 - rates) * np.log1p(-rates)
     return np.asarray(np.minimum(columns / 2 * total * (1 + 1e-9) + 1e-12, entropy))
 
@@ -43,7 +44,7 @@ def trace_nats(found: SwapFactors, rates: Floats, columns: int) -> Floats:
     Guarantee: its mean over swaps is at least the information of the release about the unit's membership.
     """
     with np.errstate(over="ignore"):
-        total = sum(4 * np.sinh(logs / 2) ** 2 for logs in (found.wider, found.narrower)).sum(axis=-1)
+        total = 4 * (np.sinh(found.wider / 2) ** 2 + np.sinh(found.narrower / 2) ** 2).sum(axis=-1)
     return np.asarray(columns / 2 * rates * (1 - rates) * total)
 
 

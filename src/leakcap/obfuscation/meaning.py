@@ -7,7 +7,7 @@ from scipy.special import gammaln
 
 from leakcap import convert
 from leakcap.errors import InputError
-from leakcap.ground.arrays import Floats
+from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.proofs import proves
 from leakcap.obfuscation.sampled import MixingLaw
 
@@ -54,7 +54,7 @@ def average_membership(nats: float, law: MixingLaw) -> float:
 
 
 def overlap_priors(law: MixingLaw) -> Floats:
-    """`(n,)`: the probability that a blind guess of the sample shares at least 1, 2, ..., n units with it, from above."""
+    """`(n,)`: how likely a blind guess of the sample shares at least 1, 2, ..., n units with it, from above."""
     total = np.ones(1)
     for size in np.bincount(law.labels):
         shared = np.arange(law.sampled + 1)
@@ -65,7 +65,7 @@ def overlap_priors(law: MixingLaw) -> Floats:
     return np.asarray(np.minimum(tail * (1 + 1e-9), 1.0))
 
 
-def _log_choose(size: int, chosen: np.ndarray) -> Floats:  # type: ignore[type-arg]
+def _log_choose(size: int, chosen: Ints) -> Floats:
     valid = (chosen >= 0) & (chosen <= size)
     some = np.where(valid, chosen, 0)
     return np.where(valid, gammaln(size + 1) - gammaln(some + 1) - gammaln(size - some + 1), -np.inf)

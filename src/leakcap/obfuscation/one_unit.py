@@ -89,7 +89,6 @@ class Statements:
             rows += [trace_nats(found, rates, self.obfuscated.law.columns)]
         return np.array([values.mean(axis=0) for values in rows])
 
-
     def _told(self, found: SwapFactors, weight: float) -> Floats:
         columns = self.obfuscated.law.columns
         if self.obfuscated.blocks == 1:
@@ -236,24 +235,28 @@ def _certified(
 ) -> _Stage:
     """One stage: wagers were placed by other draws, so the bounds hold at whatever draw one stops."""
     most = statements.most if units is None else statements.most[:, units]
-    # The mean over units is one statement more.
-    placed = [np.append(values.ravel(), values[0].mean()) for values in (pilot.mean, pilot.variance, most)]
-    term = log_term(gamma, len(placed[0]))
-    wagers = Wagers.placed(*placed, draws, term)  # type: ignore[misc]
+    mean, variance, limit = (_with_mean(values) for values in (pilot.mean, pilot.variance, most))
+    term = log_term(gamma, len(mean))
+    wagers = Wagers.placed(mean, variance, limit, draws, term)
     base, stake = wagers.base.astype(np.float64), wagers.stake.astype(np.float64)
     capital, made = np.zeros(len(base)), 0
     while made < draws:
         told = np.minimum(statements.of_draw(rng, swaps=swaps, units=units), most)
-        capital += np.log(base - stake * np.append(told.ravel(), told[0].mean()))
+        capital += np.log(base - stake * _with_mean(told))
         made += 1
         if tick is not None:
             tick(made, draws)
         if cap is not None and made % LOOK_EVERY == 0:
-            bounds = _bounds(capital, wagers, placed[1], made, term)
+            bounds = _bounds(capital, wagers, variance, made, term)
             if (0.5 + 0.5 * bounds[: most.shape[1]] <= cap).all():
                 break
-    bounds = np.minimum(_bounds(capital, wagers, placed[1], made, term), placed[2])
+    bounds = np.minimum(_bounds(capital, wagers, variance, made, term), limit)
     return _Stage(bounds[:-1].reshape(most.shape), float(bounds[-1]), made)
+
+
+def _with_mean(values: Floats) -> Floats:
+    """All statements in a row, and that about the mean over units."""
+    return np.append(values.ravel(), values[0].mean())
 
 
 def _bounds(capital: Floats, wagers: Wagers, variance: Floats, made: int, term: float) -> Floats:
@@ -262,14 +265,12 @@ def _bounds(capital: Floats, wagers: Wagers, variance: Floats, made: int, term: 
 
 
 def _weights(told: float, alarms: tuple[float, ...]) -> tuple[float, ...]:
-    """Slopes of the tradeoff of two normal laws that are told apart as well: any weight is valid, these are near best."""
+    """Slopes of the tradeoff of two normal laws that are told apart as well: all are valid, these near best."""
     if not all(0 < alarm < 1 for alarm in alarms):
         raise InputError("false positive rates must lie strictly between 0 and 1")
     apart = 2 * float(ndtri(0.5 + 0.5 * min(max(told, 1e-6), 0.999)))
     # To quarters of the logarithm, so that tables serve again.
-    return tuple(
-        math.exp(min(round(4 * (-apart * float(ndtri(alarm)) - apart**2 / 2)) / 4, 30.0)) for alarm in alarms
-    )
+    return tuple(math.exp(min(round(4 * (-apart * float(ndtri(alarm)) - apart**2 / 2)) / 4, 30.0)) for alarm in alarms)
 
 
 def _entropy(rates: Floats) -> Floats:

@@ -18,7 +18,7 @@ from leakcap.ground.arrays import Bools, Floats, Ints
 from leakcap.ground.proofs import proves
 from leakcap.obfuscation.sampled import MixedDraw
 
-__all__ = ["SwapFactors", "DrawProducts", "factors", "products", "swap_factors"]
+__all__ = ["DrawProducts", "SwapFactors", "factors", "products", "swap_factors"]
 
 SLACK = 1e-7  # relative; the factorisation is looked at and refused when it is off by a hundredth of it
 COLUMNS_AT_ONCE = SWAPS_AT_ONCE = 4096

@@ -85,7 +85,7 @@ def tangents_of(obfuscated: Obfuscated, draws: int, rng: np.random.Generator) ->
     return [Tangent.at(_evened(some / draws, kinds)) for some in total]
 
 
-def _evened(matrix: Floats, kinds: Floats) -> Floats:
+def _evened(matrix: Floats, kinds: Ints) -> Floats:
     """The mean over all orders of rows of the same kind: equal diagonals, equal entries off it."""
     names, where = np.unique(kinds, return_inverse=True)
     share = (where[:, None] == np.arange(len(names))).astype(np.float64)

@@ -132,7 +132,9 @@ def test_two_factors_beside_a_plain_double_sum(columns, wider, narrower, weight)
         for place, log in zip(places, (wider, -narrower), strict=True)
     ]
     exact = np.maximum(np.outer(*dense) - weight * np.outer(*other), 0).sum()
-    bounds = [float(told_apart(np.array(wider), np.array(narrower), columns, weight=weight, cells=c)) for c in (64, 1024)]
+    bounds = [
+        float(told_apart(np.array(wider), np.array(narrower), columns, weight=weight, cells=c)) for c in (64, 1024)
+    ]
     assert exact - 2e-3 <= bounds[1] <= bounds[0]
     assert bounds[1] <= exact + 2e-3
 
