@@ -59,22 +59,22 @@ def told_apart(wider: Floats, narrower: Floats, columns: int, *, weight: float =
         for chosen, cut, other in ((cut_wider, wider, -narrower), (~cut_wider, -narrower, wider)):
             if chosen.any():
                 where = np.flatnonzero(chosen) + start
-                bound[where] = _cut(cut[where], other[where], columns, weight, cells)
+                bound[where] = _cut(cut[where], other[where], columns, weight=weight, cells=cells)
     return bound.reshape(shape)
 
 
-def _cut(cut: Floats, other: Floats, columns: int, weight: float, cells: int) -> Floats:
+def _cut(cut: Floats, other: Floats, columns: int, *, weight: float, cells: int) -> Floats:
     """`cut` and `other`: logarithms of the factors of the coordinate that is cut into cells, and of the other."""
     finite = (np.abs(cut) <= MOST) & (np.abs(other) <= MOST)
     bound = np.ones(len(cut))
     bound[other == 0] = max(0.0, 1.0 - weight)  # and then `cut` is 0 too: the laws are the same
     some = finite & (other != 0)
     if some.any():
-        bound[some] = _summed(cut[some][:, None], other[some][:, None], columns, weight, cells)
+        bound[some] = _summed(cut[some][:, None], other[some][:, None], columns, weight=weight, cells=cells)
     return np.asarray(np.minimum(bound, 1.0))
 
 
-def _summed(cut: Floats, other: Floats, columns: int, weight: float, cells: int) -> Floats:
+def _summed(cut: Floats, other: Floats, columns: int, *, weight: float, cells: int) -> Floats:
     least, most = (float(chdtri(columns, share)) for share in (1 - TAIL, TAIL))
     # Ends and middles of the cells; cube roots of chi-squares are nearly normal.
     places = np.linspace(np.cbrt(least), np.cbrt(most), 2 * cells + 1) ** 3

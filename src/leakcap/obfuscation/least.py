@@ -20,17 +20,18 @@ from leakcap.leakage.confidence import Attempts, MeanEstimate, forecast, log_ter
 from leakcap.obfuscation.obfuscated import Obfuscated
 from leakcap.obfuscation.one_unit import Statements, UnitBounds, UnitEffort, certify_units
 
-__all__ = ["LeastNoise", "least_noise"]
+__all__ = ["NoiseForCap", "least_noise"]
 
 LOOK = 6  # draws of a search
 FEW = 256  # units that it looks at
 WITHIN = 0.01  # relative
 TRIES = 8  # certifications
+UNION = 10**5  # statements, about: it only aims the search
 LARGEST, SMALLEST = 1e3, 1e-6  # deviations, beside rows of length 1
 
 
 @dataclass(frozen=True, eq=False)
-class LeastNoise:
+class NoiseForCap:
     """Noise that keeps a cap, and what was certified with it.
 
     Attributes:
@@ -55,7 +56,7 @@ def least_noise(
     rng: np.random.Generator,
     nats: bool = False,
     tick: Callable[[int, int], None] | None = None,
-) -> LeastNoise:
+) -> NoiseForCap:
     """Noise with which every unit's balanced success is certified to be at most `cap`, hardly more than needed.
 
     Guarantee: as that of `certify_units`, with the probability of `attempts` for all certifications together.
@@ -84,7 +85,7 @@ def least_noise(
         spent += gamma
         bounds = certify_units(found, effort=effort, gamma=gamma, rng=rng, cap=cap, nats=nats, tick=tick)
         if bounds.worst <= cap:
-            return LeastNoise(found, replace(bounds, gamma=spent), made, spent)
+            return NoiseForCap(found, replace(bounds, gamma=spent), made, spent)
         noise *= float(np.clip(1.25 * (bounds.worst - 0.5) / (cap - 0.5) - 0.25, 1.02, 1.5))
     raise CapError("the cap could not be certified: allow more draws, or a larger cap")
 
@@ -119,8 +120,9 @@ def _bisected(
     def kept(log_noise: float) -> bool:
         statements = Statements(obfuscated.with_noise(math.exp(log_noise)))
         same = np.random.default_rng(seed)
+        most = statements.most[0][units]
         told = np.array([statements.of_draw(same, swaps=4 * effort.swaps, units=units)[0] for _ in range(LOOK)])
-        return 0.5 + 0.5 * _forecast(told, effort, gamma, len(obfuscated.pool)) <= cap
+        return 0.5 + 0.5 * _forecast(told, most, effort, gamma) <= cap
 
     low = high = math.log(obfuscated.noise_std)
     step = max(within, 0.1)
@@ -138,7 +140,7 @@ def _bisected(
     return math.exp(high)
 
 
-def _forecast(told: Floats, effort: UnitEffort, gamma: float, units: int) -> float:
+def _forecast(told: Floats, most: Floats, effort: UnitEffort, gamma: float) -> float:
     """What the largest bound of these units will likely be; units that differ by chance alone count as alike."""
     draws = len(told)
     mean, variance = told.mean(axis=0), told.var(axis=0, ddof=1)
@@ -148,6 +150,6 @@ def _forecast(told: Floats, effort: UnitEffort, gamma: float, units: int) -> flo
     share = apart / np.maximum(apart + chance, np.finfo(float).tiny)
     estimate = mean.mean() + share * (mean - mean.mean())
     counted = np.full(len(mean), float(max(effort.draws, effort.again)))
-    seen = MeanEstimate(estimate, variance, counted, 1.0 - float(estimate.max()), 0.0)
-    term = log_term(gamma / (2 if effort.again else 1), 3 * units)
+    seen = MeanEstimate(estimate, variance, counted, span=np.maximum(most - estimate, 0.01), rounding=0.0)
+    term = log_term(gamma / (2 if effort.again else 1), UNION)
     return float(forecast(seen, max(effort.draws, effort.again), term, sigmas=1.5).max())

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import ndtri
@@ -21,6 +22,7 @@ from leakcap.ground.proofs import proves
 from leakcap.leakage.confidence import MeanEstimate, Wagers, log_term, upper
 from leakcap.obfuscation.chi_squares import pair_table
 from leakcap.obfuscation.information import log_det_nats, trace_most, trace_nats
+from leakcap.obfuscation.limits import FullColumn, farthest, full_column, most_told
 from leakcap.obfuscation.obfuscated import Obfuscated
 from leakcap.obfuscation.pairs import SwapFactors
 from leakcap.obfuscation.several_blocks import blocks_told_apart
@@ -69,25 +71,32 @@ class Statements:
     weights: tuple[float, ...] = (1.0,)
     nats: bool = False
 
-    @property
+    @cached_property
+    def column(self) -> FullColumn:
+        """How full a column of the mixing is, but for rare ones: those are added in full at the end."""
+        return full_column(self.obfuscated.law)
+
+    @cached_property
     def most(self) -> Floats:
-        """`(statements, N)`: what no draw exceeds."""
+        """`(statements, N)`: what no draw exceeds, but for rare columns."""
         law = self.obfuscated.law
-        found = [np.ones(len(law.labels))] * len(self.weights)
+        apart = farthest(self.obfuscated.pool, law)
+        found = [most_told(self.obfuscated, self.column, weight, apart) for weight in self.weights]
         if self.nats:
             rates = law.rates
             found += [_entropy(rates), trace_most(self.obfuscated, rates)]
         return np.array(found)
 
     def of_draw(self, rng: np.random.Generator, *, swaps: int, units: Ints | None = None) -> Floats:
-        """`(statements, units)` of one draw: the mean over the unit's swaps."""
+        """`(statements, units)` of one draw: the mean over the unit's swaps, each cut at `most`."""
         found = self.obfuscated.draw_factors(rng, swaps=swaps, units=units)
         rates = self.obfuscated.law.rates if units is None else self.obfuscated.law.rates[units]
         rows = [self._told(found, weight) for weight in self.weights]
         if self.nats:
             rows += [log_det_nats(found, rates, self.obfuscated.law.columns)]
             rows += [trace_nats(found, rates, self.obfuscated.law.columns)]
-        return np.array([values.mean(axis=0) for values in rows])
+        most = self.most if units is None else self.most[:, units]
+        return np.array([np.minimum(values, limit).mean(axis=0) for values, limit in zip(rows, most, strict=True)])
 
     def _told(self, found: SwapFactors, weight: float) -> Floats:
         columns = self.obfuscated.law.columns
@@ -189,21 +198,31 @@ def certify_units(
     statements = Statements(obfuscated, weights, nats)
     pilot = look_at_units(statements, effort.pilot, rng, swaps=effort.swaps)
     share = gamma / 2 if effort.again else gamma
-    first = _certified(statements, pilot, effort.draws, share, rng, swaps=effort.swaps, cap=cap, units=None, tick=tick)
+    first = _certified(
+        statements, pilot, draws=effort.draws, gamma=share, rng=rng, swaps=effort.swaps, cap=cap, units=None, tick=tick
+    )
     bounds, again = first.bounds, 0
     if effort.again and cap is not None and (0.5 + 0.5 * bounds[0] > cap).any():
         chosen = np.argsort(-bounds[0], kind="stable")[:CHOSEN]
         chosen = np.sort(chosen[0.5 + 0.5 * bounds[0][chosen] > cap])
         some = Looked(pilot.mean[:, chosen], pilot.variance[:, chosen], pilot.draws)
         second = _certified(
-            statements, some, effort.again, share, rng, swaps=4 * effort.swaps, cap=cap, units=chosen, tick=tick
+            statements,
+            some,
+            draws=effort.again,
+            gamma=share,
+            rng=rng,
+            swaps=4 * effort.swaps,
+            cap=cap,
+            units=chosen,
+            tick=tick,
         )
         bounds = bounds.copy()
         bounds[:, chosen], again = np.minimum(bounds[:, chosen], second.bounds), second.draws
     levels = np.array(weights[1:])[:, None] * np.array(alarms)[:, None]
     recognised = np.minimum(1.0, levels + bounds[1 : 1 + len(alarms)])
     return UnitBounds(
-        success=0.5 + 0.5 * bounds[0],
+        success=np.minimum(0.5 + 0.5 * bounds[0], 1.0),
         recognised=recognised,
         nats=bounds[1 + len(alarms) :] if nats else None,
         mean_success=min(0.5 + 0.5 * first.mean, float((0.5 + 0.5 * bounds[0]).mean())),
@@ -224,10 +243,10 @@ class _Stage:
 def _certified(
     statements: Statements,
     pilot: Looked,
+    *,
     draws: int,
     gamma: float,
     rng: np.random.Generator,
-    *,
     swaps: int,
     cap: float | None,
     units: Ints | None,
@@ -237,21 +256,27 @@ def _certified(
     most = statements.most if units is None else statements.most[:, units]
     mean, variance, limit = (_with_mean(values) for values in (pilot.mean, pilot.variance, most))
     term = log_term(gamma, len(mean))
-    wagers = Wagers.placed(mean, variance, limit, draws, term)
+    wagers = Wagers.placed(mean, variance, limit, draws, log_term=term)
     base, stake = wagers.base.astype(np.float64), wagers.stake.astype(np.float64)
     capital, made = np.zeros(len(base)), 0
     while made < draws:
-        told = np.minimum(statements.of_draw(rng, swaps=swaps, units=units), most)
+        told = statements.of_draw(rng, swaps=swaps, units=units)
         capital += np.log(base - stake * _with_mean(told))
         made += 1
         if tick is not None:
             tick(made, draws)
         if cap is not None and made % LOOK_EVERY == 0:
-            bounds = _bounds(capital, wagers, variance, made, term)
-            if (0.5 + 0.5 * bounds[: most.shape[1]] <= cap).all():
+            bounds = _bounds(capital, wagers, variance, made, term=term)
+            if (0.5 + 0.5 * (bounds[: most.shape[1]] + statements.column.rare) <= cap).all():
                 break
-    bounds = np.minimum(_bounds(capital, wagers, variance, made, term), limit)
-    return _Stage(bounds[:-1].reshape(most.shape), float(bounds[-1]), made)
+    bounds = np.minimum(_bounds(capital, wagers, variance, made, term=term), limit)
+    # What rare columns may tell: everything about membership, and no nats beyond those that were not cut.
+    rare = np.repeat([statements.column.rare, 0.0], [len(statements.weights), len(most) - len(statements.weights)])
+    return _Stage(
+        bounds[:-1].reshape(most.shape) + rare[:, None],
+        min(1.0, float(bounds[-1]) + statements.column.rare),
+        made,
+    )
 
 
 def _with_mean(values: Floats) -> Floats:
@@ -259,7 +284,7 @@ def _with_mean(values: Floats) -> Floats:
     return np.append(values.ravel(), values[0].mean())
 
 
-def _bounds(capital: Floats, wagers: Wagers, variance: Floats, made: int, term: float) -> Floats:
+def _bounds(capital: Floats, wagers: Wagers, variance: Floats, made: int, *, term: float) -> Floats:
     estimate = MeanEstimate.from_wagers(capital, wagers, variance=variance, draws=made, rounding=0.0, slip=SLIP)
     return upper(estimate, term)
 

@@ -144,7 +144,7 @@ def certify_whole(
     seen = np.array([value() for _ in range(pilot)])
     term = log_term(gamma, 2)
     centre = np.minimum(seen.mean(axis=0), most)
-    wagers = Wagers.placed(centre, seen.var(axis=0, ddof=1), most, draws, term)
+    wagers = Wagers.placed(centre, seen.var(axis=0, ddof=1), most, draws, log_term=term)
     base, stake = wagers.base.astype(np.float64), wagers.stake.astype(np.float64)
     capital, total = np.zeros(2), np.zeros(2)
     for made in range(draws):
@@ -159,4 +159,6 @@ def certify_whole(
     shift = np.array([0.0, law.columns / 2 * sum(tangent.level for tangent in tangents)])
     bounds = np.minimum(upper(mean, term), most) + shift
     estimates = total / draws + shift
-    return WholeBounds(float(bounds[0]), float(bounds[1]), (float(estimates[0]), float(estimates[1])), draws, gamma)
+    trace, det = bounds.tolist()
+    first, second = estimates.tolist()
+    return WholeBounds(trace, det, estimates=(first, second), draws=draws, gamma=gamma)
