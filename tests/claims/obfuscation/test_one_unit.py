@@ -7,9 +7,11 @@ import pytest
 from scipy.stats import binom
 
 from leakcap.errors import CapError, InputError
-from leakcap.leakage.confidence import Attempts
-from leakcap.obfuscation.chi_squares import told_apart
+from leakcap.leakage.confidence import Attempts, log_term
+from leakcap.obfuscation import one_unit
+from leakcap.obfuscation.chi_squares import PairTable, told_apart
 from leakcap.obfuscation.least import least_noise
+from leakcap.obfuscation.limits import FullColumn
 from leakcap.obfuscation.obfuscated import Obfuscated
 from leakcap.obfuscation.one_unit import Statements, UnitEffort, certify_units, look_at_units
 from leakcap.obfuscation.sampled import MixingLaw, all_class_pairs
@@ -40,7 +42,7 @@ def failures(listed, repeats, gamma, shift=0.0):
     return wrong
 
 
-def test_bounds_fail_no_more_often_than_gamma_allows(listed):
+def test_bounds_of_all_units_hold_as_often_as_they_say(listed):
     """False alarm: below 1e-4."""
     assert failures(listed, 60, GAMMA) <= binom.isf(1e-4, 60, GAMMA)
 
@@ -81,6 +83,46 @@ def test_no_test_recognises_more_than_certified(listed):
     for place, alarm in enumerate(bounds.alarms):
         best = np.min([weight * alarm + found.sticks[weight] for weight in weights], axis=0)
         assert (bounds.recognised[place] >= best - 1e-6).all()
+
+
+def test_both_kinds_of_draws_agree_with_listing_all():
+    """Means over 1,500 draws, in which every unit is now inside and now outside: within six of their errors."""
+    pool, law = CASES["two classes, one row"]
+    pool = 0.1 * pool
+    pool[0] *= 10  # a long row among short ones: with it numbers are larger, so the two laws are not alike
+    weight, rng = 2.0, np.random.default_rng(15)
+    statements = Statements(Obfuscated(pool, law, 0.1), (weight,))
+    values = np.array([statements.of_draw(rng, swaps=1)[0, 0] for _ in range(1500)])
+    swaps = every_swap(pool, law, 0.1, 0)
+    exact = PairTable(1, weight)(swaps.wider, swaps.narrower).mean()
+    turned = PairTable(1, weight)(swaps.narrower, swaps.wider).mean()
+    error = values.std() / np.sqrt(1500)
+    assert abs(values.mean() - exact) < 6 * error
+    assert abs(turned - exact) / 2 > 8 * error  # planted: half of the draws the wrong way round would show
+
+
+def test_every_statement_about_every_unit_is_counted(monkeypatch):
+    """Three statements for each unit and the mean of all, in both stages; the stages share gamma."""
+    asked = []
+
+    def counted(gamma, bounds):
+        asked.append((gamma, bounds))
+        return log_term(gamma, bounds)
+
+    monkeypatch.setattr(one_unit, "log_term", counted)
+    obfuscated, rng = some_obfuscated(0.3), np.random.default_rng(16)
+    certify_units(obfuscated, effort=UnitEffort(draws=5, again=5), gamma=1e-3, rng=rng, cap=0.51)
+    everybody = len(obfuscated.pool)
+    assert asked == [(5e-4, 3 * everybody + 1), (5e-4, 3 * min(everybody, one_unit.CHOSEN) + 1)]
+
+
+def test_what_rare_columns_tell_is_added(monkeypatch, listed):
+    """With every column called rare, nothing is left of the values, and everything may be told."""
+    monkeypatch.setattr(one_unit, "full_column", lambda law: FullColumn(0.0, 0.3))
+    bounds = certify_units(
+        listed[0], effort=UnitEffort(pilot=2, draws=3), gamma=1e-3, rng=np.random.default_rng(17), alarms=()
+    )
+    assert (bounds.success >= 0.65).all() and bounds.mean_success >= 0.65
 
 
 def some_obfuscated(noise):
