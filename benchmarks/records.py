@@ -29,6 +29,7 @@ TOPICS = (
     "Private estimators",
     "Attacks",
     "Private labels",
+    "Learnable obfuscation",
     "Reproductions",
     "The ledger",
     "The house",
