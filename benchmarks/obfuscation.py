@@ -89,7 +89,7 @@ def ratios() -> None:
     )
 
 
-def all_targets(backend: str | None, draws: int = 5) -> None:
+def all_targets(backend: str | None = None, draws: int = 5) -> None:
     """6,000 released rows, every unit of a pool of 50,000, a draw after another."""
     pool = some_rows(50_000, 1280)
     law = MixingLaw(np.repeat(np.arange(10), 5000), 4000, 200, all_class_pairs(10, 60), 500)
@@ -112,14 +112,17 @@ def all_targets(backend: str | None, draws: int = 5) -> None:
     )
 
 
+PARTS = {"speed": speed, "ratios": ratios, "all-targets": all_targets}
+
+
 def main() -> None:
-    asked = sys.argv[1:] or ["speed", "ratios"]
-    if "speed" in asked:
-        speed()
-    if "ratios" in asked:
-        ratios()
-    if "all-targets" in asked:
-        all_targets(next((word for word in asked if word.startswith("torch:")), None))
+    words = sys.argv[1:] or ["speed", "ratios"]
+    backend = next((word for word in words if word.startswith("torch:")), None)
+    for name in words:
+        if name == "all-targets":
+            all_targets(backend)
+        elif name != backend:
+            PARTS[name]()
 
 
 if __name__ == "__main__":

@@ -49,7 +49,8 @@ class MixedRows:
         `rows` are the sampled units, `picks` `(m, 2 mix)` their places that each released row is mixed from.
         """
         torch = load()
-        where, leave, join = (self._index(index) for index in (rows, places, joins))
+        used, column = np.unique(places, return_inverse=True)
+        where, leave, join, column = (self._index(index) for index in (rows, places, joins, column))
         weights = torch.zeros((len(picks), len(rows)), dtype=torch.float64, device=self.device)
         share = torch.full(picks.shape, 1 / picks.shape[1], dtype=torch.float64, device=self.device)
         weights.scatter_add_(1, picks, share)
@@ -61,7 +62,7 @@ class MixedRows:
             raise NumericalError("the covariance of a release is singular: noise of full rank is needed")
         self._look(covariance, root)
         half = torch.linalg.solve_triangular(root, mixture, upper=False)
-        moved = torch.linalg.solve_triangular(root, weights, upper=False)
+        moved = torch.linalg.solve_triangular(root, weights[:, self._index(used)], upper=False)
         weight, across = (moved**2).sum(dim=0), moved.T @ half
         found = torch.empty((4, len(join)), dtype=torch.float64, device=self.device)
         step = max(1, tile_bytes(self.device) // (8 * max(len(half), self.pool.shape[1])))
@@ -69,8 +70,8 @@ class MixedRows:
             some = slice(start, start + step)
             change = self.pool[join[some]] - self.pool[where[leave[some]]]
             found[0, some] = ((change @ half.T) ** 2).sum(dim=1)
-            found[1, some] = (across[leave[some]] * change).sum(dim=1)
-            found[2, some] = weight[leave[some]]
+            found[1, some] = (across[column[some]] * change).sum(dim=1)
+            found[2, some] = weight[column[some]]
             found[3, some] = (change**2).sum(dim=1)
         step_, cross, weight_, squared = found.cpu().numpy()
         return step_, cross, weight_, squared
