@@ -112,6 +112,7 @@ def all_targets(backend: str | None = None, draws: int = 5) -> None:
     )
 
 
+FLAGS = ("torch:cuda",)
 PARTS = {"speed": speed, "ratios": ratios, "all-targets": all_targets}
 
 

@@ -17,7 +17,7 @@ from leakcap.obfuscation.chi_squares import pair_table
 from leakcap.obfuscation.obfuscated import Obfuscated
 from leakcap.obfuscation.sampled import MixingLaw
 
-__all__ = ["FullColumn", "farthest", "full_column", "most_told"]
+__all__ = ["FullColumn", "full_column", "most_told"]
 
 RARE = 1e-6  # how likely fuller columns are, at most
 ANGLES = 24  # cells of the angle between the two directions of a swap
@@ -56,16 +56,6 @@ def _binomial(times: int, share: float) -> Floats:
         return (hits == times).astype(np.float64)
     ways = gammaln(times + 1) - gammaln(hits + 1) - gammaln(times - hits + 1)
     return np.asarray(np.exp(ways + hits * np.log(share) + (times - hits) * np.log1p(-share)))
-
-
-def farthest(pool: Floats, law: MixingLaw) -> Floats:
-    """`(N,)`: no unit of the class is farther than this from each: by way of the class's mean."""
-    found = np.empty(len(pool))
-    for one in range(law.classes):
-        of_class = law.labels == one
-        away = np.linalg.norm(pool[of_class] - pool[of_class].mean(axis=0), axis=1)
-        found[of_class] = away + away.max()
-    return found * (1 + 1e-9)
 
 
 @proves("obfuscation-confidence")

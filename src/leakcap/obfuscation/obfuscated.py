@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,7 +15,7 @@ from leakcap.kernels.gpu.mixed_rows import MixedRows
 from leakcap.obfuscation.pairs import SwapFactors, factors, products, swap_factors
 from leakcap.obfuscation.sampled import MixedDraw, MixingLaw, draw_mixed, draw_rows, draw_swaps, starts_of
 
-__all__ = ["Obfuscated"]
+__all__ = ["Obfuscated", "farthest"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +26,8 @@ class Obfuscated:
         pool: `(N, D)` rows of all units, sampled or not, in the unit ball.
         law: the public rules.
         noise_std: deviation of the noise on every released number.
+        public: draws the mixtures `(m, D)` of public rows that are masked and added (learnable noise), in the unit ball
+            and by a law that does not look at the sample; None: there are none.
         blocks: parts that the columns are cut into, each with a mask of its own and `law.columns` released columns.
         backend: "torch:cuda" computes on a GPU; None here.
     """
@@ -32,6 +35,7 @@ class Obfuscated:
     pool: Floats
     law: MixingLaw
     noise_std: float
+    public: Callable[[np.random.Generator], Floats] | None = None
     blocks: int = 1
     backend: str | None = None
 
@@ -53,10 +57,15 @@ class Obfuscated:
     def longest(self) -> float:
         return float(np.sqrt((self.pool**2).sum(axis=1).max()))
 
+    @cached_property
+    def reach(self) -> Floats:
+        """`(N,)`: how far a swap can move the row of each unit, at most."""
+        return farthest(self.pool, self.law)
+
     def with_noise(self, noise_std: float) -> Obfuscated:
         """The same with other noise; the pool stays where it is."""
         other = replace(self, noise_std=noise_std)
-        for name in ("longest", "parts", "_device"):
+        for name in ("longest", "reach", "parts", "_device"):
             if name in self.__dict__:
                 other.__dict__[name] = self.__dict__[name]
         return other
@@ -80,30 +89,55 @@ class Obfuscated:
         rows = draw_rows(self.law, rng) if mixed is None else mixed.rows
         swapped = draw_swaps(self.law, rows, swaps, rng)
         places, joins = swapped.places[:, chosen].ravel(), swapped.joins[:, chosen].ravel()
+        noises = self.noise_covariances(rng)
         if mixed is not None:
-            found = [self._here(part, mixed, places, joins) for part in self.parts]
+            both_of = zip(self.parts, noises, strict=True)
+            found = [self._here(part, mixed, places, joins, noise=noise) for part, noise in both_of]
         else:
-            found = self._there(rows, places, joins, seed=int(rng.integers(2**63)))
+            found = self._there(rows, places, joins, noises=noises, seed=int(rng.integers(2**63)))
         shape = (swaps, len(chosen), self.blocks)
         both = (np.stack(logs, axis=-1) for logs in zip(*((one.wider, one.narrower) for one in found), strict=True))
         # Who is in the sample leaves it by the swap, who is not joins.
         outside = np.broadcast_to(~swapped.inside[chosen][:, None], shape)
         return SwapFactors(*(logs.reshape(shape) for logs in both)).turned(outside)
 
-    def _here(self, part: Floats, mixed: MixedDraw, places: Ints, joins: Ints) -> SwapFactors:
+    def noise_covariances(self, rng: np.random.Generator) -> list[float | Floats]:
+        """Of every block: the variance of the noise, or its covariance with that of public rows in a draw."""
+        variance = self.noise_std**2
+        if self.public is None:
+            return [variance] * self.blocks
+        mixtures = self.public(rng)
+        if mixtures.shape != (len(self.law.pairs), self.pool.shape[1]) or not np.isfinite(mixtures).all():
+            raise InputError("public rows must be mixed to one finite row for every released row")
+        if (mixtures**2).sum(axis=1).max() > 1 + 1e-9:
+            raise InputError("mixtures of public rows must lie in the unit ball")
+        parts = np.array_split(mixtures, self.blocks, axis=1)
+        return [part @ part.T / self.law.columns + variance * np.eye(len(part)) for part in parts]
+
+    def _here(self, part: Floats, mixed: MixedDraw, places: Ints, joins: Ints, *, noise: float | Floats) -> SwapFactors:
         columns = self.law.columns
-        found = products(part, mixed, columns, self.noise_std**2, places=places)
+        found = products(part, mixed, columns, noise, places=places)
         return swap_factors(part, mixed, found, places=places, joins=joins, columns=columns)
 
-    def _there(self, rows: Ints, places: Ints, joins: Ints, *, seed: int) -> list[SwapFactors]:
+    def _there(
+        self, rows: Ints, places: Ints, joins: Ints, *, noises: list[float | Floats], seed: int
+    ) -> list[SwapFactors]:
         law, first = self.law, self._device[0]
         picks = first.picks(starts_of(law), law.sampled, law.mix, seed=seed)
         return [
             factors(
-                *block.swap_products(
-                    rows, picks, places=places, joins=joins, columns=law.columns, noise=self.noise_std**2
-                ),
+                *block.swap_products(rows, picks, places=places, joins=joins, columns=law.columns, noise=noise),
                 columns=law.columns,
             )
-            for block in self._device
+            for block, noise in zip(self._device, noises, strict=True)
         ]
+
+
+def farthest(pool: Floats, law: MixingLaw) -> Floats:
+    """`(N,)`: no unit of the class is farther than this from each: by way of the class's mean."""
+    found = np.empty(len(pool))
+    for one in range(law.classes):
+        of_class = law.labels == one
+        away = np.linalg.norm(pool[of_class] - pool[of_class].mean(axis=0), axis=1)
+        found[of_class] = away + away.max()
+    return found * (1 + 1e-9)

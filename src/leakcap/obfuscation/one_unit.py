@@ -22,7 +22,7 @@ from leakcap.ground.proofs import proves
 from leakcap.leakage.confidence import MeanEstimate, Wagers, log_term, upper
 from leakcap.obfuscation.chi_squares import pair_table
 from leakcap.obfuscation.information import log_det_nats, trace_most, trace_nats
-from leakcap.obfuscation.limits import FullColumn, farthest, full_column, most_told
+from leakcap.obfuscation.limits import FullColumn, full_column, most_told
 from leakcap.obfuscation.obfuscated import Obfuscated
 from leakcap.obfuscation.pairs import SwapFactors
 from leakcap.obfuscation.several_blocks import blocks_told_apart
@@ -80,8 +80,8 @@ class Statements:
     def most(self) -> Floats:
         """`(statements, N)`: what no draw exceeds, but for rare columns."""
         law = self.obfuscated.law
-        apart = farthest(self.obfuscated.pool, law)
-        found = [most_told(self.obfuscated, self.column, weight, apart) for weight in self.weights]
+        reach = self.obfuscated.reach
+        found = [most_told(self.obfuscated, self.column, weight, reach) for weight in self.weights]
         if self.nats:
             rates = law.rates
             found += [_entropy(rates), trace_most(self.obfuscated, rates)]
@@ -171,6 +171,7 @@ def certify_units(
     gamma: float,
     rng: np.random.Generator,
     cap: float | None = None,
+    width: float | None = None,
     alarms: tuple[float, ...] = ALARMS,
     nats: bool = False,
     tick: Callable[[int, int], None] | None = None,
@@ -188,6 +189,7 @@ def certify_units(
         gamma: failure probability of everything that is returned, together.
         rng: where the draws come from; independent of the release's own randomness.
         cap: stop as soon as everybody's success is at most this. Units above it are looked at again.
+        width: stop as soon as everybody's bound on success is this close to the mean of what was seen.
         alarms: false positive rates.
         nats: also bound information, by log-determinants and by traces.
         tick: called with draws made and draws at most.
@@ -198,8 +200,17 @@ def certify_units(
     statements = Statements(obfuscated, weights, nats)
     pilot = look_at_units(statements, effort.pilot, rng, swaps=effort.swaps)
     share = gamma / 2 if effort.again else gamma
+    stop = _Stop(cap, width)
     first = _certified(
-        statements, pilot, draws=effort.draws, gamma=share, rng=rng, swaps=effort.swaps, cap=cap, units=None, tick=tick
+        statements,
+        pilot,
+        draws=effort.draws,
+        gamma=share,
+        rng=rng,
+        swaps=effort.swaps,
+        stop=stop,
+        units=None,
+        tick=tick,
     )
     bounds, again = first.bounds, 0
     if effort.again and cap is not None and (0.5 + 0.5 * bounds[0] > cap).any():
@@ -213,7 +224,7 @@ def certify_units(
             gamma=share,
             rng=rng,
             swaps=4 * effort.swaps,
-            cap=cap,
+            stop=stop,
             units=chosen,
             tick=tick,
         )
@@ -233,6 +244,22 @@ def certify_units(
     )
 
 
+@dataclass(frozen=True)
+class _Stop:
+    """When to stop before all draws are made: allowed at any time, the bounds hold at all of them."""
+
+    cap: float | None
+    width: float | None
+
+    @property
+    def asked(self) -> bool:
+        return self.cap is not None or self.width is not None
+
+    def reached(self, bounds: Floats, means: Floats) -> bool:
+        kept = self.cap is not None and bool((bounds <= self.cap).all())
+        return kept or (self.width is not None and bool((bounds - means <= self.width).all()))
+
+
 @dataclass(frozen=True, eq=False)
 class _Stage:
     bounds: Floats
@@ -248,7 +275,7 @@ def _certified(
     gamma: float,
     rng: np.random.Generator,
     swaps: int,
-    cap: float | None,
+    stop: _Stop,
     units: Ints | None,
     tick: Callable[[int, int], None] | None,
 ) -> _Stage:
@@ -258,16 +285,17 @@ def _certified(
     term = log_term(gamma, len(mean))
     wagers = Wagers.placed(mean, variance, limit, draws, log_term=term)
     base, stake = wagers.base.astype(np.float64), wagers.stake.astype(np.float64)
-    capital, made = np.zeros(len(base)), 0
+    capital, total, made = np.zeros(len(base)), np.zeros(most.shape[1]), 0
     while made < draws:
         told = statements.of_draw(rng, swaps=swaps, units=units)
         capital += np.log(base - stake * _with_mean(told))
         made += 1
         if tick is not None:
             tick(made, draws)
-        if cap is not None and made % LOOK_EVERY == 0:
-            bounds = _bounds(capital, wagers, variance, made, term=term)
-            if (0.5 + 0.5 * (bounds[: most.shape[1]] + statements.column.rare) <= cap).all():
+        total += told[0]
+        if stop.asked and made % LOOK_EVERY == 0:
+            bounds = _bounds(capital, wagers, variance, made, term=term)[: most.shape[1]] + statements.column.rare
+            if stop.reached(0.5 + 0.5 * bounds, 0.5 + 0.5 * total / made):
                 break
     bounds = np.minimum(_bounds(capital, wagers, variance, made, term=term), limit)
     # What rare columns may tell: everything about membership, and no nats beyond those that were not cut.

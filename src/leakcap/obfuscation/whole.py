@@ -62,10 +62,13 @@ class Tangent:
         return float((self.inverse * relative).sum() - np.linalg.slogdet(relative)[1])
 
 
-def relative_covariances(obfuscated: Obfuscated, mixtures: list[Floats]) -> list[Floats]:
-    """`A = I + (MX)(MX)'/(columns noise^2)` of every block: a released column's covariance beside that of its noise."""
-    scale = obfuscated.law.columns * obfuscated.noise_std**2
-    return [np.eye(len(mixture)) + mixture @ mixture.T / scale for mixture in mixtures]
+def relative_covariances(obfuscated: Obfuscated, mixtures: list[Floats], noises: list[float | Floats]) -> list[Floats]:
+    """`A = S/noise_std^2` of every block: a released column's covariance, public rows included, beside its noise."""
+    variance, found = obfuscated.noise_std**2, []
+    for mixture, noise in zip(mixtures, noises, strict=True):
+        beside = np.eye(len(mixture)) if np.ndim(noise) == 0 else np.asarray(noise) / variance
+        found.append(beside + mixture @ mixture.T / (obfuscated.law.columns * variance))
+    return found
 
 
 def mixtures_of(obfuscated: Obfuscated, mixed: MixedDraw, rows: Ints) -> list[Floats]:
@@ -79,7 +82,8 @@ def tangents_of(obfuscated: Obfuscated, draws: int, rng: np.random.Generator) ->
     total = [np.zeros((len(law.pairs), len(law.pairs)))] * obfuscated.blocks
     for _ in range(draws):
         mixed = draw_mixed(law, rng)
-        relative = relative_covariances(obfuscated, mixtures_of(obfuscated, mixed, mixed.rows))
+        mixtures = mixtures_of(obfuscated, mixed, mixed.rows)
+        relative = relative_covariances(obfuscated, mixtures, obfuscated.noise_covariances(rng))
         total = [some + one for some, one in zip(total, relative, strict=True)]
     kinds = law.pairs[:, 0] * law.classes + law.pairs[:, 1]
     return [Tangent.at(_evened(some / draws, kinds)) for some in total]
@@ -100,16 +104,15 @@ def _evened(matrix: Floats, kinds: Ints) -> Floats:
 
 
 @proves("obfuscation-information")
-def whole_trace_nats(obfuscated: Obfuscated, first: list[Floats], second: list[Floats]) -> float:
-    """`columns/4 (Tr S^-1 S' + Tr S'^-1 S - 2 m)` for two samples mixed alike: their mixtures, block by block.
+def whole_trace_nats(columns: int, ones: list[Floats], others: list[Floats]) -> float:
+    """`columns/4 (Tr S^-1 S' + Tr S'^-1 S - 2 m)` for two samples mixed alike: relative covariances of the blocks.
 
     Guarantee: its mean over two independent samples is at least the information of the release about the sample.
     """
-    ones, others = (relative_covariances(obfuscated, mixtures) for mixtures in (first, second))
     total = 0.0
     for one, other in zip(ones, others, strict=True):
         total += sum(float(np.trace(np.linalg.solve(a, b))) for a, b in ((one, other), (other, one))) - 2 * len(one)
-    return obfuscated.law.columns / 4 * total
+    return columns / 4 * total
 
 
 @proves("obfuscation-information", "wagers")
@@ -133,14 +136,19 @@ def certify_whole(
 
     def value() -> Floats:
         mixed, other = draw_mixed(law, rng), draw_mixed(law, rng)
-        first, second = (mixtures_of(obfuscated, mixed, rows) for rows in (mixed.rows, other.rows))
-        relative = relative_covariances(obfuscated, first)
-        det = sum(tangent.value(one) for tangent, one in zip(tangents, relative, strict=True))
-        return np.array([whole_trace_nats(obfuscated, first, second), law.columns / 2 * det])
+        noises = obfuscated.noise_covariances(rng)
+        first, second = (
+            relative_covariances(obfuscated, mixtures_of(obfuscated, mixed, rows), noises)
+            for rows in (mixed.rows, other.rows)
+        )
+        det = sum(tangent.value(one) for tangent, one in zip(tangents, first, strict=True))
+        return np.array([whole_trace_nats(law.columns, first, second), law.columns / 2 * det])
 
     size = (obfuscated.longest / obfuscated.noise_std) ** 2
-    # Tr S^-1 S' <= Tr S' / noise^2, and C >= 1.
-    most = np.array([m * size / 2, law.columns / 2 * m * (obfuscated.blocks + size / law.columns)]) * (1 + 1e-9)
+    # Tr S^-1 (S' - S_B) <= Tr (S' - S_B) / noise^2, and C >= 1; public rows are no longer than 1.
+    public = 0.0 if obfuscated.public is None else obfuscated.noise_std**-2
+    trace = m * (obfuscated.blocks + (size + public) / law.columns)
+    most = np.array([m * size / 2, law.columns / 2 * trace]) * (1 + 1e-9)
     seen = np.array([value() for _ in range(pilot)])
     term = log_term(gamma, 2)
     centre = np.minimum(seen.mean(axis=0), most)
@@ -159,6 +167,6 @@ def certify_whole(
     shift = np.array([0.0, law.columns / 2 * sum(tangent.level for tangent in tangents)])
     bounds = np.minimum(upper(mean, term), most) + shift
     estimates = total / draws + shift
-    trace, det = bounds.tolist()
+    by_trace, by_det = bounds.tolist()
     first, second = estimates.tolist()
-    return WholeBounds(trace, det, estimates=(first, second), draws=draws, gamma=gamma)
+    return WholeBounds(by_trace, by_det, estimates=(first, second), draws=draws, gamma=gamma)

@@ -9,8 +9,8 @@ import pytest
 from scipy import sparse
 
 from leakcap.obfuscation.chi_squares import told_apart
-from leakcap.obfuscation.limits import FullColumn, farthest, full_column, most_told
-from leakcap.obfuscation.obfuscated import Obfuscated
+from leakcap.obfuscation.limits import FullColumn, full_column, most_told
+from leakcap.obfuscation.obfuscated import Obfuscated, farthest
 from leakcap.obfuscation.pairs import products, swap_factors
 from leakcap.obfuscation.sampled import MixedDraw
 from tests.claims.obfuscation.brute_force import mixings, samples

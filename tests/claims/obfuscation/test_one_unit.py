@@ -145,6 +145,14 @@ def test_few_are_looked_at_again_and_none_gets_worse():
     assert 0 < twice.again < 1200  # stops as soon as the cap is kept
 
 
+def test_it_stops_on_the_width():
+    obfuscated, rng = some_obfuscated(0.5), np.random.default_rng(9)
+    bounds = certify_units(obfuscated, effort=UnitEffort(draws=2000), gamma=1e-3, rng=rng, width=0.05, alarms=())
+    assert bounds.draws < 1000 and bounds.draws % one_unit.LOOK_EVERY == 0
+    seen = look_at_units(Statements(obfuscated), 200, rng).mean[0]
+    assert (2 * bounds.success - 1 >= seen - 0.01).all()
+
+
 def test_the_least_noise_keeps_its_cap_and_is_not_far_above_need():
     rng, attempts = np.random.default_rng(7), Attempts(1e-3)
     found = least_noise(some_obfuscated(0.05), 0.62, effort=UnitEffort(draws=600), attempts=attempts, rng=rng)

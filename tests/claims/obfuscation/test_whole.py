@@ -27,18 +27,27 @@ def listed(obfuscated):
     return [[table @ obfuscated.pool[rows] for rows in samples(rules)] for table in mixings(rules)]
 
 
+def relative(obfuscated, mixture):
+    return relative_covariances(obfuscated, [mixture], [obfuscated.noise_std**2])[0]
+
+
 def exact(obfuscated):
     """Type I and Type II by listing everything, orders of rows included."""
     trace = np.mean(
-        [whole_trace_nats(obfuscated, [a], [b]) for mixtures in listed(obfuscated) for a in mixtures for b in mixtures]
+        [
+            whole_trace_nats(1, [relative(obfuscated, a)], [relative(obfuscated, b)])
+            for mixtures in listed(obfuscated)
+            for a in mixtures
+            for b in mixtures
+        ]
     )
-    relative = [
-        relative_covariances(obfuscated, [mixture[order]])[0]
+    every = [
+        relative(obfuscated, mixture[order])
         for mixtures in listed(obfuscated)
         for mixture in mixtures
         for order in orders(obfuscated.law)
     ]
-    det = np.linalg.slogdet(np.mean(relative, axis=0))[1] - np.mean(np.linalg.slogdet(relative)[1])
+    det = np.linalg.slogdet(np.mean(every, axis=0))[1] - np.mean(np.linalg.slogdet(every)[1])
     return float(trace), float(det) / 2
 
 
@@ -87,7 +96,7 @@ def test_coverage_of_the_whole_over_two_thousand_repeats(two_rows):
 
 def relatives(obfuscated, number, rng):
     mixtures = [mixture for some in listed(obfuscated) for mixture in some]
-    return [relative_covariances(obfuscated, [mixtures[rng.integers(len(mixtures))]])[0] for _ in range(number)]
+    return [relative(obfuscated, mixtures[rng.integers(len(mixtures))]) for _ in range(number)]
 
 
 def test_the_plug_in_is_too_small_and_the_tangent_of_other_draws_is_not(two_rows):
@@ -105,8 +114,8 @@ def test_the_plug_in_is_too_small_and_the_tangent_of_other_draws_is_not(two_rows
     assert np.mean(planted) < 0.85 * det  # planted: caught
 
 
-def tangent_value(tangent, relative):
-    return (tangent.level + np.mean([tangent.value(one) for one in relative])) / 2
+def tangent_value(tangent, some):
+    return (tangent.level + np.mean([tangent.value(one) for one in some])) / 2
 
 
 def test_overlaps_of_a_blind_guess_are_counted_right():

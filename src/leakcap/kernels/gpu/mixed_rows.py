@@ -42,11 +42,12 @@ class MixedRows:
         return send(index, self.device, load().int64)
 
     def swap_products(
-        self, rows: Ints, picks: Tensor, *, places: Ints, joins: Ints, columns: int, noise: float
+        self, rows: Ints, picks: Tensor, *, places: Ints, joins: Ints, columns: int, noise: float | Floats
     ) -> tuple[Floats, Floats, Floats, Floats]:
         """`step, cross, weight, squared` of every swap, as `leakcap.obfuscation.pairs.factors` takes them.
 
-        `rows` are the sampled units, `picks` `(m, 2 mix)` their places that each released row is mixed from.
+        `rows` are the sampled units, `picks` `(m, 2 mix)` their places that each released row is mixed from; `noise` is
+        a variance, or a covariance `(m, m)`.
         """
         torch = load()
         used, column = np.unique(places, return_inverse=True)
@@ -56,7 +57,10 @@ class MixedRows:
         weights.scatter_add_(1, picks, share)
         mixture = weights @ self.pool[where]
         covariance = mixture @ mixture.T / columns
-        covariance.diagonal().add_(noise)
+        if isinstance(noise, np.ndarray):
+            covariance += send(noise, self.device)
+        else:
+            covariance.diagonal().add_(noise)
         root, failed = torch.linalg.cholesky_ex(covariance)
         if int(failed):
             raise NumericalError("the covariance of a release is singular: noise of full rank is needed")
