@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from leakcap.obfuscation import obfuscated
 from leakcap.obfuscation.chi_squares import told_apart
 from leakcap.obfuscation.limits import FullColumn, full_column, most_told
 from leakcap.obfuscation.obfuscated import Obfuscated, farthest
@@ -57,13 +58,16 @@ def test_a_planted_limit_of_a_shorter_distance_is_caught():
     assert limits[1] < found <= limits[0]
 
 
-def test_everybody_is_within_the_distance_said():
+@pytest.mark.parametrize("pairs", [0, 20_000])
+def test_everybody_is_within_the_distance_said(monkeypatch, pairs):
+    monkeypatch.setattr(obfuscated, "PAIRS", pairs)
     pool, rules = rows(30, 4, 1), law([10, 20], 3, 1, [[0, 1]])
     bound = farthest(pool, rules)
     for one in (0, 1):
         members = np.flatnonzero(rules.labels == one)
         distances = np.linalg.norm(pool[members][:, None] - pool[members][None], axis=2)
         assert (bound[members] >= distances.max(axis=1)).all()
+        assert pairs == 0 or bound[members] == pytest.approx(distances.max(axis=1), abs=1e-4)
 
 
 @pytest.mark.parametrize("rare", [0.5, 0.1, 0.01])
