@@ -32,7 +32,6 @@ __all__ = ["ALARMS", "Looked", "Statements", "UnitBounds", "UnitEffort", "certif
 ALARMS = (0.01, 0.001)  # false positive rates at which true positives are bounded
 SLIP = 1e-13  # relative rounding of one factor of a wager's capital, f64
 LOOK_EVERY = 16  # draws between looks at the bounds
-CHOSEN = 256  # units that a second stage looks at, at most
 
 
 @dataclass(frozen=True)
@@ -214,8 +213,7 @@ def certify_units(
     )
     bounds, again = first.bounds, 0
     if effort.again and cap is not None and (0.5 + 0.5 * bounds[0] > cap).any():
-        chosen = np.argsort(-bounds[0], kind="stable")[:CHOSEN]
-        chosen = np.sort(chosen[0.5 + 0.5 * bounds[0][chosen] > cap])
+        chosen = np.flatnonzero(0.5 + 0.5 * bounds[0] > cap)
         some = Looked(pilot.mean[:, chosen], pilot.variance[:, chosen], pilot.draws)
         second = _certified(
             statements,

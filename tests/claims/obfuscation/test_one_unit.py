@@ -113,7 +113,7 @@ def test_every_statement_about_every_unit_is_counted(monkeypatch):
     obfuscated, rng = some_obfuscated(0.3), np.random.default_rng(16)
     certify_units(obfuscated, effort=UnitEffort(draws=5, again=5), gamma=1e-3, rng=rng, cap=0.51)
     everybody = len(obfuscated.pool)
-    assert asked == [(5e-4, 3 * everybody + 1), (5e-4, 3 * min(everybody, one_unit.CHOSEN) + 1)]
+    assert asked == [(5e-4, 3 * everybody + 1), (5e-4, 3 * everybody + 1)]
 
 
 def test_what_rare_columns_tell_is_added(monkeypatch, listed):
