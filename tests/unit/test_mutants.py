@@ -29,6 +29,7 @@ ROOMS = {
     "sessions",
     "estimators",
     "labels",
+    "obfuscation",
     "audit",
     "certificates",
     "cli",
