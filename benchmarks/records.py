@@ -30,6 +30,7 @@ TOPICS = (
     "Private estimators",
     "Attacks",
     "Private labels",
+    "Learnable obfuscation",
     "Reproductions",
     "The ledger",
     "The house",

@@ -34,6 +34,7 @@ ORDER = (
     "synthetic",
     "labels",
     "local",
+    "obfuscation",
     "audit",
     "tables",
     "report",

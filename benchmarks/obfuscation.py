@@ -1,0 +1,130 @@
+"""Leakage of learnable obfuscation: speed of all targets of a draw, and how far each bound is from the truth.
+
+`python -m benchmarks.obfuscation [speed] [ratios] [all-targets [torch:cuda]]`
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+from tests.claims.obfuscation.brute_force import every_swap, nats_of, truth
+from tests.claims.obfuscation.cases import CASES, NOISES
+
+from benchmarks.records import record
+from leakcap.obfuscation.chi_squares import told_apart
+from leakcap.obfuscation.obfuscated import Obfuscated
+from leakcap.obfuscation.one_unit import Statements
+from leakcap.obfuscation.pairs import products, swap_factors
+from leakcap.obfuscation.sampled import MixingLaw, all_class_pairs, draw_mixed, draw_swaps
+
+TOPIC = "Learnable obfuscation"
+COMMAND = "python -m benchmarks.obfuscation"
+
+
+def some_rows(units: int, width: int) -> np.ndarray:
+    table = np.random.default_rng(0).normal(size=(units, width))
+    return table / np.linalg.norm(table, axis=1)[:, None] * (1 - 1e-12)
+
+
+def speed(targets: int = 100, sample: int = 3) -> None:
+    """100 targets at 2,000 released rows: one factorisation beside a determinant and an inverse for each."""
+    pool, columns, noise = some_rows(6000, 1280), 500, 0.0159**2
+    law = MixingLaw(np.repeat(np.arange(10), 600), 400, 20, all_class_pairs(10, 20), columns)
+    rng = np.random.default_rng(1)
+    mixed = draw_mixed(law, rng)
+    swaps = draw_swaps(law, mixed.rows, 1, rng)
+    places, joins = swaps.places[0, :targets], swaps.joins[0, :targets]
+    began = time.perf_counter()
+    found = products(pool, mixed, columns, noise, places=places)
+    swap_factors(pool, mixed, found, places=places, joins=joins, columns=columns)
+    ours = time.perf_counter() - began
+    mixture = mixed.weights @ pool[mixed.rows]
+    before = mixture @ mixture.T / columns + noise * np.eye(len(mixture))
+    began = time.perf_counter()
+    for place, join in zip(places[:sample], joins[:sample], strict=True):
+        rows = pool[mixed.rows]
+        rows[place] = pool[join]
+        mixture = mixed.weights @ rows
+        after = mixture @ mixture.T / columns + noise * np.eye(len(mixture))
+        np.linalg.slogdet(after)
+        (np.linalg.inv(after) * before).sum()
+    plain = (time.perf_counter() - began) / sample * targets
+    print(f"{targets} targets, {len(law.pairs):,} rows: {ours:.2f} s; one by one {plain:.0f} s: {plain / ours:.0f} x")
+    record(
+        "obfuscation-targets",
+        f"{ours:.1f} s, {plain / ours:.0f} times faster (one by one: {sample} of them, scaled)",
+        topic=TOPIC,
+        claim="100 targets at 2,000 released rows, from one factorisation, beside a determinant and an inverse each",
+        command=f"{COMMAND} speed",
+        asked="30 times",
+    )
+
+
+def ratios() -> None:
+    """Every bound about one unit beside the truth, on pools that can be listed."""
+    lines, found = [], []
+    for case, (pool, law) in CASES.items():
+        for noise in NOISES:
+            exact, swaps = truth(pool, law, noise), every_swap(pool, law, noise, 0)
+            log_det, trace = nats_of(swaps, law.rates[0])
+            tv = told_apart(swaps.wider, swaps.narrower, 1).mean()
+            row = tv / exact.tv[0], log_det / exact.nats[0], trace / exact.nats[0]
+            lines.append(f"{case:26} noise {noise:3}: total variation {row[0]:6.2f}, nats {row[1]:8.2f} {row[2]:8.2f}")
+            found.append(row)
+    print("\n".join(lines))
+    low, middle, high = (np.quantile(found, level, axis=0) for level in (0, 0.5, 1))
+    names = ("total variation", "log-determinants", "traces")
+    seen = "; ".join(
+        f"{n} {a:.2f} to {c:.3g}, half below {b:.3g}" for n, a, b, c in zip(names, low, middle, high, strict=True)
+    )
+    record(
+        "obfuscation-ratios",
+        seen,
+        topic=TOPIC,
+        claim="Bounds about one unit beside the truth, as ratios, on pools of two to eight rows that can be listed",
+        command=f"{COMMAND} ratios",
+        asked="never below 1",
+    )
+
+
+def all_targets(backend: str | None = None, draws: int = 5) -> None:
+    """6,000 released rows, every unit of a pool of 50,000, a draw after another."""
+    pool = some_rows(50_000, 1280)
+    law = MixingLaw(np.repeat(np.arange(10), 5000), 4000, 200, all_class_pairs(10, 60), 500)
+    statements = Statements(Obfuscated(pool, law, 0.0159, backend=backend), (1.0,))
+    rng = np.random.default_rng(1)
+    statements.of_draw(rng, swaps=1)
+    began = time.perf_counter()
+    for _ in range(draws):
+        statements.of_draw(rng, swaps=1)
+    each = (time.perf_counter() - began) / draws
+    print(f"6,000 rows, 50,000 units: {each:.2f} s a draw, {2000 * each / 60:.1f} minutes for 2,000")
+    record(
+        "obfuscation-all-targets" + ("" if backend is None else "-gpu"),
+        f"{each:.2f} s a draw, {2000 * each / 60:.1f} minutes for 2,000 draws",
+        machine=None if backend is None else "one H200",
+        topic=TOPIC,
+        claim="6,000 released rows, all 50,000 units of the pool in every draw",
+        command=f"{COMMAND} all-targets {backend or ''}".strip(),
+        asked="2,000 draws in ten minutes on one H200",
+    )
+
+
+FLAGS = ("torch:cuda",)
+PARTS = {"speed": speed, "ratios": ratios, "all-targets": all_targets}
+
+
+def main() -> None:
+    words = sys.argv[1:] or ["speed", "ratios"]
+    backend = next((word for word in words if word.startswith("torch:")), None)
+    for name in words:
+        if name == "all-targets":
+            all_targets(backend)
+        elif name != backend:
+            PARTS[name]()
+
+
+if __name__ == "__main__":
+    main()

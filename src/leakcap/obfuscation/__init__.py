@@ -1,0 +1,1 @@
+"""Learnable obfuscation: rows are mixed, masked and noised, and a server learns from what is left."""

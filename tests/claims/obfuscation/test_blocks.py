@@ -1,0 +1,90 @@
+"""Several blocks: their evidence adds up, rounded outwards; the truth lies below, and a forgotten block shows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from leakcap.obfuscation.chi_squares import told_apart
+from leakcap.obfuscation.information import log_det_nats, trace_nats
+from leakcap.obfuscation.obfuscated import Obfuscated
+from leakcap.obfuscation.one_unit import Statements, UnitEffort, certify_units, look_at_units
+from leakcap.obfuscation.pairs import SwapFactors
+from leakcap.obfuscation.several_blocks import blocks_told_apart
+from leakcap.obfuscation.whole import certify_whole
+from tests.claims.obfuscation.brute_force import every_swap, kl, mixings, samples
+from tests.claims.obfuscation.cases import law, rows
+
+
+@pytest.mark.parametrize("columns", [1, 20, 500])
+@pytest.mark.parametrize("weight", [1.0, 3.0])
+def test_one_block_is_the_integral_and_never_below_it(columns, weight):
+    rng = np.random.default_rng(1)
+    wider, narrower = rng.uniform(0.1, 1, (2, 20)) / np.sqrt(columns)
+    exact = told_apart(wider, narrower, columns, weight=weight, cells=2048)
+    blocks = blocks_told_apart(wider[:, None], narrower[:, None], columns, weight=weight)
+    assert (blocks >= exact - 1e-6).all()
+    assert (blocks <= 1.03 * exact + 2e-3).all()
+
+
+def test_equal_blocks_are_one_block_of_more_columns():
+    """Two blocks with the same factors: sums of squares add up to chi-squares of twice as many degrees."""
+    both = np.array([[0.05, 0.05]])
+    exact = told_apart(both[:, 0], both[:, 0], 200, cells=2048)
+    assert exact - 1e-6 <= blocks_told_apart(both, both, 100) <= 1.03 * exact
+
+
+def truth_of_blocks(pool, rules, noise, unit):
+    """One row, two blocks of one column each: densities of two independent numbers, given sample and mixing."""
+    axis = np.linspace(-8 * np.hypot(1, noise), 8 * np.hypot(1, noise), 1201)
+    cell, inside, density = (axis[1] - axis[0]) ** 2, [], []
+    for sample in samples(rules):
+        inside.append(unit in sample)
+        mixed = [table @ pool[sample] for table in mixings(rules)]
+        stds = [np.sqrt(m[0] ** 2 + noise**2) for m in mixed]
+        density.append(np.mean([np.outer(*(normal(axis, std) for std in both)) for both in stds], axis=0))
+    inside, density = np.array(inside), np.array(density)
+    p, q, mean = density[inside].mean(axis=0), density[~inside].mean(axis=0), density.mean(axis=0)
+    rate = inside.mean()
+    return np.abs(p - q).sum() * cell / 2, (rate * kl(p, mean) + (1 - rate) * kl(q, mean)) * cell
+
+
+def normal(axis, std):
+    return np.exp(-((axis / std) ** 2) / 2) / (std * np.sqrt(2 * np.pi))
+
+
+def block_swaps(pool, rules, noise, unit):
+    """Both blocks of every swap, in the same order."""
+    found = [every_swap(pool[:, [column]], rules, noise, unit) for column in (0, 1)]
+    return SwapFactors(*(np.stack(logs, axis=1) for logs in zip(*((f.wider, f.narrower) for f in found), strict=True)))
+
+
+@pytest.mark.parametrize("noise", [0.1, 0.5])
+@pytest.mark.parametrize("sizes", [[2], [5], [3, 3]])
+def test_no_bound_of_two_blocks_lies_below_the_truth(sizes, noise):
+    pool, rules = rows(sum(sizes), 2, 9), law(sizes, 1, 1, [[0, len(sizes) - 1]])
+    tv, nats = truth_of_blocks(pool, rules, noise, 0)
+    swaps = block_swaps(pool, rules, noise, 0)
+    rates = np.full(len(swaps.wider), rules.rates[0])
+    assert blocks_told_apart(swaps.wider, swaps.narrower, 1).mean() >= tv - 1e-5
+    assert trace_nats(swaps, rates, 1).mean() >= log_det_nats(swaps, rates, 1).mean() >= nats - 1e-6
+
+
+def test_a_planted_forgotten_block_is_caught():
+    pool, rules = rows(2, 2, 9), law([2], 1, 1, [[0, 0]])
+    tv, _ = truth_of_blocks(pool, rules, 0.1, 0)
+    swaps = block_swaps(pool, rules, 0.1, 0)
+    for block in (0, 1):
+        assert told_apart(swaps.wider[:, block], swaps.narrower[:, block], 1).mean() < tv - 0.005
+
+
+def test_blocks_are_certified_like_one():
+    pool, rules = rows(12, 4, 10), law([6, 6], 3, 2, [[0, 1], [1, 0]], columns=3)
+    obfuscated, rng = Obfuscated(pool, rules, 0.3, blocks=2), np.random.default_rng(3)
+    seen = look_at_units(Statements(obfuscated, (1.0,), True), 200, rng).mean
+    bounds = certify_units(obfuscated, effort=UnitEffort(draws=100), gamma=1e-3, rng=rng, nats=True)
+    assert (2 * bounds.success - 1 >= seen[0]).all() and (bounds.nats >= seen[1:]).all()
+    one = look_at_units(Statements(Obfuscated(pool, rules, 0.3)), 200, rng).mean
+    assert seen[0].mean() > one[0].mean()  # a second mask with columns of its own tells more
+    whole = certify_whole(obfuscated, draws=60, gamma=1e-3, rng=rng)
+    assert min(whole.estimates) > 0 and whole.trace_nats > whole.estimates[0] and whole.nats > whole.estimates[1]

@@ -1,0 +1,139 @@
+"""Information about the whole sample beside the truth, with confidence; the plug-in is too small."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from leakcap.convert import posterior
+from leakcap.errors import InputError
+from leakcap.obfuscation.meaning import (
+    average_membership,
+    claim_precision,
+    name_any_member,
+    overlap_priors,
+    reconstruction,
+)
+from leakcap.obfuscation.obfuscated import Obfuscated
+from leakcap.obfuscation.whole import Tangent, certify_whole, relative_covariances, whole_trace_nats
+from tests.claims.obfuscation.brute_force import mixings, orders, samples, truth
+from tests.claims.obfuscation.cases import CASES, NOISES, law
+
+
+def listed(obfuscated):
+    """All mixtures: by mixing, then by sample."""
+    rules = obfuscated.law
+    return [[table @ obfuscated.pool[rows] for rows in samples(rules)] for table in mixings(rules)]
+
+
+def relative(obfuscated, mixture):
+    return relative_covariances(obfuscated, [mixture], [obfuscated.noise_std**2])[0]
+
+
+def exact(obfuscated):
+    """Type I and Type II by listing everything, orders of rows included."""
+    trace = np.mean(
+        [
+            whole_trace_nats(1, [relative(obfuscated, a)], [relative(obfuscated, b)])
+            for mixtures in listed(obfuscated)
+            for a in mixtures
+            for b in mixtures
+        ]
+    )
+    every = [
+        relative(obfuscated, mixture[order])
+        for mixtures in listed(obfuscated)
+        for mixture in mixtures
+        for order in orders(obfuscated.law)
+    ]
+    det = np.linalg.slogdet(np.mean(every, axis=0))[1] - np.mean(np.linalg.slogdet(every)[1])
+    return float(trace), float(det) / 2
+
+
+SMALL = [case for case in CASES if case != "five units, two rows"]
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("case", SMALL)
+def test_no_bound_about_the_sample_lies_below_the_truth(case, noise):
+    pool, rules = CASES[case]
+    whole = truth(pool, rules, noise).whole
+    assert min(exact(Obfuscated(pool, rules, noise))) >= whole - 1e-6
+
+
+def test_a_planted_half_is_caught():
+    """Forgetting that both laws are mixtures: columns/4 in the place of columns/2."""
+    pool, rules = CASES["two units, one row"]
+    assert exact(Obfuscated(pool, rules, 0.1))[1] / 2 < truth(pool, rules, 0.1).whole
+
+
+@pytest.fixture(scope="module")
+def two_rows():
+    pool, rules = CASES["two classes, two rows"]
+    obfuscated = Obfuscated(pool, rules, 0.5)
+    return obfuscated, exact(obfuscated)
+
+
+def coverage(two_rows, repeats):
+    obfuscated, (trace, det) = two_rows
+    rng, wrong = np.random.default_rng(3), 0
+    for _ in range(repeats):
+        bounds = certify_whole(obfuscated, draws=30, gamma=0.25, rng=rng)
+        wrong += bool(bounds.trace_nats < trace or bounds.log_det_nats < det)
+    return wrong
+
+
+def test_bounds_hold_as_often_as_they_say(two_rows):
+    """False alarm: below 1e-4."""
+    assert coverage(two_rows, 60) <= binom.isf(1e-4, 60, 0.25)
+
+
+@pytest.mark.slow
+def test_coverage_of_the_whole_over_two_thousand_repeats(two_rows):
+    assert coverage(two_rows, 2000) <= binom.isf(1e-4, 2000, 0.25)
+
+
+def relatives(obfuscated, number, rng):
+    mixtures = [mixture for some in listed(obfuscated) for mixture in some]
+    return [relative(obfuscated, mixtures[rng.integers(len(mixtures))]) for _ in range(number)]
+
+
+def test_the_plug_in_is_too_small_and_the_tangent_of_other_draws_is_not(two_rows):
+    """Means over 400 repeats of 4 draws; their errors are a fifth of the distances asserted, or less."""
+    obfuscated, (_, det) = two_rows
+    rng, plugged, tangent, planted = np.random.default_rng(4), [], [], []
+    for _ in range(400):
+        first, second = relatives(obfuscated, 4, rng), relatives(obfuscated, 4, rng)
+        logs = np.linalg.slogdet(second)[1].mean()
+        plugged.append((np.linalg.slogdet(np.mean(second, axis=0))[1] - logs) / 2)
+        tangent.append(tangent_value(Tangent.at(np.mean(first, axis=0)), second))
+        planted.append(tangent_value(Tangent.at(np.mean(second, axis=0)), second))  # the same draws for C and its mean
+    assert np.mean(plugged) < 0.85 * det
+    assert np.mean(tangent) > 1.05 * det
+    assert np.mean(planted) < 0.85 * det  # planted: caught
+
+
+def tangent_value(tangent, some):
+    return (tangent.level + np.mean([tangent.value(one) for one in some])) / 2
+
+
+def test_overlaps_of_a_blind_guess_are_counted_right():
+    """Against listing all samples beside one guess."""
+    rules = law([4, 5], 2, 1, [[0, 1]])
+    everyone = samples(rules)
+    shared = np.array([len(np.intersect1d(everyone[0], rows)) for rows in everyone])
+    assert overlap_priors(rules) == pytest.approx([(shared >= j).mean() for j in range(1, 5)], rel=1e-8)
+
+
+def test_conversions_go_through_the_currency():
+    rules = law([4, 4], 1, 1, [[0, 1]])
+    assert reconstruction(0.1, 0.2) == posterior(0.1, 0.2)
+    assert name_any_member(0.1, rules) == posterior(0.1, 0.25)
+    assert claim_precision(0.01, 0.1, 0.25) > 0.25
+    priors = overlap_priors(rules)
+    assert average_membership(0.0, rules) == pytest.approx(priors.mean(), rel=1e-6)
+    assert average_membership(0.0, rules) == pytest.approx(0.25, rel=1e-6)
+    assert average_membership(0.0, rules) < average_membership(0.2, rules) < average_membership(9.0, rules) <= 1
+    with pytest.raises(InputError):
+        average_membership(float("nan"), rules)
