@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from leakcap.version import __version__
 
 if TYPE_CHECKING:
-    from leakcap import audit, convert, estimators, labels, stats, synthetic, testing
+    from leakcap import audit, convert, estimators, labels, obfuscation, stats, synthetic, testing
     from leakcap.caps import (
         any_inference,
         identification,
@@ -81,6 +81,7 @@ __all__ = [
     "mip",
     "mutual_information",
     "name_a_member",
+    "obfuscation",
     "optimize_noise",
     "plan",
     "plan_together",
@@ -120,7 +121,10 @@ _HOMES = {
     "sessions.session": "Session",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
-_MODULES = {"audit", "caps", "convert", "datasets", "errors", "estimators", "labels", "stats", "synthetic", "testing"}
+_MODULES = {
+    *("audit", "caps", "convert", "datasets", "errors", "estimators", "labels", "obfuscation", "stats", "synthetic"),
+    "testing",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -33,6 +33,7 @@ ORDER = (
     "estimators",
     "synthetic",
     "labels",
+    "obfuscation",
     "audit",
     "tables",
     "report",
