@@ -73,6 +73,7 @@ class Encoder:
         queries: "kept": new rows stay with you, and `predict` is all there is. "released": you mean to send encoded
             queries out, of which nothing is promised.
         confidence: of the certified figures, all together.
+        pool_public: what else was read off the whole pool to make its rows, in words for the certificate.
         seed: makes a repeatable simulation of it, whose certificate says so; never for a release.
 
     Attributes:
@@ -116,6 +117,7 @@ class Encoder:
         scale: float = 1.0,
         queries: str = "kept",
         confidence: float = 1 - 1e-6,
+        pool_public: tuple[str, ...] = (),
         seed: int | None = None,
     ) -> None:
         self._noise, self._cap = _noise_or_cap(noise, cap)
@@ -132,6 +134,7 @@ class Encoder:
         if name is not None and ledger is None:
             raise InputError("name= says what the ledger calls the pool: give ledger= too")
         self._public, self._ledger, self._name, self._seed = public, ledger, name, seed
+        self._pool_public = tuple(map(str, pool_public))
         self._lock, self._spent = threading.Lock(), False
         self._made: tuple[Key, ObfuscationCertificate | UnclaimedEncoding, MixingDesign] | None = None
         self.notes: tuple[str, ...] = ()
@@ -296,6 +299,7 @@ class Encoder:
             "counted": self._ledger is not None,
             "pool_public": (
                 f"It has {design.classes:,} classes, of more than {design.sampled_per_class:,} rows each.",
+                *self._pool_public,
             ),
             "not_promised": not_promised(self._queries_leave),
             "leakcap_version": __version__,
