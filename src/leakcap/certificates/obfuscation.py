@@ -132,8 +132,11 @@ class EncodingFacts(Displayed):
             f"{self.rows_are[:1].upper()}{self.rows_are[1:]}. {self.rows_sampled:,} rows are drawn, as many of each of "
             f"{self.classes:,} classes; {self.rows_released:,} means of {2 * self.mix:,} of them leave, as many for "
             f"every ordered pair of classes, {self.columns:,} columns masked to {self.mask_dim:,}{parts}.{public} "
-            f"{noise} in every cell, which leaves on a grid. All of it is drawn from the operating system."
+            f"{noise} in every cell, which leaves on a grid. All of it is drawn from {self._source()}."
         )
+
+    def _source(self) -> str:
+        return "a seed" if self.kind == "simulation" else "the operating system"
 
     def alone(self) -> str:
         """What is known of other encodings of the pool."""

@@ -62,7 +62,7 @@ def run_encode(order: EncodeOrder, quiet: bool = False, json: bool = False) -> N
         raise InputError("say --cap membership=0.60, or --noise NUMBER, of which nothing is claimed")
     signer = own_signer()  # before anything is spent
     terminal.tell(signer.news())
-    recipe, rows, labels, facts = _pool(order)
+    recipe, rows, labels, source, facts = _pool(order)
     encoder = Encoder(
         min(MASKED, rows.shape[1]) if order.mask_dim is None else order.mask_dim,
         mix=order.mix,
@@ -75,7 +75,7 @@ def run_encode(order: EncodeOrder, quiet: bool = False, json: bool = False) -> N
         pool_public=facts,
     )
     with terminal.heeding():
-        encoded, shares = encoder.encode(rows, labels)
+        encoded, shares = encoder.encode(rows, labels, source=source)
     certificate = encoder.certificate
     private_folder(folders.custodian)
     replace(encoder.key, recipe=recipe.to_text()).save(folders.custodian / KEY_FILE)
@@ -127,18 +127,19 @@ def run_predict(model: Path, data: Path, key: Path, *, out: Path, quiet: bool = 
     terminal.result({"rows": len(labels), "out": str(out)})
 
 
-def _pool(order: EncodeOrder) -> tuple[Any, Any, Any, tuple[str, ...]]:
-    """The recipe, rows and labels of what is encoded, and the facts of the pool that the recipe took."""
+def _pool(order: EncodeOrder) -> tuple[Any, Any, Any, Any, tuple[str, ...]]:
+    """The recipe, rows and labels of what is encoded, what they were made of, and the facts of the pool that the recipe took."""
     if order.embedding is not None:
         if order.label is not None or order.bounds or order.levels:
             raise InputError("--label, --bounds and --levels are for tables: pictures lie in folders by class")
         pictures = PictureRecipe(order.embedding)
-        return pictures, *pictures.pool(order.data), ()
+        rows, labels = pictures.pool(order.data)
+        return pictures, rows, labels, rows, ()
     if order.label is None:
         raise InputError("say which column holds the classes, --label NAME; for a folder of pictures --embedding")
     file = open_table(order.data, Reading.of(order.read))
     recipe, table, facts = TableRecipe.of(file, order.label, bounds=order.bounds, levels=order.levels, read=order.read)
-    return recipe, recipe.rows(table), recipe.labels(table), facts
+    return recipe, recipe.rows(table), recipe.labels(table), table, facts
 
 
 def _npy(array: Any) -> bytes:

@@ -139,12 +139,14 @@ class Encoder:
         self._made: tuple[Key, ObfuscationCertificate | UnclaimedEncoding, MixingDesign] | None = None
         self.notes: tuple[str, ...] = ()
 
-    def encode(self, X: Any, y: Any) -> tuple[Floats, Floats]:
+    def encode(self, X: Any, y: Any, *, source: Any = None) -> tuple[Floats, Floats]:
         """The encoded set of a pool, for the server: once for an encoder, and once for a pool where a ledger is given.
 
         Args:
             X: rows of numbers, one for every unit; pictures and sequences may have further directions.
             y: the class of every row.
+            source: the data that the rows were made of, where they were scaled or embedded: by these the ledger knows
+                the pool, however its rows are made the next time.
 
         Returns:
             Encoded rows `(rows_released, mask_dim)`, and their labels `(rows_released, classes)`: shares of the two
@@ -157,7 +159,8 @@ class Encoder:
         pool = _Pool.of(X, y, rule=self._rule, blocks=self._blocks, sizes=self._sizes)
         public = None if self._public is None else PublicRows.of(self._public, self._rule, pool.design.columns)
         self._refuse_spent()
-        account = None if self._ledger is None else PoolAccount(self._ledger, self._name, numbers(X))
+        known_by = X if source is None else source
+        account = None if self._ledger is None else PoolAccount(self._ledger, self._name, known_by)
         if account is not None:
             account.refuse_encoded()
         randomness: Randomness = OperatingSystem() if self._seed is None else Seeded(self._seed)
@@ -165,7 +168,7 @@ class Encoder:
         certified = self._certified(pool, share)
         noise = self._noise if certified is None else float(certified.noise)
         assert noise is not None
-        self._spend(X, account)
+        self._spend(known_by, account)
         encoded, key = _encoded(pool, randomness, noise=noise, share=share, public=public, seed=self._seed)
         facts = self._facts(pool, key.id, noise, 0 if public is None else len(public.rows))
         certificate = _certificate(certified, facts, self._confidence, self._seed is not None)
@@ -265,7 +268,7 @@ class Encoder:
         if self._spent:
             raise AlreadyReleased(AGAIN)
 
-    def _spend(self, X: Any, account: PoolAccount | None) -> None:
+    def _spend(self, known_by: Any, account: PoolAccount | None) -> None:
         """Spend first, encode after: a crash wastes an encoding, it never makes two."""
         with self._lock:
             self._refuse_spent()
@@ -273,7 +276,7 @@ class Encoder:
         if account is not None:
             account.take("encoded for a server")
         elif self._seed is None:
-            warn_of_second_secret(DataPrint((X,)).of_release)
+            warn_of_second_secret(DataPrint((known_by,)).of_release)
         else:
             warnings.warn(
                 "a seed was given: this is a simulation, and whoever knows the seed undoes the encoding",

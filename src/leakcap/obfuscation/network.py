@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ class LayeredModel:
         weights = tuple(arrays[f"weight_{place}"] for place in range(count))
         biases = tuple(arrays[f"bias_{place}"] for place in range(count))
         fitting = all(w.ndim == 2 and b.shape == w.shape[1:] for w, b in zip(weights, biases, strict=True))
-        if not fitting or any(a.shape[1] != b.shape[0] for a, b in zip(weights, weights[1:], strict=False)):
+        if not fitting or any(a.shape[1] != b.shape[0] for a, b in pairwise(weights)):
             raise InputError(f"the layers in {path.name} do not fit each other")
         return cls(weights, biases)
 
