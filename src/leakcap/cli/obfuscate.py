@@ -128,7 +128,7 @@ def run_predict(model: Path, data: Path, key: Path, *, out: Path, quiet: bool = 
 
 
 def _pool(order: EncodeOrder) -> tuple[Any, Any, Any, Any, tuple[str, ...]]:
-    """The recipe, rows and labels of what is encoded, what they were made of, and the facts of the pool that the recipe took."""
+    """The recipe, rows, labels, what they were made of, and the facts of the pool that the recipe took."""
     if order.embedding is not None:
         if order.label is not None or order.bounds or order.levels:
             raise InputError("--label, --bounds and --levels are for tables: pictures lie in folders by class")

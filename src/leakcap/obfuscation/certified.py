@@ -2,21 +2,113 @@
 
 from __future__ import annotations
 
+import secrets
+from dataclasses import dataclass
 from typing import Any
 
-from leakcap.errors import MissingExtra
+import numpy as np
+
+from leakcap.errors import CapError, MissingExtra, NumericalError
 from leakcap.ground.arrays import Floats, Ints
+from leakcap.leakage.confidence import Attempts
 from leakcap.obfuscation.design import MixingDesign
+from leakcap.obfuscation.masking import encoding_distance
 
-__all__ = ["least_noise"]
+__all__ = ["CertifiedNoise", "least_noise"]
+
+RESERVE = 5e-4  # of success, for the distance of what is computed to the ideal law
+FIRST_NOISE = 0.02  # where the search begins, beside rows of length 1
 
 
-def least_noise(pool: Floats, labels: Ints, design: MixingDesign, *, cap: Any, confidence: float, **more: Any) -> Any:
-    """The least noise that keeps a cap, with its figures: `noise`, `success`, `mean_success`, `true_positives`."""
+@dataclass(frozen=True)
+class CertifiedNoise:
+    """Noise that keeps a cap, and the figures that were certified with it; rounding and arithmetic are in them."""
+
+    noise: float
+    success: float
+    mean_success: float
+    true_positives: tuple[tuple[float, float], ...]
+    theorems: tuple[str, ...]
+
+
+def least_noise(
+    pool: Floats,
+    labels: Ints,
+    design: MixingDesign,
+    *,
+    cap: float,
+    confidence: float,
+    columns: tuple[Ints, ...],
+    products: int = 1,
+    seed: int | None = None,
+) -> CertifiedNoise:
+    """The least noise with which nobody of the pool is exposed by more than `cap`.
+
+    Masked public rows that are added (`products` 2) are left out of account: they are noise of a law that does not
+    depend on the sample, so what is bounded without them is bounded with them.
+
+    Args:
+        pool: all rows, in the unit ball.
+        labels: the class of every row, numbered from 0.
+        design: the sizes.
+        cap: balanced success that nobody may exceed, above 1/2.
+        confidence: of everything that is returned, together.
+        columns: of every block.
+        products: 2 where masked public rows are added, 1 otherwise.
+        seed: of a simulation.
+    """
+    if cap - RESERVE <= 0.5:
+        raise CapError(f"choose a cap above {0.5 + RESERVE}: closer to a coin flip nothing is certified")
+    found = _searched(
+        np.ascontiguousarray(pool[:, np.concatenate(columns)]),
+        labels,
+        design,
+        cap=cap - RESERVE,
+        gamma=1 - confidence,
+        rng=np.random.default_rng(secrets.randbits(128) if seed is None else seed),
+    )
+    noise, bounds = float(found.obfuscated.noise_std), found.bounds
+    distance = encoding_distance(design, noise, products)
+    if distance > RESERVE:
+        raise NumericalError(
+            "so many released numbers cannot be computed accurately enough beside so little noise: release fewer rows "
+            "or columns"
+        )
+    rates = (
+        (float(false), min(1.0, float(max(true)) + 2 * distance))
+        for false, true in zip(bounds.alarms, bounds.recognised, strict=True)
+    )
+    return CertifiedNoise(
+        noise=noise,
+        success=min(cap, bounds.worst + distance),
+        mean_success=min(cap, bounds.mean_success + distance),
+        true_positives=tuple(rates),
+        theorems=("obfuscation-pairs", "obfuscation-confidence", "obfuscation-sampler"),
+    )
+
+
+def _searched(
+    pool: Floats, labels: Ints, design: MixingDesign, *, cap: float, gamma: float, rng: np.random.Generator
+) -> Any:
+    """By the leakage of this folder; columns of the pool are in the order of their blocks."""
     try:
-        from leakcap.obfuscation.sampled import least_noise as found  # type: ignore[import-not-found, unused-ignore]
+        from leakcap.obfuscation.least import least_noise as certify  # type: ignore[import-not-found, unused-ignore]
+        from leakcap.obfuscation.obfuscated import Obfuscated  # type: ignore[import-not-found, unused-ignore]
+        from leakcap.obfuscation.one_unit import UnitEffort  # type: ignore[import-not-found, unused-ignore]
+        from leakcap.obfuscation.sampled import (  # type: ignore[import-not-found, unused-ignore]
+            MixingLaw,
+            all_class_pairs,
+        )
     except ImportError:
-        found = None
-    if found is None:
+        certify = None
+    if certify is None:
         raise MissingExtra("this version finds no noise for a cap: give noise= instead, of which nothing is claimed")
-    return found(pool, labels, design, cap=cap, confidence=confidence, **more)
+    law = MixingLaw(
+        labels=labels,
+        sampled=design.sampled_per_class,
+        mix=design.mix,
+        pairs=all_class_pairs(design.classes, design.released_per_pair),
+        columns=design.block_dim,
+    )
+    release = Obfuscated(pool, law, FIRST_NOISE, design.blocks)
+    return certify(release, cap, effort=UnitEffort(), attempts=Attempts(gamma), rng=rng)

@@ -25,7 +25,7 @@ from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.callers import frames_of_ours
 from leakcap.noise.entropy import OperatingSystem, Randomness, Seeded
-from leakcap.obfuscation.certified import least_noise
+from leakcap.obfuscation.certified import CertifiedNoise, least_noise
 from leakcap.obfuscation.design import MixingDesign, Sizes
 from leakcap.obfuscation.key import Key
 from leakcap.obfuscation.learnable import PublicRows, PublicShare
@@ -166,7 +166,7 @@ class Encoder:
         randomness: Randomness = OperatingSystem() if self._seed is None else Seeded(self._seed)
         share = None if public is None else public.share(pool.design, randomness)
         certified = self._certified(pool, share)
-        noise = self._noise if certified is None else float(certified.noise)
+        noise = self._noise if certified is None else certified.noise
         assert noise is not None
         self._spend(known_by, account)
         encoded, key = _encoded(pool, randomness, noise=noise, share=share, public=public, seed=self._seed)
@@ -258,11 +258,19 @@ class Encoder:
             raise InputError("nothing was encoded yet: call encode(X, y) first")
         return self._made
 
-    def _certified(self, pool: _Pool, share: PublicShare | None) -> Any:
+    def _certified(self, pool: _Pool, share: PublicShare | None) -> CertifiedNoise | None:
         if self._cap is None:
             return None
-        more = {} if share is None else {"public_mixed": share.mixed}
-        return least_noise(pool.rows, pool.codes, pool.design, cap=self._cap, confidence=self._confidence, **more)
+        return least_noise(
+            pool.rows,
+            pool.codes,
+            pool.design,
+            cap=self._cap.limit,
+            confidence=self._confidence,
+            columns=pool.columns,
+            products=1 if share is None else 2,
+            seed=self._seed,
+        )
 
     def _refuse_spent(self) -> None:
         if self._spent:
@@ -383,18 +391,18 @@ def _encoded(
 
 
 def _certificate(
-    certified: Any, facts: dict[str, Any], confidence: float, simulated: bool
+    certified: CertifiedNoise | None, facts: dict[str, Any], confidence: float, simulated: bool
 ) -> ObfuscationCertificate | UnclaimedEncoding:
     if certified is None:
         why = BARE if facts["noise"] == 0 else BY_HAND
         return UnclaimedEncoding(kind="simulation" if simulated else "no_claim", why=why, **facts)
     return ObfuscationCertificate(
         kind="simulation" if simulated else "obfuscation",
-        membership_success=float(certified.success),
-        mean_success=float(certified.mean_success),
-        true_positives=tuple((float(false), float(true)) for false, true in certified.true_positives),
+        membership_success=certified.success,
+        mean_success=certified.mean_success,
+        true_positives=certified.true_positives,
         confidence=confidence,
-        theorems=tuple(certified.theorems),
+        theorems=certified.theorems,
         **facts,
     )
 
