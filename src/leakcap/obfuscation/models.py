@@ -57,7 +57,7 @@ def _scores(model: Any, encoded: Floats, classes: int) -> Floats:
     elif hasattr(model, "predict"):
         found = np.asarray(model.predict(encoded))
     elif callable(model):
-        found = np.asarray(model(encoded), dtype=np.float64)
+        found = np.asarray(model(encoded))
     else:
         raise InputError("the model needs predict_proba or predict, or must be a torch module or a function")
     return checked_scores(found, classes, len(encoded))
