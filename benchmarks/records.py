@@ -21,6 +21,7 @@ FOLDER = Path(__file__).parent / "records"
 TOPICS = (
     "Caps and noise",
     "Pool caps",
+    "Without a holder",
     "Sessions",
     "Certifying: time and memory",
     "The command line",

@@ -14,7 +14,8 @@ from types import ModuleType
 import leakcap
 
 PAGES = Path(__file__).parent / "reference"
-NAMESPACES = ("audit", "caps", "convert", "datasets", "errors", "estimators", "labels", "stats", "synthetic", "testing")
+NAMESPACES = ("audit", "caps", "convert", "datasets", "errors", "estimators", "labels", "local", "stats")
+NAMESPACES += ("synthetic", "testing")
 
 MARKS = "<!-- arguments of a plan: made by docs/make_reference.py -->", "<!-- end of the arguments -->"
 INTRODUCTION = (
@@ -38,6 +39,7 @@ ARGUMENTS = {
         "cap": "the most that any attacker may achieve; several hold together",
         "design": "how the secret is drawn: from a list of worlds, or by a coin for everybody",
         "mode": "in which game the cap holds",
+        "randomness": "whether the seed of the function is secret, too",
         "confidence": "how sure the certified figures are, all together",
     },
     "Who is protected": {
@@ -54,6 +56,7 @@ ARGUMENTS = {
     },
     "How much is simulated": {
         "worlds": "in how many worlds the function is run",
+        "seeds": "how many seeds are tried in each of them, where the seed is secret",
         "draws": "how many simulated releases certify the noise",
         "seed": "makes it a trial run that can be repeated, and no release",
     },

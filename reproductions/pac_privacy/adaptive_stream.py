@@ -6,15 +6,17 @@ did this person?". Over fresh halves such a question is almost always 0, so Algo
 for hardly any noise. But the analyst has heard which marked people took part: for the secret half the answer is that
 person's coin, in plain sight. Asked for a pattern that was fixed beforehand, the same questions tell nothing.
 
-`python -m reproductions.pac_privacy.adaptive_stream` prints the figures.
+`python -m reproductions.pac_privacy composition` writes and prints the figures.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from matplotlib.figure import Figure
 from scipy.special import entr, ndtr
 
 import leakcap as lc
@@ -23,8 +25,10 @@ from leakcap.sessions.listed_worlds.charges import Clocks
 from leakcap.sessions.listed_worlds.engine import ListedState, ListedWorlds
 from leakcap.sessions.listed_worlds.potentials import potentials_of
 from leakcap.worlds import given_worlds
+from reproductions.pac_privacy.output import arguments, written
+from reproductions.pac_private_algorithms.picture import saved
 
-__all__ = ["Stream", "binary_information", "main", "played", "session_answers"]
+__all__ = ["Course", "Stream", "binary_information", "courses", "main", "played", "session_answers"]
 
 CAP = 0.6
 
@@ -93,29 +97,81 @@ def session_answers(stream: Stream, noise: float) -> bool:
     return engine.price(known, (matching & masks[:, -1]).astype(float), noise) is not None
 
 
-def main() -> None:
-    """The figures, as lines."""
-    stream = Stream()
-    told = binary_information(stream.later_noise)
-    right = ndtr(0.5 / stream.later_noise)
-    print(f"noise of a later question {stream.later_noise:.4f}: right with probability {right:.6f}")
-    print(f"charged {stream.later} nats, told {told:.4f} nats: {told / stream.later:.1f} times as much")
+@dataclass(frozen=True)
+class Course:
+    """One analyst: what they heard, and what they were charged for it."""
+
+    analyst: str
+    noise_of_later_questions: float
+    charged_for_each: float  # nats
+    told_by_each: float  # nats, once the pattern is known; for a fixed pattern on average
+    coins: int
+    success: float
+    charged: float
+    told_at_least: float
+    session_answers: str
+
+
+def courses(people: int = 2000, secrets: int = 40) -> list[Course]:
+    """An analyst who adapts, and one who has fixed the pattern beforehand."""
+    stream, found = Stream(), []
     rng = np.random.default_rng(0)
-    for adapts in (True, False):
-        seen = played(stream, 2000, rng, adapts=adapts)
-        words = "adapts" if adapts else "has fixed the pattern beforehand"
-        print(
-            f"an analyst who {words}: {seen.success:.1%} of 2,000 coins right, charged {seen.charged:.0f} nats, "
-            f"told at least {seen.told:.0f}"
-        )
     small = replace(stream, marked=6)
     least = next(noise for noise in np.arange(0.05, 4, 0.05) if session_answers(small, float(noise)))
-    distance = 1 / stream.later_noise**2
+    refused = f"refused; answers from a noise of {least:.2f} on"
+    whole, share = binary_information(stream.later_noise), 2.0**-stream.marked
+    for adapts in (True, False):
+        seen = played(stream, people, rng, adapts=adapts, secrets=secrets)
+        found.append(
+            Course(
+                "adapts" if adapts else "has fixed the pattern",
+                stream.later_noise,
+                stream.later,
+                whole if adapts else share * whole,
+                people,
+                seen.success,
+                seen.charged,
+                seen.told,
+                refused if adapts else "",
+            )
+        )
+    return found
+
+
+def drawn(table: Sequence[Course]) -> Figure:
+    figure = Figure(figsize=(6, 3.4), layout="constrained")
+    axis = figure.subplots()
+    places = np.arange(len(table))
+    axis.bar(places - 0.2, [one.charged for one in table], 0.38, color="0.7", label="charged by Algorithm 4")
+    axis.bar(places + 0.2, [one.told_at_least for one in table], 0.38, color="#d1495b", label="told, at least")
+    axis.set_xticks(places, [f"an analyst who {one.analyst}" for one in table])
+    axis.set(ylabel="nats", title=f"{table[0].coins:,} questions in the light of noisy answers")
+    axis.legend(fontsize=8)
+    return figure
+
+
+def main(given: Sequence[str] | None = None) -> list[Course]:
+    """`composition.csv`, a picture, and the figures as lines."""
+    options = arguments("Composition: the stream that Algorithm 4 undercharges", given)
+    table = courses(200, 10) if options.quick else courses()
+    written("composition", table, options)
+    saved(drawn(table), options.out / "composition")
+    first = table[0]
+    right = ndtr(0.5 / first.noise_of_later_questions)
+    times = first.told_by_each / first.charged_for_each
+    print(f"noise of a later question {first.noise_of_later_questions:.4f}: right with probability {right:.6f}")
+    print(f"charged {first.charged_for_each} nats, told {first.told_by_each:.4f} nats: {times:.1f} times as much")
+    for one in table:
+        print(
+            f"an analyst who {one.analyst}: {one.success:.1%} of {one.coins:,} coins right, charged {one.charged:.0f} "
+            f"nats, told at least {one.told_at_least:.0f}"
+        )
     clock = (2 * 0.2533471) ** 2
     print(
-        f"a session charges about 1/noise^2 = {distance:.0f} where the clock at cap {CAP:.2f} has {clock:.3f}: refused"
+        f"a session charges about 1/noise^2 = {1 / first.noise_of_later_questions**2:.0f} where the clock at cap "
+        f"{CAP:.2f} has {clock:.3f}: {first.session_answers}"
     )
-    print(f"it answers from a noise of {least:.2f} on")
+    return table
 
 
 if __name__ == "__main__":

@@ -8,21 +8,19 @@ in its place (column `by Fano`).
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 
 from matplotlib.figure import Figure
 
 from leakcap import convert
-from reproductions.pac_private_algorithms.picture import listed, saved
+from reproductions.pac_privacy.output import arguments, written
+from reproductions.pac_private_algorithms.picture import saved
 
 __all__ = ["Row", "by_fano", "main", "rows"]
 
-FOLDER = Path(__file__).parents[1] / "out" / "pac_privacy"
 VALUES, NATS = 100, 1.0
 SIZES = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100)
 PRINTED = {1: 0.36, 10: 0.17, 50: 0.06}
@@ -57,13 +55,9 @@ def rows(sizes: Sequence[int] = SIZES) -> list[Row]:
 
 def main(given: Sequence[str] | None = None) -> list[Row]:
     """`example_1.csv`, a picture, and a table."""
-    parser = argparse.ArgumentParser(description="Example 1 of PAC Privacy")
-    parser.add_argument("--quick", action="store_true", help="it takes a second either way")
-    parser.add_argument("--out", type=Path, default=FOLDER, help="folder for the CSV file and the pictures")
-    options = parser.parse_args(given)
-    options.out.mkdir(parents=True, exist_ok=True)
+    options = arguments("Example 1 of PAC Privacy", given)
     table = rows()
-    listed([field.name for field in fields(Row)], [astuple(row) for row in table], options.out / "example_1.csv")
+    written("example1", table, options)
     figure = Figure(figsize=(6, 3.6), layout="constrained")
     axes = figure.subplots()
     sizes = [row.n for row in table]

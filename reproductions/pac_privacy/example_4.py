@@ -10,15 +10,14 @@ bounds nothing. What is certified, for the game over the listed halves, stands b
 
 from __future__ import annotations
 
-import argparse
 import hashlib
+import importlib.util
 import itertools
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,14 +25,16 @@ import numpy as np
 import leakcap as lc
 from leakcap import kernels
 from leakcap.audit.trials import releases
+from leakcap.certificates.layout import rounded_up
 from leakcap.datasets import data_path
 from leakcap.errors import InputError
 from leakcap.kernels import gpu
 from leakcap.worlds import Units, Worlds
+from reproductions.pac_privacy.output import arguments, written
+from reproductions.pac_privacy.rules import least_noise, papers_noise
 
-__all__ = ["Row", "accuracy", "digits", "least_noise", "main", "papers_noise", "rows"]
+__all__ = ["PAPER", "Row", "accuracy", "digits", "drawn", "main", "rows"]
 
-FOLDER = Path(__file__).parents[1] / "out" / "pac_privacy"
 SIZES, STEPS, RATE = (784, 30, 30, 10), 1500, 0.05
 DIGEST = "06af5dfe73b70e3bc1c36439982b18a8d76803db9b544f6fdf838a37fbb01b64"  # of mnist.npz: no made-up pictures
 MEAN, DEVIATION = 0.1307, 0.3081  # of pixels between 0 and 1, as they are commonly given
@@ -42,6 +43,7 @@ CAPS = {
     "exact, membership .60": lc.membership(0.60),
     "exact, membership .55": lc.membership(0.55),
 }
+PAPER = {"noise_norm": 3.7, "before": 0.948, "after": 0.935}
 PLUGGED_IN = (16, 32, 64, 128, 256, 512, 1024)  # halves from which a covariance is estimated
 Layers = Sequence[tuple[Any, Any]]
 
@@ -56,6 +58,7 @@ class Row:
     before: float
     after: float
     certified: str
+    seconds: float | None  # to train, find the noise and certify it; of later caps, without training
 
 
 def digits(pixels_as: str = "standardised") -> tuple[Any, Any]:
@@ -125,7 +128,8 @@ def rows(
         backend="torch:cuda",
         progress=False,
     )
-    print(f"{worlds:,} halves trained, noise found and certified: {time.perf_counter() - began:.0f} s", flush=True)
+    took = time.perf_counter() - began
+    print(f"{worlds:,} halves trained, noise found and certified: {took:.0f} s", flush=True)
     outputs, masks = plan.outputs, plan.worlds
     chosen = np.random.default_rng(5).choice(worlds, size=trials, replace=False)
     test = [(pixels[~masks.mask(w)], labels[~masks.mask(w)]) for w in chosen]
@@ -146,54 +150,69 @@ def rows(
         noise = np.random.default_rng(6).normal(size=(trials, halves - 1)) * np.sqrt(squares) @ across[: halves - 1]
         told = f"{name}, plug-in of {halves:,} halves"
         norm = math.sqrt(squares.sum())
-        found.append(Row(pixels_as, told, norm, before, after(outputs[chosen] + noise, test), "nothing"))
+        found.append(Row(pixels_as, told, norm, before, after(outputs[chosen] + noise, test), "nothing", None))
         print(found[-1], flush=True)
     for rule, cap in CAPS.items():
         began = time.perf_counter()
         capped = plan if rule == next(iter(CAPS)) else plan.recap(cap)
+        seconds = took if capped is plan else time.perf_counter() - began
         made = releases(capped, trials)
         left = [(pixels[~inside], labels[~inside]) for inside in made.inside()]
-        told = f"information {capped.certificate.mutual_information:.3f}, membership "
-        told += f"{capped.certificate.membership_success:.4f}"
+        told = f"information {rounded_up(capped.certificate.mutual_information, 3):.3f}, membership "
+        told += f"{rounded_up(capped.certificate.membership_success, 4):.4f}"
         norm = math.sqrt(float((capped.summary().noise ** 2).sum()))
-        found.append(Row(pixels_as, rule, norm, before, after(made.seen, left), told))
+        found.append(Row(pixels_as, rule, norm, before, after(made.seen, left), told, seconds))
         print(found[-1], f"{time.perf_counter() - began:.0f} s", flush=True)
     return found
 
 
-def papers_noise(variances: Any, nats: float = 1.0) -> Any:
-    """Variances of the noise by the paper's rule."""
-    roots = np.sqrt(variances)
-    return roots * roots.sum() / (2 * nats)
+def drawn(table: Sequence[Row]) -> Any:
+    """The paper's rule against the number of halves, and the norms that are certified."""
+    from matplotlib.figure import Figure  # noqa: PLC0415  # not everywhere where there is a GPU
+
+    figure = Figure(figsize=(7, 3.8), layout="constrained")
+    axis = figure.subplots()
+    for place, pixels_as in enumerate(dict.fromkeys(row.pixels for row in table)):
+        here = [row for row in table if row.pixels == pixels_as]
+        found = {row: _plugged(row.rule) for row in here if row.rule.startswith("the paper's rule")}
+        axis.plot(
+            list(found.values()),
+            [row.noise_norm for row in found],
+            "s-",
+            color=f"C{place}",
+            label=f"pixels {pixels_as}",
+        )
+        for row in here:
+            if row.certified != "nothing":
+                axis.axhline(row.noise_norm, color=f"C{place}", linestyle=":", linewidth=1)
+    axis.axhline(PAPER["noise_norm"], color="#d1495b", linewidth=1, label="printed in the paper")
+    axis.set(xscale="log", yscale="log", xlabel="simulated halves", ylabel="norm of the noise, one nat")
+    axis.set_title("Example 4: the paper's rule by the number of halves (dotted: certified)", fontsize=10)
+    axis.legend(fontsize=8)
+    return figure
 
 
-def least_noise(variances: Any, nats: float = 1.0) -> Any:
-    """Least noise of which half the sum of log(1 + v/e) is what is allowed; by bisection of the multiplier."""
+def gpu_name() -> str:
+    """The device that it ran on."""
+    import torch  # noqa: PLC0415
 
-    def noise(log_multiplier: float) -> Any:
-        scaled = math.exp(log_multiplier) * variances
-        return scaled / (variances + np.sqrt(variances**2 + 2 * scaled))
+    return f"one {torch.cuda.get_device_name(0)}"
 
-    low, high = -100.0, 100.0
-    while high - low > 1e-12:
-        middle = (low + high) / 2
-        leaks = 0.5 * np.log1p(variances / noise(middle)).sum()
-        low, high = (middle, high) if leaks > nats else (low, middle)
-    return noise(high)
+
+def _plugged(rule: str) -> int:
+    return int(rule.split("plug-in of ")[1].split(" ", maxsplit=1)[0].replace(",", ""))
 
 
 def main(given: Sequence[str] | None = None) -> list[Row]:
-    """`example_4.csv`, and a table; it needs a GPU and MNIST."""
-    parser = argparse.ArgumentParser(description="Example 4 of PAC Privacy")
-    parser.add_argument("--quick", action="store_true", help="64 halves and 50 steps: shows that it runs")
-    parser.add_argument("--out", type=Path, default=FOLDER, help="folder for the CSV file")
-    options = parser.parse_args(given)
-    options.out.mkdir(parents=True, exist_ok=True)
+    """`example_4.csv`, a picture, and a table; it needs a GPU and MNIST."""
+    options = arguments("Example 4 of PAC Privacy", given)
     size: dict[str, Any] = {"worlds": 64, "steps": 50, "trials": 4, "draws": 512} if options.quick else {}
     table = [row for pixels_as in ("standardised", "from 0 to 1") for row in rows(pixels_as=pixels_as, **size)]
-    heads = [field.name for field in fields(Row)]
-    lines = [",".join(heads), *(",".join(f'"{cell}"' for cell in astuple(row)) for row in table)]
-    (options.out / "example_4.csv").write_text("\n".join(lines) + "\n")
+    written("example4", table, options, machine=gpu_name())
+    if importlib.util.find_spec("matplotlib") is not None:
+        from reproductions.pac_private_algorithms.picture import saved  # noqa: PLC0415
+
+        saved(drawn(table), options.out / "example_4")
     return table
 
 

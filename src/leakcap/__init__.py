@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from leakcap.version import __version__
 
 if TYPE_CHECKING:
-    from leakcap import audit, convert, estimators, labels, obfuscation, stats, synthetic, testing
+    from leakcap import audit, convert, estimators, labels, local, obfuscation, stats, synthetic, testing
     from leakcap.caps import (
         any_inference,
         identification,
@@ -77,6 +77,7 @@ __all__ = [
     "kernel",
     "labels",
     "load",
+    "local",
     "membership",
     "mip",
     "mutual_information",
@@ -121,10 +122,8 @@ _HOMES = {
     "sessions.session": "Session",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
-_MODULES = {
-    *("audit", "caps", "convert", "datasets", "errors", "estimators", "labels", "obfuscation", "stats", "synthetic"),
-    "testing",
-}
+_MODULES = {"audit", "caps", "convert", "datasets", "errors", "estimators", "labels", "local", "stats", "testing"}
+_MODULES |= {"obfuscation", "synthetic"}
 
 
 def __getattr__(name: str) -> Any:

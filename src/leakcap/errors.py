@@ -22,6 +22,7 @@ __all__ = [
     "NumericalError",
     "OutputError",
     "OwnNoiseWarning",
+    "PartiesError",
     "RepeatedIdsWarning",
     "RepeatedReleaseWarning",
     "SimulationWarning",
@@ -65,6 +66,10 @@ class BudgetError(LeakcapError, RuntimeError):
 
 class MissingExtra(LeakcapError, ImportError):
     """An optional dependency is not installed. The message names the extra to install."""
+
+
+class PartiesError(LeakcapError, RuntimeError):
+    """Computing together with other parties ended without an answer. The message says whether anything was opened."""
 
 
 class LeakcapWarning(UserWarning):

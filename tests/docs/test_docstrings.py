@@ -29,12 +29,13 @@ NAMESPACES = (
     "leakcap.errors",
     "leakcap.estimators",
     "leakcap.labels",
+    "leakcap.local",
     "leakcap.stats",
     "leakcap.synthetic",
     "leakcap.testing",
 )
 # Made by the library and never by its users, who read what they hold: arguments of `__init__` are no public matter.
-MADE_BY_US = {"Plan"}
+MADE_BY_US = {"Plan", "TablePlan"}
 
 
 @dataclass(frozen=True)

@@ -26,12 +26,18 @@ def moody(rows: np.ndarray) -> float:
     return float(rows.mean())
 
 
-def public(secret: np.ndarray, monkeypatch: pytest.MonkeyPatch, capfd: Any) -> list[Any]:
+def with_seed(rows: np.ndarray, *, seed: int) -> float:
+    return moody(rows) + 1e-9 * (seed % 2)
+
+
+def public(secret: np.ndarray, monkeypatch: pytest.MonkeyPatch, capfd: Any, seeds: int | None = None) -> list[Any]:
     """All that leaves, for a secret half of our choice and numbers that are the same for all."""
     forget_released()
-    asked = lc.Online(X, radius=1.0, steps=1, pairs=64)
+    asked = lc.Online(X, radius=1.0, steps=1, pairs=64, seeds=seeds)
     asked._worlds = online.independent_worlds(6, 128, np.random.default_rng(0), 0.5)
-    answer = asked.ask(moody, 0.5)
+    with monkeypatch.context() as patch:
+        patch.setattr(online.secrets, "randbits", lambda bits: 7)  # the simulated seeds
+        answer = asked.ask(moody if seeds is None else with_seed, 0.5)
     with monkeypatch.context() as patch:
         drawn = type("Drawn", (), {"mask": lambda self, number: secret})
         patch.setattr(online, "independent_worlds", lambda *args: drawn())
@@ -44,8 +50,11 @@ def public(secret: np.ndarray, monkeypatch: pytest.MonkeyPatch, capfd: Any) -> l
     return [pickle.dumps(made), made[0].certificate.to_json(), str(made), capfd.readouterr(), answer.noise.std]
 
 
-def test_all_that_is_public_is_the_same_whichever_half_is_secret(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
-    assert public(FIRST, monkeypatch, capfd) == public(LAST, monkeypatch, capfd)
+@pytest.mark.parametrize("seeds", [None, 2])
+def test_all_that_is_public_is_the_same_whichever_half_is_secret(
+    seeds: int | None, monkeypatch: pytest.MonkeyPatch, capfd: Any
+) -> None:
+    assert public(FIRST, monkeypatch, capfd, seeds) == public(LAST, monkeypatch, capfd, seeds)
 
 
 def test_a_planted_error_that_is_heard_is_caught(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reproductions.pac_privacy import example_1, example_4
+from reproductions.pac_privacy import example_1, example_4, rules
 from reproductions.pac_privacy.__main__ import main
 
 import leakcap as lc
@@ -60,6 +60,6 @@ def test_example_4_refuses_pictures_that_are_not_the_published_ones(
 def test_example_4s_log_det_rule_spends_exactly_what_is_allowed() -> None:
     variances = np.array([4.0, 1.0, 0.01])
     for nats in (0.1, 1.0):
-        noise = example_4.least_noise(variances, nats)
+        noise = rules.least_noise(variances, nats)
         assert 0.5 * np.log1p(variances / noise).sum() == pytest.approx(nats, rel=1e-9)
-        assert noise.sum() <= example_4.papers_noise(variances, nats).sum()
+        assert noise.sum() <= rules.papers_noise(variances, nats).sum()

@@ -34,6 +34,7 @@ ORDER = (
     "synthetic",
     "labels",
     "obfuscation",
+    "local",
     "audit",
     "tables",
     "report",

@@ -29,6 +29,7 @@ ROOMS = {
     "sessions",
     "estimators",
     "labels",
+    "local",
     "audit",
     "certificates",
     "cli",

@@ -32,6 +32,7 @@ FIXED = (
     "All questions and caps were fixed before the first of these answers was released: `plan_together` sees to that.",
     "Noise was drawn for every answer on its own, from the operating system, as all of their certificates say.",
 )
+OWN_SEEDS = ("Every function had a seed of its own, drawn like the noise.",)
 NOT_PROMISED = (
     "Other releases of these data: they are bounded neither here nor by any of the certificates.",
     "What each certificate does not promise is not promised here either.",
@@ -59,7 +60,8 @@ def compose(*certificates: Certificate, data: str) -> Composition:
 
     Guarantee: independent: information about all secrets adds up, and a guess about one person's part in one of the
     releases gains nothing from the others; all figures hold together with the confidence stated. Same: what
-    covariances bound adds up, with certainty; the guess about one person follows from the sum.
+    covariances bound adds up, with certainty, and mean distances (secret seeds) with the confidence stated; the guess
+    about one person follows from the sum.
 
     Examples:
         >>> import numpy as np
@@ -144,9 +146,13 @@ def _independent(parts: tuple[ComposedPart, ...], certificates: tuple[Certificat
     )
 
 
-@proves("composition", "log-det", "trace")
+@proves("composition", "log-det", "trace", "secret-seeds")
 def _of_one_secret(parts: tuple[ComposedPart, ...]) -> Composition:
-    """Fischer's inequality: the determinant of all answers is at most the product of theirs; traces just add up."""
+    """Fischer's inequality: the determinant of all answers is at most the product of theirs; traces just add up.
+
+    Where the secret is a fresh half, with seeds of their own, mean distances do (Theorem 7 of PAC Privacy), as long as
+    all of them were bounded rightly.
+    """
     if len({one.secret_id for one in parts}) > 1:
         raise InputError(
             "these certificates have different secrets. If the data are the same, nothing bounds the releases "
@@ -159,9 +165,11 @@ def _of_one_secret(parts: tuple[ComposedPart, ...]) -> Composition:
     if any(figure is None for pair in numbers for figure in pair):
         raise InputError("a certificate states no figures that add up: only parts of a plan_together have them")
     rate = float(Fraction(parts[0].rate))
+    fresh = parts[0].mode == "confidence"  # any subset may be the secret, simulated or not
+    secrets = 2 ** parts[0].units if fresh else parts[0].worlds
     distance = math.fsum(one.sampler_distance for one in parts) * ROUNDED_UP
-    total = math.fsum(one.log_det or 0.0 for one in parts) + entropy_slack(min(distance, 0.5), parts[0].worlds)
-    information = min(total, math.log(parts[0].worlds)) * ROUNDED_UP
+    total = math.fsum(one.log_det or 0.0 for one in parts) + entropy_slack(min(distance, 0.5), secrets)
+    information = min(total, math.log(secrets)) * ROUNDED_UP
     signal = math.fsum(one.signal or 0.0 for one in parts) * ROUNDED_UP
     by_signal = float(ndtr(math.sqrt(signal / (4 * rate * (1 - rate))))) * ROUNDED_UP + distance
     return Composition(
@@ -169,10 +177,10 @@ def _of_one_secret(parts: tuple[ComposedPart, ...]) -> Composition:
         parts=parts,
         membership_success=min(1.0, by_signal, _balanced(information, rate)),
         mutual_information=information,
-        confidence=1.0,
-        assumptions=FIXED,
+        confidence=_down(1 - math.fsum(one.gamma for one in parts) * ROUNDED_UP) if fresh else 1.0,
+        assumptions=FIXED + (OWN_SEEDS if fresh else ()),
         not_promised=NOT_PROMISED,
-        theorems=("composition", "log-det", "trace", "currency"),
+        theorems=("composition", "secret-seeds" if fresh else "log-det", "trace", "currency"),
         leakcap_version=__version__,
     )
 

@@ -18,8 +18,9 @@ from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.proofs import proves
 
-__all__ = ["CappedFigure", "ReleaseFacts"]
+__all__ = ["IN_SECRET_ORDER", "CappedFigure", "ReleaseFacts"]
 
+IN_SECRET_ORDER = "in a secret order"
 Number = TypeVar("Number", float, npt.NDArray[np.float64])
 
 
@@ -106,6 +107,16 @@ class ReleaseFacts:
         """Whether the secret is one of a list of inputs, with no people in it."""
         return self.mode == "given"
 
+    @property
+    def in_rows(self) -> bool:
+        """Whether a table was published, each row of which has such a secret."""
+        return "published-rows" in self.theorems
+
+    @property
+    def in_secret_order(self) -> bool:
+        """Whether the rows of such a table are all records of the list, so that the others tell about one of them."""
+        return self.in_rows and self.design.endswith(IN_SECRET_ORDER)
+
     def _refuse_people(self) -> None:
         if self.of_inputs:
             raise InputError("this certificate is about given inputs, and says nothing of people: posterior() holds")
@@ -128,6 +139,11 @@ class ReleaseFacts:
     def in_blocks(self) -> bool:
         """Whether the answer is an average over blocks of people."""
         return "blocks" in self.theorems
+
+    @property
+    def of_seeds(self) -> bool:
+        """Whether a seed of the function was part of the secret."""
+        return "secret-seeds" in self.theorems
 
     @property
     def on_average_over_the_known(self) -> bool:

@@ -22,15 +22,31 @@ def named(cert: ReleaseFacts) -> float:
 
 def promise(cert: ReleaseFacts) -> str:
     """What is guessed, how well at most, and how well without the release."""
-    return (
-        f"Nobody can guess with more than {percent(named(cert))} success (without the release: "
-        f"{percent(likeliest(cert))}) which of the {cert.worlds:,} inputs was used."
-    )
+    success = f"with more than {percent(named(cert))} success (without the release: {percent(likeliest(cert))})"
+    if cert.in_secret_order:
+        return (
+            f"Nobody who sees a row alone can guess {success} which of the {cert.worlds:,} records stands in it. The "
+            "whole table tells more."
+        )
+    if cert.in_rows:
+        return (
+            f"Nobody can guess {success} which of the {cert.worlds:,} records stands in a given row, even knowing all "
+            "other rows."
+        )
+    return f"Nobody can guess {success} which of the {cert.worlds:,} inputs was used."
 
 
 def game(cert: ReleaseFacts) -> str:
     alike = likeliest(cert) <= (1 + 1e-12) / cert.worlds
     how = "all of them alike" if alike else f"by known chances, the likeliest with {percent(likeliest(cert))}"
+    if cert.in_rows:
+        return (
+            f"There are {cert.worlds:,} possible records. In each row of the table stands one of them, "
+            f"{'no two alike, in a secret order' if cert.in_secret_order else how}; every row was noised by itself. "
+            "The attacker is asked about one row, named in advance"
+            f"{', and sees no other' if cert.in_secret_order else ''}. The game is over the listed records, and no "
+            "others."
+        )
     return (
         f"There are {cert.worlds:,} possible inputs. One was drawn in secret, {how}; the answer on it was noised. The "
         "attacker is asked about the input. The game is over the listed inputs, and no others."

@@ -23,6 +23,8 @@ __all__ = ["KINDS", "CappedFigure", "Certificate"]
 
 KINDS = ("exact", "confidence", "closed_form", "pool", "label_dp", "session", "empirical", "simulation")
 
+SEED_DRAWS = 5  # figures that a certificate with a secret seed states of its draws
+
 
 @dataclass(frozen=True, repr=False)
 class Certificate(ReleaseFacts, Displayed):
@@ -63,8 +65,8 @@ class Certificate(ReleaseFacts, Displayed):
         theorems: names of the proof pages it rests on.
         leakcap_version: version that made it.
         noise: in words, which noise was taken and why; None where no other than Gaussian noise was asked for.
-        log_det: bound on the information by the answers' covariance alone, in nats, without the sampler's part; it adds
-            up over releases of one secret. None where there is none.
+        log_det: bound on the information by the answers' covariance alone (with secret seeds, by their mean distance),
+            in nats, without the sampler's part; it adds up over releases of one secret. None where there is none.
         signal: sum of the answers' variances over those of the noise; adds up likewise. None where there is none.
         secret_id: a random number in hexadecimal digits, drawn with the plan: releases of one secret have the same.
             None in simulations, for answers from the coins of a ledger's account, which share them, and in certificates
@@ -135,6 +137,7 @@ def _is_plausible(cert: Certificate) -> bool:
         and (cert.noise is None or words(cert.noise))
         and all(one is None or is_number(0, 1, one) for one in (cert.name_the_input_success, cert.likeliest_input))
         and (cert.entropy_of_the_prior is None or is_number(0, math.inf, cert.entropy_of_the_prior))
+        and (not cert.of_seeds or len(cert.draws) == SEED_DRAWS)
         and cert.of_inputs == (cert.name_the_input_success is not None and cert.likeliest_input is not None)
         and is_number(0, math.inf, cert.mutual_information, cert.price_of_confidence)
         and all(figure is None or is_number(0, math.inf, figure) for figure in (cert.log_det, cert.signal))

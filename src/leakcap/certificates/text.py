@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from scipy.special import ndtr
 
-from leakcap.certificates import inputs_text
+from leakcap.certificates import inputs_text, seeds_text
 from leakcap.certificates.facts import ReleaseFacts
 from leakcap.certificates.layout import (
     NO_BOUND,
@@ -127,6 +127,8 @@ def _guessed(cert: ReleaseFacts) -> tuple[str, str]:
 def _game(cert: ReleaseFacts) -> str:
     if cert.of_inputs:
         return inputs_text.game(cert)
+    if cert.of_seeds:
+        return seeds_text.game(cert)
     if cert.mode == "pool" and cert.in_blocks:
         return (
             "The function was run on blocks of people; its answers, cut to bounds that were declared without looking "
@@ -172,6 +174,8 @@ def _added_up(cert: ReleaseFacts) -> str:
 def _attacker(cert: ReleaseFacts) -> str:
     if cert.of_inputs:
         return inputs_text.attacker()
+    if cert.of_seeds:
+        return seeds_text.attacker()
     if cert.mode == "pool":
         return (
             "May know all data of everybody else, the code, the bounds and the law of the noise, and what the person "
@@ -311,6 +315,8 @@ def method(cert: ReleaseFacts) -> str:
     """How the figures were found, and how sure they are."""
     if cert.of_inputs:
         return inputs_text.method(cert)
+    if cert.of_seeds:
+        return seeds_text.method(cert)
     if cert.mode == "pool":
         mu = rounded_up(cert.gaussian_distance, 4)
         epsilon = rounded_up(gaussian_epsilon(cert.gaussian_distance, 0.9 * DELTA), 3)  # the rest for the sampler

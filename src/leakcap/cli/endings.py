@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-from leakcap.errors import AlreadyReleased, LeakcapError, NumericalError, OutputError
+from leakcap.errors import AlreadyReleased, LeakcapError, NumericalError, OutputError, PartiesError
 
 __all__ = ["CHECK_FAILED", "as_options", "defect_in_words", "ending"]
 
@@ -32,7 +32,7 @@ def ending(after_stop: str = "") -> Iterator[None]:
         return
     except AlreadyReleased as error:
         code, words = RELEASED_ALREADY, str(error)
-    except (OutputError, NumericalError) as error:
+    except (OutputError, NumericalError, PartiesError) as error:
         code, words = NOT_RELEASABLE, as_options(str(error))
     except LeakcapError as error:
         code, words = WRONG_INPUT, str(error)

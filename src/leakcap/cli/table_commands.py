@@ -1,4 +1,4 @@
-"""Commands that read a table: release and labels. Each imports what it runs when it is called."""
+"""Commands that read a table: release, labels and party. Each imports what it runs when it is called."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from leakcap.cli.endings import ending
 from leakcap.cli.options import Data, Issuer, Json, Out, Quiet, Read, Title
 
-__all__ = ["labels_command", "release_command"]
+__all__ = ["labels_command", "party_command", "release_command"]
 
 
 def release_command(
@@ -211,3 +211,54 @@ def _ordered(context: typer.Context) -> dict[str, Any]:
     """What was asked for; how much to say is not part of it. Some versions of typer leave paths as text."""
     order = {name: value for name, value in context.params.items() if name not in ("quiet", "json")}
     return order | {name: Path(order[name]) for name in ("data", "out")}
+
+
+def party_command(
+    data: Data,
+    question: Annotated[
+        Path,
+        typer.Option(help="The agreed question, .json or .toml; the same at all.", show_default=False, metavar="FILE"),
+    ],
+    join: Annotated[
+        str,
+        typer.Option(
+            help="Where all parties listen, in their order: a.org:7001,b.org:7001,c.org:7001.",
+            show_default=False,
+            metavar="HOST:PORT,...",
+        ),
+    ],
+    party: Annotated[int, typer.Option(help="Which of them this is, from 1 on.", show_default=False, metavar="NUMBER")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the answer and its certificate.", show_default=False, metavar="FOLDER"),
+    ] = None,
+    tls: Annotated[
+        Path | None,
+        typer.Option(help="Folder with party.crt, party.key, parties.crt.", show_default=False, metavar="FOLDER"),
+    ] = None,
+    plain: Annotated[bool, typer.Option("--plain", help="No TLS: for networks that are closed to others.")] = False,
+    seconds: Annotated[float, typer.Option(help="The longest that all of it may take.")] = 600.0,
+    read: Read = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Answer a question together with other parties, without showing rows.
+
+    Every party runs it at the same time, with rows of its own. All get the noisy answer and a certificate, and
+    nobody anything else.
+    """
+    with ending():
+        from leakcap.cli.party import PartyOrder, run
+
+        order = PartyOrder(
+            data=data,
+            question=question,
+            join=join,
+            party=party,
+            out=out,
+            tls=tls,
+            plain=plain,
+            seconds=seconds,
+            read=tuple(read or ()),
+        )
+        run(order, quiet, json)

@@ -2,6 +2,7 @@
 `empirical` (for comparison). A mode says how figures are proved, a design how the secret is drawn: `bits` tosses a coin
 for everybody, `matched` and `central` choose the list of worlds by looking at the pool (`designed` has their words).
 `pool` has no secret: under a pool cap everybody takes part. `given` is the finite game over inputs in place of worlds.
+`seeds` is `confidence` for functions whose own randomness is part of the secret.
 
 Each has a function `certified`, which turns answers and caps into a `Releaser` (able to make one released vector) and
 its certificate.
@@ -19,6 +20,7 @@ from leakcap.modes import (
     given,
     individual,
     pool,
+    seeds,
     swapped,
 )
 from leakcap.modes.about_one import refuse_other_caps
@@ -32,6 +34,7 @@ from leakcap.modes.given import OneOfTheInputs
 from leakcap.modes.individual import FreshHalf, membership_caps
 from leakcap.modes.interface import NoiseSettings, Releaser
 from leakcap.modes.pool import SumsOfAll, pool_caps
+from leakcap.modes.seeds import SecretSeed, SeededPairs
 from leakcap.modes.swapped import Swapped
 
 __all__ = [
@@ -45,6 +48,8 @@ __all__ = [
     "OneOfTheInputs",
     "OneOfTheWorlds",
     "Releaser",
+    "SecretSeed",
+    "SeededPairs",
     "StoppingRule",
     "SumsOfAll",
     "Swapped",
@@ -63,6 +68,7 @@ __all__ = [
     "pool",
     "pool_caps",
     "refuse_other_caps",
+    "seeds",
     "swapped",
 ]
 

@@ -69,7 +69,10 @@ class OneOfTheInputs:
     @proves("given-inputs")
     def vector(self, randomness: Randomness) -> Floats:
         # Drawn last: nothing else depends on it. By whole numbers, so by exactly the prior.
-        secret = self.inputs.drawn(randomness.below(self.inputs.numbers))
+        return self.vector_of(self.inputs.drawn(randomness.below(self.inputs.numbers)), randomness)
+
+    def vector_of(self, secret: int, randomness: Randomness) -> Floats:
+        """The stored answer of an input, with noise."""
         return released_vector(self.noise, self.noise.space.coordinates[secret], self.step, randomness)
 
 

@@ -29,6 +29,7 @@ from leakcap.noise.entropy import sampler_distance
 from leakcap.noise.laws import NORMAL
 
 __all__ = [
+    "FINE",
     "SumsOfAll",
     "certified",
     "exact_total",
@@ -36,6 +37,7 @@ __all__ = [
     "plain_space",
     "pool_caps",
     "told_apart",
+    "whole_steps",
     "with_noise",
 ]
 
@@ -163,12 +165,17 @@ def exact_total(values: Floats, deviations: Floats, moved: float = math.inf) -> 
     total = np.zeros(len(deviations), dtype=np.int64)
     step = max(1, BLOCK // len(deviations))
     for start in range(0, len(values), step):
-        whitened = values[start : start + step] / deviations
-        # Each number is within its limits; whoever moves several of which one was declared to move is caught here.
-        if (np.einsum("ud,ud->u", whitened, whitened) > moved * (1 + 1e-9)).any():
-            raise AssertionError("a unit brings more than its limits")
-        total += np.trunc(whitened / FINE).astype(np.int64).sum(axis=0)
+        total += whole_steps(values[start : start + step], deviations, moved).sum(axis=0)
     return total
+
+
+def whole_steps(values: Floats, deviations: Floats, moved: float = math.inf) -> Ints:
+    """What everybody brings in multiples of FINE of the noise deviations, cut towards 0."""
+    whitened = values / deviations
+    # Each number is within its limits; whoever moves several of which one was declared to move is caught here.
+    if (np.einsum("ud,ud->u", whitened, whitened) > moved * (1 + 1e-9)).any():
+        raise AssertionError("a unit brings more than its limits")
+    return np.trunc(whitened / FINE).astype(np.int64)
 
 
 def with_noise(noise: Noise, total: Ints, randomness: Randomness) -> Floats:

@@ -25,6 +25,7 @@ from leakcap.kernels.contributions import Contributions
 from leakcap.leakage.confidence import Attempts
 from leakcap.modes.interface import Draw, Rerun
 from leakcap.modes.mechanism import by_mechanism
+from leakcap.modes.seeds import SeededRerun
 from leakcap.noise import subspace
 from leakcap.noise.calibrate import MAX_ATTEMPTS, Calibrated, Chooser
 from leakcap.noise.search import Goal
@@ -32,16 +33,33 @@ from leakcap.planning.charged import Charged
 from leakcap.planning.finishing import Finishing
 from leakcap.planning.released import Token
 from leakcap.planning.request import Request, stream
-from leakcap.simulate import Outputs, Progress
+from leakcap.simulate import Node, Outputs, Progress
 from leakcap.simulate.progress import Watcher
 from leakcap.version import __version__
 from leakcap.worlds import Worlds
 
-__all__ = ["Certifier", "ExactCertifier", "GivenCertifier", "Run", "certifier"]
+__all__ = ["Certifier", "ExactCertifier", "GivenCertifier", "Run", "SownAnswers", "certifier"]
 
 Found = TypeVar("Found", bound=modes.Releaser)
 StatedNoise: TypeAlias = tuple[modes.OneOfTheWorlds, Certificate]
 Certifier: TypeAlias = Callable[[tuple[Cap, ...]], tuple[modes.Releaser, Certificate]]
+
+
+@dataclass(frozen=True, eq=False)
+class SownAnswers:
+    """Answers to several seeds in pairs of worlds, and the answer in one more world to one more seed."""
+
+    pairs: modes.SeededPairs
+    rerun: SeededRerun
+    rerun_of_part: Callable[..., SeededRerun]  # of one of several functions: its number, its columns and its form
+
+    def part(self, number: int, columns: slice, node: Node) -> SownAnswers:
+        """Those of one of several functions, which has a seed of its own."""
+        own = modes.SeededPairs(
+            np.ascontiguousarray(self.pairs.pilot[..., columns]),
+            np.ascontiguousarray(self.pairs.measured[..., columns]),
+        )
+        return replace(self, pairs=own, rerun=self.rerun_of_part(number, columns=columns, node=node))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +87,7 @@ class Run:
     alike: bool = False  # any function, for one person: by the worlds that were simulated
     ids: DrawnIds | None = None  # of the secret and of the data; simulations have none
     request: Request | None = None  # what was simulated, for plans of its parts
+    sown: SownAnswers | None = None  # answers with several seeds each, where the seed is secret, too
 
 
 def certifier(request: Request, run: Run) -> Certifier:
@@ -105,6 +124,9 @@ def _certifier_of_mode(request: Request, run: Run) -> Certifier:
     if request.mode == "exact":
         return ExactCertifier(request, run, settings)
     table, worlds = run.simulation.table, run.worlds
+    if run.sown is not None:
+        found, rerun = modes.seeds.measured(run.sown.pairs, settings, request.gamma), run.sown.rerun
+        return lambda caps: modes.seeds.certified(found, worlds, caps, settings, rerun=rerun, draw=run.draw)
     if request.mode == "empirical":
         return lambda caps: modes.empirical.certified(table, worlds, caps, settings, rerun=run.rerun, draw=run.draw)
     confident = modes.any_bits.certified if request.design == "bits" else modes.confidence.certified

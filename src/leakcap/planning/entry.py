@@ -37,10 +37,11 @@ from leakcap.planning.designing import designed
 from leakcap.planning.how_many import number_of_worlds
 from leakcap.planning.inputs import plan_of_inputs
 from leakcap.planning.job import Job
-from leakcap.planning.making import fresh_world, planned, stored_plan
+from leakcap.planning.making import fresh_world, kept_ids, planned, stored_plan
 from leakcap.planning.plans import Plan
 from leakcap.planning.released import Release, Token
 from leakcap.planning.request import Request
+from leakcap.planning.secret_seeds import plan_with_seeds
 from leakcap.planning.settings import Settings
 from leakcap.planning.stacked import scale_of
 from leakcap.planning.swapping import OnePerson, swapped_by
@@ -92,6 +93,8 @@ def plan(
     outputs: OutputWords = None,
     inputs: Any = None,
     prior: npt.ArrayLike | None = None,
+    randomness: str | None = None,
+    seeds: int | None = None,
 ) -> Plan:
     """Simulate `fn` in many possible worlds, find the least noise that keeps `cap`, and certify it.
 
@@ -169,6 +172,10 @@ def plan(
             `fn` is run on each. Caps: `task`, `any_inference`, `identification`, `mutual_information`.
         prior: the probability of each input, above 0; None: all alike. Their sum may miss 1 by a millionth and is then
             divided out, exactly.
+        randomness: "secret", with `mode="confidence"`: `fn` takes a parameter `seed` (or `random_state`), a whole
+            number, and draws from nothing else. The seed is drawn with the secret world and told to nobody, so that
+            what it does to the answer protects, too. `worlds` is then two for each pair of simulated halves.
+        seeds: how many seeds are tried in every simulated world, two or more; None: 32. More of them need less noise.
 
     Returns:
         The plan: worlds, outputs, noise and certificate. Custodian side.
@@ -191,12 +198,12 @@ def plan(
         >>> made.certificate.membership_success <= 0.6
         True
     """
+    asked = {name: value for name, value in locals().items() if name not in ("fn", "data", "settings")}
     if settings is not None:
-        given = {name: value for name, value in locals().items() if name not in ("fn", "data", "settings")}
-        return plan(fn, *data, **settings.beside(given))
+        return plan(fn, *data, **settings.beside(asked))
     refuse_data_first(fn)
-    if inputs is not None or prior is not None:
-        return plan_of_inputs(fn, data, {name: value for name, value in locals().items() if name not in ("fn", "data")})
+    if (elsewhere := _elsewhere(asked)) is not None:
+        return elsewhere(fn, data, asked)
     began = time.perf_counter()
     caps = as_caps(cap)
     odd = {"worlds": worlds, "rate": rate, "strata": strata, "weights": weights, "clip": clip, "draws": draws}
@@ -305,6 +312,13 @@ def plan(
         return planned(request, run, job, outputs)
 
 
+def _elsewhere(asked: dict[str, Any]) -> Callable[..., Plan] | None:
+    """Where plans are made whose secret is not who takes part, or not that alone."""
+    if asked["randomness"] is not None or asked["seeds"] is not None:
+        return plan_with_seeds
+    return plan_of_inputs if asked["inputs"] is not None or asked["prior"] is not None else None
+
+
 def _secret_world(request: Request, charged: Charged | None, source: Randomness) -> Bools:
     """Who takes part: by the account's own coins where there is one; simulations toss fresh ones."""
     if charged is not None and charged.design == "bits" and isinstance(source, OperatingSystem):
@@ -339,12 +353,7 @@ def _ids(stored: Checkpoint | None, charged: Charged | None, seed: int | None) -
     """Those that this run has had from its beginning: a resumed plan has the same certificate."""
     if seed is not None or (charged is not None and charged.design != "release"):
         return None
-    ids: DrawnIds | None = stored.kept("ids") if stored else None
-    if ids is None:
-        ids = DrawnIds.draw()
-        if stored:
-            stored.keep("ids", ids)
-    return ids
+    return kept_ids(stored)
 
 
 def _identity(job: Job, data: str, request: Request) -> dict[str, str]:

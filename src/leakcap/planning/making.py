@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from leakcap.certificates.ids import DrawnIds
 from leakcap.custody.checkpoint import Checkpoint
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Bools
@@ -25,7 +26,9 @@ from leakcap.planning.told import OutputWords
 from leakcap.simulate.progress import Watcher, watching
 from leakcap.worlds import fair_bits, independent_worlds
 
-__all__ = ["fresh_world", "planned", "stored_plan"]
+__all__ = ["SECRET_SEEDS", "fresh_world", "kept_ids", "planned", "stored_plan"]
+
+SECRET_SEEDS = "secret seeds"  # in the checkpoint of a plan that has them
 
 
 def planned(request: Request, run: Run, job: Job | None, outputs: OutputWords = None) -> Plan:
@@ -43,6 +46,16 @@ def fresh_world(request: Request, source: Randomness) -> Bools:
     if request.design == "bits":
         return fair_bits(request.units, 1, source.bits()).mask(0)
     return independent_worlds(request.units, 1, source.bits(), request.rate, strata=request.strata).mask(0)
+
+
+def kept_ids(stored: Checkpoint | None) -> DrawnIds:
+    """Those of a run in a checkpoint, from its beginning; new ones where there are none."""
+    ids: DrawnIds | None = stored.kept("ids") if stored else None
+    if ids is None:
+        ids = DrawnIds.draw()
+        if stored:
+            stored.keep("ids", ids)
+    return ids
 
 
 def stored_plan(checkpoint: str | Path, progress: bool | Watcher | None = None, *, recompute: bool = True) -> Plan:
@@ -81,6 +94,8 @@ def stored_plan(checkpoint: str | Path, progress: bool | Watcher | None = None, 
             whole = run(simulation=outputs, worlds=request.inputs, token=token, draw=_no_data, design="given")
             return given_plan(request, whole)
         held = stored.kept("request")
+        if held is None and stored.kept(SECRET_SEEDS):
+            _no_data(None)
         if held is None:
             raise InputError(f"{checkpoint} holds no plan")
         request, known = held

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from leakcap.errors import AlreadyReleased, LeakcapError
-from leakcap.noise import OperatingSystem
+from leakcap.ground.arrays import Bools
+from leakcap.noise import OperatingSystem, Randomness
 from leakcap.planning.released import Token
 from leakcap.worlds.draw import RandomBits
 
@@ -22,6 +24,7 @@ class SharedSecret:
     def __init__(self, joint: Token) -> None:
         """`joint` is the right to release all at once: the first part spends it."""
         self._joint, self._begun, self._world = joint, False, -1
+        self._half: Bools | None = None
         self._lock = threading.Lock()
 
     def begin(self) -> None:
@@ -37,6 +40,13 @@ class SharedSecret:
             if self._world < 0:
                 self._world = OperatingSystem().below(worlds)
             return self._world
+
+    def half(self, draw: Callable[[Randomness], Bools]) -> Bools:
+        """The secret where it is no listed world but a fresh one, drawn last of all."""
+        with self._lock:
+            if self._half is None:
+                self._half = draw(OperatingSystem())
+            return self._half
 
     def refuse_joint(self) -> None:
         """AlreadyReleased if all answers left at once."""
@@ -62,6 +72,13 @@ class PartToken(Token):
     def refuse_spent(self) -> None:
         super().refuse_spent()
         self._secret.refuse_joint()
+
+    def half(self, draw: Callable[[Randomness], Bools], source: Randomness) -> Bools:
+        """The secret half of all parts for the release; for trials, one of their own."""
+        if not self.armed:
+            return draw(source)
+        self.armed = False  # seeds and noise, which come next, are this part's own
+        return self._secret.half(draw)
 
     def spend(self, quiet: bool) -> None:
         """Trials for audits are quiet: they have worlds of their own, and never see the secret."""

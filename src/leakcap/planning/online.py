@@ -10,6 +10,7 @@ import math
 import secrets
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -26,13 +27,17 @@ from leakcap.ground import checks
 from leakcap.ground.arrays import Bools, Floats
 from leakcap.ground.cores import Machine
 from leakcap.ground.proofs import proves
+from leakcap.leakage.permuted import permuted_distances
 from leakcap.modes.by_information import figures_by_information
 from leakcap.modes.interface import certificate
+from leakcap.modes.seeds import price_of_slack, seed_draws
 from leakcap.noise import GRID, Noise, OperatingSystem, Subspace, released_vector, sampler_distance
 from leakcap.planning.released import Release, Token
+from leakcap.planning.secret_seeds import checked_seeds
 from leakcap.simulate import Node, Pool, rebuild, run_worlds
+from leakcap.simulate.seeds import SEEDS, SeedTask, Sown, run_seeds
 from leakcap.simulate.silence import unheard
-from leakcap.simulate.worker import one_answer
+from leakcap.simulate.worker import PooledUnits, one_answer
 from leakcap.worlds import Units, independent_worlds
 
 __all__ = ["Online", "OnlineAnswer", "online_slack", "online_variance"]
@@ -54,6 +59,17 @@ def online_slack(radius: float, pairs: int, steps: int, gamma: float) -> float:
 def online_variance(distance: float, slack: float, budget: float) -> float:
     """Noise variance of each output, for a mean squared distance and a budget of this answer's own; rounded up."""
     return (distance + slack) / (2 * budget) * (1 + 1e-12)
+
+
+@dataclass(frozen=True, eq=False)
+class AskedInPairs:
+    """What a question says in simulated halves, how far apart the two of a pair are, and what it says in one more."""
+
+    node: Node
+    rows: Floats
+    distance: float
+    answer: Callable[[Bools], Floats]
+    cut: int = 0
 
 
 class OnlineAnswer:
@@ -80,6 +96,7 @@ class Online:
         pairs: int = 4096,
         confidence: float = 1 - 1e-6,
         unit: Any = None,
+        seeds: int | None = None,
     ) -> None:
         """Draw the pairs of halves in which all questions will be simulated.
 
@@ -90,10 +107,13 @@ class Online:
             pairs: of simulated halves. The fewer, the more noise for what is not seen.
             confidence: that all certificates hold, over the simulated halves.
             unit: whose row it is.
+            seeds: for functions that take a parameter `seed`, each of which gets a secret one of its own: how many are
+                tried in every simulated half, two or more. None: functions take none.
 
         Raises:
             InputError: an argument cannot be used.
         """
+        self.seeds = None if seeds is None else checked_seeds(seeds)
         self.radius = checks.positive(radius=radius)
         self.steps = checks.count(steps=steps)
         self.pairs = checks.count(at_least=64, pairs=pairs)
@@ -143,10 +163,8 @@ class Online:
             return answer
 
     def _planned(self, function: Callable[..., Any], budget: float) -> OnlineAnswer:
-        outputs = run_worlds(function, self._pool, self._units, self._worlds)
-        d = outputs.table.shape[1]
-        cut = _in_ball(outputs.table, self.radius)
-        distance = float(((cut[0::2] - cut[1::2]) ** 2).sum(axis=1).mean())
+        found = self._simulated(function)
+        d, distance = found.node.size(), found.distance
         lost = self._distance + sampler_distance(d, REACH)
         own = budget - self._spent
         room = entropy_slack(lost, 2**self._units.count) - entropy_slack(self._distance, 2**self._units.count)
@@ -157,9 +175,39 @@ class Online:
         if self.radius > REACH * deviation:
             raise InputError("this budget asks for almost no noise: choose a smaller one")
         self._distance = lost
-        noise = Noise(_plain_space(d, cut), np.full(d, deviation))
-        answer = partial(_answer_in, function, self._pool, self._units, outputs.node, self.radius)
-        return OnlineAnswer(noise, outputs.node, self._certificate(noise, budget), answer)
+        noise = Noise(_plain_space(d, found.rows), np.full(d, deviation))
+        made = self._certificate(noise, budget)
+        if self.seeds is not None:
+            made = replace(
+                made,
+                draws=seed_draws(0, self.pairs, self.seeds, found.cut),
+                price_of_confidence=price_of_slack(distance + slack, distance),
+                theorems=("secret-seeds", *made.theorems),
+            )
+        return OnlineAnswer(noise, found.node, made, found.answer)
+
+    def _simulated(self, function: Callable[..., Any]) -> AskedInPairs:
+        """The answers in all pairs, cut to the ball; the seeds of a question are its own."""
+        answer = partial(_answer_in, self._pool, self._units, self.radius)
+        if self.seeds is None:
+            outputs = run_worlds(function, self._pool, self._units, self._worlds)
+            rows = _in_ball(outputs.table, self.radius)
+            distance = float(((rows[0::2] - rows[1::2]) ** 2).sum(axis=1).mean())
+            return AskedInPairs(outputs.node, rows, distance, partial(answer, outputs.node, function))
+        sown, rng = Sown.of(function, len(self._pool.data)), np.random.default_rng(secrets.randbits(128))
+        drawn = rng.integers(0, SEEDS, size=(self.pairs, self.seeds, 1), dtype=np.uint32)
+        task, pooled = SeedTask(sown, frozenset()), PooledUnits(self._pool, self._units)
+        table, outputs = run_seeds(task, pooled, self._worlds, np.repeat(drawn, 2, axis=0))
+        clouds = _in_ball(table, self.radius)
+        cut = int((clouds != table).any(axis=-1).sum())
+        distance = float(permuted_distances(clouds.reshape(self.pairs, 2, self.seeds, -1)).mean())
+        return AskedInPairs(
+            outputs.node,
+            clouds[:, 0],
+            distance,
+            answer=lambda mask: answer(outputs.node, _with_fresh_seed(sown), mask),
+            cut=cut,
+        )
 
     def _certificate(self, noise: Noise, budget: float) -> Certificate:
         settings = modes.NoiseSettings(
@@ -231,8 +279,13 @@ def _plain_space(d: int, rows: Floats) -> Subspace:
     )
 
 
+def _with_fresh_seed(sown: Sown) -> Callable[..., Any]:
+    """The function with a secret seed, drawn with the secret half and told to nobody."""
+    return partial(sown, seed=(OperatingSystem().below(SEEDS),))
+
+
 def _answer_in(
-    function: Callable[..., Any], pool: Pool, units: Units, node: Node, radius: float, mask: Bools
+    pool: Pool, units: Units, radius: float, node: Node, function: Callable[..., Any], mask: Bools
 ) -> Floats:
     """The answer in one world, cut to the ball; zero where it fails in any way, or has another form."""
 

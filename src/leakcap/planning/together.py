@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from leakcap.planning.plans import Plan
 from leakcap.planning.released import Release
 from leakcap.planning.request import Request
 from leakcap.planning.stacked import Stacked
+from leakcap.simulate.seeds import Sown, SownTogether
 
 __all__ = ["JointPlan", "plan_together"]
 
@@ -47,7 +49,8 @@ def plan_together(functions: Sequence[Callable[..., Any]], *data: Any, cap: CapL
         functions: two or more, each as for `plan`. They are fixed now: none may depend on what another one released.
         *data: the data, as for `plan`.
         cap: what may leak from all answers together: one cap, or a list that must hold together.
-        **options: further arguments of `plan`, for lists of worlds (`mode="exact"`, which is the default).
+        **options: further arguments of `plan`, for lists of worlds (`mode="exact"`, which is the default) or for secret
+            seeds (`mode="confidence", randomness="secret"`: one fresh half, and a seed for each function).
 
     Returns:
         The joint plan, and its parts.
@@ -75,6 +78,8 @@ def plan_together(functions: Sequence[Callable[..., Any]], *data: Any, cap: CapL
     for name, reason in ELSEWHERE.items():
         if options.get(name) is not None:
             raise InputError(f"plan_together takes no {name}: {reason}")
+    if options.get("randomness") is not None or options.get("seeds") is not None:
+        return JointPlan(plan(SownTogether(tuple(Sown.of(one, len(data)) for one in asked)), *data, cap=cap, **options))
     if options.get("mode", "exact") != "exact" or options.get("design", "worlds") in ("bits", "pool"):
         raise InputError(
             "plan_together is for lists of worlds (mode='exact'): one of them is the secret of all answers. Many "
@@ -186,6 +191,8 @@ class JointPlan:
             request=asked,
             finishing=None,
         )
+        if run.sown is not None:
+            own = replace(own, sown=run.sown.part(number, columns, node), draw=partial(right.half, run.draw))
         return Plan(caps, own, self._certifier(asked, own), randomness=PartSource(right, self._secret))
 
     def _certifier(self, request: Request, run: Run) -> Certifier:
@@ -217,6 +224,8 @@ class JointPlan:
 
         Guarantee: never above the sum that `composed` states, apart from the sampler's part that it adds.
         """
+        if self.plan.run.sown is not None:
+            raise InputError("with secret seeds no covariance bounds the information: composed() adds distances up")
         whitened = [part.noise.space.coordinates / part.noise.deviations for part in self.parts]
         return information_by_covariance(np.hstack(whitened))
 

@@ -22,6 +22,7 @@ NAMESPACES = (
     "errors",
     "estimators",
     "labels",
+    "local",
     "stats",
     "synthetic",
     "testing",

@@ -27,6 +27,11 @@ def what_was_done(cert: Certificate) -> str:
 
 def in_brief(cert: Certificate) -> str:
     noise = "and random noise was added" if cert.noised_directions else "which is the same for all: no noise is needed"
+    if cert.in_rows:
+        return (
+            f"In each row stands one of {cert.worlds:,} possible records, {noise}. Assume that attackers know all of "
+            "them, but not which stands where."
+        )
     return (
         f"Of {cert.worlds:,} possible inputs one was used. The answer comes from it alone, {noise}. Assume that "
         "attackers know all of them, and the program, but not which it was."
