@@ -30,6 +30,7 @@ ROOMS = {
     "estimators",
     "labels",
     "local",
+    "obfuscation",
     "audit",
     "certificates",
     "cli",

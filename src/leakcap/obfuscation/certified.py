@@ -14,14 +14,14 @@ from leakcap.leakage.confidence import Attempts
 from leakcap.obfuscation.design import MixingDesign
 from leakcap.obfuscation.masking import encoding_distance
 
-__all__ = ["CertifiedNoise", "least_noise"]
+__all__ = ["EncodingNoise", "least_noise"]
 
 RESERVE = 5e-4  # of success, for the distance of what is computed to the ideal law
 FIRST_NOISE = 0.02  # where the search begins, beside rows of length 1
 
 
 @dataclass(frozen=True)
-class CertifiedNoise:
+class EncodingNoise:
     """Noise that keeps a cap, and the figures that were certified with it; rounding and arithmetic are in them."""
 
     noise: float
@@ -41,7 +41,7 @@ def least_noise(
     columns: tuple[Ints, ...],
     products: int = 1,
     seed: int | None = None,
-) -> CertifiedNoise:
+) -> EncodingNoise:
     """The least noise with which nobody of the pool is exposed by more than `cap`.
 
     Masked public rows that are added (`products` 2) are left out of account: they are noise of a law that does not
@@ -78,7 +78,7 @@ def least_noise(
         (float(false), min(1.0, float(max(true)) + 2 * distance))
         for false, true in zip(bounds.alarms, bounds.recognised, strict=True)
     )
-    return CertifiedNoise(
+    return EncodingNoise(
         noise=noise,
         success=min(cap, bounds.worst + distance),
         mean_success=min(cap, bounds.mean_success + distance),

@@ -25,7 +25,7 @@ from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.callers import frames_of_ours
 from leakcap.noise.entropy import OperatingSystem, Randomness, Seeded
-from leakcap.obfuscation.certified import CertifiedNoise, least_noise
+from leakcap.obfuscation.certified import EncodingNoise, least_noise
 from leakcap.obfuscation.design import MixingDesign, Sizes
 from leakcap.obfuscation.key import Key
 from leakcap.obfuscation.learnable import PublicRows, PublicShare
@@ -258,7 +258,7 @@ class Encoder:
             raise InputError("nothing was encoded yet: call encode(X, y) first")
         return self._made
 
-    def _certified(self, pool: _Pool, share: PublicShare | None) -> CertifiedNoise | None:
+    def _certified(self, pool: _Pool, share: PublicShare | None) -> EncodingNoise | None:
         if self._cap is None:
             return None
         return least_noise(
@@ -391,7 +391,7 @@ def _encoded(
 
 
 def _certificate(
-    certified: CertifiedNoise | None, facts: dict[str, Any], confidence: float, simulated: bool
+    certified: EncodingNoise | None, facts: dict[str, Any], confidence: float, simulated: bool
 ) -> ObfuscationCertificate | UnclaimedEncoding:
     if certified is None:
         why = BARE if facts["noise"] == 0 else BY_HAND
