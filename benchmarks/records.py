@@ -30,6 +30,7 @@ TOPICS = (
     "Private estimators",
     "Attacks",
     "Private labels",
+    "Encoded sets",
     "Reproductions",
     "The ledger",
     "The house",
