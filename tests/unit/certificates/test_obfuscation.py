@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from leakcap.audit.conversions import conversions
 from leakcap.certificates.obfuscation import (
     CHOSEN_PLAINTEXTS,
     ObfuscationCertificate,
@@ -79,3 +80,10 @@ def test_pages_say_what_is_claimed_and_that_nothing_is() -> None:
     assert "No claim" in page and "What the attacker can do" not in page
     refusal(claimed(kind="simulation").to_html, "simulation")
     assert "Simulation" in claimed(kind="simulation").to_html(allow_simulation=True)
+
+
+def test_sizes_that_do_not_fit_each_other_are_seen_without_the_plan() -> None:
+    assert all(claim.holds for claim in conversions(claimed()))
+    for wrong in ({"rows_released": 2_001}, {"mix": 4_001}, {"mask_dim": 1_281}, {"rows_sampled": 39_999}):
+        assert not all(claim.holds for claim in conversions(claimed(**wrong)))
+    assert [claim.holds for claim in conversions(unclaimed())] == [True]

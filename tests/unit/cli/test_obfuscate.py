@@ -12,6 +12,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from leakcap.cli import main
+from leakcap.custody.signing import public_half
 from leakcap.obfuscation.network import LayeredModel
 from tests.refusals import refusal
 from tests.unit.obfuscation.pools import pool
@@ -92,6 +93,20 @@ def test_check_sees_what_was_changed(here: Path, capsys: Any) -> None:
     Path("out/owner/encoding.key").chmod(0o644)
     assert run("check", "out") == 1
     assert run("check", "elsewhere") == 2
+
+
+def test_a_reader_checks_the_certificate_and_who_signed_it(here: Path, capsys: Any) -> None:
+    assert run(*ENCODE, "--out", "out") == 0
+    certificate = "out/server/certificate.json"
+    with pytest.raises(SystemExit) as ended:
+        main(["check", "--public", certificate, "--signer", str(public_half())])
+    assert not ended.value.code
+    assert "is no guarantee" in " ".join(capsys.readouterr().out.split())
+    changed = Path(certificate).read_text().replace('"mix": 3', '"mix": 30')
+    Path(certificate).write_text(changed)
+    with pytest.raises(SystemExit) as ended:
+        main(["check", "--public", certificate, "--signer", str(public_half())])
+    assert ended.value.code == 1
 
 
 @pytest.mark.parametrize(
