@@ -39,13 +39,13 @@ def least_noise(
     cap: float,
     confidence: float,
     columns: tuple[Ints, ...],
-    products: int = 1,
+    public: Floats | None = None,
     seed: int | None = None,
 ) -> EncodingNoise:
     """The least noise with which nobody of the pool is exposed by more than `cap`.
 
-    Masked public rows that are added (`products` 2) are left out of account: they are noise of a law that does not
-    depend on the sample, so what is bounded without them is bounded with them.
+    Means of public rows that are masked and added are known to the attacker, row by row, and count as noise of that
+    covariance.
 
     Args:
         pool: all rows, in the unit ball.
@@ -54,21 +54,23 @@ def least_noise(
         cap: balanced success that nobody may exceed, above 1/2.
         confidence: of everything that is returned, together.
         columns: of every block.
-        products: 2 where masked public rows are added, 1 otherwise.
+        public: means of public rows that are added to the released ones, in the order of the pairs of classes.
         seed: of a simulation.
     """
     if cap - RESERVE <= 0.5:
         raise CapError(f"choose a cap above {0.5 + RESERVE}: closer to a coin flip nothing is certified")
+    order = np.concatenate(columns)  # blocks one after the other
     found = _searched(
-        np.ascontiguousarray(pool[:, np.concatenate(columns)]),
+        np.ascontiguousarray(pool[:, order]),
         labels,
         design,
+        public=None if public is None else public[:, order],
         cap=cap - RESERVE,
         gamma=1 - confidence,
         rng=np.random.default_rng(secrets.randbits(128) if seed is None else seed),
     )
     noise, bounds = float(found.obfuscated.noise_std), found.bounds
-    distance = encoding_distance(design, noise, products)
+    distance = encoding_distance(design, noise, 1 if public is None else 2)
     if distance > RESERVE:
         raise NumericalError(
             "so many released numbers cannot be computed accurately enough beside so little noise: release fewer rows "
@@ -88,7 +90,14 @@ def least_noise(
 
 
 def _searched(
-    pool: Floats, labels: Ints, design: MixingDesign, *, cap: float, gamma: float, rng: np.random.Generator
+    pool: Floats,
+    labels: Ints,
+    design: MixingDesign,
+    *,
+    public: Floats | None,
+    cap: float,
+    gamma: float,
+    rng: np.random.Generator,
 ) -> Any:
     """By the leakage of this folder; columns of the pool are in the order of their blocks."""
     try:
@@ -110,5 +119,6 @@ def _searched(
         pairs=all_class_pairs(design.classes, design.released_per_pair),
         columns=design.block_dim,
     )
-    release = Obfuscated(pool, law, FIRST_NOISE, design.blocks)
+    drawn = None if public is None else lambda _: public  # drawn once, before anything is certified
+    release = Obfuscated(pool=pool, law=law, noise_std=FIRST_NOISE, public=drawn, blocks=design.blocks)
     return certify(release, cap, effort=UnitEffort(), attempts=Attempts(gamma), rng=rng)

@@ -268,7 +268,7 @@ class Encoder:
             cap=self._cap.limit,
             confidence=self._confidence,
             columns=pool.columns,
-            products=1 if share is None else 2,
+            public=None if share is None else share.mixed,
             seed=self._seed,
         )
 
