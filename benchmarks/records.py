@@ -31,6 +31,7 @@ TOPICS = (
     "Attacks",
     "Private labels",
     "Learnable obfuscation",
+    "Encoded sets",
     "Reproductions",
     "The ledger",
     "The house",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from leakcap.version import __version__
 
 if TYPE_CHECKING:
-    from leakcap import audit, convert, estimators, labels, local, stats, synthetic, testing
+    from leakcap import audit, convert, estimators, labels, local, obfuscation, stats, synthetic, testing
     from leakcap.caps import (
         any_inference,
         identification,
@@ -82,6 +82,7 @@ __all__ = [
     "mip",
     "mutual_information",
     "name_a_member",
+    "obfuscation",
     "optimize_noise",
     "plan",
     "plan_together",
@@ -122,7 +123,7 @@ _HOMES = {
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 _MODULES = {"audit", "caps", "convert", "datasets", "errors", "estimators", "labels", "local", "stats", "testing"}
-_MODULES |= {"synthetic"}
+_MODULES |= {"obfuscation", "synthetic"}
 
 
 def __getattr__(name: str) -> Any:

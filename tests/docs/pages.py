@@ -40,7 +40,10 @@ LIBRARIES = (
     *("numpy", "numba", "pandas", "scipy.stats", "typer", "matplotlib.pyplot"),
     *(f"sklearn.{name}" for name in ("cluster", "datasets", "ensemble", "linear_model", "model_selection")),
 )
-OURS = (*(f"leakcap.cli.{name}" for name in ("audit", "check", "explain", "labels", "release")), "leakcap.report.pages")
+OURS = (
+    *(f"leakcap.cli.{name}" for name in ("audit", "check", "explain", "labels", "obfuscate", "release")),
+    "leakcap.report.pages",
+)
 PROGRAMS = {
     "python": [sys.executable],
     "cat": ["cat"],

@@ -33,6 +33,7 @@ ORDER = (
     "estimators",
     "synthetic",
     "labels",
+    "obfuscation",
     "local",
     "obfuscation",
     "audit",

@@ -14,6 +14,7 @@ from statistics import NormalDist
 from typing import Any
 
 from leakcap.certificates.labels import LabelCertificate
+from leakcap.certificates.obfuscation import ObfuscationCertificate, UnclaimedEncoding
 from leakcap.certificates.release import Certificate
 from leakcap.certificates.session import SessionCertificate
 from leakcap.certificates.text import percent
@@ -39,6 +40,22 @@ class CheckedClaim:
 def conversions(cert: Any) -> Iterator[CheckedClaim]:
     """What follows from the record itself, one claim for each kind of figure."""
     raise TypeError(f"{type(cert).__name__} is no certificate")
+
+
+@conversions.register
+def _(cert: ObfuscationCertificate) -> Iterator[CheckedClaim]:
+    rows = cert.rows_sampled % cert.classes == cert.rows_released % cert.classes**2 == cert.mask_dim % cert.blocks == 0
+    fits = rows and cert.mix <= cert.rows_sampled // cert.classes and cert.mask_dim <= cert.columns
+    yield CheckedClaim(fits, "the sizes of the encoded set fit each other")
+    ordered = 0.5 <= cert.mean_success <= cert.membership_success <= 1
+    yield CheckedClaim(ordered, "the mean over rows is not above the worst row")
+    rates = all(false <= true <= 1 for false, true in cert.true_positives)
+    yield CheckedClaim(rates, "no true positive rate is below its rate of false alarms")
+
+
+@conversions.register
+def _(cert: UnclaimedEncoding) -> Iterator[CheckedClaim]:
+    yield CheckedClaim(cert.is_guarantee is False, "nothing is claimed, and there is no figure to check")
 
 
 @conversions.register

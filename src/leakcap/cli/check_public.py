@@ -11,6 +11,7 @@ from typing import Any
 
 from leakcap.audit.conversions import CheckedClaim, conversions
 from leakcap.certificates.labels import LabelCertificate
+from leakcap.certificates.obfuscation import ObfuscationCertificate, UnclaimedEncoding, encoding_from_json
 from leakcap.certificates.release import Certificate
 from leakcap.certificates.session import SessionCertificate
 from leakcap.certificates.signatures import LIST, SIGNATURE, digests_in, fingerprint, is_signed, public_key
@@ -26,7 +27,7 @@ NOT_SEEN = (
     "answer was released under them (leakcap check --custodian)"
 )
 NOBODY = "Not checked: who issued it. With the issuer's public key, got by another way than these files: --signer KEY"
-AnyCertificate = Certificate | LabelCertificate | SessionCertificate
+AnyCertificate = Certificate | LabelCertificate | SessionCertificate | ObfuscationCertificate | UnclaimedEncoding
 
 
 def run_public(path: Path, signer: str | None, quiet: bool = False, json: bool = False) -> bool:
@@ -115,6 +116,8 @@ def _certificate(record: bytes) -> AnyCertificate:
     entries = given if isinstance(given, dict) else {}
     if "epsilon" in entries:
         return LabelCertificate.from_json(text)
+    if "rows_released" in entries:
+        return encoding_from_json(text)
     return (SessionCertificate if "square" in entries else Certificate).from_json(text)
 
 

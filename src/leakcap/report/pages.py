@@ -7,6 +7,7 @@ from typing import Any
 
 from leakcap.audit.report import AuditReport
 from leakcap.certificates.labels import LabelCertificate
+from leakcap.certificates.obfuscation import ObfuscationCertificate, UnclaimedEncoding
 from leakcap.certificates.release import Certificate
 from leakcap.certificates.session import SessionCertificate
 from leakcap.errors import InputError
@@ -19,6 +20,7 @@ from leakcap.planning.released import Release
 from leakcap.report.audit.page import audit_fragment, audit_page
 from leakcap.report.labels.page import label_fragment, label_page
 from leakcap.report.ledger.page import ledger_fragment, ledger_page
+from leakcap.report.obfuscation.page import encoding_fragment, encoding_page
 from leakcap.report.promises import comparison_fragment, comparison_page
 from leakcap.report.release.keeping import keep
 from leakcap.report.release.page import fragment as release_fragment
@@ -52,15 +54,19 @@ page.register(Certificate, public_page)
 page.register(Comparison, comparison_page)
 page.register(LabelCertificate, label_page)
 page.register(LedgerOverview, ledger_page)
+page.register(ObfuscationCertificate, encoding_page)
 page.register(SessionCertificate, session_page)
 page.register(Summary, plan_page)
+page.register(UnclaimedEncoding, encoding_page)
 fragment.register(AuditReport, audit_fragment)
 fragment.register(Certificate, release_fragment)
 fragment.register(Comparison, comparison_fragment)
 fragment.register(LabelCertificate, label_fragment)
 fragment.register(LedgerOverview, ledger_fragment)
+fragment.register(ObfuscationCertificate, encoding_fragment)
 fragment.register(SessionCertificate, session_fragment)
 fragment.register(Summary, plan_fragment)
+fragment.register(UnclaimedEncoding, encoding_fragment)
 
 
 @page.register

@@ -23,6 +23,7 @@ NAMESPACES = (
     "estimators",
     "labels",
     "local",
+    "obfuscation",
     "stats",
     "synthetic",
     "testing",

@@ -17,6 +17,7 @@ import leakcap as lc
 from leakcap.audit.report import AuditReport
 from leakcap.certificates.display import UPSTAIRS, Displayed
 from leakcap.certificates.labels import LabelCertificate
+from leakcap.certificates.obfuscation import ObfuscationCertificate, UnclaimedEncoding
 from leakcap.certificates.release import Certificate
 from leakcap.certificates.session import SessionCertificate
 from leakcap.errors import InputError
@@ -28,6 +29,7 @@ from leakcap.report import pages
 from leakcap.report.labels.page import Labelled, label_page
 from leakcap.report.release.page import custodian_page, public_page
 from leakcap.sessions.overview import LedgerOverview
+from tests.unit.certificates.encodings import claimed, unclaimed
 from tests.unit.report.test_audit_page import HOLDING, a_report
 from tests.unit.report.test_figures import CERTIFICATE
 from tests.unit.report.test_ledger_page import hostile as hostile_ledger
@@ -41,10 +43,12 @@ KINDS = (
     Curve,
     LabelCertificate,
     LedgerOverview,
+    ObfuscationCertificate,
     Plan,
     Release,
     SessionCertificate,
     Summary,
+    UnclaimedEncoding,
 )
 CUSTODIANS = {AuditReport, Comparison, Curve, LedgerOverview, Plan, Summary}
 
@@ -94,6 +98,10 @@ def record(kind: type) -> Any:
     if kind is Curve:
         points = tuple(CurvePoint((lc.membership(cap),), cap - 0.001, cap, 0.01, 2.0) for cap in (0.55, 0.7))
         return Curve(points, 0.9, 0.8, 0.5, EVIL, EVIL, 64, 100, 20)
+    if kind is ObfuscationCertificate:
+        return claimed(EVIL)
+    if kind is UnclaimedEncoding:
+        return unclaimed(EVIL)
     if kind is LedgerOverview:
         return hostile_ledger()
     if kind is Plan:

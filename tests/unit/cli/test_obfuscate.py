@@ -1,0 +1,174 @@
+"""`leakcap obfuscate`: encode, train elsewhere, predict, check."""
+
+from __future__ import annotations
+
+import csv
+import stat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+from leakcap.cli import main
+from leakcap.custody.signing import public_half
+from leakcap.obfuscation.network import LayeredModel
+from tests.refusals import refusal
+from tests.unit.obfuscation.pools import pool
+
+X, y = pool()
+COLOURS = np.array(["red", "green"])[(X[:, 0] > 1).astype(int)]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_key: Path) -> Path:
+    monkeypatch.chdir(tmp_path)
+    with open("pool.csv", "w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow([f"c{i}" for i in range(12)] + ["colour", "kind"])
+        rows.writerows([*row, colour, kind] for row, colour, kind in zip(X.tolist(), COLOURS, y, strict=True))
+    return tmp_path
+
+
+def run(*words: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(["obfuscate", *words])
+    return int(ended.value.code or 0)
+
+
+ENCODE = ["encode", "pool.csv", "--label", "kind", "--noise", "0.001", "--mix", "3", "--rows-released", "180"]
+
+
+def trained(server: Path, to: str = "model.npz") -> None:
+    """What the server does, with what it got."""
+    ridge = Ridge(0.01).fit(np.load(server / "features.npy"), np.load(server / "labels.npy"))
+    np.savez(to, weight_0=ridge.coef_.T, bias_0=ridge.intercept_)
+
+
+def test_owner_server_owner(here: Path, capsys: Any) -> None:
+    assert run(*ENCODE, "--out", "out") == 0
+    assert "NO CLAIM" in " ".join(capsys.readouterr().out.split())
+    assert {one.name for one in Path("out").iterdir()} == {"server", "owner"}
+    assert stat.S_IMODE(Path("out/owner").stat().st_mode) == 0o700
+    assert stat.S_IMODE(Path("out/owner/encoding.key").stat().st_mode) == 0o600
+    trained(Path("out/server"))
+    assert run("predict", "model.npz", "pool.csv", "--key", "out/owner/encoding.key", "--out", "found.csv") == 0
+    found = Path("found.csv").read_text().split()
+    assert found[0] == "prediction" and np.mean(np.array(found[1:]) == y) > 0.9
+    assert stat.S_IMODE(Path("found.csv").stat().st_mode) == 0o600
+    assert run("check", "out") == 0
+    told = " ".join(Path("out/server/certificate.txt").read_text().split())
+    assert "smallest and the largest value" in told and "categories of 1 column" in told
+
+
+def test_scales_and_levels_that_are_given_are_no_facts_of_the_pool(here: Path) -> None:
+    bounds = [word for i in range(12) for word in ("--bounds", f"c{i}=-10,10")]
+    assert run(*ENCODE, *bounds, "--levels", "colour=red,green,blue", "--out", "out") == 0
+    told = " ".join(Path("out/server/certificate.txt").read_text().split())
+    assert "smallest and the largest" not in told and "categories of" not in told
+    assert np.load("out/server/features.npy").shape == (180, 15)
+
+
+def test_a_pool_is_encoded_once_and_nothing_is_overwritten(here: Path, capsys: Any) -> None:
+    assert run(*ENCODE, "--out", "out") == 0
+    key = Path("out/owner/encoding.key").read_bytes()
+    assert run(*ENCODE, "--out", "out") == 4
+    assert run(*ENCODE, "--bounds", "c0=-9,9", "--out", "other") == 4
+    assert "encoded or released before" in capsys.readouterr().err
+    assert not Path("other").exists() and Path("out/owner/encoding.key").read_bytes() == key
+
+
+def test_check_sees_what_was_changed(here: Path, capsys: Any) -> None:
+    assert run(*ENCODE, "--out", "out") == 0
+    server = Path("out/server")
+    features = (server / "features.npy").read_bytes()
+    (server / "features.npy").write_bytes(features[:-8] + bytes(8))
+    assert run("check", "out") == 1
+    (server / "features.npy").write_bytes(features)
+    (server / "notes.txt").write_text("of the owner")
+    assert run("check", "out") == 1
+    (server / "notes.txt").unlink()
+    assert run("check", "out") == 0
+    Path("out/owner/encoding.key").chmod(0o644)
+    assert run("check", "out") == 1
+    assert run("check", "elsewhere") == 2
+
+
+def test_a_reader_checks_the_certificate_and_who_signed_it(here: Path, capsys: Any) -> None:
+    assert run(*ENCODE, "--out", "out") == 0
+    certificate = "out/server/certificate.json"
+    with pytest.raises(SystemExit) as ended:
+        main(["check", "--public", certificate, "--signer", str(public_half())])
+    assert not ended.value.code
+    assert "is no guarantee" in " ".join(capsys.readouterr().out.split())
+    changed = Path(certificate).read_text().replace('"mix": 3', '"mix": 30')
+    Path(certificate).write_text(changed)
+    with pytest.raises(SystemExit) as ended:
+        main(["check", "--public", certificate, "--signer", str(public_half())])
+    assert ended.value.code == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["encode", "pool.csv", "--label", "kind", "--out", "out"], "--cap membership=0.60, or --noise"),
+        (["encode", "pool.csv", "--noise", "1", "--out", "out"], "--label NAME"),
+        ([*ENCODE, "--bounds", "c0=3", "--out", "out"], "--bounds are two numbers"),
+        ([*ENCODE, "--levels", "shape=round", "--out", "out"], "--levels are names"),
+        (["encode", "pool.csv", "--label", "kin", "--noise", "1", "--out", "out"], "did you mean 'kind'"),
+        ([*ENCODE, "--mask-dim", "99", "--out", "out"], "choose mask_dim=14 or fewer"),
+    ],
+)
+def test_orders_that_make_no_sense_are_refused(here: Path, capsys: Any, words: list[str], said: str) -> None:
+    assert run(*words) == 2
+    assert said in capsys.readouterr().err
+    assert not Path("out").exists()
+
+
+def test_pictures_are_encoded_by_an_embedding_of_the_users(here: Path) -> None:
+    for place, (row, kind) in enumerate(zip(X, y, strict=True)):
+        Path("pictures", kind).mkdir(parents=True, exist_ok=True)
+        Path("pictures", kind, f"{place}.npy").write_bytes(row.tobytes())
+    Path("embedding_of_tests.py").write_text(
+        "import numpy as np\ndef rows(files):\n    return [np.frombuffer(one.read_bytes()) for one in files]\n"
+    )
+    order = ["encode", "pictures", "--embedding", "embedding_of_tests:rows", "--noise", "0.001"]
+    assert run(*order, "--mix", "3", "--rows-released", "180", "--out", "out") == 0
+    trained(Path("out/server"))
+    new = ["predict", "model.npz", "pictures/birch", "--key", "out/owner/encoding.key", "--out", "found.csv"]
+    assert run(*new) == 0
+    assert Path("found.csv").read_text().split().count("birch") > 50
+
+
+class Harmful:
+    """What a server might send: whoever unpickles it runs the server's code."""
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (Path("run"),)
+
+
+def test_a_model_file_runs_nothing_of_the_servers(here: Path) -> None:
+    harmful = np.empty(1, dtype=object)
+    harmful[0] = Harmful()
+    np.savez("pickled.npz", weight_0=harmful, bias_0=np.zeros(1))
+    Path("plain.npz").write_bytes(b"PK, or so it says")
+    np.savez("unnamed.npz", np.zeros((2, 2)))
+    np.savez("unfit.npz", weight_0=np.zeros((2, 3)), bias_0=np.zeros(2))
+    np.savez("broken.npz", weight_0=np.full((2, 3), np.nan), bias_0=np.zeros(3))
+    for name, words in (
+        ("pickled", "plain numbers"),
+        ("plain", "plain numbers"),
+        ("gone", "plain numbers"),
+        ("unnamed", "weight_0, bias_0"),
+        ("unfit", "do not fit"),
+        ("broken", "plain numbers"),
+    ):
+        refusal(lambda name=name: LayeredModel.load(Path(f"{name}.npz")), words)
+    assert not Path("run").exists()
+
+
+def test_layers_are_a_network_with_relu_between_them(here: Path) -> None:
+    first, second = np.array([[1.0, -1.0]]), np.array([[1.0], [2.0]])
+    np.savez("model.npz", weight_0=first, bias_0=np.zeros(2), weight_1=second, bias_1=np.ones(1))
+    assert LayeredModel.load(Path("model.npz"))(np.array([[3.0], [-2.0]])).tolist() == [[4.0], [5.0]]
