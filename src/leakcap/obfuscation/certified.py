@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from leakcap.errors import CapError, MissingExtra, NumericalError
+from leakcap.errors import CapError, NumericalError
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.leakage.confidence import Attempts
 from leakcap.obfuscation.design import MixingDesign
+from leakcap.obfuscation.least import NoiseForCap
+from leakcap.obfuscation.least import least_noise as noise_for_cap
 from leakcap.obfuscation.masking import encoding_distance
+from leakcap.obfuscation.obfuscated import Obfuscated
+from leakcap.obfuscation.one_unit import UnitEffort
+from leakcap.obfuscation.sampled import MixingLaw, all_class_pairs
 
 __all__ = ["EncodingNoise", "least_noise"]
 
@@ -98,20 +102,8 @@ def _searched(
     cap: float,
     gamma: float,
     rng: np.random.Generator,
-) -> Any:
+) -> NoiseForCap:
     """By the leakage of this folder; columns of the pool are in the order of their blocks."""
-    try:
-        from leakcap.obfuscation.least import least_noise as certify  # type: ignore[import-not-found, unused-ignore]
-        from leakcap.obfuscation.obfuscated import Obfuscated  # type: ignore[import-not-found, unused-ignore]
-        from leakcap.obfuscation.one_unit import UnitEffort  # type: ignore[import-not-found, unused-ignore]
-        from leakcap.obfuscation.sampled import (  # type: ignore[import-not-found, unused-ignore]
-            MixingLaw,
-            all_class_pairs,
-        )
-    except ImportError:
-        certify = None
-    if certify is None:
-        raise MissingExtra("this version finds no noise for a cap: give noise= instead, of which nothing is claimed")
     law = MixingLaw(
         labels=labels,
         sampled=design.sampled_per_class,
@@ -121,4 +113,4 @@ def _searched(
     )
     drawn = None if public is None else lambda _: public  # drawn once, before anything is certified
     release = Obfuscated(pool=pool, law=law, noise_std=FIRST_NOISE, public=drawn, blocks=design.blocks)
-    return certify(release, cap, effort=UnitEffort(), attempts=Attempts(gamma), rng=rng)
+    return noise_for_cap(release, cap, effort=UnitEffort(), attempts=Attempts(gamma), rng=rng)
