@@ -99,7 +99,7 @@ def _is_module(model: Any) -> bool:
 
 
 def _of_module(model: Any, encoded: Floats) -> Floats:
-    import torch
+    import torch  # type: ignore[import-not-found,unused-ignore]
 
     trained = model.training
     one = next(model.parameters(), torch.zeros(1))
