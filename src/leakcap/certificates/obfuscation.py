@@ -196,6 +196,10 @@ class ObfuscationCertificate(EncodingFacts):
     true_positives: tuple[tuple[float, float], ...]  # false positive rate, and at most this true positive rate
     confidence: float
     theorems: tuple[str, ...]
+    claims: tuple[float, float, float] | None = None  # how often made, right if blind, and right at most
+    draws: int | None = None  # for every row of the pool, in the certification that is stated
+    again: int | None = None  # for the rows that were near the cap
+    attempts: int | None = None  # certifications, each with a share of the failure probability
 
     @property
     def is_guarantee(self) -> bool:
@@ -209,6 +213,8 @@ class ObfuscationCertificate(EncodingFacts):
             and self.mean_success <= self.membership_success
             and is_number(0, 1, self.confidence)
             and is_words(*self.theorems)
+            and (self.claims is None or (len(self.claims) == 3 and is_number(0, 1, *self.claims)))
+            and is_whole(*(one for one in (self.draws, self.again, self.attempts) if one is not None))
             and all(
                 isinstance(pair, tuple) and len(pair) == 2 and is_number(0, 1, *pair) and pair[0] <= pair[1]
                 for pair in self.true_positives
@@ -225,7 +231,14 @@ class ObfuscationCertificate(EncodingFacts):
             ("tell whether a given row was drawn, worst row", 0.5, self.membership_success),
             ("the same, mean over the rows", 0.5, self.mean_success),
             *rates,
+            *self._claims(),
         ]
+
+    def _claims(self) -> list[tuple[str, float, float]]:
+        if self.claims is None:
+            return []
+        often, blind, right = self.claims
+        return [(f"be right in claiming that it was drawn, {100 * often:g} % of times", blind, right)]
 
     def __str__(self) -> str:
         if self.kind == "simulation":
@@ -238,9 +251,17 @@ class ObfuscationCertificate(EncodingFacts):
     def _figures(self) -> Iterator[str]:
         yield from heading(table_row("What the attacker can do", "before", "after, at most"))
         for what, before, after in self.attacks():
-            yield table_row(f"  {what}", f"{100 * before:g} %", most(after))
-        yield f"  All of this together with confidence 1 - {1 - self.confidence:.1g}."
+            yield table_row(f"  {what}", f"{100 * before:.3g} %", most(after))
+        yield f"  All of this together with confidence 1 - {1 - self.confidence:.1g}{self._draws()}."
         yield ""
+
+    def _draws(self) -> str:
+        """What the confidence rests on: draws, and how the failure probability was shared out."""
+        if self.draws is None:
+            return ""
+        more = f", {self.again:,} more for rows near the cap" if self.again else ""
+        nth = f"; attempt {self.attempts}, each with a share of its own" if (self.attempts or 1) > 1 else ""
+        return f" ({self.draws:,} draws for every row{more}{nth})"
 
     @classmethod
     def _kinds(cls) -> tuple[str, ...]:

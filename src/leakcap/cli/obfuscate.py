@@ -44,6 +44,9 @@ class EncodeOrder:
     mix: int | None = None
     rows_sampled: int | None = None
     rows_released: int = 2000
+    whiten: int | None = None
+    draws: int = 1024
+    backend: str | None = None
     bounds: tuple[str, ...] = ()
     levels: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
@@ -63,18 +66,22 @@ def run_encode(order: EncodeOrder, quiet: bool = False, json: bool = False) -> N
     signer = own_signer()  # before anything is spent
     terminal.tell(signer.news())
     recipe, rows, labels, source, facts = _pool(order)
-    encoder = Encoder(
-        min(MASKED, rows.shape[1]) if order.mask_dim is None else order.mask_dim,
-        mix=order.mix,
-        rows_sampled=order.rows_sampled,
-        rows_released=order.rows_released,
-        noise=order.noise,
-        cap=None if order.cap is None else limits([order.cap])[0],
-        ledger=order.ledger or default_place(),
-        name=order.name,
-        pool_public=facts,
-    )
-    with terminal.heeding():
+    with terminal.heeding(), terminal.watching() as watch:
+        encoder = Encoder(
+            min(MASKED, rows.shape[1]) if order.mask_dim is None else order.mask_dim,
+            mix=order.mix,
+            rows_sampled=order.rows_sampled,
+            rows_released=order.rows_released,
+            noise=order.noise,
+            cap=None if order.cap is None else limits([order.cap])[0],
+            whiten=order.whiten,
+            draws=order.draws,
+            backend=order.backend,
+            progress=watch,
+            ledger=order.ledger or default_place(),
+            name=order.name,
+            pool_public=facts,
+        )
         encoded, shares = encoder.encode(rows, labels, source=source)
     certificate = encoder.certificate
     private_folder(folders.custodian)

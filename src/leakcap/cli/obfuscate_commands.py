@@ -36,7 +36,7 @@ def encode_command(
         str | None, typer.Option(help="The most success about any row: membership=0.60.", metavar="CAP")
     ] = None,
     noise: Annotated[
-        float | None, typer.Option(help="Noise in every cell instead; nothing is claimed of it.", metavar="NUMBER")
+        float | None, typer.Option(help="Noise in every cell instead; its figures are certified.", metavar="NUMBER")
     ] = None,
     embedding: Annotated[
         str | None,
@@ -54,6 +54,13 @@ def encode_command(
     mix: Annotated[int | None, typer.Option(help="Rows of each of two classes in a mean.", metavar="NUMBER")] = None,
     rows_sampled: Annotated[int | None, typer.Option(help="Rows that are drawn.", metavar="NUMBER")] = None,
     rows_released: Annotated[int, typer.Option(help="Rows that leave.", metavar="NUMBER")] = 2000,
+    whiten: Annotated[
+        int | None, typer.Option(help="Principal components of the pool that rows are whitened to.", metavar="NUMBER")
+    ] = None,
+    draws: Annotated[
+        int, typer.Option(help="Most draws of a certification; 0 claims nothing.", metavar="NUMBER")
+    ] = 1024,
+    backend: Annotated[str | None, typer.Option(help="torch:cuda certifies on a GPU.", metavar="DEVICE")] = None,
     read: Read = None,
     ledger: Annotated[
         str | None,
@@ -84,6 +91,9 @@ def encode_command(
             mix=mix,
             rows_sampled=rows_sampled,
             rows_released=rows_released,
+            whiten=whiten,
+            draws=draws,
+            backend=backend,
             bounds=tuple(bounds or ()),
             levels=tuple(levels or ()),
             read=tuple(read or ()),

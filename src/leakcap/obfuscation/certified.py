@@ -1,116 +1,196 @@
-"""The one place where the encoder asks for certified noise: the least that keeps a cap on the success about one row."""
+"""Where the encoder asks for certified figures: of the least noise that keeps a cap, or of noise that was given."""
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from leakcap.errors import CapError, NumericalError
 from leakcap.ground.arrays import Floats, Ints
+from leakcap.ground.proofs import proves
 from leakcap.leakage.confidence import Attempts
 from leakcap.obfuscation.design import MixingDesign
 from leakcap.obfuscation.least import NoiseForCap
 from leakcap.obfuscation.least import least_noise as noise_for_cap
 from leakcap.obfuscation.masking import encoding_distance
 from leakcap.obfuscation.obfuscated import Obfuscated
-from leakcap.obfuscation.one_unit import UnitEffort
+from leakcap.obfuscation.one_unit import UnitBounds, UnitEffort, certify_units
+from leakcap.obfuscation.pools import EncodablePool
 from leakcap.obfuscation.sampled import MixingLaw, all_class_pairs
 
-__all__ = ["EncodingNoise", "least_noise"]
+__all__ = ["EncodingNoise", "Tick", "certified_noise", "claims_right", "law_of", "least_noise", "obfuscation_of"]
 
 RESERVE = 5e-4  # of success, for the distance of what is computed to the ideal law
 FIRST_NOISE = 0.02  # where the search begins, beside rows of length 1
+WIDTH = 0.005  # of success: near enough to what was seen, for noise that was given
+OFTEN = 0.5  # share of releases in which an attacker makes a claim
+INACCURATE = (
+    "so many released numbers cannot be computed accurately enough beside so little noise: release fewer rows or "
+    "columns, or choose more noise"
+)
+
+Tick = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class EncodingNoise:
-    """Noise that keeps a cap, and the figures that were certified with it; rounding and arithmetic are in them."""
+    """Noise, and the figures that were certified with it; rounding and arithmetic are in them.
+
+    Attributes:
+        noise: standard deviation in every cell.
+        success: balanced success about the worst row of the pool, at most.
+        mean_success: the same on average over the pool.
+        true_positives: false positive rates, and the most true positives with each.
+        claims: how often a claim is made, how often a blind one is right, and how often one is right at most.
+        draws: that were made for everybody in the certification that is stated.
+        again: that were made for those who were near the cap.
+        attempts: certifications, each with a share of the failure probability.
+    """
 
     noise: float
     success: float
     mean_success: float
     true_positives: tuple[tuple[float, float], ...]
-    theorems: tuple[str, ...]
+    claims: tuple[float, float, float]
+    draws: int
+    again: int
+    attempts: int
+    theorems: tuple[str, ...] = ("obfuscation-pairs", "obfuscation-confidence", "obfuscation-sampler")
 
 
-def least_noise(
-    pool: Floats,
-    labels: Ints,
-    design: MixingDesign,
-    *,
-    cap: float,
-    confidence: float,
-    columns: tuple[Ints, ...],
-    public: Floats | None = None,
-    seed: int | None = None,
-) -> EncodingNoise:
-    """The least noise with which nobody of the pool is exposed by more than `cap`.
-
-    Means of public rows that are masked and added are known to the attacker, row by row, and count as noise of that
-    covariance.
-
-    Args:
-        pool: all rows, in the unit ball.
-        labels: the class of every row, numbered from 0.
-        design: the sizes.
-        cap: balanced success that nobody may exceed, above 1/2.
-        confidence: of everything that is returned, together.
-        columns: of every block.
-        public: means of public rows that are added to the released ones, in the order of the pairs of classes.
-        seed: of a simulation.
-    """
-    if cap - RESERVE <= 0.5:
-        raise CapError(f"choose a cap above {0.5 + RESERVE}: closer to a coin flip nothing is certified")
-    order = np.concatenate(columns)  # blocks one after the other
-    found = _searched(
-        np.ascontiguousarray(pool[:, order]),
-        labels,
-        design,
-        public=None if public is None else public[:, order],
-        cap=cap - RESERVE,
-        gamma=1 - confidence,
-        rng=np.random.default_rng(secrets.randbits(128) if seed is None else seed),
-    )
-    noise, bounds = float(found.obfuscated.noise_std), found.bounds
-    distance = encoding_distance(design, noise, 1 if public is None else 2)
-    if distance > RESERVE:
-        raise NumericalError(
-            "so many released numbers cannot be computed accurately enough beside so little noise: release fewer rows "
-            "or columns"
-        )
-    rates = (
-        (float(false), min(1.0, float(max(true)) + 2 * distance))
-        for false, true in zip(bounds.alarms, bounds.recognised, strict=True)
-    )
-    return EncodingNoise(
-        noise=noise,
-        success=min(cap, bounds.worst + distance),
-        mean_success=min(cap, bounds.mean_success + distance),
-        true_positives=tuple(rates),
-        theorems=("obfuscation-pairs", "obfuscation-confidence", "obfuscation-sampler"),
-    )
-
-
-def _searched(
-    pool: Floats,
-    labels: Ints,
-    design: MixingDesign,
-    *,
-    public: Floats | None,
-    cap: float,
-    gamma: float,
-    rng: np.random.Generator,
-) -> NoiseForCap:
-    """By the leakage of this folder; columns of the pool are in the order of their blocks."""
-    law = MixingLaw(
+def law_of(labels: Ints, design: MixingDesign) -> MixingLaw:
+    """The public rules of an encoding, as its leakage knows them."""
+    return MixingLaw(
         labels=labels,
         sampled=design.sampled_per_class,
         mix=design.mix,
         pairs=all_class_pairs(design.classes, design.released_per_pair),
         columns=design.block_dim,
     )
-    drawn = None if public is None else lambda _: public  # drawn once, before anything is certified
-    release = Obfuscated(pool=pool, law=law, noise_std=FIRST_NOISE, public=drawn, blocks=design.blocks)
-    return noise_for_cap(release, cap, effort=UnitEffort(), attempts=Attempts(gamma), rng=rng)
+
+
+def obfuscation_of(
+    pool: EncodablePool, *, public: Floats | None, noise: float, backend: str | None = None
+) -> Obfuscated:
+    """What an encoding of the pool releases; columns are in the order of their blocks.
+
+    Means of public rows that are masked and added are known to the attacker, row by row, and count as noise of that
+    covariance; they were drawn once, before anything is certified.
+    """
+    order = np.concatenate(pool.columns)
+    mixed = None if public is None else public[:, order]
+    return Obfuscated(
+        pool=np.ascontiguousarray(pool.rows[:, order]),
+        law=law_of(pool.codes, pool.design),
+        noise_std=noise,
+        public=None if mixed is None else lambda _: mixed,
+        blocks=pool.design.blocks,
+        backend=backend,
+    )
+
+
+def least_noise(
+    pool: EncodablePool,
+    cap: float,
+    *,
+    confidence: float,
+    effort: UnitEffort,
+    public: Floats | None = None,
+    backend: str | None = None,
+    seed: int | None = None,
+    tick: Tick | None = None,
+) -> EncodingNoise:
+    """The least noise with which nobody of the pool is exposed by more than `cap`.
+
+    Args:
+        pool: to be encoded.
+        cap: balanced success that nobody may exceed, above 1/2.
+        confidence: of everything that is returned, together.
+        effort: draws of one certification.
+        public: means of public rows that are added to the released ones, in the order of the pairs of classes.
+        backend: "torch:cuda" computes on a GPU.
+        seed: of a simulation.
+        tick: called with draws made and draws at most, in every certification.
+    """
+    if cap - RESERVE <= 0.5:
+        raise CapError(f"choose a cap above {0.5 + RESERVE}: closer to a coin flip nothing is certified")
+    release = obfuscation_of(pool, public=public, noise=FIRST_NOISE, backend=backend)
+    found = _searched(
+        release, cap - RESERVE, effort=effort, attempts=Attempts(1 - confidence), rng=_source(seed), tick=tick
+    )
+    noise = float(found.obfuscated.noise_std)
+    stated = _stated(found.bounds, release.law, noise, _distance(pool.design, noise, public), attempts=found.attempts)
+    assert stated.success <= cap
+    return stated
+
+
+def certified_noise(
+    pool: EncodablePool,
+    noise: float,
+    *,
+    confidence: float,
+    effort: UnitEffort,
+    public: Floats | None = None,
+    backend: str | None = None,
+    seed: int | None = None,
+    tick: Tick | None = None,
+) -> EncodingNoise | None:
+    """What noise that was given is worth, or None for so little that arithmetic hides it.
+
+    It takes the same as the least noise for a cap, and stops when it knows to half a point.
+    """
+    release = obfuscation_of(pool, public=public, noise=noise, backend=backend)
+    try:
+        distance = _distance(pool.design, noise, public)
+        bounds = certify_units(release, effort=effort, gamma=1 - confidence, rng=_source(seed), width=WIDTH, tick=tick)
+    except NumericalError:
+        return None
+    return _stated(bounds, release.law, noise, distance, attempts=1)
+
+
+def _searched(release: Obfuscated, cap: float, **how: object) -> NoiseForCap:
+    """By the leakage of this folder."""
+    return noise_for_cap(release, cap, **how)  # type: ignore[arg-type]
+
+
+def _source(seed: int | None) -> np.random.Generator:
+    return np.random.default_rng(secrets.randbits(128) if seed is None else seed)
+
+
+def _distance(design: MixingDesign, noise: float, public: Floats | None) -> float:
+    distance = encoding_distance(design, noise, 1 if public is None else 2)
+    if distance > RESERVE:
+        raise NumericalError(INACCURATE)
+    return distance
+
+
+def _stated(bounds: UnitBounds, law: MixingLaw, noise: float, distance: float, *, attempts: int) -> EncodingNoise:
+    rates = (
+        (float(false), min(1.0, float(max(true)) + 2 * distance))
+        for false, true in zip(bounds.alarms, bounds.recognised, strict=True)
+    )
+    told = np.minimum(2 * (np.asarray(bounds.success) + distance) - 1, 1.0)
+    return EncodingNoise(
+        noise=noise,
+        success=min(1.0, bounds.worst + distance),
+        mean_success=min(1.0, bounds.mean_success + distance),
+        true_positives=tuple(rates),
+        claims=(OFTEN, float(law.rates.max()), claims_right(told, law.rates, OFTEN)),
+        draws=bounds.draws,
+        again=bounds.again,
+        attempts=attempts,
+    )
+
+
+@proves("obfuscation-pairs")
+def claims_right(told: Floats, rates: Floats, often: float) -> float:
+    """The largest share of right ones among claims "this row was drawn", made in a share `often` of releases.
+
+    Guarantee: for every row whose two laws are told apart by at most `told`, drawn with probability `rates`: of the
+    claims a share `often` is `q a + (1-q) b` with `a - b <= told`, so that `a <= often + (1-q) told`.
+    """
+    bounds = np.minimum(rates * (1 + (1 - rates) * told / often), rates / often)
+    return float(np.minimum(bounds * (1 + 1e-12), 1.0).max())

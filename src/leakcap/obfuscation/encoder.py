@@ -6,41 +6,46 @@ Everything that is wrong with the pool is found before anything is drawn. The le
 from __future__ import annotations
 
 import os
-import secrets
 import threading
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from leakcap.caps import Cap, Membership, membership
-from leakcap.certificates.obfuscation import ObfuscationCertificate, UnclaimedEncoding, not_promised
+from leakcap.certificates.obfuscation import ObfuscationCertificate, UnclaimedEncoding
 from leakcap.custody.encodings import PoolAccount
 from leakcap.custody.fingerprint import DataPrint
 from leakcap.custody.ledger import Store
-from leakcap.errors import AlreadyReleased, CapError, InputError, LeakcapError, SimulationWarning
+from leakcap.errors import (
+    AlreadyReleased,
+    CapError,
+    InputError,
+    LeakcapError,
+    SimulationWarning,
+    UselessReleaseWarning,
+)
 from leakcap.ground import checks
-from leakcap.ground.arrays import Floats, Ints
+from leakcap.ground.arrays import Floats
 from leakcap.ground.callers import frames_of_ours
 from leakcap.noise.entropy import OperatingSystem, Randomness, Seeded
-from leakcap.obfuscation.certified import EncodingNoise, least_noise
+from leakcap.obfuscation.certified import EncodingNoise, certified_noise, least_noise
 from leakcap.obfuscation.design import MixingDesign, Sizes
+from leakcap.obfuscation.effort import Effort
+from leakcap.obfuscation.encoded import certificate_of, draw_encoded, facts_of
 from leakcap.obfuscation.key import Key
 from leakcap.obfuscation.learnable import PublicRows, PublicShare
-from leakcap.obfuscation.masking import masked, masks, on_grid
-from leakcap.obfuscation.mixing import mixed_rows, pair_labels, pairs, sampled_rows
-from leakcap.obfuscation.rows import RowRule, block_columns, classes_of, numbers
+from leakcap.obfuscation.pools import EncodablePool
+from leakcap.obfuscation.rehearsal import rehearsed
+from leakcap.obfuscation.rows import RowRule
+from leakcap.obfuscation.suggestions import EncodingSuggestions, suggested
 from leakcap.planning.released import warn_of_second_secret
-from leakcap.version import __version__
+from leakcap.simulate.progress import Watcher
 
 __all__ = ["Encoder"]
 
 QUERIES = ("kept", "released")
-BARE = "No noise was added: whoever knows some of the rows can find the mask, and with it all of them."
-BY_HAND = "The noise was chosen by hand, and nothing was certified about it."
-COMMON_SHAPE = "Rows have {} columns, and {} of them are the same in every row: they teach nothing, leave them out"
 AGAIN = (
     "this encoder has encoded a pool already: its mask hides one set, and nothing bounds two. Keep what was encoded; "
     "for other data make another Encoder"
@@ -53,26 +58,32 @@ class Encoder:
     Rows are brought to length 1, some of each class are drawn in secret, mixed into means of two classes, multiplied by
     a secret mask, noised, and put in a random order; labels lose their names.
 
-    Guarantee: with `cap=`, nobody who sees the encoded set can tell whether a given row of the pool was drawn with
-    more than that balanced success, whatever they know of the pool; `certificate` says it in full. With `noise=`
-    nothing is claimed. Nothing is promised against whoever may choose what is encoded.
+    Guarantee: nobody who sees the encoded set can tell whether a given row of the pool was drawn with more balanced
+    success than `certificate` says, whatever they know of the pool: at most `cap`, or what `noise` was found to be
+    worth. Without noise, and with `draws=0`, nothing is claimed. Nothing is promised against whoever may choose what
+    is encoded.
 
     Args:
         mask_dim: columns of an encoded row, no more than rows have; a multiple of the number of blocks.
         mix: rows of each of two classes in a mean; one of twenty sampled rows of a class if left out.
         rows_sampled: rows that are drawn, as many of each class; four fifths of the smallest class if left out.
         rows_released: rows that leave, as many for each ordered pair of classes.
-        noise: standard deviation of the noise in every cell, where rows have length 1; nothing is claimed of it.
+        noise: standard deviation of the noise in every cell, where rows have length 1; its figures are certified.
         cap: instead, the most success about any row of the pool: `leakcap.membership(0.6)`, or 0.6.
         blocks: parts of a row that get masks of their own: a number, or (down, across) for patches of pictures.
         public: (X, y), public rows to add as noise that teaches; they are nobody's secret.
         ledger: where the pool is written down as encoded, so that it is not encoded or released again.
         name: what the ledger calls the pool; by its contents if left out.
+        whiten: principal components of the whole pool that rows are centred and whitened to before; the server then
+            learns more from as much noise. Mean and covariance are those of all rows, drawn or not.
         norm: "unit" divides every row by its own length; "ball" divides it by `scale` and shortens it if need be.
         scale: for norm="ball", a length that is known without the data.
         queries: "kept": new rows stay with you, and `predict` is all there is. "released": you mean to send encoded
             queries out, of which nothing is promised.
         confidence: of the certified figures, all together.
+        draws: most draws of a certification for one row; more find less noise, 0 claims nothing.
+        backend: "torch:cuda" certifies on a GPU.
+        progress: True for a bar on standard error, False for none, or a function that is given `Progress` records.
         pool_public: what else was read off the whole pool to make its rows, in words for the certificate.
         seed: makes a repeatable simulation of it, whose certificate says so; never for a release.
 
@@ -90,7 +101,7 @@ class Encoder:
         >>> rng = np.random.default_rng(0)
         >>> y = np.repeat(["no", "yes"], 200)
         >>> X = rng.normal(size=(400, 8)) + 3 * (y == "yes")[:, None]
-        >>> encoder = lc.obfuscation.Encoder(8, mix=5, rows_released=400, noise=0.01)
+        >>> encoder = lc.obfuscation.Encoder(8, mix=5, rows_released=400, noise=0.01, draws=0)
         >>> Z, Y = encoder.encode(X, y)
         >>> from sklearn.linear_model import Ridge
         >>> model = Ridge(0.1).fit(Z, Y)  # at the server's
@@ -113,10 +124,14 @@ class Encoder:
         public: Any = None,
         ledger: str | Store | None = None,
         name: str | None = None,
+        whiten: int | None = None,
         norm: str = "unit",
         scale: float = 1.0,
         queries: str = "kept",
         confidence: float = 1 - 1e-6,
+        draws: int = 1024,
+        backend: str | None = None,
+        progress: bool | Watcher | None = None,
         pool_public: tuple[str, ...] = (),
         seed: int | None = None,
     ) -> None:
@@ -128,7 +143,13 @@ class Encoder:
         )
         self._rule = RowRule.of(norm, scale)
         self._queries_leave = checks.choice(QUERIES, queries=queries) == "released"
+        self._whiten = None if whiten is None else checks.count(whiten=whiten)
+        if whiten is not None and self._sizes.blocks > 1:
+            raise InputError("whiten= mixes all columns, blocks= keeps them apart: leave one of them out")
         self._confidence = checks.fraction(confidence=confidence)
+        self._effort = Effort.of(draws, backend, progress)
+        if self._cap is not None and not self._effort.draws:
+            raise InputError("a cap is certified by draws: choose draws=1024, or noise= with nothing claimed")
         if ledger is not None and seed is not None:
             raise InputError("an encoder with a seed is a simulation: leave the ledger out")
         if name is not None and ledger is None:
@@ -156,8 +177,7 @@ class Encoder:
             InputError: the pool cannot be encoded. The message quotes no value.
             AlreadyReleased: this encoder, or the ledger, knows of an encoding before.
         """
-        pool = _Pool.of(X, y, rule=self._rule, blocks=self._blocks, sizes=self._sizes)
-        public = None if self._public is None else PublicRows.of(self._public, self._rule, pool.design.columns)
+        pool, public = self._pool(X, y)
         self._refuse_spent()
         known_by = X if source is None else source
         account = None if self._ledger is None else PoolAccount(self._ledger, self._name, known_by)
@@ -168,13 +188,58 @@ class Encoder:
         certified = self._certified(pool, share)
         noise = self._noise if certified is None else certified.noise
         assert noise is not None
+        self._warn_if_useless(pool, noise, share)
         self._spend(known_by, account)
-        encoded, key = _encoded(pool, randomness, noise=noise, share=share, public=public, seed=self._seed)
-        facts = self._facts(pool, key.id, noise, 0 if public is None else len(public.rows))
-        certificate = _certificate(certified, facts, self._confidence, self._seed is not None)
+        encoded, key = draw_encoded(pool, randomness, noise=noise, share=share, public=public, seed=self._seed)
+        facts = facts_of(
+            pool,
+            key,
+            noise=noise,
+            public_rows=0 if public is None else len(public.rows),
+            queries_leave=self._queries_leave,
+            counted=self._ledger is not None,
+            pool_public=self._pool_public,
+        )
+        certificate = certificate_of(certified, facts, self._confidence, self._seed is not None)
         self.notes = pool.notes
         self._made = key, certificate, pool.design
         return encoded
+
+    def suggest(self, X: Any, y: Any, *, settings: int = 12) -> EncodingSuggestions:
+        """Sizes that leave the server most to learn under the cap: estimates, from encodings that nobody sees.
+
+        How many rows are drawn, mixed and released, and to how many components they are whitened, is tried; noise is
+        estimated as for `encode`, and accuracy is that of a linear model on rows of the pool that were not drawn.
+        Nothing is certified or spent. Sizes chosen so are facts of the pool, and say nothing about who was drawn.
+
+        Args:
+            X: rows of numbers, as for `encode`.
+            y: the class of every row.
+            settings: how many are tried.
+
+        Returns:
+            Settings, best first; `suggestions.best.arguments` go to another `Encoder`.
+
+        Raises:
+            InputError: the encoder has no cap, or the pool cannot be encoded.
+        """
+        if self._cap is None:
+            raise InputError(
+                "suggest() looks for the best sizes under a cap: give cap=, such as 0.6, instead of noise="
+            )
+        with self._effort.watched("settings") as tick:
+            return suggested(
+                lambda sizes, whiten: EncodablePool.of(
+                    X, y, rule=self._rule, blocks=self._blocks, sizes=sizes, whiten=whiten
+                ),
+                self._sizes,
+                whiten=self._whiten,
+                cap=self._cap.limit,
+                confidence=self._confidence,
+                effort=self._effort,
+                settings=checks.count(settings=settings),
+                tick=tick,
+            )
 
     def encode_query(self, X: Any) -> Floats:
         """New rows as the server's model takes them. They are further releases: refused unless declared.
@@ -258,19 +323,37 @@ class Encoder:
             raise InputError("nothing was encoded yet: call encode(X, y) first")
         return self._made
 
-    def _certified(self, pool: _Pool, share: PublicShare | None) -> EncodingNoise | None:
-        if self._cap is None:
+    def _pool(self, X: Any, y: Any) -> tuple[EncodablePool, PublicRows | None]:
+        pool = EncodablePool.of(X, y, rule=self._rule, blocks=self._blocks, sizes=self._sizes, whiten=self._whiten)
+        return pool, None if self._public is None else PublicRows.of(self._public, pool.rule, pool.design.columns)
+
+    def _certified(self, pool: EncodablePool, share: PublicShare | None) -> EncodingNoise | None:
+        if self._cap is None and (not self._noise or not self._effort.draws):
             return None
-        return least_noise(
-            pool.rows,
-            pool.codes,
-            pool.design,
-            cap=self._cap.limit,
-            confidence=self._confidence,
-            columns=pool.columns,
-            public=None if share is None else share.mixed,
-            seed=self._seed,
-        )
+        with self._effort.watched("certificate") as tick:
+            how: dict[str, Any] = {
+                "confidence": self._confidence,
+                "effort": self._effort.for_noise() if self._cap is None else self._effort.for_cap(),
+                "public": None if share is None else share.mixed,
+                "backend": self._effort.backend,
+                "seed": self._seed,
+                "tick": tick,
+            }
+            if self._cap is not None:
+                return least_noise(pool, self._cap.limit, **how)
+            assert self._noise is not None
+            return certified_noise(pool, self._noise, **how)
+
+    def _warn_if_useless(self, pool: EncodablePool, noise: float, share: PublicShare | None) -> None:
+        """Before anything is spent or written: what a server will likely learn from so much noise."""
+        found = rehearsed(pool, noise, public=None if share is None else share.mixed, seed=self._seed)
+        if found.teaches_nothing:
+            warnings.warn(
+                f"{found} Nothing was spent or written so far. Larger pools, larger caps, whiten= and suggest(X, y) "
+                "leave more to learn",
+                UselessReleaseWarning,
+                stacklevel=1 + frames_of_ours(),
+            )
 
     def _refuse_spent(self) -> None:
         if self._spent:
@@ -292,119 +375,12 @@ class Encoder:
                 stacklevel=1 + frames_of_ours(),
             )
 
-    def _facts(self, pool: _Pool, key_id: str, noise: float, public_rows: int) -> dict[str, Any]:
-        design = pool.design
-        return {
-            "id": key_id,
-            "classes": design.classes,
-            "columns": design.columns,
-            "rows_sampled": design.rows_sampled,
-            "rows_released": design.rows_released,
-            "mix": design.mix,
-            "mask_dim": design.mask_dim,
-            "blocks": design.blocks,
-            "noise": noise,
-            "rows_are": self._rule.words(),
-            "public_rows": public_rows,
-            "queries_leave": self._queries_leave,
-            "counted": self._ledger is not None,
-            "pool_public": (
-                f"It has {design.classes:,} classes, of more than {design.sampled_per_class:,} rows each.",
-                *self._pool_public,
-            ),
-            "not_promised": not_promised(self._queries_leave),
-            "leakcap_version": __version__,
-        }
-
     def __reduce__(self) -> Any:
         raise LeakcapError("an encoder holds the key and is not pickled: save_key() seals it")
 
     def __repr__(self) -> str:
         sizes = self._sizes
         return f"Encoder(mask_dim={sizes.mask_dim}, rows_released={sizes.rows_released}, blocks={sizes.blocks})"
-
-
-@dataclass(frozen=True, eq=False)
-class _Pool:
-    """A pool that can be encoded. Custodian side."""
-
-    rows: Floats
-    names: tuple[Any, ...]
-    codes: Ints
-    columns: tuple[Ints, ...]
-    rule: RowRule
-    design: MixingDesign
-    notes: tuple[str, ...]
-
-    @classmethod
-    def of(cls, X: Any, y: Any, *, rule: RowRule, blocks: Any, sizes: Sizes) -> _Pool:
-        given = numbers(X)
-        names, codes = classes_of(y, len(given))
-        shape = tuple(np.shape(X)[1:])
-        columns = block_columns(shape, blocks)
-        constant = int((given == given[0]).all(axis=0).sum())
-        if constant == given.shape[1]:
-            raise InputError("all rows are the same: there is nothing to learn from them")
-        in_class = np.bincount(codes)
-        design = sizes.design(given.shape[1], in_class)
-        notes = sizes.notes(design, in_class)
-        if constant:
-            notes = (*notes, COMMON_SHAPE.format(given.shape[1], constant))
-        return cls(rule(given), names, codes, columns=columns, rule=rule, design=design, notes=notes)
-
-
-def _encoded(
-    pool: _Pool,
-    randomness: Randomness,
-    *,
-    noise: float,
-    share: PublicShare | None,
-    public: PublicRows | None,
-    seed: int | None,
-) -> tuple[tuple[Floats, Floats], Key]:
-    """The encoded set, and the key. The sample and its mixing end with this function."""
-    design, bits = pool.design, randomness.bits()
-    halves = pairs(design)
-    sample = sampled_rows(pool.codes, design, randomness)
-    mixed = mixed_rows(pool.rows, sample, halves, mix=design.mix, randomness=randomness)
-    mask = masks(pool.columns, design, randomness)
-    values, labels, voters = masked(mixed, pool.columns, mask), pair_labels(*halves, design.classes), None
-    names = np.asarray(bits.permutation(design.classes))
-    labels = labels[:, names]
-    if share is not None and public is not None:
-        second = masks(pool.columns, design, randomness)
-        values += masked(share.mixed, pool.columns, second)
-        labels = np.concatenate([labels, share.labels], axis=1)
-        voters = masked(public.voters(randomness), pool.columns, second)
-    order = np.asarray(bits.permutation(design.rows_released))
-    released = on_grid(values, noise, randomness)[order], labels[order]
-    key = Key(
-        secrets.token_hex(16) if seed is None else f"simulation {seed}",
-        pool.names,
-        pool.rule,
-        columns=pool.columns,
-        mask=mask,
-        order=np.argsort(names),
-        voters=voters,
-    )
-    return released, key
-
-
-def _certificate(
-    certified: EncodingNoise | None, facts: dict[str, Any], confidence: float, simulated: bool
-) -> ObfuscationCertificate | UnclaimedEncoding:
-    if certified is None:
-        why = BARE if facts["noise"] == 0 else BY_HAND
-        return UnclaimedEncoding(kind="simulation" if simulated else "no_claim", why=why, **facts)
-    return ObfuscationCertificate(
-        kind="simulation" if simulated else "obfuscation",
-        membership_success=certified.success,
-        mean_success=certified.mean_success,
-        true_positives=certified.true_positives,
-        confidence=confidence,
-        theorems=certified.theorems,
-        **facts,
-    )
 
 
 def _noise_or_cap(noise: Any, cap: Any) -> tuple[float | None, Cap | None]:

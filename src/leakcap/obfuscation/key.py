@@ -24,6 +24,7 @@ from leakcap.ground.arrays import Floats, Ints
 from leakcap.obfuscation.masking import BARE_STEP, masked
 from leakcap.obfuscation.models import checked_scores, scores_of
 from leakcap.obfuscation.rows import RowRule, numbers
+from leakcap.obfuscation.whitening import Whitening
 
 __all__ = ["Key"]
 
@@ -53,7 +54,7 @@ class Key:
 
     def encode(self, X: Any) -> Floats:
         """Queries as the server's model takes them: `(n, mask_dim)`, or `(n, voters, mask_dim)` with public rows."""
-        rows = numbers(X, sum(map(len, self.columns)))
+        rows = numbers(X, self.wide)
         # On a grid: the same query gives the same numbers, whichever others come with it.
         found = np.rint(masked(self.rule(rows), self.columns, self.mask) / BARE_STEP) * BARE_STEP
         return found if self.voters is None else found[:, None, :] + self.voters
@@ -110,6 +111,13 @@ class Key:
         return cls._of(content)
 
     @property
+    def wide(self) -> int:
+        """Columns of a row, before anything is done to it."""
+        if self.rule.whitening is not None:
+            return len(self.rule.whitening.centre)
+        return sum(map(len, self.columns))
+
+    @property
     def _width(self) -> int:
         wide = sum(one.shape[1] for one in self.mask)
         return wide * (1 if self.voters is None else len(self.voters))
@@ -136,6 +144,9 @@ class Key:
             "recipe": self.recipe,
         }
         arrays = [*self.mask, *(() if self.voters is None else (self.voters,))]
+        if self.rule.whitening is not None:
+            head["whitened"] = list(self.rule.whitening.turn.shape)
+            arrays += [self.rule.whitening.centre, self.rule.whitening.turn]
         return json.dumps(head).encode() + b"\n" + b"".join(np.asarray(one, dtype="<f8").tobytes() for one in arrays)
 
     @classmethod
@@ -149,11 +160,18 @@ class Key:
         for block in columns:
             mask.append(values[start : start + len(block) * wide].reshape(len(block), wide))
             start += len(block) * wide
-        voters = None if head["voters"] is None else values[start:].reshape(head["voters"], -1)
+        voters = None
+        if head["voters"] is not None:
+            end = start + head["voters"] * wide * len(columns)
+            voters, start = values[start:end].reshape(head["voters"], -1), end
+        whitening = None
+        if "whitened" in head:  # in keys of encoders that whiten
+            given, kept = head["whitened"]
+            whitening = Whitening(values[start : start + given], values[start + given :].reshape(given, kept))
         return cls(
             head["id"],
             tuple(head["classes"]),
-            RowRule(head["norm"], head["scale"]),
+            RowRule(head["norm"], head["scale"], whitening),
             columns=columns,
             mask=tuple(mask),
             order=np.asarray(head["order"], dtype=np.intp),

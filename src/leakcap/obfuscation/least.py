@@ -20,7 +20,7 @@ from leakcap.leakage.confidence import Attempts, MeanEstimate, forecast, log_ter
 from leakcap.obfuscation.obfuscated import Obfuscated
 from leakcap.obfuscation.one_unit import Statements, UnitBounds, UnitEffort, certify_units
 
-__all__ = ["NoiseForCap", "least_noise"]
+__all__ = ["NoiseForCap", "least_noise", "likely_noise"]
 
 LOOK = 6  # draws of a search
 FEW = 256  # units that it looks at
@@ -77,7 +77,7 @@ def least_noise(
     if cap <= 0.5:
         raise InputError("cap must be above 0.5: nobody is exposed less than by a coin")
     share = attempts.share(attempts.made + 1)
-    noise = _searched(obfuscated, cap, effort=effort, gamma=share, rng=rng)
+    noise = likely_noise(obfuscated, cap, effort=effort, gamma=share, rng=rng)
     spent = 0.0
     for made in range(1, TRIES + 1):
         found = obfuscated.with_noise(noise)
@@ -90,10 +90,10 @@ def least_noise(
     raise CapError("the cap could not be certified: allow more draws, or a larger cap")
 
 
-def _searched(
+def likely_noise(
     obfuscated: Obfuscated, cap: float, *, effort: UnitEffort, gamma: float, rng: np.random.Generator
 ) -> float:
-    """Noise that will likely be certified: by some units, then by those who are most exposed."""
+    """Noise that will likely be certified: by some units, then by those who are most exposed. An estimate."""
     units = len(obfuscated.pool)
     some = np.linspace(0, units - 1, min(FEW, units)).astype(np.intp)
     rough = _bisected(obfuscated, cap, some, effort=effort, gamma=gamma, rng=rng, within=0.1)

@@ -25,13 +25,14 @@ from leakcap.obfuscation.information import log_det_nats, trace_most, trace_nats
 from leakcap.obfuscation.limits import FullColumn, full_column, most_told
 from leakcap.obfuscation.obfuscated import Obfuscated
 from leakcap.obfuscation.pairs import SwapFactors
-from leakcap.obfuscation.several_blocks import blocks_told_apart
+from leakcap.obfuscation.several_blocks import blocks_told_apart, blocks_told_apart_quickly
 
 __all__ = ["ALARMS", "Looked", "Statements", "UnitBounds", "UnitEffort", "certify_units", "look_at_units"]
 
 ALARMS = (0.01, 0.001)  # false positive rates at which true positives are bounded
 SLIP = 1e-13  # relative rounding of one factor of a wager's capital, f64
 LOOK_EVERY = 16  # draws between looks at the bounds
+FEW_PAIRS = 64  # of laws in several blocks, for which there is time to convolve
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,8 @@ class Statements:
         columns = self.obfuscated.law.columns
         if self.obfuscated.blocks == 1:
             return pair_table(columns, weight)(found.wider[..., 0], found.narrower[..., 0])
-        return blocks_told_apart(found.wider, found.narrower, columns, weight=weight)
+        by = blocks_told_apart if found.wider[..., 0].size <= FEW_PAIRS else blocks_told_apart_quickly
+        return by(found.wider, found.narrower, columns, weight=weight)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,7 @@
-"""Rows as the encoder takes them: numbers, of length 1 at most. Every row is brought there alone, by a public rule.
+"""Rows as the encoder takes them: numbers, of length 1 at most.
 
-A row that was scaled by looking at others would tell of them when it is released.
+Every row is brought there alone, by a rule that is the same whatever is sampled: a row that was scaled by looking at
+others that were drawn would tell of them when it is released.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints
+from leakcap.obfuscation.whitening import Whitening
 
 __all__ = ["NORMS", "RowRule", "block_columns", "classes_of", "numbers"]
 
@@ -30,10 +32,12 @@ class RowRule:
         norm: "unit": every row is divided by its own length (a row of zeros stays). "ball": every row is divided by
             `scale`, and shortened to length 1 if it is longer.
         scale: a length known without the data; 1 for "unit".
+        whitening: what is done before, by all rows of the pool; None for nothing.
     """
 
     norm: str = "unit"
     scale: float = 1.0
+    whitening: Whitening | None = None
 
     @classmethod
     def of(cls, norm: Any, scale: Any) -> RowRule:
@@ -44,6 +48,8 @@ class RowRule:
 
     def __call__(self, rows: Floats) -> Floats:
         """The rows, each brought into the unit ball."""
+        if self.whitening is not None:
+            rows = self.whitening(rows)
         largest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
         safe = np.where(largest > 0, largest, 1.0)
         within = rows / safe  # squares neither overflow nor vanish
@@ -58,9 +64,10 @@ class RowRule:
         return within
 
     def words(self) -> str:
+        first = "every row is" if self.whitening is None else self.whitening.words()
         if self.norm == "unit":
-            return "every row is divided by its own length"
-        return f"every row is divided by {self.scale:g}, and shortened to length 1 if it is longer"
+            return f"{first} divided by its own length"
+        return f"{first} divided by {self.scale:g}, and shortened to length 1 if it is longer"
 
 
 def numbers(X: Any, columns: int | None = None) -> Floats:

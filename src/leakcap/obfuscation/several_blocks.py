@@ -2,7 +2,8 @@
 
 Rows may be cut into blocks with a mask of their own each. Given sample and mixing the blocks are independent, so the
 evidence of a pair of laws is a sum of independent terms, one for each factor of each block. Every term is rounded up
-to a grid before they are added. Proof page: obfuscation-blocks.
+to a grid before they are added. For many pairs at once there are two bounds that need no convolution.
+Proof page: obfuscation-blocks.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from scipy.special import chdtr, chdtri
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
+from leakcap.obfuscation.chi_squares import pair_table
 
-__all__ = ["blocks_told_apart"]
+__all__ = ["blocks_told_apart", "blocks_told_apart_quickly"]
 
 CELLS = 2048  # of each chi-square
 STEPS = 256  # of the grid, in a deviation of the evidence
@@ -45,6 +47,23 @@ def blocks_told_apart(wider: Floats, narrower: Floats, columns: int, *, weight: 
     shape = both.shape[:-1]
     found = [_convolved(logs, columns, weight) for logs in both.reshape(-1, both.shape[-1])]
     return np.array(found).reshape(shape)
+
+
+@proves("obfuscation-blocks")
+def blocks_told_apart_quickly(wider: Floats, narrower: Floats, columns: int, *, weight: float = 1.0) -> Floats:
+    """The same, for many pairs: the smaller of two bounds, of which neither is below.
+
+    One gives every block the factors of the block that tells most; then all blocks are one of so many more columns. The
+    other is by affinities, which multiply over blocks; it is the smaller one where blocks differ, up to a quarter above.
+    """
+    blocks = wider.shape[-1]
+    alike = pair_table(blocks * columns, weight)(wider.max(axis=-1), narrower.max(axis=-1))
+    both = np.concatenate([wider, narrower], axis=-1)
+    # The affinity of N(0, 1) and N(0, l) is cosh(log(l) / 2)^(-1/2); of all columns, its square's logarithm:
+    log_square = -columns * np.log1p(2 * np.sinh(np.minimum(both, LARGEST) / 4) ** 2).sum(axis=-1)
+    apart = (1 - weight) ** 2 / 4 - weight * np.expm1(log_square)
+    by_affinity = (1 - weight) / 2 + np.sqrt(apart) * (1 + 1e-9) + ROUNDING * (1 + weight)
+    return np.asarray(np.minimum(alike, np.minimum(by_affinity, 1.0)))
 
 
 @lru_cache(maxsize=16)

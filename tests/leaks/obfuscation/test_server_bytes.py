@@ -16,6 +16,7 @@ import pytest
 
 import leakcap as lc
 from leakcap.cli import obfuscate
+from leakcap.obfuscation import encoded as drawing
 from leakcap.obfuscation import encoder as encoding
 from leakcap.planning.released import forget_released
 from tests.refusals import texts_of
@@ -27,16 +28,16 @@ SHARES = np.random.default_rng(1).dirichlet(np.ones(3), size=180)
 
 def agree(monkeypatch: pytest.MonkeyPatch, drawn: list[Any]) -> None:
     """The encoded set, and the id, are the same in every run; what was sampled is noted."""
-    sampled, encoded = encoding.sampled_rows, encoding._encoded
+    sampled, encoded = drawing.sampled_rows, encoding.draw_encoded
 
     def noted(*given: Any) -> Any:
         found = sampled(*given)
         drawn.append(np.sort(np.concatenate(found)))
         return found
 
-    monkeypatch.setattr(encoding, "sampled_rows", noted)
-    monkeypatch.setattr(encoding.secrets, "token_hex", lambda size: "0" * 2 * size)
-    monkeypatch.setattr(encoding, "_encoded", lambda *given, **more: ((AGREED, SHARES), encoded(*given, **more)[1]))
+    monkeypatch.setattr(drawing, "sampled_rows", noted)
+    monkeypatch.setattr(drawing.secrets, "token_hex", lambda size: "0" * 2 * size)
+    monkeypatch.setattr(encoding, "draw_encoded", lambda *given, **more: ((AGREED, SHARES), encoded(*given, **more)[1]))
 
 
 def table(folder: Path) -> Path:
@@ -50,7 +51,7 @@ def table(folder: Path) -> Path:
 def server_files(folder: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[int, bytes]]:
     monkeypatch.setenv("LEAKCAP_LEDGER", f"sqlite:///{folder / place}.db")
     order = obfuscate.EncodeOrder(
-        data=table(folder), label="label", out=folder / place, noise=0.01, mix=3, rows_released=180
+        data=table(folder), label="label", out=folder / place, noise=0.01, draws=0, mix=3, rows_released=180
     )
     obfuscate.run_encode(order, quiet=True)
     server = folder / place / "server"
@@ -74,9 +75,9 @@ def test_the_check_sees_a_sample_that_shows(tmp_path: Path, monkeypatch: pytest.
     drawn: list[Any] = []
     agree(monkeypatch, drawn)
     if told == "certificate":
-        real = encoding._certificate
+        real = encoding.certificate_of
         words = lambda facts: {**facts, "rows_are": f"{facts['rows_are']} {drawn[-1].sum()}"}  # noqa: E731
-        monkeypatch.setattr(encoding, "_certificate", lambda c, facts, *more: real(c, words(facts), *more))
+        monkeypatch.setattr(encoding, "certificate_of", lambda c, facts, *more: real(c, words(facts), *more))
     else:
         advised = obfuscate.advice
         monkeypatch.setattr(obfuscate, "advice", lambda *given: f"{advised(*given)}{drawn[-1].sum()}")
@@ -89,7 +90,7 @@ def test_what_the_encoder_keeps_and_says_is_the_same_whatever_was_sampled(monkey
     seen = []
     for _ in range(2):
         forget_released()
-        made = lc.obfuscation.Encoder(12, **FEW, noise=0.1)
+        made = lc.obfuscation.Encoder(12, **FEW, draws=0, noise=0.1)
         made.encode(*pool())
         public = repr(made), made.notes, made.design, made.certificate.to_json(), made.certificate.to_html()
         seen.append((*public, str(made.certificate), made.certificate._repr_html_()))
@@ -98,7 +99,7 @@ def test_what_the_encoder_keeps_and_says_is_the_same_whatever_was_sampled(monkey
 
 def test_nothing_of_the_sample_or_the_mixing_outlives_the_encoding(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not in the encoder, and not in the key: every array that is kept has the size of the mask or smaller."""
-    made = lc.obfuscation.Encoder(12, **FEW, noise=0.1)
+    made = lc.obfuscation.Encoder(12, **FEW, draws=0, noise=0.1)
     made.encode(*pool())
     assert kept_arrays(made) <= 12 * 12
     made.sample = np.arange(144 + 1)  # the twin
@@ -124,11 +125,11 @@ def test_a_crash_while_encoding_quotes_nothing_and_spends(monkeypatch: pytest.Mo
     def breaks(*given: Any, **more: Any) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(encoding, "mixed_rows", breaks)
-    made = lc.obfuscation.Encoder(12, **FEW, noise=0.1, ledger=place)
+    monkeypatch.setattr(drawing, "mixed_rows", breaks)
+    made = lc.obfuscation.Encoder(12, **FEW, draws=0, noise=0.1, ledger=place)
     with pytest.raises(MemoryError) as caught:
         made.encode(X, y)
     assert repr(float(X[0, 0])) not in texts_of(caught.value)
     monkeypatch.undo()
     with pytest.raises(lc.AlreadyReleased):
-        lc.obfuscation.Encoder(12, **FEW, noise=0.1, ledger=place).encode(X, y)
+        lc.obfuscation.Encoder(12, **FEW, draws=0, noise=0.1, ledger=place).encode(X, y)

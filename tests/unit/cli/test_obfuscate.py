@@ -37,7 +37,20 @@ def run(*words: str) -> int:
     return int(ended.value.code or 0)
 
 
-ENCODE = ["encode", "pool.csv", "--label", "kind", "--noise", "0.001", "--mix", "3", "--rows-released", "180"]
+ENCODE = [
+    "encode",
+    "pool.csv",
+    "--label",
+    "kind",
+    "--draws",
+    "0",
+    "--noise",
+    "0.001",
+    "--mix",
+    "3",
+    "--rows-released",
+    "180",
+]
 
 
 def trained(server: Path, to: str = "model.npz") -> None:
@@ -133,7 +146,7 @@ def test_pictures_are_encoded_by_an_embedding_of_the_users(here: Path) -> None:
     Path("embedding_of_tests.py").write_text(
         "import numpy as np\ndef rows(files):\n    return [np.frombuffer(one.read_bytes()) for one in files]\n"
     )
-    order = ["encode", "pictures", "--embedding", "embedding_of_tests:rows", "--noise", "0.001"]
+    order = ["encode", "pictures", "--embedding", "embedding_of_tests:rows", "--draws", "0", "--noise", "0.001"]
     assert run(*order, "--mix", "3", "--rows-released", "180", "--out", "out") == 0
     trained(Path("out/server"))
     new = ["predict", "model.npz", "pictures/birch", "--key", "out/owner/encoding.key", "--out", "found.csv"]

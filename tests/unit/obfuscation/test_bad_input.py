@@ -48,9 +48,9 @@ def with_cell(value: Any) -> Any:
     ],
 )
 def test_a_pool_that_cannot_be_encoded_is_refused(settings: Any, rows: Any, labels: Any, words: str) -> None:
-    drawn = Encoder(12, **{**FEW, "noise": 0.1, **settings})
+    drawn = Encoder(12, **{**FEW, "noise": 0.1, "draws": 0, **settings})
     refusal(lambda: drawn.encode(rows, labels), words, lc.InputError, (SECRET,))
-    drawn_after_all = Encoder(12, **FEW, noise=0.1) if settings else drawn
+    drawn_after_all = Encoder(12, **FEW, draws=0, noise=0.1) if settings else drawn
     assert drawn_after_all.encode(X, y)[0].shape == (180, 12), "nothing was spent"
 
 
@@ -78,13 +78,13 @@ def test_settings_that_make_no_sense_are_refused(settings: Any, words: str) -> N
 
 
 def test_constant_columns_are_said() -> None:
-    encoder = Encoder(12, **FEW, noise=0.1)
+    encoder = Encoder(12, **FEW, draws=0, noise=0.1)
     encoder.encode(np.where(np.arange(12) == 3, 1.0, X), y)
     assert any("1 of them are the same in every row" in note for note in encoder.notes)
 
 
 def test_models_that_do_not_fit_are_refused() -> None:
-    encoder = Encoder(12, **FEW, noise=0.1)
+    encoder = Encoder(12, **FEW, draws=0, noise=0.1)
     refusal(lambda: encoder.key, "nothing was encoded yet")
     encoder.encode(X, y)
     for model, words in (

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import leakcap as lc
-from leakcap.certificates.obfuscation import ObfuscationCertificate
+from leakcap.certificates.obfuscation import ObfuscationCertificate, UnclaimedEncoding
+from leakcap.errors import UselessReleaseWarning
 from leakcap.obfuscation import certified
 from leakcap.obfuscation.masking import encoding_distance
 from tests.refusals import refusal
@@ -24,12 +25,20 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Certification that always finds the same, and notes what it was asked."""
     noted: list[Any] = []
 
-    def found(pool: Any, labels: Any, design: Any, **more: Any) -> Any:
-        noted.append({"pool": pool, "labels": labels, "design": design, **more})
+    def found(release: Any, cap: float, **more: Any) -> Any:
+        noted.append({"release": release, "cap": cap, **more})
+        success = np.full(180, 0.55)
+        success[7] = 0.5987
         bounds = SimpleNamespace(
-            worst=0.5987, mean_success=0.55, alarms=(0.01,), recognised=np.array([[0.02, 0.03, 0.01]])
+            success=success,
+            worst=0.5987,
+            mean_success=0.55,
+            alarms=(0.01,),
+            recognised=np.array([[0.02, 0.03, 0.01]]),
+            draws=256,
+            again=700,
         )
-        return SimpleNamespace(obfuscated=SimpleNamespace(noise_std=0.07), bounds=bounds)
+        return SimpleNamespace(obfuscated=SimpleNamespace(noise_std=0.07), bounds=bounds, attempts=2)
 
     monkeypatch.setattr(certified, "_searched", found)
     return noted
@@ -43,15 +52,50 @@ def test_the_certificate_states_what_was_certified_and_what_arithmetic_adds(aske
     assert certificate.membership_success == 0.5987 + distance > 0.5987
     assert certificate.mean_success == 0.55 + distance
     assert certificate.true_positives == ((0.01, 0.03 + 2 * distance),), "of the unit that is recognised best"
-    assert asked[0]["cap"] == 0.6 - certified.RESERVE and asked[0]["gamma"] == pytest.approx(0.001)
-    assert asked[0]["public"] is None and (np.linalg.norm(asked[0]["pool"], axis=1) <= 1).all()
+    assert asked[0]["cap"] == 0.6 - certified.RESERVE and asked[0]["attempts"].gamma == pytest.approx(0.001)
+    release = asked[0]["release"]
+    assert release.public is None and (np.linalg.norm(release.pool, axis=1) <= 1).all()
+    assert "256 draws for every row, 700 more for rows near the cap; attempt 2" in " ".join(str(certificate).split())
+    again = ObfuscationCertificate.from_json(certificate.to_json())
+    assert again == certificate and (again.draws, again.again, again.attempts) == (256, 700, 2)
+
+
+def test_claims_are_right_no_more_often_than_their_rate_and_total_variation_allow() -> None:
+    """By brute force over all tests of a pair of laws on six outcomes: who claims as often is right no more often."""
+    rng = np.random.default_rng(3)
+    for rate in (0.02, 0.5, 0.8):
+        for _ in range(20):
+            drawn, left = rng.dirichlet(np.ones(6), size=2)
+            told = np.abs(drawn - left).sum() / 2
+            for event in range(1, 64):
+                said = np.array([event >> place & 1 for place in range(6)])
+                right, wrong = rate * (drawn @ said), (1 - rate) * (left @ said)
+                bound = certified.claims_right(np.array([told]), np.array([rate]), right + wrong)
+                assert right / (right + wrong) <= bound
+    assert certified.claims_right(np.array([0.2, 0.1]), np.array([0.5, 0.8]), 0.5) == pytest.approx(0.832)
+
+
+def test_noise_that_was_given_is_certified_and_nothing_is_claimed_without_draws() -> None:
+    encoder = Encoder(12, **FEW, noise=0.8, draws=300, confidence=0.999)
+    encoder.encode(X, y)
+    certificate = encoder.certificate
+    assert isinstance(certificate, ObfuscationCertificate) and certificate.noise == 0.8
+    assert 0.5 < certificate.mean_success <= certificate.membership_success < 0.62
+    assert 0 < certificate.draws <= 300 and certificate.again == 0
+    for noise, draws in ((0.8, 0), (1e-7, 100)):
+        bare = Encoder(12, **FEW, noise=noise, draws=draws)
+        bare.encode(X + draws + 1, y)  # another pool
+        assert isinstance(bare.certificate, UnclaimedEncoding), "none was asked for, and too little for arithmetic"
+    refusal(lambda: Encoder(12, **FEW, cap=0.6, draws=0), "certified by draws")
 
 
 def test_columns_are_certified_in_the_order_of_their_blocks(asked: list[Any]) -> None:
     encoder = Encoder(12, **FEW, cap=0.6, blocks=(2, 3), public=(X.reshape(-1, 2, 6)[::2], y[::2]))
     encoder.encode(X.reshape(-1, 2, 6).transpose(0, 1, 2), y)
     order = np.concatenate(encoder.key.columns)
-    assert np.array_equal(asked[0]["pool"], encoder.key.rule(X)[:, order]) and asked[0]["public"].shape == (180, 12)
+    release = asked[0]["release"]
+    assert np.array_equal(release.pool, encoder.key.rule(X)[:, order])
+    assert release.public(np.random.default_rng(0)).shape == (180, 12)
 
 
 def test_arithmetic_that_takes_more_than_was_kept_for_it_is_refused(

@@ -21,7 +21,7 @@ Encoder = lc.obfuscation.Encoder
 
 def made(**settings: Any) -> tuple[Any, tuple[Any, Any]]:
     forget_released()
-    encoder = Encoder(12, **{**FEW, "noise": 0.001, **settings})
+    encoder = Encoder(12, **{**FEW, "noise": 0.001, "draws": 0, **settings})
     return encoder, encoder.encode(*pool())
 
 
@@ -104,9 +104,9 @@ def test_the_ledger_refuses_a_second_set_with_another_key() -> None:
     place = lc_ledger()
     encoder, _ = made(ledger=place, name="trees")
     assert encoder.certificate.counted
-    again = Encoder(12, **FEW, noise=0.5, ledger=place, name="trees")
+    again = Encoder(12, **FEW, draws=0, noise=0.5, ledger=place, name="trees")
     refusal(lambda: again.encode(X, y), "encoded or released before", lc.AlreadyReleased)
-    under_another_name = Encoder(12, **FEW, noise=0.5, ledger=place, name="shrubs")
+    under_another_name = Encoder(12, **FEW, draws=0, noise=0.5, ledger=place, name="shrubs")
     refusal(lambda: under_another_name.encode(X[::-1], y[::-1]), "known to the ledger as 'trees'")
     refusal(lambda: lc.plan(np.mean, X, cap=0.6, worlds=8, ledger=place, name="trees", seed=None).release())
 
@@ -114,15 +114,15 @@ def test_the_ledger_refuses_a_second_set_with_another_key() -> None:
 def test_a_pool_is_known_by_what_its_rows_were_made_of() -> None:
     X, y = pool()
     place = lc_ledger()
-    Encoder(12, **FEW, noise=0.1, ledger=place).encode(2 * X, y, source=X)
-    scaled = Encoder(12, **FEW, noise=0.1, ledger=place)
+    Encoder(12, **FEW, draws=0, noise=0.1, ledger=place).encode(2 * X, y, source=X)
+    scaled = Encoder(12, **FEW, draws=0, noise=0.1, ledger=place)
     refusal(lambda: scaled.encode(3 * X, y, source=X), "encoded or released before", lc.AlreadyReleased)
 
 
 def test_without_a_ledger_a_second_set_is_warned_of() -> None:
     made()
     with pytest.warns(RepeatedReleaseWarning):
-        Encoder(12, **FEW, noise=0.001).encode(*pool())
+        Encoder(12, **FEW, draws=0, noise=0.001).encode(*pool())
 
 
 @pytest.mark.filterwarnings("default::leakcap.errors.SimulationWarning")
@@ -139,7 +139,7 @@ def test_a_seed_makes_a_simulation_and_says_so() -> None:
 def test_public_rows_teach_and_vote() -> None:
     X, y = pool(each=200)
     public = X[::2], y[::2]
-    encoder = Encoder(12, mix=3, rows_released=1800, noise=0.001, public=public, queries="released")
+    encoder = Encoder(12, mix=3, rows_released=1800, draws=0, noise=0.001, public=public, queries="released")
     Z, Y = encoder.encode(X[1::2], y[1::2])
     assert Y.shape == (1800, 6) and np.allclose(Y[:, :3].sum(axis=1), 1) and np.allclose(Y[:, 3:].sum(axis=1), 1)
     model = Ridge(0.01).fit(Z, Y)
@@ -158,7 +158,7 @@ def test_blocks_have_masks_of_their_own() -> None:
     X, y = pool()
     changed = X.copy()
     changed[:, :4] = 0
-    scaled = Encoder(12, **FEW, noise=0.001, blocks=3, norm="ball", scale=100.0, queries="released")
+    scaled = Encoder(12, **FEW, draws=0, noise=0.001, blocks=3, norm="ball", scale=100.0, queries="released")
     with pytest.warns(RepeatedReleaseWarning):
         scaled.encode(X, y)
     same = scaled.encode_query(X) == scaled.encode_query(changed)
@@ -168,10 +168,10 @@ def test_blocks_have_masks_of_their_own() -> None:
 def test_patches_of_pictures_are_blocks() -> None:
     X, y = pool()
     pictures = X.reshape(len(X), 2, 6, 1)
-    encoder = Encoder(12, **FEW, noise=0.001, blocks=(2, 3))
+    encoder = Encoder(12, **FEW, draws=0, noise=0.001, blocks=(2, 3))
     encoder.encode(pictures, y)
     assert [block.tolist() for block in encoder.key.columns] == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10, 11]]
-    taller = Encoder(16, **FEW, noise=0.001, blocks=(2, 2))
+    taller = Encoder(16, **FEW, draws=0, noise=0.001, blocks=(2, 2))
     taller.encode(np.random.default_rng(0).normal(size=(180, 4, 4)), y)
     assert [block.tolist() for block in taller.key.columns][1] == [2, 3, 6, 7]
 
@@ -190,7 +190,7 @@ def test_a_row_is_brought_to_length_one_alone() -> None:
 
 def test_what_is_rounded_or_left_out_is_said() -> None:
     X, y = pool()
-    encoder = Encoder(12, mix=3, rows_released=100, rows_sampled=100, noise=0.1)
+    encoder = Encoder(12, mix=3, rows_released=100, rows_sampled=100, draws=0, noise=0.1)
     encoder.encode(X[20:], y[20:])
     assert encoder.design.rows_sampled == 99 and encoder.design.rows_released == 99
     told = " ".join(encoder.notes)
@@ -208,7 +208,7 @@ def test_an_encoder_is_not_pickled_and_shows_no_secret() -> None:
 
 def test_names_of_numbers_come_back_as_numbers() -> None:
     X, y = pool()
-    encoder = Encoder(12, **FEW, noise=0.001)
+    encoder = Encoder(12, **FEW, draws=0, noise=0.001)
     codes = 10 * np.searchsorted(NAMES, y)
     found = encoder.predict(Ridge(0.01).fit(*encoder.encode(X, codes)), X)
     assert set(found.tolist()) <= {0, 10, 20} and np.mean(found == codes) > 0.9

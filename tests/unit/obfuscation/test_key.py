@@ -23,7 +23,7 @@ X, y = pool()
 
 @pytest.fixture
 def encoded(own_key: Path, tmp_path: Path) -> tuple[lc.obfuscation.Encoder, Ridge, Path]:
-    encoder = lc.obfuscation.Encoder(12, **FEW, noise=0.001)
+    encoder = lc.obfuscation.Encoder(12, **FEW, draws=0, noise=0.001)
     model = Ridge(0.01).fit(*encoder.encode(X, y))
     path = tmp_path / "encoding.key"
     encoder.save_key(path)
@@ -39,7 +39,7 @@ def test_a_saved_key_predicts_alike(encoded: tuple[lc.obfuscation.Encoder, Ridge
 
 
 def test_a_key_with_voters_and_blocks_comes_back(own_key: Path, tmp_path: Path) -> None:
-    encoder = lc.obfuscation.Encoder(12, **FEW, noise=0.001, public=(X, y), blocks=2)
+    encoder = lc.obfuscation.Encoder(12, **FEW, draws=0, noise=0.001, public=(X, y), blocks=2)
     model = Ridge(0.01).fit(*encoder.encode(X + 1, y))
     encoder.save_key(tmp_path / "key of it")
     assert np.array_equal(Key.load(tmp_path / "key of it").predict(model, X), encoder.predict(model, X))
@@ -68,7 +68,7 @@ def test_without_its_key_a_model_says_nothing(encoded: tuple[lc.obfuscation.Enco
 
 
 def other_key() -> lc.obfuscation.Key:
-    other = lc.obfuscation.Encoder(12, **FEW, noise=0.001)
+    other = lc.obfuscation.Encoder(12, **FEW, draws=0, noise=0.001)
     other.encode(X, y)
     return other.key
 
