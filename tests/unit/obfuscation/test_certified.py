@@ -10,7 +10,6 @@ import pytest
 
 import leakcap as lc
 from leakcap.certificates.obfuscation import ObfuscationCertificate, UnclaimedEncoding
-from leakcap.errors import UselessReleaseWarning
 from leakcap.obfuscation import certified
 from leakcap.obfuscation.masking import encoding_distance
 from tests.refusals import refusal
