@@ -56,7 +56,9 @@ def read(*, learnable: bool) -> Embedded:
     """From the folder that LEAKCAP_DATA names."""
     stored = np.load(Path(os.environ["LEAKCAP_DATA"]) / FILE)
     unit = RowRule()
-    pool, test = (unit(((stored[name] / np.float32(255)) ** 2 * 6).astype(np.float64)) for name in ("q_train", "q_test"))
+    pool, test = (
+        unit(((stored[name] / np.float32(255)) ** 2 * 6).astype(np.float64)) for name in ("q_train", "q_test")
+    )
     found = Embedded(pool, stored["y_train"].astype(np.intp), test, stored["y_test"].astype(np.intp))
     return found.with_public(PUBLIC) if learnable else found
 

@@ -20,7 +20,7 @@ from leakcap.obfuscation.mixing import mixed_rows, pair_labels, pairs, sampled_r
 from reproductions.learnable_obfuscation.data import Embedded
 from reproductions.learnable_obfuscation.published import Setting
 
-__all__ = ["EncodedSets", "Mixture", "design_of", "encoded_sets", "mixture"]
+__all__ = ["EncodedSets", "Mixture", "bare_sets", "design_of", "encoded_sets", "mixture"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -100,5 +100,23 @@ def encoded_sets(
         labels=answers.repeat(len(noises), 1, 1),
         test=torch.stack(test),
         voters=torch.stack(voters) if voters else None,
+        trials=trials,
+    )
+
+
+def bare_sets(setting: Setting, data: Embedded, *, columns: int, trials: int, device: str) -> EncodedSets:
+    """The same rows un-encoded: sampled and mixed alike, neither masked nor noised; public rows are left out."""
+    import torch  # noqa: PLC0415
+
+    def there(values: Floats) -> Any:
+        return torch.as_tensor(values, dtype=torch.float32, device=device)
+
+    made = [mixture(setting, data, columns, 1000 * sum(setting) + trial) for trial in range(trials)]
+    classes = int(data.labels.max()) + 1
+    return EncodedSets(
+        rows=torch.stack([there(one.rows) for one in made]),
+        labels=torch.stack([there(one.labels[:, :classes]) for one in made]),
+        test=there(data.test).expand(trials, *data.test.shape),
+        voters=None,
         trials=trials,
     )

@@ -7,6 +7,7 @@ accuracies are told on those of odd places, and so is the penalty of the ridge.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,8 @@ class Schooling:
     wide: int = 512
     epochs: int = 60
     batch: int = 200
-    rate: float = 1e-3
-    decay: float = 1e-2
+    rate: float = 2e-3
+    decay: float = 3.0
     dropout: float = 0.5
 
 
@@ -81,7 +82,7 @@ def _trained(sets: EncodedSets, schooling: Schooling, seed: int) -> list[Any]:
     generator.manual_seed(seed)
     sizes = (d, schooling.wide, schooling.wide, labels.shape[-1])
     weights = []
-    for inside, out in zip(sizes[:-1], sizes[1:], strict=True):
+    for inside, out in pairwise(sizes):
         start = torch.randn((count, inside, out), generator=generator, device=rows.device) * (2 / inside) ** 0.5
         weights += [start, torch.zeros((count, 1, out), device=rows.device)]
     for weight in weights:

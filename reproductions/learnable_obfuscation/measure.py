@@ -16,7 +16,7 @@ import numpy as np
 from reproductions.learnable_obfuscation.attack import LikelihoodAttack
 from reproductions.learnable_obfuscation.cells import KINDS, MEASURED, Cell, cells_of, record_path, write_record
 from reproductions.learnable_obfuscation.data import Embedded, made_up, read
-from reproductions.learnable_obfuscation.encoded import encoded_sets
+from reproductions.learnable_obfuscation.encoded import bare_sets, encoded_sets
 from reproductions.learnable_obfuscation.learn import Schooling, network_accuracy, ridge_accuracy
 from reproductions.learnable_obfuscation.member import Member
 from reproductions.learnable_obfuscation.published import COLUMNS
@@ -61,21 +61,28 @@ class Bench:
         data = self.data(first.learnable)
         began = time.perf_counter()
         noises = [cell.noise for cell in cells]
-        sets = encoded_sets(
-            first.setting, noises, data, columns=self.columns, trials=TRIALS, device=self.device
-        )
+        sets = encoded_sets(first.setting, noises, data, columns=self.columns, trials=TRIALS, device=self.device)
         school = Schooling(wide=32, epochs=2) if self.smoke else Schooling()
         network = network_accuracy(sets, data, school).reshape(len(cells), TRIALS)
         ridge = ridge_accuracy(sets, data).reshape(len(cells), TRIALS)
+        bare: dict[str, float] = {}
+        if not first.learnable and 0.0 in noises:
+            same = bare_sets(first.setting, data, columns=self.columns, trials=TRIALS, device=self.device)
+            bare["unencoded_network"] = float(np.median(network_accuracy(same, data, school)))
+            bare["unencoded_ridge"] = float(np.median(ridge_accuracy(same, data)))
         taken = round((time.perf_counter() - began) / len(cells), 1)
         for cell, net, flat in zip(cells, network, ridge, strict=True):
-            yield cell, {
-                "network": float(np.median(net)),
-                "ridge": float(np.median(flat)),
-                "network_trials": [round(float(one), 4) for one in net],
-                "ridge_trials": [round(float(one), 4) for one in flat],
-                "seconds": taken,
-            }
+            yield (
+                cell,
+                {
+                    "network": float(np.median(net)),
+                    "ridge": float(np.median(flat)),
+                    "network_trials": [round(float(one), 4) for one in net],
+                    "ridge_trials": [round(float(one), 4) for one in flat],
+                    "seconds": taken,
+                    **(bare if cell.noise == 0 else {}),
+                },
+            )
 
 
 def work_of(tables: Sequence[int], *, smoke: bool) -> list[tuple[str, list[Cell]]]:
@@ -105,13 +112,11 @@ def measured(
 ) -> int:
     """Make the records that are missing; how many are missing still."""
     began, bench = time.monotonic(), Bench(device, smoke=smoke)
-    todo = [
-        (kind, [cell for cell in cells if not record_path(folder, kind, cell).is_file()])
-        for kind, cells in work_of(tables, smoke=smoke)
-    ]
-    todo = [(kind, cells) for kind, cells in todo if cells]
     left = 0
-    for kind, cells in todo[share[0] :: share[1]]:
+    for kind, every in work_of(tables, smoke=smoke)[share[0] :: share[1]]:
+        cells = [cell for cell in every if not record_path(folder, kind, cell).is_file()]
+        if not cells:
+            continue
         if time.monotonic() - began > seconds:
             left += len(cells)
             continue

@@ -47,7 +47,7 @@ class Member:
             self.data.pool,
             law_of(cell, self.data, self.columns),
             cell.noise,
-            public=None if added is None else lambda _: added,
+            public=added,
             backend=self.backend,
         )
         if self._first is None:
