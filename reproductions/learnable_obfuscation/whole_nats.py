@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from leakcap.obfuscation.sampled import MixingLaw, draw_mixed
+from leakcap.obfuscation.sampled import MixingLaw, draw_mixed, draw_rows
 from reproductions.learnable_obfuscation.cells import Cell
 from reproductions.learnable_obfuscation.data import Embedded
 from reproductions.learnable_obfuscation.encoded import mixture
@@ -53,6 +53,30 @@ class WholeNats:
             "seconds": round(time.perf_counter() - began, 1),
         }
 
+    def masked_alone(self, cell: Cell, *, rng: np.random.Generator, draws: int = DRAWS) -> tuple[float, float]:
+        """Theorem 2: rows that are sampled, put in order of their classes and masked, neither mixed nor permuted."""
+        law = law_of(cell, self.data, self.columns)
+        noise = self._noise(law.members, cell.noise, None)
+        total = 0.0
+        for _ in range(draws):
+            total = total + self._covariance(self._rows(law, rng), 0.0)
+        # Samples of a class come in a random order, so that the mean over orders is that over samples.
+        kinds = self.torch.as_tensor(np.repeat(np.arange(law.classes), law.sampled), device=self.device)
+        root = self._root(self._evened_by(total / draws, kinds) + noise)
+        level = 2 * root.diagonal().log().sum() - len(root)
+        traces, dets = [], []
+        for _ in range(draws):
+            first, second = (self._covariance(self._rows(law, rng), noise) for _ in range(2))
+            roots = [self._root(first), self._root(second)]
+            both = self._trace(roots[0], second) + self._trace(roots[1], first) - 2 * len(first)
+            traces.append(float(law.columns / 4 * both))
+            size = 2 * roots[0].diagonal().log().sum()
+            dets.append(float(law.columns / 2 * (self._trace(root, first) + level - size)))
+        return float(np.mean(traces)), float(np.mean(dets))
+
+    def _rows(self, law: MixingLaw, rng: np.random.Generator) -> Any:
+        return self.pool[self.torch.as_tensor(draw_rows(law, rng), device=self.device)]
+
     def _told(self, law: MixingLaw, rng: np.random.Generator, noise: Any, *, centre: tuple[Any, Any]) -> list[float]:
         """Traces, log-determinants, and what Theorem 7 adds: `d/2 log det(S S_B^-1)`."""
         mixed, other = draw_mixed(law, rng), draw_mixed(law, rng)
@@ -91,8 +115,11 @@ class WholeNats:
 
     def _evened(self, matrix: Any, law: MixingLaw) -> Any:
         """The mean over orders of rows of the same two classes, which is random; all orders are as likely."""
+        kinds = self.torch.as_tensor(law.pairs[:, 0] * law.classes + law.pairs[:, 1], device=self.device)
+        return self._evened_by(matrix, kinds)
+
+    def _evened_by(self, matrix: Any, kinds: Any) -> Any:
         torch = self.torch
-        kinds = torch.as_tensor(law.pairs[:, 0] * law.classes + law.pairs[:, 1], device=self.device)
         share = torch.nn.functional.one_hot(kinds).to(torch.float64)
         count = share.sum(dim=0)
         diagonal = (share.T @ matrix.diagonal()) / count
