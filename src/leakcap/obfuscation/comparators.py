@@ -66,7 +66,7 @@ def success_from_nats(nats: float, rate: float) -> float:
     if nats >= entropy_of_bit(rate):
         return 1.0
     low, high = 0.0, 1.0
-    for _ in range(60):
+    for _ in range(45):
         middle = (low + high) / 2
         low, high = (middle, high) if _least_nats(middle, rate) <= nats * (1 + 1e-9) + 1e-13 else (low, middle)
     return min(1.0, 0.5 + 0.5 * high)
@@ -74,11 +74,11 @@ def success_from_nats(nats: float, rate: float) -> float:
 
 def _least_nats(told: float, rate: float) -> float:
     """The least information of a binary test whose true positives exceed its false ones by `told`: convex in these."""
-    low, high = 0.0, 1.0 - told
-    for _ in range(100):
+    low, high = ends = 0.0, 1.0 - told
+    for _ in range(40):
         a, b = low + (high - low) / 3, high - (high - low) / 3
         low, high = (low, b) if _test_nats(a + told, a, rate) <= _test_nats(b + told, b, rate) else (a, high)
-    return _test_nats(low + told, low, rate) * (1 - 1e-12) - 1e-15
+    return min(_test_nats(one + told, one, rate) for one in (low, *ends)) * (1 - 1e-12) - 1e-13
 
 
 def _test_nats(true: float, false: float, rate: float) -> float:
@@ -242,7 +242,11 @@ def compared(
             "RDP printed", "reconstruction", printed_reconstruction(law, noise_std, prior), False, "as the paper has it"
         ),
         ComparedBound(
-            "DP-CDA", "another release", class_mixing_success(law, noise_std), False, "class-wise mixing, without a mask"
+            "DP-CDA",
+            "another release",
+            class_mixing_success(law, noise_std),
+            False,
+            "class-wise mixing, without a mask",
         ),
     )
 
