@@ -11,6 +11,7 @@ import numpy as np
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints
+from leakcap.kernels.gpu.device import Tensor
 from leakcap.kernels.gpu.mixed_rows import MixedRows
 from leakcap.obfuscation.pairs import SwapFactors, factors, products, swap_factors
 from leakcap.obfuscation.sampled import MixedDraw, MixingLaw, draw_mixed, draw_rows, draw_swaps, starts_of
@@ -29,8 +30,8 @@ class Obfuscated:
         pool: `(N, D)` rows of all units, sampled or not, in the unit ball.
         law: the public rules.
         noise_std: deviation of the noise on every released number.
-        public: draws the mixtures `(m, D)` of public rows that are masked and added (learnable noise), in the unit ball
-            and by a law that does not look at the sample; None: there are none.
+        public: the mixtures `(m, D)` of public rows that are masked and added (learnable noise), in the unit ball; or
+            what draws them, by a law that does not look at the sample; None: there are none.
         blocks: parts that the columns are cut into, each with a mask of its own and `law.columns` released columns.
         backend: "torch:cuda" computes on a GPU; None here.
     """
@@ -38,7 +39,7 @@ class Obfuscated:
     pool: Floats
     law: MixingLaw
     noise_std: float
-    public: Callable[[np.random.Generator], Floats] | None = None
+    public: Floats | Callable[[np.random.Generator], Floats] | None = None
     blocks: int = 1
     backend: str | None = None
 
@@ -106,10 +107,24 @@ class Obfuscated:
 
     def noise_covariances(self, rng: np.random.Generator) -> list[float | Floats]:
         """Of every block: the variance of the noise, or its covariance with that of public rows in a draw."""
+        if callable(self.public):
+            return self._noises_of(self.public(rng))
+        return [self.noise_std**2] * self.blocks if self.public is None else self._fixed_noises
+
+    @cached_property
+    def _fixed_noises(self) -> list[float | Floats]:
+        """Of public rows whose mixtures are the same in every draw."""
+        assert self.public is not None and not callable(self.public)
+        return self._noises_of(self.public)
+
+    @cached_property
+    def _fixed_there(self) -> list[Tensor]:
+        """The same, kept on the GPU."""
+        both = zip(self._device, self._fixed_noises, strict=True)
+        return [block.kept(np.asarray(noise)) for block, noise in both]
+
+    def _noises_of(self, mixtures: Floats) -> list[float | Floats]:
         variance = self.noise_std**2
-        if self.public is None:
-            return [variance] * self.blocks
-        mixtures = self.public(rng)
         if mixtures.shape != (len(self.law.pairs), self.pool.shape[1]) or not np.isfinite(mixtures).all():
             raise InputError("public rows must be mixed to one finite row for every released row")
         if (mixtures**2).sum(axis=1).max() > 1 + 1e-9:
@@ -126,13 +141,14 @@ class Obfuscated:
         self, rows: Ints, places: Ints, joins: Ints, *, noises: list[float | Floats], seed: int
     ) -> list[SwapFactors]:
         law, first = self.law, self._device[0]
+        fixed = self.public is not None and not callable(self.public)
         picks = first.picks(starts_of(law), law.sampled, law.mix, seed=seed)
         return [
             factors(
                 *block.swap_products(rows, picks, places=places, joins=joins, columns=law.columns, noise=noise),
                 columns=law.columns,
             )
-            for block, noise in zip(self._device, noises, strict=True)
+            for block, noise in zip(self._device, self._fixed_there if fixed else noises, strict=True)
         ]
 
 

@@ -41,13 +41,17 @@ class MixedRows:
     def _index(self, index: Ints) -> Tensor:
         return send(index, self.device, load().int64)
 
+    def kept(self, table: Floats) -> Tensor:
+        """A table that many draws need, on the device."""
+        return send(table, self.device)
+
     def swap_products(
-        self, rows: Ints, picks: Tensor, *, places: Ints, joins: Ints, columns: int, noise: float | Floats
+        self, rows: Ints, picks: Tensor, *, places: Ints, joins: Ints, columns: int, noise: float | Floats | Tensor
     ) -> tuple[Floats, Floats, Floats, Floats]:
         """`step, cross, weight, squared` of every swap, as `leakcap.obfuscation.pairs.factors` takes them.
 
         `rows` are the sampled units, `picks` `(m, 2 mix)` their places that each released row is mixed from; `noise` is
-        a variance, or a covariance `(m, m)`.
+        a variance, or a covariance `(m, m)`, here or on the device.
         """
         torch = load()
         used, column = np.unique(places, return_inverse=True)
@@ -57,10 +61,10 @@ class MixedRows:
         weights.scatter_add_(1, picks, share)
         mixture = weights @ self.pool[where]
         covariance = mixture @ mixture.T / columns
-        if isinstance(noise, np.ndarray):
-            covariance += send(noise, self.device)
-        else:
+        if isinstance(noise, float):
             covariance.diagonal().add_(noise)
+        else:
+            covariance += send(noise, self.device) if isinstance(noise, np.ndarray) else noise
         root, failed = torch.linalg.cholesky_ex(covariance)
         if int(failed):
             raise NumericalError("the covariance of a release is singular: noise of full rank is needed")
