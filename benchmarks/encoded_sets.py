@@ -63,7 +63,7 @@ def speed(rounds: int = 3) -> None:
 
 def accuracy() -> None:
     """Encoded rows beside the same rows un-encoded: sampled and mixed alike, neither masked nor noised."""
-    X, y, Xt, yt = _embeddings()
+    X, y, Xt, yt = embeddings()
     unit = RowRule()
     for sampled, released, mix, noise in CASES:
         encoder = lc.obfuscation.Encoder(500, rows_sampled=sampled, rows_released=released, mix=mix, noise=noise)
@@ -92,7 +92,7 @@ def _best(rows: Any, labels: Any, right: Any) -> float:
     return float(hits[hits[:, ::2].mean(axis=1).argmax(), 1::2].mean())
 
 
-def _embeddings() -> tuple[Any, Any, Any, Any]:
+def embeddings() -> tuple[Any, Any, Any, Any]:
     stored = np.load(Path(os.environ["LEAKCAP_DATA"]) / "cifar10_effnet_lite0_224.npz")
     X, Xt = (((stored[name] / np.float32(255)) ** 2 * 6).astype(np.float64) for name in ("q_train", "q_test"))
     return X, stored["y_train"].astype(np.intp), Xt, stored["y_test"].astype(np.intp)
