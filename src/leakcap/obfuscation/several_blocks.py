@@ -54,7 +54,7 @@ def blocks_told_apart_quickly(wider: Floats, narrower: Floats, columns: int, *, 
     """The same, for many pairs: the smaller of two bounds, of which neither is below.
 
     One gives every block the factors of the block that tells most; then all blocks are one of so many more columns. The
-    other is by affinities, which multiply over blocks; it is the smaller one where blocks differ, up to a quarter above.
+    other is by affinities, which multiply over blocks; it is smaller where blocks differ, up to a quarter above.
     """
     blocks = wider.shape[-1]
     alike = pair_table(blocks * columns, weight)(wider.max(axis=-1), narrower.max(axis=-1))

@@ -29,8 +29,9 @@ def test_noise_that_leaves_nothing_is_said_before_anything_is_spent(tmp_path: Pa
     encoder = Encoder(12, **FEW, draws=0, noise=30.0, ledger=place)
     with warnings.catch_warnings():
         warnings.simplefilter("error", UselessReleaseWarning)
-        told = pytest.raises(UselessReleaseWarning, encoder.encode, X, y).value
-    words = str(told)
+        with pytest.raises(UselessReleaseWarning) as told:
+            encoder.encode(X, y)
+    words = str(told.value)
     assert "% right by a linear model" in words and "33 % by chance" in words and "suggest(X, y)" in words
     sound = Encoder(12, **FEW, draws=0, noise=0.01, ledger=place)
     with warnings.catch_warnings():
