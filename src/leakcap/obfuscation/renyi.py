@@ -19,7 +19,7 @@ from leakcap.ground.proofs import proves
 
 __all__ = ["ORDERS", "epsilon_for", "fixed_size_renyi", "poisson_renyi"]
 
-ORDERS = tuple([*range(2, 65), 96, 128, 256])
+ORDERS = (*range(2, 65), 96, 128, 256)
 SLIP = 1e-12  # of sums of logarithms, relative
 
 
