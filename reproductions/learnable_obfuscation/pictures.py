@@ -64,7 +64,8 @@ def figure_two(folder: Path) -> Figure:
     _steps(right, found["plug_in"])
     for axis in (left, right):
         axis.grid(alpha=0.25)
-        axis.legend(fontsize=6.5 if axis is left else 8, frameon=False)
+    right.legend(fontsize=8, frameon=False)
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     return figure
 
 
