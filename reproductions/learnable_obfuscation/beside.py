@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from leakcap.obfuscation.comparators import best_valid, compared
 from leakcap.obfuscation.reverse import AssumedRows, IfAssumptionsHeld, reverse_engineering
 from leakcap.obfuscation.sampled import MixingLaw, all_class_pairs
+from reproductions.learnable_obfuscation import figure_1
+from reproductions.learnable_obfuscation.arithmetic import nats_behind
 from reproductions.learnable_obfuscation.cells import Cell, cells_of
 from reproductions.learnable_obfuscation.published import COLUMNS, POOL, RECONSTRUCTION_PRIOR, TABLES, Setting
 from reproductions.learnable_obfuscation.told import Measured, named, number, success
-from reproductions.marked import grid
+from reproductions.marked import NOT_RUN, grid
 
-__all__ = ["comparators", "law_of_setting", "learnable", "mask_itself"]
+__all__ = ["comparators", "larger_mixes", "law_of_setting", "learnable", "learnable_words", "mask_itself"]
 
 CLASSES, FEATURES = 10, 1280
+HIDDEN = 0.9995  # mean success above which no accuracy is compared
 # Theorem 7: a map that is off by a tenth of a row's length, for all but a row in a hundred; rows as if they were even
 # over the sphere, which embeddings are not.
 ERROR, MISSED = 0.1, 0.01
@@ -29,6 +35,40 @@ def law_of_setting(setting: Setting, pool: int = POOL) -> MixingLaw:
     n, m, k = setting
     labels = np.repeat(np.arange(CLASSES), pool // CLASSES)
     return MixingLaw(labels, n // CLASSES, k, all_class_pairs(CLASSES, m // CLASSES**2), COLUMNS)
+
+
+def larger_mixes(records: Measured) -> str:
+    """The same for the points of Figure 1, where more is hidden; means over the targets, estimated."""
+    path = records.folder / figure_1.FILE
+    if not path.is_file():
+        return NOT_RUN
+    rows = []
+    for point in json.loads(path.read_text(encoding="utf-8")):
+        setting, noise = tuple(point["setting"]), point["noise"]
+        bounds = compared(
+            law_of_setting(setting),
+            noise,
+            certified=point["pair_success"],
+            log_det_nats=point["log_det_pairs"],
+            trace_nats=point["theorem_5"],
+            prior=RECONSTRUCTION_PRIOR,
+        )
+        told = {bound.name: bound.success for bound in bounds}
+        names = ("pairs", "log-det", "Type I", "RDP")
+        rows.append(
+            [
+                named(setting),
+                f"{noise:g}",
+                *(success(told[name]) for name in names),
+                best_valid(bounds).name,
+                *(f"{1 - told[name]:.2f}" for name in ("as printed", "put right", "DP")),
+                f"{1 - told['RDP rebuilt']:.2f}",
+                success(told["DP-CDA"]),
+            ]
+        )
+    heads = ["(n, m, k)", "noise", "pairs (ours)", "log-det (ours)", "Type I", "RDP", "lowest valid"]
+    heads += ["failure by the paper's conversion", "put right", "(14), valid", "(3), valid", "DP-CDA"]
+    return grid(heads, rows)
 
 
 def comparators(records: Measured) -> str:
@@ -67,41 +107,71 @@ def comparators(records: Measured) -> str:
 
 
 def learnable(records: Measured) -> str:
-    """Settings that both kinds have: the same noise with public rows, and the accuracy at equal certified success."""
+    """Settings that both kinds have: the same noise with public rows, and what they add at equal certified success."""
     rows = []
-    for cell in cells_of(5):
-        plain = Cell(cell.setting, cell.noise)
-        if cell.noise == 0 or cell.setting not in TABLES[3]:
-            continue
-        pair = [records("member", one) for one in (plain, cell)]
-        right = [records("accuracy", one).get("network") for one in (plain, cell)]
-        mean = pair[1].get("mean_success_certified")
+    for cell, plain, public in _both(records):
+        mean = plain["mean_success_certified"]
         equal = _accuracy_at(records, cell.setting, mean)
-        gain = "" if equal is None or right[1] is None else f"{100 * (right[1] - equal):+.1f}"
+        right = [records("accuracy", Cell(cell.setting, cell.noise, there)).get("network") for there in (False, True)]
         rows.append(
             [
                 named(cell.setting),
                 f"{cell.noise:g}",
-                *(success(one.get("success_certified")) for one in pair),
-                *(success(one.get("mean_success_certified")) for one in pair),
+                *(success(one["success_certified"]) for one in (plain, public)),
+                *(success(one["mean_success_certified"]) for one in (plain, public)),
                 *("" if one is None else f"{100 * one:.1f}" for one in right),
-                gain,
+                "" if equal is None or right[0] is None else f"{100 * (equal - right[0]):+.1f}",
             ]
         )
     heads = ["(n, m, k)", "noise", "worst row", "with public rows", "mean", "with public rows", "accuracy"]
-    return grid([*heads, "with public rows", "points at equal mean success"], rows)
+    return grid([*heads, "with public rows", "points at equal mean"], rows) if rows else NOT_RUN
 
 
-def _accuracy_at(records: Measured, setting: Setting, mean: float | None) -> float | None:
-    """Accuracy of plain cells of the setting at this certified mean success, on straight lines between noises."""
+def learnable_words(records: Measured) -> str:
+    """What public rows add, in words: nats, and accuracy at equal certified success."""
+    ours, printed, gains = [], [], []
+    for cell, plain, public in _both(records):
+        ours.append(public["trace_nats_estimate"] / plain["trace_nats_estimate"])
+        behind = [
+            nats_behind(TABLES[table][cell.setting][cell.noise].failure or 0.0, cell.setting[0] / POOL)
+            for table in (3, 5)
+        ]
+        printed.append(behind[1] / behind[0])
+        equal = _accuracy_at(records, cell.setting, plain["mean_success_certified"])
+        right = records("accuracy", cell).get("network")
+        if equal is not None and right is not None:
+            gains.append(100 * (equal - right))
+    if not gains:
+        return NOT_RUN
+    return (
+        f"Nats about one member with public rows are {min(ours):.2f} to {max(ours):.2f} times those without "
+        f"({len(ours)} cells); behind the printed figures it is {min(printed):.2f} to {max(printed):.2f} times. At "
+        f"equal certified mean success public rows add {min(gains):+.1f} to {max(gains):+.1f} points of accuracy, "
+        f"{np.mean(gains):+.1f} on average over {len(gains)} cells.\n"
+    )
+
+
+def _both(records: Measured) -> Iterator[tuple[Cell, dict[str, Any], dict[str, Any]]]:
+    """Plain cells of Table 3 whose setting Table 5 has too, with both records."""
+    for cell in cells_of(3):
+        plain, public = (records("member", Cell(cell.setting, cell.noise, there)) for there in (False, True))
+        if cell.noise > 0 and cell.setting in TABLES[5] and plain and public:
+            yield cell, plain, public
+
+
+def _accuracy_at(records: Measured, setting: Setting, mean: float) -> float | None:
+    """Accuracy with public rows at this certified mean success, on straight lines between noises.
+
+    None where next to nothing is hidden, or where no noise of the table hides as much.
+    """
     points = []
-    for noise in TABLES[3][setting]:
-        cell = Cell(setting, noise)
+    for noise in TABLES[5][setting]:
+        cell = Cell(setting, noise, learnable=True)
         told, right = records("member", cell), records("accuracy", cell)
         if told and right:
             points.append((told["mean_success_certified"], right["network"]))
     points.sort()
-    if mean is None or len(points) < 2 or not points[0][0] <= mean <= points[-1][0]:
+    if mean > HIDDEN or len(points) < 2 or not points[0][0] <= mean <= points[-1][0]:
         return None
     return float(np.interp(mean, *zip(*points, strict=True)))
 
@@ -119,7 +189,7 @@ def mask_itself(records: Measured) -> str:
             [named(cell.setting), f"{cell.noise:g}", number(nats), f"{last.log_prior:,.0f}", number(last.success)]
         )
     if last is None:
-        return "*Not measured yet.*\n"
+        return NOT_RUN
     return grid(["(n, m, k)", "noise", "nats about the mask", "log of the prior", "success, if"], rows) + f"\n{last}\n"
 
 

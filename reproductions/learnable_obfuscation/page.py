@@ -28,6 +28,7 @@ PARTS: dict[str, Callable[[Measured], str]] = {
     "accuracy": partial(told.accuracy, first=1, second=3),
     "unencoded": told.unencoded,
     "accuracy_public": partial(told.accuracy, first=2, second=5),
+    "shared_out": told.shared_out,
     "table_1": partial(told.reconstruction, table=1),
     "table_2": partial(told.reconstruction, table=2),
     "printed": lambda _: told.printed_figures(),
@@ -35,7 +36,9 @@ PARTS: dict[str, Callable[[Measured], str]] = {
     "table_5": partial(told.one_member, table=5),
     "table_4": told.attacked,
     "comparators": beside.comparators,
+    "larger_mixes": beside.larger_mixes,
     "learnable": beside.learnable,
+    "learnable_words": beside.learnable_words,
     "mask": beside.mask_itself,
 }
 
