@@ -19,6 +19,7 @@ from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
+from leakcap.obfuscation.meaning import claim_precision
 from leakcap.obfuscation.renyi import ORDERS, epsilon_for, fixed_size_renyi, poisson_renyi
 from leakcap.obfuscation.sampled import MixingLaw
 
@@ -222,7 +223,7 @@ def compared(
         if nats is not None:
             bounds.append(ComparedBound(name, balanced, success_from_nats(nats, rate), True, words))
     if trace_nats is not None:
-        printed, right = float(convert.posterior(trace_nats, rate)), float(convert.precision(trace_nats, rate, rate))
+        printed, right = float(convert.posterior(trace_nats, rate)), claim_precision(trace_nats, rate, rate)
         bounds += [
             ComparedBound("as printed", "positive identification", printed, False, "the paper's conversion of Type I"),
             ComparedBound("put right", "claims as frequent as members", right, True, "precision of claims, by Type I"),
