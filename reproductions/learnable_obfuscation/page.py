@@ -36,6 +36,7 @@ PARTS: dict[str, Callable[[Measured], str]] = {
     "table_5": partial(told.one_member, table=5),
     "table_4": told.attacked,
     "comparators": beside.comparators,
+    "without_a_mask": beside.without_a_mask,
     "larger_mixes": beside.larger_mixes,
     "learnable": beside.learnable,
     "learnable_words": beside.learnable_words,

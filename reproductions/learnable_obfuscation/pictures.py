@@ -61,6 +61,7 @@ def figure_two(folder: Path) -> Figure:
             label = f"Theorem {words}: k {k}, noise {one['noise']:g}"
             left.plot(LENGTHS, one[f"{name}_deviation"] / np.sqrt(LENGTHS), style, color=colour, label=label)
     left.set(xscale="log", yscale="log", xlabel="draws L", ylabel="deviation of the mean (nats)")
+    left.minorticks_off()
     _steps(right, found["plug_in"])
     for axis in (left, right):
         axis.grid(alpha=0.25)
