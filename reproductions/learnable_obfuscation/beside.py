@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from leakcap.obfuscation.comparators import best_valid, class_mixing_success, compared
+from leakcap.obfuscation.comparators import ComparedBound, best_valid, class_mixing_success, compared
 from leakcap.obfuscation.reverse import AssumedRows, IfAssumptionsHeld, reverse_engineering
 from leakcap.obfuscation.sampled import MixingLaw, all_class_pairs
 from reproductions.learnable_obfuscation import figure_1
@@ -45,6 +45,21 @@ def law_of_setting(setting: Setting, pool: int = POOL) -> MixingLaw:
     return MixingLaw(labels, n // CLASSES, k, all_class_pairs(CLASSES, m // CLASSES**2), COLUMNS)
 
 
+@cache
+def _accounts(
+    setting: Setting, noise: float, certified: float | None, nats: tuple[float | None, float | None]
+) -> tuple[ComparedBound, ...]:
+    """Nats are by log-determinants, then by traces."""
+    return compared(
+        law_of_setting(setting),
+        noise,
+        certified=certified,
+        log_det_nats=nats[0],
+        trace_nats=nats[1],
+        prior=RECONSTRUCTION_PRIOR,
+    )
+
+
 def larger_mixes(records: Measured) -> str:
     """The same for the points of Figure 1, where more is hidden; means over the targets, estimated."""
     path = records.folder / figure_1.FILE
@@ -53,14 +68,7 @@ def larger_mixes(records: Measured) -> str:
     rows = []
     for point in json.loads(path.read_text(encoding="utf-8")):
         setting, noise = tuple(point["setting"]), point["noise"]
-        bounds = compared(
-            law_of_setting(setting),
-            noise,
-            certified=point["pair_success"],
-            log_det_nats=point["log_det_pairs"],
-            trace_nats=point["theorem_5"],
-            prior=RECONSTRUCTION_PRIOR,
-        )
+        bounds = _accounts(setting, noise, point["pair_success"], (point["log_det_pairs"], point["theorem_5"]))
         told = {bound.name: bound.success for bound in bounds}
         names = ("pairs", "log-det", "Type I", "RDP")
         rows.append(
@@ -101,14 +109,8 @@ def comparators(records: Measured) -> str:
     rows = []
     for cell in cells_of(4):
         found = records("member", cell)
-        bounds = compared(
-            law_of_setting(cell.setting),
-            cell.noise,
-            certified=found.get("success_certified"),
-            log_det_nats=found.get("log_det_nats_estimate"),
-            trace_nats=found.get("trace_nats_estimate"),
-            prior=RECONSTRUCTION_PRIOR,
-        )
+        nats = (found.get("log_det_nats_estimate"), found.get("trace_nats_estimate"))
+        bounds = _accounts(cell.setting, cell.noise, found.get("success_certified"), nats)
         told = {bound.name: bound.success for bound in bounds}
         printed = {table: TABLES[table][cell.setting][cell.noise].beside for table in (1, 3)}
         best = best_valid(bounds)
@@ -171,8 +173,8 @@ def learnable_words(records: Measured) -> str:
     return (
         f"Nats about one member with public rows are {min(ours):.2f} to {max(ours):.2f} times those without "
         f"({len(ours)} cells); behind the printed figures it is {min(printed):.2f} to {max(printed):.2f} times. At "
-        f"equal certified mean success public rows add {points(min(gains))} to {points(max(gains))} points of accuracy, "
-        f"{points(float(np.mean(gains)))} on average over {len(gains)} cells.\n"
+        f"equal certified mean success public rows add {points(min(gains))} to {points(max(gains))} points of "
+        f"accuracy, {points(float(np.mean(gains)))} on average over {len(gains)} cells.\n"
     )
 
 
