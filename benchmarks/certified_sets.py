@@ -25,7 +25,7 @@ from benchmarks.three_layers import three_layers
 from leakcap import datasets
 
 TRIALS = 5
-DRAWS = 2000
+DRAWS = 1024
 PUBLIC = 1000  # rows that are nobody's secret, and not in the pool
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import LinAlgError, cho_solve, cholesky, lapack, qr, solve_triangular
+from scipy.linalg import LinAlgError, cho_solve, cholesky, lapack, qr, solve_triangular, svd
 
 from leakcap.errors import InputError, NumericalError
 from leakcap.ground.arrays import Bools, Floats, Ints
@@ -22,6 +22,7 @@ __all__ = ["DrawProducts", "SwapFactors", "factors", "products", "swap_factors"]
 
 SLACK = 1e-7  # relative; the factorisation is looked at and refused when it is off by a hundredth of it
 COLUMNS_AT_ONCE = SWAPS_AT_ONCE = 4096
+NARROW = 2  # released rows for every column, from which nothing of their number squared is made
 FEW = 1  # columns beside released rows, for which no inverse is made
 
 
@@ -63,6 +64,8 @@ def products(
     Where `places` are given, only these columns of the mixing are looked at, and the rest is not a number.
     """
     mixture = np.asarray(mixed.weights @ pool[mixed.rows])
+    if np.ndim(noise) == 0 and NARROW * mixture.shape[1] <= len(mixture):
+        return _narrow_products(mixture, mixed, columns, float(noise))  # type: ignore[arg-type]
     covariance = mixture @ mixture.T / columns + (noise * np.eye(len(mixture)) if np.ndim(noise) == 0 else noise)
     try:
         root = cholesky(covariance, lower=True, check_finite=False)
@@ -81,11 +84,37 @@ def products(
     return DrawProducts(turn, across, weight)
 
 
+def _narrow_products(mixture: Floats, mixed: MixedDraw, columns: int, noise: float) -> DrawProducts:
+    """The same for rows of few columns: nothing as large as `S` is made.
+
+    With `C = MX` and its right singular vectors `V`, `S^-1 C = C V diag(1 / size) V'` and
+    `S^-1 = (I - C V diag(1 / size) V' C' / columns) / noise`, where `size` is `sigma^2 / columns + noise`.
+    """
+    _, lengths, axes = svd(qr(mixture, mode="r", check_finite=False)[0][: mixture.shape[1]], check_finite=False)
+    size = lengths**2 / columns + noise
+    turned = mixture @ axes.T
+    probe = _probe(len(mixture))
+    solved = (probe - turned @ ((turned.T @ probe) / (columns * size)[:, None])) / noise
+    _refuse_far(mixture @ (mixture.T @ solved) / columns + noise * solved, probe)
+    own = mixed.weights.T.tocsr()
+    along = own @ turned
+    squares = np.asarray(own.multiply(own).sum(axis=1)).ravel()
+    weight = (squares - (along**2) @ (1 / (columns * size))) / noise
+    return DrawProducts(axes.T * (lengths / np.sqrt(size)), (along / size) @ axes, weight)
+
+
 def _look(covariance: Floats, root: Floats) -> None:
     """Refuse a factorisation that does not solve, by what it makes of three vectors."""
-    probe = np.cos(np.outer(np.arange(len(covariance)), [1.0, 2.0, 3.0]) ** 2)
-    error = np.abs(covariance @ cho_solve((root, True), probe, check_finite=False) - probe).max()
-    if not error < SLACK / 100:
+    probe = _probe(len(covariance))
+    _refuse_far(covariance @ cho_solve((root, True), probe, check_finite=False), probe)
+
+
+def _probe(size: int) -> Floats:
+    return np.cos(np.outer(np.arange(size), [1.0, 2.0, 3.0]) ** 2)
+
+
+def _refuse_far(found: Floats, probe: Floats) -> None:
+    if not np.abs(found - probe).max() < SLACK / 100:
         raise NumericalError("the covariance of a release is too near a singular one: more noise is needed")
 
 

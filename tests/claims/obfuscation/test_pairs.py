@@ -7,6 +7,8 @@ import pytest
 from scipy.linalg import eigh
 from scipy.stats import chi2
 
+from leakcap.errors import NumericalError
+from leakcap.obfuscation import pairs
 from leakcap.obfuscation.chi_squares import PairTable, told_apart
 from leakcap.obfuscation.obfuscated import Obfuscated
 from leakcap.obfuscation.pairs import SwapFactors, products, swap_factors
@@ -190,6 +192,25 @@ def test_factors_are_the_generalised_eigenvalues(width, rows, columns):
         assert np.abs(logs[1:-1]).max() < 1e-9
         assert [factors.narrower[unit], factors.wider[unit]] == pytest.approx([-logs[0], logs[-1]], abs=1e-6)
         assert factors.wider[unit] >= logs[-1] and factors.narrower[unit] >= -logs[0]
+
+
+@pytest.mark.parametrize("noise", [1e-1, 1e-3, 1e-5])
+def test_few_columns_are_factored_alike_with_and_without_the_whole_covariance(noise, monkeypatch):
+    pool, law = some_pool(6, 5, 40)
+    mixed = draw_mixed(law, np.random.default_rng(4))
+    narrow = products(pool, mixed, 40, noise)
+    monkeypatch.setattr(pairs, "NARROW", 1000)
+    whole = products(pool, mixed, 40, noise)
+    for name in ("across", "weight"):
+        assert getattr(narrow, name) == pytest.approx(getattr(whole, name), rel=1e-9, abs=1e-10 / noise)
+    assert narrow.turn @ narrow.turn.T == pytest.approx(whole.turn @ whole.turn.T, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("width", [5, 40])
+def test_a_covariance_that_cannot_be_solved_is_refused(width):
+    pool, law = some_pool(width, 5, 40)
+    with pytest.raises(NumericalError, match="noise"):
+        products(pool, draw_mixed(law, np.random.default_rng(4)), 40, 1e-14)
 
 
 def covariance(mixed, rows, columns):
