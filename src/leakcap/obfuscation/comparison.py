@@ -14,8 +14,8 @@ import numpy as np
 from leakcap.errors import InputError, LeakcapError
 from leakcap.ground import checks
 from leakcap.obfuscation.certified import WIDTH, claims_right, obfuscation_of, source_of
-from leakcap.obfuscation.comparators import ComparedBound, best_valid, compared
-from leakcap.obfuscation.effort import Effort
+from leakcap.obfuscation.comparators import CLAIMS, ComparedBound, best_valid, compared
+from leakcap.obfuscation.effort import EncodingEffort
 from leakcap.obfuscation.meaning import average_membership, name_any_member, reconstruction
 from leakcap.obfuscation.obfuscated import Obfuscated
 from leakcap.obfuscation.one_unit import certify_units
@@ -97,7 +97,13 @@ class EncodingComparison:
 
 
 def compared_encoding(
-    pool: EncodablePool, noise: float | None, *, confidence: float, effort: Effort, prior: float, seed: int | None
+    pool: EncodablePool,
+    noise: float | None,
+    *,
+    confidence: float,
+    effort: EncodingEffort,
+    prior: float,
+    seed: int | None,
 ) -> EncodingComparison:
     """All accounts of an encoding; half of the failure probability is for rows, half for the whole sample.
 
@@ -133,12 +139,14 @@ def meanings(law: MixingLaw, worst: float, sample_nats: float, prior: float) -> 
     rate = float(rates.max())
     by_all = "by nats about all who were drawn"
     found = (
-        ("claims", "claims as frequent as members", claims_right(told, rates, rate), "by total variation of pairs"),
+        ("claims", CLAIMS, claims_right(told, rates, rate), "by total variation of pairs"),
         ("name one", "naming somebody drawn", name_any_member(sample_nats, law), by_all),
         ("share", "share of the drawn in a guess", average_membership(sample_nats, law), by_all),
         ("rebuild", "reconstruction", reconstruction(sample_nats, prior), by_all),
     )
-    return tuple(ComparedBound(name, of, success, True, words) for name, of, success, words in found)
+    return tuple(
+        ComparedBound(name=name, of=of, success=success, valid=True, words=words) for name, of, success, words in found
+    )
 
 
 def mask_nats(release: Obfuscated, rng: np.random.Generator) -> float:
