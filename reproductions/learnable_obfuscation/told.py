@@ -244,6 +244,7 @@ def attacked(records: Measured) -> str:
     for cell in cells_of(4):
         found, member = records("attack", cell), records("member", cell)
         seen = f"{found['balanced_success']:.3f} ± {found['error']:.3f}" if found else ""
+        size = f"{found['releases']} x {found['simulated']}" if "simulated" in found else ""
         below = _compared(found["balanced_success"], found["error"], member) if found and member else ""
         rows.append(
             [
@@ -251,6 +252,7 @@ def attacked(records: Measured) -> str:
                 f"{cell.noise:g}",
                 _share(ATTACKED[cell.setting][cell.noise]),
                 _share(1 - cell.setting[0] / POOL),
+                size,
                 seen,
                 _share(found.get("recognised")),
                 _share(found.get("false_alarms")),
@@ -258,8 +260,15 @@ def attacked(records: Measured) -> str:
                 below,
             ]
         )
-    heads = ["(n, m, k)", "noise", "failed, paper", "a blind claim fails", "balanced success, ours", "recognised"]
-    return grid([*heads, "false alarms", "certified", "below"], rows)
+    heads = [
+        "(n, m, k)",
+        "noise",
+        "failed, paper",
+        "a blind claim fails",
+        "releases x samples",
+        "balanced success, ours",
+    ]
+    return grid([*heads, "recognised", "false alarms", "certified", "below"], rows)
 
 
 def _compared(seen: float, error: float, member: dict[str, Any]) -> str:
