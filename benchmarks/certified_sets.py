@@ -173,6 +173,16 @@ CASES = {
         trials=3,
         queries=2_000,
     ),
+    "cifar-white-public-60": Case(
+        cifar,
+        "CIFAR-10 embeddings, 39,000 rows drawn of 49,000, 2,000 means of 400, whitened to 100, masked to 1,280, 1,000 "
+        "public rows added",
+        0.60,
+        {**LEARNT, "mask_dim": 1280, "whiten": 100},
+        public=True,
+        trials=3,
+        queries=2_000,
+    ),
 }
 MIXED = {"rows_released": 980}
 CASES |= {
