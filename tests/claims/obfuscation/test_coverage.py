@@ -15,7 +15,7 @@ from leakcap.obfuscation import one_unit, whole
 from leakcap.obfuscation.chi_squares import pair_table, told_apart
 from leakcap.obfuscation.obfuscated import Obfuscated
 from leakcap.obfuscation.one_unit import Statements, UnitEffort, certify_units
-from leakcap.obfuscation.pairs import products, swap_factors
+from leakcap.obfuscation.pairs import AddedNoise, products, swap_factors
 from leakcap.obfuscation.sampled import MixedDraw
 from leakcap.obfuscation.whole import certify_whole, relative_covariances
 from tests.claims.obfuscation.brute_force import every_swap, mixings, samples, truth
@@ -39,7 +39,7 @@ def unit_bank():
         inside = np.isin(np.arange(len(pool)), rows)
         for table in mixings(law):
             mixed = MixedDraw(rows, sparse.csr_matrix(table))
-            parts = products(pool, mixed, law.columns, NOISE**2)
+            parts = products(pool, mixed, AddedNoise(NOISE**2, law.columns))
             found.append([swaps_of(pool, law, mixed, parts, unit, inside) for unit in range(len(pool))])
     return pool, law, np.array(found)
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from leakcap.obfuscation.chi_squares import told_apart
-from leakcap.obfuscation.pairs import products, swap_factors
+from leakcap.obfuscation.pairs import AddedNoise, products, swap_factors
 from leakcap.obfuscation.sampled import MixedDraw
 from tests.claims.obfuscation.brute_force import every_swap, mixture_density, nats_of, samples, truth
 from tests.claims.obfuscation.cases import TWO_ROWS, law, one_swap
@@ -54,7 +54,7 @@ def unmixed_bound(noise):
         mixed = MixedDraw(rows, sparse.csr_matrix(np.eye(2)))
         joins = np.setdiff1d(np.arange(3), rows)
         places = np.full(len(joins), np.flatnonzero(rows == 0)[0])
-        parts = products(ORDERED_POOL, mixed, 1, noise**2)
+        parts = products(ORDERED_POOL, mixed, AddedNoise(noise**2, 1))
         factors = swap_factors(ORDERED_POOL, mixed, parts, places=places, joins=joins, columns=1)
         found.append(told_apart(factors.wider, factors.narrower, 1, cells=1024))
     return float(np.mean(found))
