@@ -137,15 +137,18 @@ def private_success(divergences: Floats) -> float:
 
 
 @proves("obfuscation-comparators")
-def reconstruction_success(law: MixingLaw, noise_std: float, prior: float) -> float:
+def reconstruction_success(
+    law: MixingLaw, noise_std: float, prior: float, *, divergences: Floats | None = None
+) -> float:
     """Highest success at rebuilding one *sampled* row well enough, where a blind guess succeeds with `prior`.
 
     Guarantee: against whoever knows all other sampled rows (Balle, Cherubin and Hayes 2022), for a row that is one of
-    the pool's; the best order is taken.
+    the pool's; the best order is taken. `divergences` are those of `replaced_row_renyi`, where they are known.
     """
+    known = replaced_row_renyi(law, noise_std) if divergences is None else divergences
     each = [
         float(convert.rdp_reconstruction(prior, min(float(value), 700.0), order))
-        for order, value in zip(ORDERS, replaced_row_renyi(law, noise_std), strict=True)
+        for order, value in zip(ORDERS, known, strict=True)
     ]
     return min(1.0, min(each) + len(law.labels) * RARE)
 
@@ -236,7 +239,8 @@ def compared(
     wrong = max(
         identification_failure(epsilon_for(divergences, delta), delta, claims=rate, rate=rate) for delta in DELTAS
     )
-    rebuilt, as_printed = (one(law, noise_std, prior) for one in (reconstruction_success, printed_reconstruction))
+    rebuilt = reconstruction_success(law, noise_std, prior, divergences=divergences)
+    as_printed = printed_reconstruction(law, noise_std, prior)
     found += [
         ("RDP", BALANCED, private_success(divergences), "noise and drawing alone, one row replaced"),
         ("DP", CLAIMS, 1 - wrong, "equation (14), with a delta"),
