@@ -35,13 +35,15 @@ class EncodingComparison:
     """Bounds on one encoding, ours first. Custodian side: how exposed rows are is a fact about the pool.
 
     Guarantee: those that are `valid` and not of another release hold together with `confidence`, for every row of the
-    pool named in advance, against whoever knows the pool and all rules.
+    pool named in advance, against whoever knows the pool and all rules. They are of exact arithmetic: what rounding
+    may tell besides is in the certificate's figures.
 
     Attributes:
         bounds: name, what is bounded, how high, whether it holds for this encoding, and in words.
         unit_nats: about whether the worst row was drawn.
         sample_nats: about everybody who was drawn, together.
         mask_nats: about the mask, estimated.
+        shape: of the mask.
         confidence: of what is valid.
     """
 
