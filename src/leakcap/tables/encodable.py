@@ -109,14 +109,15 @@ class PictureRecipe:
 
     embedding: str
 
-    def pool(self, folder: Path) -> tuple[Floats, Any]:
-        """Rows and labels of pictures in folders named after their classes."""
+    def pool(self, folder: Path) -> tuple[Floats, Any, list[Path]]:
+        """Rows, labels and files of pictures in folders named after their classes."""
         classes = sorted(one for one in _listed(folder) if one.is_dir())
         files = [[one for one in _listed(place) if one.is_file()] for place in classes]
         if len(classes) < 2 or not all(files):
             raise InputError(f"{folder.name} must hold a folder of pictures for each of at least two classes")
         labels = np.repeat([one.name for one in classes], [len(some) for some in files])
-        return self._embedded([one for some in files for one in some]), labels
+        listed = [one for some in files for one in some]
+        return self._embedded(listed), labels, listed
 
     def queries(self, path: Path) -> Floats:
         return self._embedded([one for one in _listed(path) if one.is_file()])
