@@ -49,12 +49,13 @@ def attacker_gets(cert: EncodingFacts) -> list[str]:
     """What the best attacker can do with the encoded set, beside whoever guesses without it; bounds are rounded up."""
     if not isinstance(cert, ObfuscationCertificate):
         return [
-            "How well somebody who has the encoded set tells drawn rows from others is not known: it may be always.",
-            "A coin is right about 50 of 100 rows, half of which were drawn. Nothing says how much better they are.",
+            "Of 100 guesses, half of them about rows that were drawn, a coin gets 50 right. How many they get right "
+            "who have the encoded set was not certified: it may be all of them.",
+            "For a promise give --cap membership=0.60, or noise with more than 0 draws, the next time.",
         ]
     told = [
-        f"Of 100 rows, half of which were drawn, a coin is right about 50. The best attacker is right about at most "
-        f"{of_hundred(cert.membership_success)}, whichever row is asked about, and about at most "
+        f"Of 100 guesses, half of them about rows that were drawn, a coin gets 50 right. The best attacker gets at "
+        f"most {of_hundred(cert.membership_success)} right, whichever row it is asked about, and at most "
         f"{of_hundred(cert.mean_success)} on average over the rows."
     ]
     for alarms, hits in cert.true_positives:

@@ -18,12 +18,15 @@ import numpy as np
 
 from leakcap.ground.arrays import Floats
 from leakcap.report.html import Markup, markup
+from leakcap.report.numbers import shown
 
 __all__ = ["CELLS", "EncodedRows", "PoolRows", "as_picture", "first_of_each"]
 
 SHOWN = 6  # rows
 CELLS = 8  # of a row, in a table
+DECIMALS = 4
 LONGEST_CELL = 24  # characters
+HALVES = {0.5: "½ ", 1.0: ""}
 LARGEST = 256  # pixels of a picture, either way
 PICTURE_BYTES = 2**18  # of a picture file that is shown as it is
 KINDS = ((b"\x89PNG\r\n\x1a\n", "png"), (b"\xff\xd8\xff", "jpeg"), (b"GIF8", "gif"))
@@ -73,7 +76,7 @@ class EncodedRows:
         """The first ones: they lie in a random order already. `grid` is how many blocks lie down and across."""
         some = range(min(SHOWN, len(encoded)))
         return cls(
-            tuple(tuple(f"{one:.4f}" for one in encoded[i, :CELLS]) for i in some),
+            tuple(tuple(shown(float(one), DECIMALS) for one in encoded[i, :CELLS]) for i in some),
             tuple(_shares(shares[i]) for i in some),
             tuple(as_picture(_patched(encoded[i], grid), "An encoded row: grey noise.") for i in some),
         )
@@ -122,7 +125,9 @@ def _png(shades: Any) -> bytes:
     colour = 2 if shades.ndim == 3 else 0
     lines = b"".join(b"\0" + shades[line].tobytes() for line in range(height))
     head = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", head) + _chunk(b"IDAT", zlib.compress(lines, 9)) + _chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", head) + _chunk(b"IDAT", zlib.compress(lines, 9)) + _chunk(b"IEND", b"")
+    )
 
 
 def _chunk(kind: bytes, content: bytes) -> bytes:
@@ -140,7 +145,9 @@ def _patched(row: Floats, grid: tuple[int, int]) -> Floats:
 
 
 def _shares(shares: Floats) -> str:
-    return " + ".join(f"{share:g} of {place}" for place, share in enumerate(shares) if share > 0)
+    """Under the numbers that the server knows the classes by."""
+    found = [(place, float(share)) for place, share in enumerate(shares) if share > 0]
+    return " + ".join(f"{HALVES.get(share, f'{share:g} ')}class {place}" for place, share in found)
 
 
 def _short(text: str) -> str:
