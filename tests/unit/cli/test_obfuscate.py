@@ -172,7 +172,7 @@ def test_a_model_file_runs_nothing_of_the_servers(here: Path) -> None:
     for name, words in (
         ("pickled", "plain numbers"),
         ("plain", "plain numbers"),
-        ("gone", "plain numbers"),
+        ("gone", "is not there"),
         ("unnamed", "weight_0, bias_0"),
         ("unfit", "do not fit"),
         ("broken", "plain numbers"),
