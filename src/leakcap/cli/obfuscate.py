@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from leakcap.certificates.signatures import list_of_files
 from leakcap.cli.limits import limits
 from leakcap.cli.terminal import Terminal, plain
 from leakcap.custody.folders import Folders
@@ -29,8 +31,14 @@ __all__ = ["EncodeOrder", "run_encode", "run_predict"]
 
 KEY_FILE = "encoding.key"
 PAGE = "before-and-after.html"
+SENT = "sent.sha256"  # digests of what lies in server/: nobody but the owner can change both
 MASKED = 500  # columns, where rows have as many
-README = "OWNER ONLY. The key without which the model says nothing: keep a copy, and never send it to the server.\n"
+README = """OWNER ONLY. Nothing in this folder is for the server.
+
+encoding.key            the key without which the model says nothing: keep a copy
+before-and-after.html   some of your rows, what the server gets of them, and what an attacker can learn
+sent.sha256             digests of what was sent: leakcap obfuscate check compares them
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +111,7 @@ def run_encode(order: EncodeOrder, quiet: bool = False, json: bool = False) -> N
             "page.html": encoding_page(certificate, order.title, signer.fingerprint),
         }
     )
+    folders.keep(SENT, list_of_files(_in_bytes(files)))
     folders.publish(files)
     # Last: were it to fail, nothing that was paid for would be lost.
     folders.keep(PAGE, owner_page(certificate, pool.shown, EncodedRows.of(encoded, shares, grid), order.title))
@@ -185,6 +194,10 @@ def _mask_dim(rows: Any, grid: tuple[int, int]) -> int:
     """As many columns as rows have, at most 500, and as many in every block."""
     count = grid[0] * grid[1]
     return max(count, min(MASKED, int(np.prod(rows.shape[1:]))) // count * count)
+
+
+def _in_bytes(files: Mapping[str, str | bytes]) -> dict[str, bytes]:
+    return {name: one.encode() if isinstance(one, str) else one for name, one in files.items()}
 
 
 def _npy(array: Any) -> bytes:

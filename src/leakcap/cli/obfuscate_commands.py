@@ -112,7 +112,7 @@ def encode_command(
 @obfuscate_app.command("predict")
 def predict_command(
     model: Annotated[
-        Path, typer.Argument(help="The server's model.npz or model.pt: numbers alone.", metavar="MODEL", show_default=False)
+        Path, typer.Argument(help="The server's model.npz or model.pt.", metavar="MODEL", show_default=False)
     ],
     data: Annotated[
         Path, typer.Argument(help="New rows: a file, or a folder of pictures.", metavar="DATA", show_default=False)

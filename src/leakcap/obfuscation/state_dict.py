@@ -20,8 +20,8 @@ ENDINGS = (".pt", ".pth")
 SAFE_SINCE = (2, 6)  # before, torch's reader of mere weights could be made to run code
 NO_LAYERS = (
     "{} holds no dense layers of torch: ask the server for torch.save(network.state_dict(), 'model.pt') of Linear "
-    "layers with ReLU between them and nothing else, or for model.npz as network.txt says. Files of other kinds can run "
-    "the server's code when they are opened, and this one was not run"
+    "layers with ReLU between them and nothing else, or for model.npz as network.txt says. Files of other kinds can "
+    "run the server's code when they are opened, and this one was not run"
 )
 
 
@@ -30,7 +30,7 @@ def layers_of_torch(path: Path, most_bytes: int) -> dict[str, Floats]:
     torch = load()
     version = re.match(r"(\d+)\.(\d+)", str(torch.__version__))
     if version is None or (int(version[1]), int(version[2])) < SAFE_SINCE:
-        raise InputError("this torch can be made to run what a model file says: pip install 'torch>=2.8', and try again")
+        raise InputError("this torch can be made to run what a model file says: pip install 'torch>=2.8' first")
     found = _layers(_state(torch, path, most_bytes), most_bytes)
     if not found:
         raise InputError(NO_LAYERS.format(path.name))
