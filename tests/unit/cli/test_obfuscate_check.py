@@ -123,18 +123,18 @@ def test_a_lost_key_is_a_lost_model(encoded: Path, capsys: Any) -> None:
 
 
 def test_another_key_is_no_better_than_guesses(encoded: Path) -> None:
-    """Mean of 20 other keys: 1/3 by luck, of a deviation of at most .11; a false alarm in 10,000 runs at most."""
+    """Mean of 40 other keys: 1/3 by luck; above .75 once in a million runs at most, by Hoeffding's inequality."""
     X, y = pool()
     forget_released()
     own = Encoder(12, **FEW, draws=0, noise=0.001)
     weights, *_ = np.linalg.lstsq(*own.encode(X, y), rcond=None)
     others = []
-    for _ in range(20):
+    for _ in range(40):
         forget_released()
         other = Encoder(12, **FEW, draws=0, noise=0.001)
         other.encode(X, y)
         others.append(np.mean(other.predict(lambda rows: rows @ weights, X) == y))
-    assert np.mean(others) < 0.75 < 0.9 < np.mean(own.predict(lambda rows: rows @ weights, X) == y)
+    assert np.mean(others) < 0.75 < np.mean(own.predict(lambda rows: rows @ weights, X) == y)
 
 
 def test_a_lost_model_is_trained_anew(encoded: Path, capsys: Any) -> None:
