@@ -159,7 +159,7 @@ def test_an_encoded_pool_is_said_to_be_encoded_and_spent(
     assert "0 %" not in words and "answers so far" not in words
     assert datetime.now(UTC) - at < timedelta(hours=1)
     assert run(capsys, "verify", "--ledger", place)[0] == 0
-    with pytest.raises(lc.AlreadyReleased):
+    with pytest.raises(lc.LeakcapError, match="nothing bounds two secrets"):
         lc.release(lc.stats.mean, X, cap=0.6, ledger=place, name="trees")
     page = tmp_path / "ledger.html"
     assert run(capsys, "page", "--out", str(page), "--ledger", place)[0] == 0
