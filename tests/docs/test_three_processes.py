@@ -83,7 +83,7 @@ def test_owner_server_owner(name: str, desk: Path, tmp_path: Path, monkeypatch: 
     with (desk / "new-patients.csv").open() as file:
         wanted = [row["diagnosis"] for row in csv.DictReader(file)]
     found = (desk / f"{name}.csv").read_text().split()[1:]
-    assert np.mean(np.array(found) == wanted) > 0.85
+    assert np.mean(np.array(found) == wanted) > 0.8
 
 
 def test_without_the_key_the_third_process_says_nothing(desk: Path, tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_a_reader_checks_the_certificate_and_who_signed_it(here: Path, capsys: A
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["encode", "pool.csv", "--label", "kind", "--out", "out"], "--cap membership=0.60, or --noise"),
+        (["encode", "pool.csv", "--label", "kind", "--out", "out"], "--cap membership=0.60, which finds"),
         (["encode", "pool.csv", "--noise", "1", "--out", "out"], "--label NAME"),
         ([*ENCODE, "--bounds", "c0=3", "--out", "out"], "--bounds are two numbers"),
         ([*ENCODE, "--levels", "shape=round", "--out", "out"], "--levels are names"),
