@@ -75,8 +75,8 @@ def run_encode(order: EncodeOrder, quiet: bool = False, json: bool = False) -> N
         raise AlreadyReleased(f"{order.out} holds an encoded set or its key: nothing was done. Choose another --out")
     if (order.cap is None) == (order.noise is None):
         raise InputError(
-            "say --cap membership=0.60, which finds the least noise that keeps it, or --noise NUMBER, which is certified "
-            "for what it is worth: one of them"
+            "say --cap membership=0.60, which finds the least noise that keeps it, or --noise NUMBER, which is "
+            "certified for what it is worth: one of them"
         )
     grid = _grid(order.blocks)
     signer = own_signer()  # before anything is spent
