@@ -138,7 +138,7 @@ def check_whole(out: Path) -> bool:
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_killed_at_a_step(step: str, here: Path) -> None:
+def test_an_encoding_that_is_killed_shows_the_server_all_or_nothing(step: str, here: Path) -> None:
     prepare, spent, shown = STEPS[step]
     killed(prepare)
     assert check_whole(Path("out")) == shown
@@ -152,7 +152,7 @@ def test_killed_at_a_step(step: str, here: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [3, pytest.param(40, marks=pytest.mark.slow)])
-def test_killed_at_random(number: int, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_encoding_killed_at_random(number: int, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command as it is typed, from the start of Python to the last file."""
     rng = np.random.default_rng(number)
     signs = [("", 3.0), ("owner", 0.02), ("owner/encoding.key", 0.02), (".public.*", 0.005), ("server", 0.01)]
