@@ -75,6 +75,9 @@ from PIL import Image
 def pixels(files):
     return [np.asarray(Image.open(one), dtype=float) / 255 for one in files]
 
+def halved(files):
+    return [one / 2 + 0.1 for one in pixels(files)]
+
 def too_few(files):
     return pixels(files[:-1])
 
@@ -109,6 +112,16 @@ def test_a_folder_of_pictures_by_an_embedding_of_ones_own(desk: Desk) -> None:
     page = (desk.folder / "out/owner/before-and-after.html").read_text()
     assert page.count("data:image/png;base64,") == 12, "six pictures before, six after"
     assert "data:image" not in (desk.folder / "out/server/page.html").read_text()
+
+
+def test_pictures_are_known_whichever_embedding_looks_at_them(desk: Desk) -> None:
+    draw_pictures(desk.folder)
+    says(desk, PICTURES)
+    again = PICTURES.replace("looking:pixels", "looking:halved").replace("--out out", "--out more")
+    assert "keep what was encoded then" in says(desk, again, 4)
+    for one in (desk.folder / "pictures").rglob("*.png"):
+        one.write_bytes(one.read_bytes() + b"\n")  # other files, as far as anybody knows
+    says(desk, again)
 
 
 def trees() -> pandas.DataFrame:

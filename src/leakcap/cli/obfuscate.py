@@ -23,7 +23,7 @@ from leakcap.obfuscation.network import LayeredModel, advice
 from leakcap.report.obfuscation.owner import owner_page
 from leakcap.report.obfuscation.page import encoding_page
 from leakcap.report.obfuscation.rows_shown import EncodedRows, PoolRows, first_of_each
-from leakcap.tables.encodable import PictureRecipe, TableRecipe, recipe_of
+from leakcap.tables.encodable import PictureRecipe, TableRecipe, known_by, recipe_of
 from leakcap.tables.files import open_table
 from leakcap.tables.reading import Reading
 
@@ -125,10 +125,12 @@ def run_encode(order: EncodeOrder, quiet: bool = False, json: bool = False) -> N
     terminal.say(plain(str(certificate).partition("\n\n")[0].replace("\n", " ")))
     terminal.say(f"[bold]{plain(str(folders.public))}[/bold]: for the server")
     terminal.say(f"[bold]{plain(str(folders.custodian))}[/bold]: for you alone. Without the key the model is lost")
+    terminal.say(f"[bold]{plain(str(folders.custodian / PAGE))}[/bold]: what the server gets of your rows")
     terminal.result(
         {
             "server": str(folders.public),
             "owner": str(folders.custodian),
+            "page": str(folders.custodian / PAGE),
             "kind": certificate.kind,
             "guarantee": certificate.is_guarantee,
             "noise": certificate.noise,
@@ -172,7 +174,7 @@ def _pool(order: EncodeOrder) -> _GivenPool:
         pictures = PictureRecipe(order.embedding)
         rows, labels, files = pictures.pool(order.data)
         shown = PoolRows.of_pictures(files, rows, labels, first_of_each(labels))
-        return _GivenPool(pictures, rows, labels, source=rows, facts=(), shown=shown)
+        return _GivenPool(pictures, rows, labels, source=known_by(files), facts=(), shown=shown)
     if order.label is None:
         raise InputError("say which column holds the classes, --label NAME; for a folder of pictures --embedding")
     file = open_table(order.data, Reading.of(order.read))

@@ -48,7 +48,7 @@ def test_it_says_what_the_attacker_gets_beside_a_blind_guess() -> None:
     assert "a coin gets 50 right" in told and "at most 60 right" in told and "at most 57 on average" in told
     assert "1 % false alarms, it recognises at most 41 of 1,000" in told and "Blind guesses recognise 10." in told
     assert "0.1 % false alarms, it recognises at most 8 of 1,000" in told and "Blind guesses recognise 1." in told
-    assert "at most 91 of 100 claims are right. Of blind claims 80 are." in told
+    assert "at most 91 of 100 such claims are right. Of blind claims 80 are." in told
     assert "Not secure against chosen plaintexts" in page() and "Whoever may choose what is encoded" in page()
 
 

@@ -66,7 +66,7 @@ def attacker_gets(cert: EncodingFacts) -> list[str]:
     if cert.claims is not None:
         often, blind, right = cert.claims
         told.append(
-            f"If it claims of {100 * often:g} % of the rows that they were drawn, at most {of_hundred(right)} of 100 "
+            f"If it says “this row was drawn” {100 * often:g} % of times, at most {of_hundred(right)} of 100 such "
             f"claims are right. Of blind claims {math.floor(100 * blind + 1e-9)} are."
         )
     return [unbroken(words) for words in told]

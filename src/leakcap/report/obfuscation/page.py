@@ -5,6 +5,7 @@ One file without scripts or outside references, and a pure function of its argum
 
 from __future__ import annotations
 
+import math
 from functools import singledispatch
 from typing import Any
 
@@ -99,7 +100,7 @@ def _rows(cert: EncodingFacts) -> list[tuple[str, str, str]]:
     if not isinstance(cert, ObfuscationCertificate):
         return []
     return [
-        (what[:1].upper() + what[1:], f"{100 * before:g} %", markup("<b>{}</b>", bound(after)))
+        (what[:1].upper() + what[1:], f"{math.floor(1e4 * before + 1e-9) / 100:g} %", markup("<b>{}</b>", bound(after)))
         for what, before, after in cert.attacks()
     ]
 
