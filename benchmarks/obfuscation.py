@@ -16,7 +16,7 @@ from benchmarks.records import record
 from leakcap.obfuscation.chi_squares import told_apart
 from leakcap.obfuscation.obfuscated import Obfuscated
 from leakcap.obfuscation.one_unit import Statements
-from leakcap.obfuscation.pairs import products, swap_factors
+from leakcap.obfuscation.pairs import AddedNoise, products, swap_factors
 from leakcap.obfuscation.sampled import MixingLaw, all_class_pairs, draw_mixed, draw_swaps
 
 TOPIC = "Learnable obfuscation"
@@ -37,7 +37,7 @@ def speed(targets: int = 100, sample: int = 3) -> None:
     swaps = draw_swaps(law, mixed.rows, 1, rng)
     places, joins = swaps.places[0, :targets], swaps.joins[0, :targets]
     began = time.perf_counter()
-    found = products(pool, mixed, columns, noise, places=places)
+    found = products(pool, mixed, AddedNoise(noise, columns), places=places)
     swap_factors(pool, mixed, found, places=places, joins=joins, columns=columns)
     ours = time.perf_counter() - began
     mixture = mixed.weights @ pool[mixed.rows]

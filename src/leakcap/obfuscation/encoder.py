@@ -32,7 +32,7 @@ from leakcap.ground.callers import frames_of_ours
 from leakcap.noise.entropy import OperatingSystem, Randomness, Seeded
 from leakcap.obfuscation.certified import EncodingNoise, certified_noise, least_noise
 from leakcap.obfuscation.design import MixingDesign, Sizes
-from leakcap.obfuscation.effort import Effort
+from leakcap.obfuscation.effort import EncodingEffort
 from leakcap.obfuscation.encoded import certificate_of, draw_encoded, facts_of
 from leakcap.obfuscation.key import Key
 from leakcap.obfuscation.learnable import PublicRows, PublicShare
@@ -147,7 +147,7 @@ class Encoder:
         if whiten is not None and self._sizes.blocks > 1:
             raise InputError("whiten= mixes all columns, blocks= keeps them apart: leave one of them out")
         self._confidence = checks.fraction(confidence=confidence)
-        self._effort = Effort.of(draws, backend, progress)
+        self._effort = EncodingEffort.of(draws, backend, progress)
         if self._cap is not None and not self._effort.draws:
             raise InputError("a cap is certified by draws: choose draws=1024, or noise= with nothing claimed")
         if ledger is not None and seed is not None:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from leakcap.obfuscation.information import log_det_nats, trace_nats
-from leakcap.obfuscation.pairs import SwapFactors, products, swap_factors
+from leakcap.obfuscation.pairs import AddedNoise, SwapFactors, products, swap_factors
 from leakcap.obfuscation.sampled import MixedDraw
 
 POINTS = {1: 6001, 2: 261}
@@ -117,7 +117,7 @@ def every_swap(pool, law, noise, unit, *, outsiders=None, sides="both"):
         place = int(np.flatnonzero(rows == unit)[0])
         for table in mixings(law):
             mixed = MixedDraw(rows, sparse.csr_matrix(table))
-            found = products(pool, mixed, law.columns, noise**2)
+            found = products(pool, mixed, AddedNoise(noise**2, law.columns))
             places = np.full(len(joins), place)
             factors = swap_factors(pool, mixed, found, places=places, joins=joins, columns=law.columns)
             wider.append(factors.wider)
@@ -134,7 +134,7 @@ def every_outside_swap(pool, law, noise, unit):
         places = np.flatnonzero(law.labels[rows] == law.labels[unit])
         for table in mixings(law):
             mixed = MixedDraw(rows, sparse.csr_matrix(table))
-            found = products(pool, mixed, law.columns, noise**2)
+            found = products(pool, mixed, AddedNoise(noise**2, law.columns))
             joins = np.full(len(places), unit)
             factors = swap_factors(pool, mixed, found, places=places, joins=joins, columns=law.columns)
             turned = factors.turned(np.ones(len(places), dtype=bool))
