@@ -17,7 +17,7 @@ from leakcap.errors import NumericalError
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.proofs import proves
 
-__all__ = ["Cells", "BlockedDraws", "Sampled", "Source", "View", "dealt", "softmax"]
+__all__ = ["BlockedDraws", "Cells", "Sampled", "Source", "View", "dealt", "softmax"]
 
 IN_CACHE = 2**15  # log-likelihoods that are made at a time
 WIDE = 256  # directions from which products take most of the time: they are faster the more rows they have
