@@ -17,7 +17,7 @@ from leakcap.errors import NumericalError
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.proofs import proves
 
-__all__ = ["Cells", "InBlocks", "Sampled", "Source", "View", "dealt", "softmax"]
+__all__ = ["BlockedDraws", "Cells", "Sampled", "Source", "View", "dealt", "softmax"]
 
 IN_CACHE = 2**15  # log-likelihoods that are made at a time
 WIDE = 256  # directions from which products take most of the time: they are faster the more rows they have
@@ -63,7 +63,7 @@ class Source(Protocol):
     def view(self, block: int) -> View: ...
 
 
-class InBlocks:
+class BlockedDraws:
     """So many releases of listed points, a block at a time."""
 
     points: Floats
@@ -83,7 +83,7 @@ class InBlocks:
 
 
 @dataclass(frozen=True, eq=False)
-class Sampled(InBlocks):
+class Sampled(BlockedDraws):
     """Independent releases of uniformly chosen worlds. Worlds are dealt in turn (stratified), noise is fresh.
 
     `seed` is spawned per block, so blocks may be computed in any order by any thread. Under a `prior` that is not

@@ -24,7 +24,7 @@ from leakcap.leakage.certify import count_bounds
 from leakcap.leakage.confidence import Bound, MeanEstimate, log_term, upper
 from leakcap.leakage.measures import Needs, Observed, measure, thresholds
 from leakcap.leakage.membership import UnitMeans
-from leakcap.leakage.posterior import InBlocks, Source, View, dealt
+from leakcap.leakage.posterior import BlockedDraws, Source, View, dealt
 from leakcap.leakage.stages import PILOT, Effort, UnitGame, look_at_all
 from leakcap.leakage.tasks import observe_worlds
 from leakcap.worlds import Worlds
@@ -47,7 +47,7 @@ class Density(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class PerWorldReleases(InBlocks):
+class PerWorldReleases(BlockedDraws):
     """Releases of uniformly chosen worlds, each with Gaussian noise of its own covariance."""
 
     points: Floats  # (m, r)
@@ -78,7 +78,7 @@ class PerWorldReleases(InBlocks):
 
 
 @dataclass(frozen=True, eq=False)
-class DensityReleases(InBlocks):
+class DensityReleases(BlockedDraws):
     """Releases of uniformly chosen worlds with noise of one law, known by its density."""
 
     points: Floats  # (m, d), outputs
