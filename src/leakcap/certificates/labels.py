@@ -15,15 +15,25 @@ from leakcap.ground import checks
 from leakcap.ground.json_record import entries, is_number, is_words
 from leakcap.ground.proofs import proves
 
-__all__ = ["ASSUMPTIONS", "BY_ROWS", "LabelCertificate"]
+__all__ = ["ASSUMPTIONS", "BY_ROWS", "SUMS", "SUMS_ASSUMPTIONS", "LabelCertificate"]
+
+SUMS = "noised class sums"  # the mechanism of label-private statistics
 
 GAME = (
     "Features are known to everybody; each label was replaced by what was observed of it, drawn by chances that depend "
     "on that label alone. The attacker is asked for the label."
 )
+SUMS_GAME = (
+    "Features are known to everybody. Their rows, shortened to one public length, were summed by class, and normal "
+    "noise was added to the sums, once; nothing else was taken from the labels. The attacker is asked for one label."
+)
 ATTACKER = (
     "May know all features, every other label, how the observations were drawn, and everything computed from them, "
     "models included. Does not know the label asked for. Has unlimited computing power and uses the best method."
+)
+SUMS_ATTACKER = (
+    "May know all features, every other label, how the noise was drawn, the noised sums, and everything computed from "
+    "them, models included. Does not know the label asked for. Has unlimited computing power and uses the best method."
 )
 NOT_PROMISED = (
     "That a label cannot be guessed from the features: whoever could guess it without this release still can.",
@@ -35,6 +45,11 @@ ASSUMPTIONS = (
     "The classes and the prior, if any, are public: they were not taken from these labels.",
     "The operating system's random numbers are unpredictable.",
     "Only the observations, and what is computed from them, leave. The labels themselves stay with the custodian.",
+)
+SUMS_ASSUMPTIONS = (
+    "The classes are public, and so are features and settings: none of them was taken from these labels.",
+    "The operating system's random numbers are unpredictable.",
+    "Only the noised sums, and what is computed from them, leave. The labels themselves stay with the custodian.",
 )
 BY_ROWS = (
     "What is known beforehand differs from label to label. The success at naming one, and the prior, are of the label "
@@ -67,6 +82,11 @@ class LabelCertificate(Displayed):
     @property
     def is_guarantee(self) -> bool:
         return True
+
+    @property
+    def is_of_sums(self) -> bool:
+        """Whether sums by class were noised, and not each label."""
+        return self.mechanism.startswith(SUMS)
 
     @property
     def loss(self) -> str:
@@ -117,8 +137,8 @@ class LabelCertificate(Displayed):
 def _lines(cert: LabelCertificate) -> Iterator[str]:
     yield "Certificate of private labels (label_dp)"
     yield ""
-    yield from section("The game", GAME)
-    yield from section("The attacker", ATTACKER)
+    yield from section("The game", SUMS_GAME if cert.is_of_sums else GAME)
+    yield from section("The attacker", SUMS_ATTACKER if cert.is_of_sums else ATTACKER)
     yield from heading(_row("What the attacker can do", "before", "after, at most"))
     what = "even classes" if cert.prior_is_even else "the stated prior"
     yield _row(f"  name one label ({what})", _floor(cert.prior_success), percent(cert.guess_success))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from leakcap.labels.learning.classifier import Classifier
     from leakcap.labels.learning.neural import PosteriorLoss, PrivateLabels
     from leakcap.labels.learning.two_stage import TwoStage
+    from leakcap.labels.statistics.ridge import Ridge
 
 __all__ = [
     "KRR",
@@ -29,6 +30,7 @@ __all__ = [
     "PrivateLabels",
     "RROnBins",
     "RRWithPrior",
+    "Ridge",
     "SubsetSelection",
     "TwoStage",
     "UnaryBits",
@@ -37,12 +39,18 @@ __all__ = [
 ]
 
 # Loaded on first use: scikit-learn and torch are not needed to privatise labels.
-_HOMES = {"Classifier": "classifier", "PosteriorLoss": "neural", "PrivateLabels": "neural", "TwoStage": "two_stage"}
+_HOMES = {
+    "Classifier": "learning.classifier",
+    "PosteriorLoss": "learning.neural",
+    "PrivateLabels": "learning.neural",
+    "Ridge": "statistics.ridge",
+    "TwoStage": "learning.two_stage",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'leakcap.labels' has no attribute {name!r}")
-    found = getattr(import_module(f"leakcap.labels.learning.{_HOMES[name]}"), name)
+    found = getattr(import_module(f"leakcap.labels.{_HOMES[name]}"), name)
     globals()[name] = found
     return found

@@ -33,7 +33,17 @@ ATTACKER = (
     "whatever is computed from them. They compute without limit. Only the one label that they are asked for is hidden "
     "from them."
 )
+SUMS_GAME = (
+    "Everything but the labels is known. The rows of {:,} labels, shortened to one public length, were summed by class, "
+    "and normal noise was added to the sums, once. Only the noised sums leave."
+)
+SUMS_ATTACKER = (
+    "Anybody, and the worst is assumed: they know all features, every other label, how the noise was drawn, the noised "
+    "sums and whatever is computed from them. They compute without limit. Only the one label that they are asked for is "
+    "hidden from them."
+)
 LEARN = "Learn from the observations by Bayes' rule: none of them is to be taken for a label."
+SUMS_LEARN = "Compute from the noised sums, or predict by the model made of them, as often as you like: it costs nothing."
 ANY_QUESTION = (
     "“Any question” is one whose best answer is right with the chance stated before: “is the label this one?”, asked "
     "about a person of whom the attacker knows much already."
@@ -80,20 +90,25 @@ def attacks(cert: LabelCertificate) -> list[tuple[str, float, float]]:
 
 def _first(cert: LabelCertificate, labelled: Labelled | None, signed_with: str = "") -> dict[str, Any]:
     """The promise in one sentence, before and after, what an attacker may try, and the limits."""
+    game, attacker = (SUMS_GAME, SUMS_ATTACKER) if cert.is_of_sums else (GAME, ATTACKER)
     issued = f" · issued by {labelled.issuer}" if labelled and labelled.issuer else ""
     return {
         "title": labelled.title if labelled else TITLE,
         "kicker": f"leakcap certificate of private labels{issued} · {'signed' if signed_with else 'unsigned'}",
         "warning": None,
-        "lead": _headline(cert, "reading this file" if labelled else "seeing the observations"),
-        "told": [("The game: what was done", [GAME.format(cert.labels)]), ("The attacker", [ATTACKER])],
+        "lead": _headline(cert, "reading this file" if labelled else _seen(cert)),
+        "told": [("The game: what was done", [game.format(cert.labels)]), ("The attacker", [attacker])],
         "card": _compared(cert),
         "attack_heads": ATTACK_HEADS,
         "attack_note": ANY_QUESTION,
         "attack_rows": _attack_rows(cert),
         "limits": [first_clause(line) for line in cert.not_promised],
-        "next_steps": [LEARN, check_it(signed_with)],
+        "next_steps": [SUMS_LEARN if cert.is_of_sums else LEARN, check_it(signed_with)],
     }
+
+
+def _seen(cert: LabelCertificate) -> str:
+    return f"seeing the {'noised sums' if cert.is_of_sums else 'observations'}"
 
 
 def _headline(cert: LabelCertificate, seen: str) -> str:

@@ -1,0 +1,185 @@
+"""What all label-private statistics share: public rows are made first, labels are summed once, the rest follows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
+
+from leakcap.errors import InputError
+from leakcap.ground import checks
+from leakcap.ground.arrays import Floats
+from leakcap.labels.mechanisms.base import SMALLEST_EPSILON
+from leakcap.labels.mechanisms.classes import Classes, column
+from leakcap.labels.mechanisms.simplex import project
+from leakcap.labels.statistics.components import features_of
+from leakcap.labels.statistics.sums import calibrated, whole_rows
+
+__all__ = ["NoisedSums", "PublicRows", "SumsClassifier"]
+
+
+@dataclass(frozen=True)
+class PublicRows:
+    """A table made of features alone, and the length to which its rows are shortened.
+
+    Args:
+        rows: `(n, columns)`.
+        clip: most length of a row.
+        settings: figures for the certificate.
+    """
+
+    rows: npt.NDArray[Any]
+    clip: float
+    settings: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True)
+class NoisedSums:
+    """What left of the labels: sums of public rows by class, `(columns, classes)`, with noise of this deviation."""
+
+    sums: Floats
+    deviation: float
+    labels: int
+
+
+class SumsClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier made of noised sums; subclasses say of which rows, and what follows from them."""
+
+    def __init__(
+        self,
+        epsilon: float,
+        n_classes: int | None = None,
+        classes: Sequence[Any] | None = None,
+        *,
+        delta: float = 1e-5,
+    ) -> None:
+        self.epsilon = epsilon
+        self.n_classes = n_classes
+        self.classes = classes
+        self.delta = delta
+
+    def fit(self, X: Any, y: npt.ArrayLike) -> Any:
+        """Sum public rows by the secret labels, with noise, and learn from the noised sums alone.
+
+        It works once: a second call would spend epsilon again.
+
+        Args:
+            X: features, a row for each label; public.
+            y: the labels, one column.
+
+        Returns:
+            The classifier itself, fitted. It may be published.
+
+        Raises:
+            InputError: settings, features or labels cannot be used (nothing is drawn then), or labels were summed
+                before. The message never quotes a label.
+        """
+        epsilon, delta, classes = self._checked()
+        if y is None:
+            raise InputError("fit requires y to be passed, but the target y is None: give the labels")
+        features, labels = features_of(X, least_rows=classes.count), column(y)
+        if len(features) != len(labels):
+            raise InputError(f"X has {len(features)} rows, but there are {len(labels)} labels: give one for each")
+        public = self._public(features, classes.count)
+        mechanism = calibrated(epsilon, delta, classes, rows=len(labels), columns=public.rows.shape[1])
+        rows, codes = whole_rows(public.rows, public.clip, mechanism.length), classes.codes(labels)
+        self.certificate_ = mechanism.certificate(len(labels), (("clip", public.clip), *public.settings))
+        step = public.clip / mechanism.length
+        self.sums_ = NoisedSums(mechanism.release(rows, codes) * step, mechanism.sigma * public.clip, len(labels))
+        names = np.asarray(classes.names)
+        order = np.argsort(names, kind="stable")  # scikit-learn's scorers take columns to be sorted by name
+        self.classes_, self.n_features_in_ = names[order], features.shape[1]
+        self._learn(features, public, order)
+        return self
+
+    @abstractmethod
+    def _public(self, features: npt.NDArray[Any], classes: int) -> PublicRows:
+        """Rows to be summed: of features and settings alone."""
+
+    @abstractmethod
+    def _learn(self, features: npt.NDArray[Any], public: PublicRows, order: npt.NDArray[np.intp]) -> None:
+        """What follows from `sums_` and features; columns of the model in this order of the classes."""
+
+    @abstractmethod
+    def _scores(self, features: npt.NDArray[Any]) -> Floats:
+        """A score for every class, the largest for the likeliest."""
+
+    def decision_function(self, X: Any) -> Floats:
+        """A score for every class, `(rows, classes)`; with two classes that of the second less that of the first.
+
+        Args:
+            X: features, as given to the fit.
+
+        Returns:
+            `(rows, classes)`, or `(rows,)` with two classes.
+
+        Raises:
+            NotFittedError: nothing was learnt yet.
+        """
+        scores = self._scores(self._features(X))
+        return np.asarray(scores[:, 1] - scores[:, 0]) if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The likeliest class of every row.
+
+        Args:
+            X: features, as given to the fit.
+
+        Returns:
+            A class for each row.
+
+        Raises:
+            NotFittedError: nothing was learnt yet.
+        """
+        return np.asarray(self.classes_[self._scores(self._features(X)).argmax(axis=1)])
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Probability of every class.
+
+        Args:
+            X: features, as given to the fit.
+
+        Returns:
+            `(rows, classes)`, in the order of `classes_`.
+
+        Raises:
+            NotFittedError: nothing was learnt yet.
+        """
+        return self._chances(self._scores(self._features(X)))
+
+    def _chances(self, scores: Floats) -> Floats:
+        return np.asarray(0.99 * project(scores) + 0.01 / scores.shape[1])  # no class is ruled out
+
+    def _features(self, X: Any) -> npt.NDArray[Any]:
+        if not hasattr(self, "classes_"):
+            raise NotFittedError(f"this {type(self).__name__} has learnt nothing yet: call fit(X, y) first")
+        features = features_of(X)
+        if features.shape[1] != self.n_features_in_:
+            raise InputError(
+                f"X has {features.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                "features as input: give the columns of the fit"
+            )
+        return features
+
+    def _checked(self) -> tuple[float, float, Classes]:
+        epsilon, delta = checks.positive(epsilon=self.epsilon), checks.fraction(delta=self.delta)
+        if epsilon < SMALLEST_EPSILON:
+            raise InputError(f"epsilon must be at least {SMALLEST_EPSILON:g}: below that the labels say nothing")
+        if hasattr(self, "certificate_"):
+            raise InputError(
+                f"this {type(self).__name__} has privatised labels before, and doing so again would spend epsilon "
+                "again: take clone(model) for other labels"
+            )
+        classes = Classes(self.n_classes, self.classes)
+        if len({isinstance(name, str) for name in classes.names}) > 1:
+            raise InputError("some classes are text and some are numbers, which cannot be sorted: name all as text")
+        return epsilon, delta, classes
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "classes_")

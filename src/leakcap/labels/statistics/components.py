@@ -1,0 +1,88 @@
+"""Public principal components: rows centred, scaled, and whitened by their own Gram matrix. No label is seen here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.errors import InputError
+from leakcap.ground.arrays import Floats
+
+__all__ = ["Components", "features_of", "principal_components", "strength_of"]
+
+_LEAST_VALUE = 1e-7  # of the largest eigenvalue: below, single precision knows nothing of a direction
+
+
+@dataclass(frozen=True)
+class Components:
+    """A map from features to whitened components: over the rows it was made of, each has length 1 and sums to 0.
+
+    Args:
+        mean: of every column.
+        directions: `(columns, components)`, of decreasing `values`.
+        values: eigenvalues of the Gram matrix of scaled columns.
+    """
+
+    mean: npt.NDArray[Any]
+    directions: npt.NDArray[Any]
+    values: Floats
+
+    def of(self, features: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Whitened rows, `(rows, components)`."""
+        return np.asarray((features - self.mean) @ self.directions)
+
+    def first(self, count: int) -> Components:
+        """The largest components alone."""
+        return Components(self.mean, self.directions[:, :count], self.values[:count])
+
+
+def features_of(X: Any, least_rows: int = 1) -> npt.NDArray[Any]:
+    """A table of finite numbers, in single precision if it came so."""
+    try:
+        found = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+        if found.dtype != np.float32:
+            found = found.astype(np.float64)
+    except (TypeError, ValueError):
+        found = None
+    if found is None or np.iscomplexobj(X):
+        raise InputError("features must be numbers: encode text and categories first, with a OneHotEncoder for instance")
+    if found.ndim != 2:
+        raise InputError("features must be a table, a row for each label. Reshape your data: X.reshape(-1, 1)")
+    if found.shape[1] == 0 or len(found) < least_rows:
+        raise InputError(f"features need a column and {least_rows} rows at least")
+    if not np.isfinite(found).all():
+        raise InputError("features must be finite: they hold NaN or infinity; fill them first (SimpleImputer)")
+    return found
+
+
+def principal_components(features: npt.NDArray[Any], most: int | None = None) -> Components:
+    """The principal components of scaled columns, `most` of them; directions without spread are left out."""
+    mean, spread = features.mean(axis=0, dtype=np.float64), features.std(axis=0, dtype=np.float64)
+    known = spread > 1e-9 * np.maximum(np.abs(mean), 1e-300)
+    if not known.any():
+        raise InputError("all columns of the features are constant: nothing can be learnt from them")
+    scale = np.where(known, 1 / np.where(known, spread, 1.0), 0.0).astype(features.dtype)
+    mean = mean.astype(features.dtype)
+    centred = (features - mean) * scale
+    wide = centred.shape[1] > len(centred)
+    values, vectors = np.linalg.eigh(centred @ centred.T if wide else centred.T @ centred)
+    keep = np.nonzero(values > _LEAST_VALUE * values[-1])[0][::-1][:most]
+    values, vectors = values[keep], vectors[:, keep]
+    if wide:
+        vectors = centred.T @ vectors / np.sqrt(values)
+    directions = (scale[:, None] * vectors / np.sqrt(values)).astype(features.dtype)
+    return Components(mean, directions, values.astype(np.float64))
+
+
+def strength_of(values: Floats, freedom: float) -> float:
+    """The ridge strength with so many degrees of freedom, `sum values / (values + strength)`; 0 if there are fewer."""
+    if freedom >= len(values):
+        return 0.0
+    low, high = 1e-12 * float(values[-1]), 1e12 * float(values[0])
+    for _ in range(100):  # bisection of the exponent
+        middle = float(np.sqrt(low * high))
+        low, high = (middle, high) if (values / (values + middle)).sum() > freedom else (low, middle)
+    return high

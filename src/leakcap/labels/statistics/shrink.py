@@ -1,0 +1,51 @@
+"""What is made of noised sums without labels: shrinking to the signal, and to what public rows make of it.
+
+All of it is post-processing: it sees noised sums, the deviation of their noise, and public rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.ground.arrays import Floats
+
+__all__ = ["shares_of", "shrunk", "smoothed"]
+
+
+def smoothed(energy: Floats) -> Floats:
+    """Means over neighbouring components: five at first, then half as many as come before."""
+    place, sums = np.arange(len(energy)), np.concatenate([[0.0], np.cumsum(energy)])
+    reach = np.maximum(2, place // 4)
+    low, high = np.maximum(0, place - reach), np.minimum(len(energy), place + reach + 1)
+    return np.asarray((sums[high] - sums[low]) / (high - low))
+
+
+def shrunk(sums: Floats, variance: float, guess: Floats | None = None) -> Floats:
+    """The sums, shrunk to a guess at them (or to 0) as far as they differ from it by noise alone.
+
+    Empirical Bayes, component by component: the signal is what the mean square over neighbouring components has beyond
+    the noise. The guess is first brought to the size that the sums give it.
+
+    Args:
+        sums: `(components, classes)`, in a unit in which all have the same noise.
+        variance: of the noise on an entry.
+        guess: `(components, classes)`.
+    """
+    centre = np.zeros_like(sums)
+    if guess is not None:
+        size = smoothed((guess * guess).sum(axis=1))
+        share = smoothed((sums * guess).sum(axis=1)) / np.where(size > 0, size, 1.0)
+        centre = guess * np.clip(share, 0.0, 1.0)[:, None]
+    rest = sums - centre
+    signal = np.maximum(smoothed(np.square(rest).mean(axis=1)) - variance, 0.0)
+    return np.asarray(centre + rest * (signal / (signal + variance))[:, None])
+
+
+def shares_of(counts: npt.NDArray[np.float64], variance: float) -> Floats:
+    """Shares of the classes from noised shares: shrunk to even ones as far as noise explains them, never below 0."""
+    even = 1 / len(counts)
+    rest = counts - counts.mean()
+    signal = max(float(np.square(rest).sum()) / max(1, len(counts) - 1) - variance, 0.0)
+    found = np.maximum(even + rest * signal / (signal + variance), 1e-3 * even)
+    return np.asarray(found / found.sum())

@@ -1,0 +1,166 @@
+"""The one mechanism of label-private statistics: rows of a public table, summed by class, with Gaussian noise.
+
+Rows are shortened to a public length and brought to whole numbers, sums are exact, and the noise is drawn in whole
+numbers too: what leaves is a sum of integers, whose law is known to the last digit.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from leakcap.certificates.labels import SUMS, SUMS_ASSUMPTIONS, LabelCertificate
+from leakcap.errors import InputError
+from leakcap.ground.arrays import Floats, Ints
+from leakcap.ground.proofs import proves
+from leakcap.labels.mechanisms.classes import Classes
+from leakcap.labels.mechanisms.gaussian import least_sigma
+from leakcap.labels.statistics.grid_noise import LEAST_DEVIATION, GridNoise, grid_points
+from leakcap.labels.statistics.guesses import nats_of_sums, success_of_sums
+from leakcap.version import __version__
+
+__all__ = ["SumsMechanism", "calibrated", "class_sums", "whole_rows"]
+
+_MAX_POINTS = 2**23  # of the table of chances
+_MAX_LENGTH = 2**20  # of a row, in steps of the grid
+_FINER = 20  # rounding of rows is to be so much smaller than the noise
+_AT_ONCE = 4096  # rows
+
+
+@dataclass(frozen=True)
+class SumsMechanism:
+    """How sums by class are noised: all of it is public.
+
+    Args:
+        epsilon: differential privacy of each label.
+        delta: probability with which epsilon may fail.
+        sigma: deviation of the noise on every entry, in lengths of the longest row.
+        length: length of the longest row, in steps of the grid.
+        columns: columns of the table.
+        classes: the classes.
+    """
+
+    epsilon: float
+    delta: float
+    sigma: float
+    length: int
+    columns: int
+    classes: Classes
+
+    @cached_property
+    def noise(self) -> GridNoise:
+        """The noise on one entry, in steps of the grid."""
+        return GridNoise(self.sigma * self.length)
+
+    @property
+    def distance(self) -> float:
+        """Total variation, at most, between what leaves and its ideal law."""
+        return self.noise.distance(self.columns * self.classes.count)
+
+    @proves("label-statistics")
+    def release(self, rows: Ints, codes: npt.NDArray[np.int64]) -> Ints:
+        """Sums of rows by class, with fresh noise. Every call spends epsilon.
+
+        Guarantee: (epsilon, delta)-DP in each label, whatever else is known, if rows were made by `whole_rows` without
+        looking at labels.
+
+        Args:
+            rows: what `whole_rows` gave, `(n, columns)`.
+            codes: labels as places among the classes, `(n,)`.
+
+        Returns:
+            `(columns, classes)` whole numbers, in steps of the grid.
+        """
+        count = self.classes.count
+        return class_sums(rows, codes, count) + self.noise.draw(self.columns * count).reshape(self.columns, count)
+
+    def certificate(self, labels: int, settings: tuple[tuple[str, float], ...] = ()) -> LabelCertificate:
+        """What the best attacker can learn of one label from the noised sums of so many."""
+        count = self.classes.count
+        return LabelCertificate(
+            kind="label_dp",
+            mechanism=SUMS,
+            settings=(("sigma", self.sigma), *settings),
+            epsilon=self.epsilon,
+            delta=self.delta,
+            labels=labels,
+            classes=tuple(str(name) for name in self.classes.names),
+            prior=(1 / count,) * count,
+            prior_is_even=True,
+            prior_success=1 / count,
+            guess_success=max(1 / count, min(1.0, success_of_sums(self.sigma, count) + self.distance)),
+            mutual_information=nats_of_sums(self.sigma, count, self.distance),
+            theorems=("label-statistics", "label-guessing"),
+            leakcap_version=__version__,
+            assumptions=SUMS_ASSUMPTIONS,
+        )
+
+
+@proves("label-statistics")
+def calibrated(epsilon: float, delta: float, classes: Classes, *, rows: int, columns: int) -> SumsMechanism:
+    """The mechanism with the least noise for this epsilon and delta; arithmetic is paid from delta.
+
+    Guarantee: the delta of the ideal noise and what arithmetic adds, `(1 + e^epsilon)` times its total variation, are
+    at most `delta` together.
+
+    Raises:
+        InputError: the noise has no grid, or arithmetic would cost more than half of delta.
+    """
+    sigma = least_sigma(epsilon, delta)
+    length = _length(sigma, rows, columns)
+    if grid_points(2 * sigma * length) > _MAX_POINTS or length > _MAX_LENGTH:
+        raise InputError(
+            f"epsilon and delta ask for noise of {sigma:.2g} row lengths, which has no grid here: raise epsilon or "
+            "delta, or give fewer components"
+        )
+    paid = (1 + math.exp(min(epsilon, 700.0))) * GridNoise(2 * sigma * length).distance(columns * classes.count)
+    if not paid < delta / 2:
+        raise InputError(
+            "arithmetic would cost more than half of delta: lower epsilon, raise delta, or give fewer components"
+        )
+    return SumsMechanism(epsilon, delta, least_sigma(epsilon, delta - paid), length, columns, classes)
+
+
+def _length(sigma: float, rows: int, columns: int) -> int:
+    """Steps of the grid in a row's length: fine enough for its entries, and for their sum beside the noise."""
+    entries = 16 * math.sqrt(columns)
+    together = _FINER * math.sqrt(rows / 12) / sigma
+    return int(2 ** math.ceil(math.log2(max(entries, together, LEAST_DEVIATION / sigma))))
+
+
+@proves("label-statistics")
+def whole_rows(table: Floats, clip: float, length: int) -> Ints:
+    """Rows in whole numbers, `length` steps for a length of `clip`; longer rows are shortened.
+
+    Guarantee: no row is longer than `length`, counted in whole numbers.
+    """
+    found = np.empty(table.shape, dtype=np.int32)
+    for start in range(0, len(table), _AT_ONCE):
+        part = np.asarray(table[start : start + _AT_ONCE], dtype=np.float64) * (length / clip)
+        found[start : start + _AT_ONCE] = _shortened(part, length)
+    return found
+
+
+def _shortened(rows: Floats, length: int) -> Floats:
+    rows = rows * np.minimum(1.0, length / np.maximum(np.linalg.norm(rows, axis=1), 1e-300))[:, None]
+    near = np.rint(rows)
+    over = np.square(near).sum(axis=1) > length**2  # whole numbers below 2^53: exact
+    near[over] = np.trunc(rows[over] * (1 - 2.0**-32))  # towards 0, from a row that is no longer than it may be
+    if (np.square(near[over]).sum(axis=1) > length**2).any():
+        raise AssertionError("a row is longer than it may be")
+    return near
+
+
+@proves("label-statistics")
+def class_sums(rows: Ints, codes: npt.NDArray[np.int64], count: int) -> Ints:
+    """Sums of rows by class, `(columns, count)`: exact, whatever the order of rows."""
+    total = np.zeros((rows.shape[1], count), dtype=np.int64)
+    for start in range(0, len(rows), _AT_ONCE):
+        part = rows[start : start + _AT_ONCE].astype(np.float64)
+        members = np.eye(count)[codes[start : start + _AT_ONCE]]
+        total += (part.T @ members).astype(np.int64)  # every partial sum is a whole number below 2^53
+    return total
