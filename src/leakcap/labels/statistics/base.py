@@ -32,11 +32,13 @@ class PublicRows:
         rows: `(n, columns)`.
         clip: most length of a row.
         settings: figures for the certificate.
+        white: the rows before they were weighted and shortened, where a model goes on from them.
     """
 
     rows: npt.NDArray[Any]
     clip: float
-    settings: tuple[tuple[str, float], ...]
+    settings: tuple[tuple[str, float], ...] = ()
+    white: npt.NDArray[Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
         names = np.asarray(classes.names)
         order = np.argsort(names, kind="stable")  # scikit-learn's scorers take columns to be sorted by name
         self.classes_, self.n_features_in_ = names[order], features.shape[1]
-        self._learn(features, public, order)
+        self._learn(public, order)
         return self
 
     @abstractmethod
@@ -103,8 +105,8 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
         """Rows to be summed: of features and settings alone."""
 
     @abstractmethod
-    def _learn(self, features: npt.NDArray[Any], public: PublicRows, order: npt.NDArray[np.intp]) -> None:
-        """What follows from `sums_` and features; columns of the model in this order of the classes."""
+    def _learn(self, public: PublicRows, order: npt.NDArray[np.intp]) -> None:
+        """What follows from `sums_` and public rows; columns of the model in this order of the classes."""
 
     @abstractmethod
     def _scores(self, features: npt.NDArray[Any]) -> Floats:

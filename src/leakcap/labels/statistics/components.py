@@ -13,6 +13,7 @@ from leakcap.ground.arrays import Floats
 
 __all__ = ["Components", "features_of", "principal_components", "strength_of"]
 
+_AT_ONCE, _GRAM_ROWS = 4096, 65_536  # rows
 _LEAST_VALUE = 1e-7  # of the largest eigenvalue: below, single precision knows nothing of a direction
 
 
@@ -26,17 +27,17 @@ class Components:
         values: eigenvalues of the Gram matrix of scaled columns.
     """
 
-    mean: npt.NDArray[Any]
-    directions: npt.NDArray[Any]
+    mean: Floats
+    directions: npt.NDArray[np.float32]
     values: Floats
 
-    def of(self, features: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def of(self, features: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
         """Whitened rows, `(rows, components)`."""
-        return np.asarray((features - self.mean) @ self.directions)
+        return np.asarray(_centred(features, self.mean) @ self.directions)
 
     def first(self, count: int) -> Components:
         """The largest components alone."""
-        return Components(self.mean, self.directions[:, :count], self.values[:count])
+        return Components(self.mean, np.ascontiguousarray(self.directions[:, :count]), self.values[:count])
 
 
 def features_of(X: Any, least_rows: int = 1) -> npt.NDArray[Any]:
@@ -60,21 +61,42 @@ def features_of(X: Any, least_rows: int = 1) -> npt.NDArray[Any]:
 
 def principal_components(features: npt.NDArray[Any], most: int | None = None) -> Components:
     """The principal components of scaled columns, `most` of them; directions without spread are left out."""
-    mean, spread = features.mean(axis=0, dtype=np.float64), features.std(axis=0, dtype=np.float64)
-    known = spread > 1e-9 * np.maximum(np.abs(mean), 1e-300)
+    mean = features.mean(axis=0, dtype=np.float64)
+    centred = _centred(features, mean)
+    wide = centred.shape[1] > len(centred)
+    spread = np.sqrt(np.einsum("ij,ij->j", centred, centred).astype(np.float64) / len(centred))
+    if not np.isfinite(spread).all():
+        raise InputError("features are too large for their squares: scale them first (StandardScaler)")
+    known = spread > 64 * np.finfo(features.dtype).eps * np.abs(mean)
     if not known.any():
         raise InputError("all columns of the features are constant: nothing can be learnt from them")
-    scale = np.where(known, 1 / np.where(known, spread, 1.0), 0.0).astype(features.dtype)
-    mean = mean.astype(features.dtype)
-    centred = (features - mean) * scale
-    wide = centred.shape[1] > len(centred)
-    values, vectors = np.linalg.eigh(centred @ centred.T if wide else centred.T @ centred)
+    scale = np.where(known, 1 / np.where(known, spread, 1.0), 0.0)
+    values, vectors = np.linalg.eigh(_rows_gram(centred * scale) if wide else _columns_gram(centred, scale))
     keep = np.nonzero(values > _LEAST_VALUE * values[-1])[0][::-1][:most]
     values, vectors = values[keep], vectors[:, keep]
     if wide:
-        vectors = centred.T @ vectors / np.sqrt(values)
-    directions = (scale[:, None] * vectors / np.sqrt(values)).astype(features.dtype)
-    return Components(mean, directions, values.astype(np.float64))
+        vectors = (centred * scale).T @ vectors / np.sqrt(values)
+    return Components(mean, (scale[:, None] * vectors / np.sqrt(values)).astype(np.float32), values.astype(np.float64))
+
+
+def _centred(features: npt.NDArray[Any], mean: Floats) -> npt.NDArray[np.float32]:
+    """Rows less the mean, in single precision: these rows are public, and there is noise to come."""
+    found = np.empty(features.shape, dtype=np.float32)
+    for start in range(0, len(features), _AT_ONCE):
+        found[start : start + _AT_ONCE] = features[start : start + _AT_ONCE] - mean
+    return found
+
+
+def _columns_gram(centred: npt.NDArray[np.float32], scale: Floats) -> Floats:
+    total = np.zeros((centred.shape[1],) * 2)
+    for start in range(0, len(centred), _GRAM_ROWS):
+        part = centred[start : start + _GRAM_ROWS]
+        total += part.T @ part
+    return np.asarray(total * np.outer(scale, scale))
+
+
+def _rows_gram(scaled: Floats) -> Floats:
+    return np.asarray(scaled @ scaled.T)
 
 
 def strength_of(values: Floats, freedom: float) -> float:

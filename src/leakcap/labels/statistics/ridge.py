@@ -18,7 +18,7 @@ from leakcap.labels.statistics.shrink import shares_of, shrunk
 
 __all__ = ["Ridge"]
 
-_NOISE_SHARE = 7.0  # noise in all components together, beside the labels' own spread
+_NOISE_SHARE = 5.0  # noise in all components together, beside the labels' own spread
 _WEAKEST = 1 / 32  # of the strength: components of smaller eigenvalues drown in noise
 _REFINEMENTS = 3
 
@@ -91,14 +91,16 @@ class Ridge(SumsClassifier):
         if most is None:
             found = found.first(int((found.values >= _WEAKEST * strength).sum()))
         self.components_ = found
-        self._weights = np.sqrt(found.values / (found.values + strength))
-        rows = found.of(features) * self._weights
-        lengths = np.linalg.norm(rows, axis=1)
+        weights = np.sqrt(found.values / (found.values + strength)).astype(np.float32)
+        white = found.of(features)
+        lengths = np.sqrt(np.square(white) @ np.square(weights))
         longest = max(float(np.quantile(lengths, quantile)), 1e-12)
-        rows *= np.minimum(1.0, longest / np.maximum(lengths, 1e-300))[:, None]
-        constant = np.full((n, 1), 1 / np.sqrt(n), dtype=rows.dtype)  # as long as any component's: it counts labels
-        settings = (("components", float(len(found.values))), ("strength", strength))
-        return PublicRows(np.hstack([constant, rows]), float(np.hypot(longest, constant[0, 0])), settings)
+        rows = np.empty((n, len(weights) + 1), dtype=white.dtype)
+        rows[:, 0] = 1 / np.sqrt(n)  # as long as any component's entries: it counts labels
+        np.multiply(white, weights, out=rows[:, 1:])
+        rows[:, 1:] *= np.minimum(1.0, longest / np.maximum(lengths, 1e-30))[:, None]
+        settings = (("components", float(len(weights))), ("strength", strength))
+        return PublicRows(rows, float(np.hypot(longest, n**-0.5)), settings, white)
 
     def _strength(self, values: Floats, rows: int, classes: int) -> float:
         if self.strength != "auto":
@@ -107,21 +109,21 @@ class Ridge(SumsClassifier):
         # The noise of d components has energy d^2 sigma^2 / n for a class, the labels' own spread about n / classes.
         return strength_of(values, rows / (_NOISE_SHARE * sigma * np.sqrt(classes)))
 
-    def _learn(self, features: npt.NDArray[Any], public: PublicRows, order: npt.NDArray[np.intp]) -> None:
-        told, count = self.sums_, len(order)
-        sums = told.sums[:, order]
-        variance = told.deviation**2 * (1 - 1 / count)
-        self.intercept_ = shares_of(sums[0] / np.sqrt(told.labels), told.deviation**2 / told.labels)
-        rows = public.rows[:, 1:]
+    def _learn(self, public: PublicRows, order: npt.NDArray[np.intp]) -> None:
+        told, rows, white = self.sums_, public.rows[:, 1:], public.white
+        if white is None:
+            raise AssertionError("these rows were not made here")
+        count, variance = len(order), told.deviation**2 * (1 - 1 / len(order))
+        self.intercept_ = shares_of(told.sums[0, order] / np.sqrt(told.labels), told.deviation**2 / told.labels)
         totals = rows.sum(axis=0, dtype=np.float64)  # public, and the sum over classes: noise along it is taken out
-        sums = sums[1:] - (sums[1:].sum(axis=1) - totals)[:, None] / count - np.outer(totals, self.intercept_)
-        white = self.components_.of(features)
-        gain = np.einsum("ij,ij->j", rows, white, dtype=np.float64)  # what shortening left of a component
-        self.coef_ = shrunk(sums, variance) / gain[:, None]
+        sums = told.sums[1:, order]
+        sums = sums - (sums.sum(axis=1) - totals)[:, None] / count - np.outer(totals, self.intercept_)
+        gain = np.einsum("ij,ij->j", rows, white)[:, None]  # what weights and shortening left of a component
+        self.coef_ = (shrunk(sums, variance) / gain).astype(rows.dtype)
         for _ in range(self._rounds):
-            named = np.eye(count, dtype=rows.dtype)[(white @ self.coef_ + self.intercept_).argmax(axis=1)]
-            guess = rows.T @ (named - self.intercept_.astype(rows.dtype))
-            self.coef_ = shrunk(sums, variance, guess) / gain[:, None]
+            named = (white @ self.coef_ + self.intercept_).argmax(axis=1)
+            guess = rows.T @ (np.eye(count) - self.intercept_).astype(rows.dtype)[named]
+            self.coef_ = (shrunk(sums, variance, guess.astype(np.float64)) / gain).astype(rows.dtype)
 
     def _scores(self, features: npt.NDArray[Any]) -> Floats:
         return np.asarray(self.components_.of(features) @ self.coef_ + self.intercept_, dtype=np.float64)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from leakcap.certificates.labels import SUMS, SUMS_ASSUMPTIONS, LabelCertificate
 from leakcap.errors import InputError
-from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.proofs import proves
 from leakcap.labels.mechanisms.classes import Classes
 from leakcap.labels.mechanisms.gaussian import least_sigma
@@ -62,7 +62,7 @@ class SumsMechanism:
         return self.noise.distance(self.columns * self.classes.count)
 
     @proves("label-statistics")
-    def release(self, rows: Ints, codes: npt.NDArray[np.int64]) -> Ints:
+    def release(self, rows: npt.NDArray[Any], codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Sums of rows by class, with fresh noise. Every call spends epsilon.
 
         Guarantee: (epsilon, delta)-DP in each label, whatever else is known, if rows were made by `whole_rows` without
@@ -133,34 +133,37 @@ def _length(sigma: float, rows: int, columns: int) -> int:
 
 
 @proves("label-statistics")
-def whole_rows(table: Floats, clip: float, length: int) -> Ints:
+def whole_rows(table: npt.NDArray[Any], clip: float, length: int) -> npt.NDArray[np.signedinteger[Any]]:
     """Rows in whole numbers, `length` steps for a length of `clip`; longer rows are shortened.
 
     Guarantee: no row is longer than `length`, counted in whole numbers.
     """
-    found = np.empty(table.shape, dtype=np.int32)
+    found = np.empty(table.shape, dtype=np.int16 if length < 2**15 else np.int32)
     for start in range(0, len(table), _AT_ONCE):
-        part = np.asarray(table[start : start + _AT_ONCE], dtype=np.float64) * (length / clip)
-        found[start : start + _AT_ONCE] = _shortened(part, length)
+        found[start : start + _AT_ONCE] = _shortened(table[start : start + _AT_ONCE], length / clip, length)
     return found
 
 
-def _shortened(rows: Floats, length: int) -> Floats:
-    rows = rows * np.minimum(1.0, length / np.maximum(np.linalg.norm(rows, axis=1), 1e-300))[:, None]
-    near = np.rint(rows)
-    over = np.square(near).sum(axis=1) > length**2  # whole numbers below 2^53: exact
-    near[over] = np.trunc(rows[over] * (1 - 2.0**-32))  # towards 0, from a row that is no longer than it may be
+def _shortened(rows: npt.NDArray[Any], steps: float, length: int) -> npt.NDArray[np.int64]:
+    """Rows times `steps`, in whole numbers: the nearest, or where they are too long a shorter row, towards 0."""
+    near = np.rint(np.clip(rows * rows.dtype.type(steps), -2.0 * length, 2.0 * length)).astype(np.int64)
+    over = np.einsum("ij,ij->i", near, near) > length**2
+    long = rows[over].astype(np.float64)
+    long *= (length * (1 - 2.0**-32) / np.linalg.norm(long, axis=1))[:, None]
+    near[over] = np.trunc(long)
     if (np.square(near[over]).sum(axis=1) > length**2).any():
         raise AssertionError("a row is longer than it may be")
     return near
 
 
 @proves("label-statistics")
-def class_sums(rows: Ints, codes: npt.NDArray[np.int64], count: int) -> Ints:
+def class_sums(rows: npt.NDArray[Any], codes: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.int64]:
     """Sums of rows by class, `(columns, count)`: exact, whatever the order of rows."""
     total = np.zeros((rows.shape[1], count), dtype=np.int64)
-    for start in range(0, len(rows), _AT_ONCE):
-        part = rows[start : start + _AT_ONCE].astype(np.float64)
-        members = np.eye(count)[codes[start : start + _AT_ONCE]]
-        total += (part.T @ members).astype(np.int64)  # every partial sum is a whole number below 2^53
+    exact = np.float32 if rows.dtype == np.int16 else np.float64
+    several = 2**24 // 2**15 if exact is np.float32 else _AT_ONCE
+    for start in range(0, len(rows), several):
+        part = rows[start : start + several].astype(exact)
+        members = np.eye(count, dtype=exact)[codes[start : start + several]]
+        total += (part.T @ members).astype(np.int64)  # every partial sum is a whole number that the type holds
     return total
