@@ -15,9 +15,10 @@ from leakcap.ground import checks
 from leakcap.ground.json_record import entries, is_number, is_words
 from leakcap.ground.proofs import proves
 
-__all__ = ["ASSUMPTIONS", "BY_ROWS", "SUMS", "SUMS_ASSUMPTIONS", "LabelCertificate"]
+__all__ = ["ASSUMPTIONS", "BY_ROWS", "SUMS", "SUMS_ASSUMPTIONS", "VOTES", "VOTES_ASSUMPTIONS", "LabelCertificate"]
 
 SUMS = "noised class sums"  # the mechanism of label-private statistics
+VOTES = "noised votes of teachers"  # that of PATE
 
 GAME = (
     "Features are known to everybody; each label was replaced by what was observed of it, drawn by chances that depend "
@@ -35,6 +36,16 @@ SUMS_ATTACKER = (
     "May know all features, every other label, how the noise was drawn, the noised sums, and everything computed from "
     "them, models included. Does not know the label asked for. Has unlimited computing power and uses the best method."
 )
+VOTES_GAME = (
+    "Features are known to everybody. Teachers learnt from the labels of one part of the rows each; how many of them "
+    "name each class for some rows was noised, and the student learnt from the answers alone. The attacker is asked "
+    "for one label."
+)
+VOTES_ATTACKER = (
+    "May know all features, every other label, the parts, how votes were noised, the answers, and everything computed "
+    "from them, the student included. Does not know the label asked for, nor the teachers. Has unlimited computing "
+    "power and uses the best method."
+)
 NOT_PROMISED = (
     "That a label cannot be guessed from the features: whoever could guess it without this release still can.",
     "Anything about the features, or about which rows there are: they leave as they are.",
@@ -50,6 +61,12 @@ SUMS_ASSUMPTIONS = (
     "The classes are public, and so are features and settings: none of them was taken from these labels.",
     "The operating system's random numbers are unpredictable.",
     "Only the noised sums, and what is computed from them, leave. The labels themselves stay with the custodian.",
+)
+VOTES_ASSUMPTIONS = (
+    "The classes are public, and so are features, parts and questions: none of them was taken from these labels.",
+    "A teacher learns from the labels of its own part alone, and has no memory of other teachers.",
+    "The operating system's random numbers are unpredictable.",
+    "Only the answers, and what is computed from them, leave. Teachers, votes and labels stay with the custodian.",
 )
 BY_ROWS = (
     "What is known beforehand differs from label to label. The success at naming one, and the prior, are of the label "
@@ -134,11 +151,17 @@ class LabelCertificate(Displayed):
         return "\n".join(_lines(self))
 
 
+_GAMES = {SUMS: (SUMS_GAME, SUMS_ATTACKER), VOTES: (VOTES_GAME, VOTES_ATTACKER)}
+
+
 def _lines(cert: LabelCertificate) -> Iterator[str]:
     yield "Certificate of private labels (label_dp)"
     yield ""
-    yield from section("The game", SUMS_GAME if cert.is_of_sums else GAME)
-    yield from section("The attacker", SUMS_ATTACKER if cert.is_of_sums else ATTACKER)
+    game, attacker = next(
+        (words for name, words in _GAMES.items() if cert.mechanism.startswith(name)), (GAME, ATTACKER)
+    )
+    yield from section("The game", game)
+    yield from section("The attacker", attacker)
     yield from heading(_row("What the attacker can do", "before", "after, at most"))
     what = "even classes" if cert.prior_is_even else "the stated prior"
     yield _row(f"  name one label ({what})", _floor(cert.prior_success), percent(cert.guess_success))

@@ -17,11 +17,13 @@ from leakcap.labels.mechanisms.with_prior import RRWithPrior
 if TYPE_CHECKING:
     from leakcap.labels.learning.classifier import Classifier
     from leakcap.labels.learning.neural import PosteriorLoss, PrivateLabels
+    from leakcap.labels.learning.pate import PATE
     from leakcap.labels.learning.two_stage import TwoStage
     from leakcap.labels.statistics.ridge import Ridge
 
 __all__ = [
     "KRR",
+    "PATE",
     "Classifier",
     "Gaussian",
     "Laplace",
@@ -41,6 +43,7 @@ __all__ = [
 # Loaded on first use: scikit-learn and torch are not needed to privatise labels.
 _HOMES = {
     "Classifier": "learning.classifier",
+    "PATE": "learning.pate",
     "PosteriorLoss": "learning.neural",
     "PrivateLabels": "learning.neural",
     "Ridge": "statistics.ridge",

@@ -49,7 +49,9 @@ def features_of(X: Any, least_rows: int = 1) -> npt.NDArray[Any]:
     except (TypeError, ValueError):
         found = None
     if found is None or np.iscomplexobj(X):
-        raise InputError("features must be numbers: encode text and categories first, with a OneHotEncoder for instance")
+        raise InputError(
+            "features must be numbers: encode text and categories first, with a OneHotEncoder for instance"
+        )
     if found.ndim != 2:
         raise InputError("features must be a table, a row for each label. Reshape your data: X.reshape(-1, 1)")
     if found.shape[1] == 0 or len(found) < least_rows:

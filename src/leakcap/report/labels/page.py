@@ -43,7 +43,9 @@ SUMS_ATTACKER = (
     "hidden from them."
 )
 LEARN = "Learn from the observations by Bayes' rule: none of them is to be taken for a label."
-SUMS_LEARN = "Compute from the noised sums, or predict by the model made of them, as often as you like: it costs nothing."
+SUMS_LEARN = (
+    "Compute from the noised sums, or predict by the model made of them, as often as you like: it costs nothing."
+)
 ANY_QUESTION = (
     "“Any question” is one whose best answer is right with the chance stated before: “is the label this one?”, asked "
     "about a person of whom the attacker knows much already."

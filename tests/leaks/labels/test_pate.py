@@ -1,0 +1,52 @@
+"""With the answers fixed, everything about a student is the same whatever the labels were."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.naive_bayes import GaussianNB
+
+import leakcap as lc
+from leakcap.labels.learning.vote_costs import VoteCosts
+from leakcap.labels.learning.votes import NoisedVotes
+from leakcap.labels.statistics import grid_noise
+from tests.unit.labels import learning
+
+BLOBS, KINDS = learning.BLOBS[::4], learning.KINDS[::4]
+
+
+def public_bytes(labels: Any, capfd: pytest.CaptureFixture[str], keep: bool = False) -> bytes:
+    model = lc.labels.PATE(
+        GaussianNB(), GaussianNB(), sigma2=4.0, sigma1=4.0, threshold=5, n_teachers=10, queries=30, n_classes=3,
+        random_state=0,
+    ).fit(BLOBS, labels)  # fmt: skip
+    if keep:
+        model.votes_ = np.bincount(labels)
+    held = io.BytesIO()
+    pickle.dump(model, held)
+    shown = repr(model) + repr(sorted(vars(model))) + str(model.certificate_) + "".join(capfd.readouterr())
+    return held.getvalue() + shown.encode()
+
+
+def test_with_the_answers_fixed_every_byte_is_the_same_whatever_the_labels(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    same = np.random.default_rng(4).integers(-1, 3, 30)
+    monkeypatch.setattr(NoisedVotes, "release", lambda self, votes: same.copy())
+    other = (KINDS + 1) % 3
+    assert public_bytes(KINDS, capfd) == public_bytes(other, capfd) == public_bytes(np.zeros_like(KINDS), capfd)
+    assert public_bytes(KINDS, capfd, keep=True) != public_bytes(np.zeros_like(KINDS), capfd, keep=True)
+
+
+def test_as_much_randomness_is_drawn_whatever_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+    real = grid_noise.system_words
+    monkeypatch.setattr(grid_noise, "system_words", lambda kind, size: drawn.append(size) or real(kind, size))
+    rule = NoisedVotes(VoteCosts(6, 4, 1.0, 1.0), 50.0, 3)
+    for votes in (np.zeros((6, 3), dtype=int), np.full((6, 3), 100)):
+        rule.release(votes)
+    assert drawn[:2] == drawn[2:]

@@ -1,0 +1,164 @@
+"""Teachers vote, a student learns from noised votes, and settings that make no sense are refused in our own words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.datasets import make_blobs
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.semi_supervised import SelfTrainingClassifier
+
+import leakcap as lc
+from leakcap.errors import InputError
+from leakcap.labels.learning import teachers
+from leakcap.labels.learning.teachers import votes_of
+
+X, y = make_blobs(1500, centers=3, random_state=0, cluster_std=0.5)
+ONE = GaussianNB()
+
+
+def pate(**settings: Any) -> Any:
+    return lc.labels.PATE(ONE, ONE, **({"n_teachers": 50, "n_classes": 3, "random_state": 0} | settings))
+
+
+def test_a_student_learns_from_answers_and_the_certificate_says_what_they_cost() -> None:
+    model = pate(epsilon=4.0).fit(X, y)
+    assert model.score(X, y) > 0.9 and (model.certificate_.epsilon, model.certificate_.delta) == (4.0, 1e-5)
+    assert model.certificate_.kind == "label_dp" and dict(model.certificate_.settings)["teachers"] == 50
+    assert model.predict_proba(X).sum(axis=1) == pytest.approx(np.ones(len(X)))
+    assert (model.answers_ >= 0).all()  # without selection every question is answered
+    assert type(model.certificate_).from_json(model.certificate_.to_json()) == model.certificate_
+
+
+def test_noise_that_is_given_has_an_epsilon_and_less_noise_a_larger_one() -> None:
+    said = [
+        pate(sigma2=sigma, queries=60, answers=40, sigma1=8.0, threshold=25).fit(X, y).certificate_.epsilon
+        for sigma in (6.0, 12.0)
+    ]
+    assert 0 < said[1] < said[0]
+
+
+def test_questions_without_agreement_are_not_answered_and_charged_alike() -> None:
+    some = pate(sigma2=12.0, sigma1=8.0, threshold=45, queries=80, answers=80)
+    rng = np.random.default_rng(0)
+    mixed = np.where(rng.random(len(y)) < 0.6, rng.integers(3, size=len(y)), y)
+    model = some.fit(X, mixed)
+    sure = clone(some).fit(X, y)
+    assert (model.answers_ < 0).sum() > (sure.answers_ < 0).sum()
+    assert model.certificate_ == sure.certificate_
+
+
+def test_names_come_back_and_classes_are_sorted() -> None:
+    names = np.array(["c", "a", "b"])[y]
+    model = lc.labels.PATE(ONE, ONE, epsilon=4.0, n_teachers=50, classes=["c", "a", "b"], random_state=0).fit(X, names)
+    assert model.score(X, names) > 0.9 and model.classes_.tolist() == ["a", "b", "c"]
+    assert (model.classes_[model.predict_proba(X).argmax(axis=1)] == model.predict(X)).all()
+
+
+def test_teachers_and_student_may_see_every_row_without_labels() -> None:
+    own = SelfTrainingClassifier(LogisticRegression())
+    model = lc.labels.PATE(
+        own, own, epsilon=4.0, n_teachers=30, queries=20, n_classes=3, semi_supervised=True, random_state=0
+    ).fit(X[::3], y[::3])
+    assert model.score(X, y) > 0.9
+
+
+class Drawing(ClassifierMixin, BaseEstimator):
+    """A teacher that takes more from the process's generator the more labels of class 1 it has."""
+
+    def fit(self, X: Any, y: Any) -> Drawing:
+        np.random.random(int((np.asarray(y) == 1).sum()))  # noqa: NPY002
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return np.random.randint(3, size=len(X))  # noqa: NPY002
+
+
+class Failing(ClassifierMixin, BaseEstimator):
+    """A teacher that fails where it has many labels of class 1, and says so."""
+
+    def fit(self, X: Any, y: Any) -> Failing:
+        if (np.asarray(y) == 1).sum() > 2:
+            print("many", y)
+            raise ValueError(f"labels {y}")
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return np.zeros(len(X), dtype=int)
+
+
+def moved(teacher: Any) -> int:
+    """The most counts of a question, in all, that one label moves."""
+    rows, labels = np.zeros((40, 1)), np.arange(40) % 3
+    parts, asked = np.array_split(np.arange(40), 8), np.arange(20)
+    other = labels.copy()
+    other[2] = 1
+    counts = [
+        votes_of(teacher, rows, codes, parts=parts, seeds=list(range(8)), asked=asked, classes=3, whole=False)
+        for codes in (labels, other)
+    ]
+    return int(np.abs(counts[0] - counts[1]).sum(axis=1).max())
+
+
+def test_a_label_moves_one_teacher_even_if_teachers_draw_from_one_generator(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert moved(Drawing()) <= 2
+    monkeypatch.setattr(teachers, "_own_randomness", lambda seed: teachers.silenced())
+    assert moved(Drawing()) > 2  # the twin: what one drew shows in the votes of those after it
+
+
+def test_a_teacher_that_fails_has_no_vote_and_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    assert moved(Failing()) <= 1
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_process_draws_on_as_if_no_teacher_had_been() -> None:
+    np.random.seed(5)  # noqa: NPY002
+    expected = np.random.random(3)  # noqa: NPY002
+    np.random.seed(5)  # noqa: NPY002
+    moved(Drawing())
+    assert (np.random.random(3) == expected).all()  # noqa: NPY002
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({}, "give epsilon="),
+        ({"epsilon": 1.0, "sigma2": 3.0}, "give epsilon="),
+        ({"epsilon": 1e-4}, "too small"),
+        ({"epsilon": 4.0, "n_teachers": 5000}, "fewer than teachers"),
+        ({"epsilon": 4.0, "n_teachers": 1}, "n_teachers"),
+        ({"epsilon": 4.0, "queries": 5000}, "rows to ask about"),
+        ({"sigma2": 3.0, "sigma1": 3.0}, "go together"),
+        ({"epsilon": 4.0, "sigma1": 3.0, "threshold": 3}, "leave sigma1"),
+        ({"sigma2": 3.0, "queries": 10, "answers": 20}, "more answers"),
+        ({"sigma2": 1e-3, "queries": 10}, "noise"),
+        ({"epsilon": 4.0, "n_classes": None}, "n_classes"),
+        ({"epsilon": 4.0, "delta": 0.0}, "delta"),
+        ({"epsilon": 4.0, "teacher": GaussianNB}, "teacher must be"),
+        ({"epsilon": 4.0, "student": 3}, "student must be"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], words: str) -> None:
+    model = pate(**{name: value for name, value in settings.items() if name not in ("teacher", "student")})
+    model.set_params(**{name: value for name, value in settings.items() if name in ("teacher", "student")})
+    with pytest.raises(InputError, match=words):
+        model.fit(X, y)
+    assert not hasattr(model, "certificate_")
+
+
+def test_no_answers_are_no_student_and_are_spent() -> None:
+    model = pate(sigma2=12.0, sigma1=8.0, threshold=500, queries=20)
+    with pytest.raises(InputError, match="What was asked is spent"):
+        model.fit(X, y)
+    with pytest.raises(InputError, match="asked teachers before"):
+        model.fit(X, y)
+
+
+def test_labels_that_cannot_be_used_are_refused_before_anything_is_asked() -> None:
+    for wrong in (y + 1, y.astype(float) + 0.5, y[:-1], np.where(y == 0, np.nan, y)):
+        with pytest.raises(InputError):
+            pate(epsilon=4.0).fit(X, wrong)
