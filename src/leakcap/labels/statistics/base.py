@@ -32,13 +32,13 @@ class PublicRows:
         rows: `(n, columns)`.
         clip: most length of a row.
         settings: figures for the certificate.
-        white: the rows before they were weighted and shortened, where a model goes on from them.
+        made_of: what a model goes on from besides.
     """
 
     rows: npt.NDArray[Any]
     clip: float
     settings: tuple[tuple[str, float], ...] = ()
-    white: npt.NDArray[Any] | None = None
+    made_of: Any = None
 
 
 @dataclass(frozen=True)
