@@ -92,8 +92,8 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
         mechanism = calibrated(epsilon, delta, classes, rows=len(labels), columns=public.rows.shape[1])
         rows, codes = whole_rows(public.rows, public.clip, mechanism.length), classes.codes(labels)
         self.certificate_ = mechanism.certificate(len(labels), (("clip", public.clip), *public.settings))
-        step = public.clip / mechanism.length
-        self.sums_ = NoisedSums(mechanism.release(rows, codes) * step, mechanism.sigma * public.clip, len(labels))
+        noised = np.asarray(mechanism.release(rows, codes) * (public.clip / mechanism.length), dtype=np.float64)
+        self.sums_ = NoisedSums(noised, mechanism.sigma * public.clip, len(labels))
         names = np.asarray(classes.names)
         order = np.argsort(names, kind="stable")  # scikit-learn's scorers take columns to be sorted by name
         self.classes_, self.n_features_in_ = names[order], features.shape[1]
