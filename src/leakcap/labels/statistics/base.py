@@ -139,7 +139,8 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
         Raises:
             NotFittedError: nothing was learnt yet.
         """
-        return np.asarray(self.classes_[self._scores(self._features(X)).argmax(axis=1)])
+        best = self._scores(self._features(X)).argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
     def predict_proba(self, X: Any) -> Floats:
         """Probability of every class.
