@@ -32,13 +32,13 @@ class PublicRows:
         rows: `(n, columns)`.
         clip: most length of a row.
         settings: figures for the certificate.
-        white: the rows before they were weighted and shortened, where a model goes on from them.
+        made_of: what a model goes on from besides.
     """
 
     rows: npt.NDArray[Any]
     clip: float
     settings: tuple[tuple[str, float], ...] = ()
-    white: npt.NDArray[Any] | None = None
+    made_of: Any = None
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
         mechanism = calibrated(epsilon, delta, classes, rows=len(labels), columns=public.rows.shape[1])
         rows, codes = whole_rows(public.rows, public.clip, mechanism.length), classes.codes(labels)
         self.certificate_ = mechanism.certificate(len(labels), (("clip", public.clip), *public.settings))
-        step = public.clip / mechanism.length
-        self.sums_ = NoisedSums(mechanism.release(rows, codes) * step, mechanism.sigma * public.clip, len(labels))
+        noised = np.asarray(mechanism.release(rows, codes) * (public.clip / mechanism.length), dtype=np.float64)
+        self.sums_ = NoisedSums(noised, mechanism.sigma * public.clip, len(labels))
         names = np.asarray(classes.names)
         order = np.argsort(names, kind="stable")  # scikit-learn's scorers take columns to be sorted by name
         self.classes_, self.n_features_in_ = names[order], features.shape[1]
@@ -139,7 +139,8 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
         Raises:
             NotFittedError: nothing was learnt yet.
         """
-        return np.asarray(self.classes_[self._scores(self._features(X)).argmax(axis=1)])
+        best = self._scores(self._features(X)).argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
     def predict_proba(self, X: Any) -> Floats:
         """Probability of every class.

@@ -14,7 +14,7 @@ from leakcap.ground.arrays import Floats
 __all__ = ["Components", "features_of", "principal_components", "strength_of"]
 
 _AT_ONCE, _GRAM_ROWS = 4096, 65_536  # rows
-_LEAST_VALUE = 1e-7  # of the largest eigenvalue: below, single precision knows nothing of a direction
+_LEAST_VALUE = 1e-5  # of the largest eigenvalue: below, single precision knows nothing of a direction
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,8 @@ def principal_components(features: npt.NDArray[Any], most: int | None = None) ->
     if not known.any():
         raise InputError("all columns of the features are constant: nothing can be learnt from them")
     scale = np.where(known, 1 / np.where(known, spread, 1.0), 0.0)
-    values, vectors = np.linalg.eigh(_rows_gram(centred * scale) if wide else _columns_gram(centred, scale))
+    gram: npt.NDArray[Any] = _rows_gram(centred, scale) if wide else _columns_gram(centred, scale)
+    values, vectors = np.linalg.eigh(gram)
     keep = np.nonzero(values > _LEAST_VALUE * values[-1])[0][::-1][:most]
     values, vectors = values[keep], vectors[:, keep]
     if wide:
@@ -97,7 +98,8 @@ def _columns_gram(centred: npt.NDArray[np.float32], scale: Floats) -> Floats:
     return np.asarray(total * np.outer(scale, scale))
 
 
-def _rows_gram(scaled: Floats) -> Floats:
+def _rows_gram(centred: npt.NDArray[np.float32], scale: Floats) -> Floats:
+    scaled = centred * scale
     return np.asarray(scaled @ scaled.T)
 
 

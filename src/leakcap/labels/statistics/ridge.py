@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils import check_random_state
 
 from leakcap.errors import InputError
 from leakcap.ground import checks
@@ -14,13 +15,15 @@ from leakcap.ground.arrays import Floats
 from leakcap.labels.mechanisms.gaussian import least_sigma
 from leakcap.labels.statistics.base import PublicRows, SumsClassifier
 from leakcap.labels.statistics.components import principal_components, strength_of
-from leakcap.labels.statistics.shrink import shares_of, shrunk
+from leakcap.labels.statistics.shrink import best_round, refined, shares_of
+from leakcap.labels.statistics.white_rows import white_rows
 
 __all__ = ["Ridge"]
 
 _NOISE_SHARE = 5.0  # noise in all components together, beside the labels' own spread
 _WEAKEST = 1 / 32  # of the strength: components of smaller eigenvalues drown in noise
-_REFINEMENTS = 3
+_LEAST_STRENGTH = 1e-4  # of a column's own square: directions without spread are no components
+_REFINEMENTS, _MANY = 3, 5  # rounds at most; components for a class from which they help
 
 
 class Ridge(SumsClassifier):
@@ -43,7 +46,9 @@ class Ridge(SumsClassifier):
         strength: of the ridge, in the unit of the eigenvalues of the scaled columns' Gram matrix; "auto" gives as many
             degrees of freedom as the noise leaves room for.
         clip: quantile of the rows' lengths at which they are shortened, above 0 and at most 1; "auto" for the median.
-        refine: rounds in which the sums are shrunk towards the model's own predictions; "auto" for 3, 0 for none.
+        refine: rounds in which the sums are shrunk towards the model's own predictions, 0 for none; "auto" takes up to
+            3, as many as tell most of sums with fresh noise.
+        random_state: seed of that fresh noise. It has no part in privacy.
 
     Attributes:
         classes_: names of the classes, sorted.
@@ -52,6 +57,7 @@ class Ridge(SumsClassifier):
         components_: the public map to components.
         coef_: `(components, classes)`.
         intercept_: `(classes,)`.
+        rounds_: rounds of refinement.
 
     Examples:
         >>> import leakcap as lc
@@ -73,57 +79,60 @@ class Ridge(SumsClassifier):
         strength: float | str = "auto",
         clip: float | str = "auto",
         refine: int | str = "auto",
+        random_state: Any = None,
     ) -> None:
         super().__init__(epsilon, n_classes, classes, delta=delta)
         self.components = components
         self.strength = strength
         self.clip = clip
         self.refine = refine
+        self.random_state = random_state
 
     def _public(self, features: npt.NDArray[Any], classes: int) -> PublicRows:
         most = None if self.components == "auto" else checks.count(components=self.components)
         quantile = 0.5 if self.clip == "auto" else checks.probability(clip=self.clip)
         if quantile == 0:
             raise InputError("clip must be above 0: it is the quantile of lengths at which rows are shortened")
-        self._rounds = _REFINEMENTS if self.refine == "auto" else checks.count(at_least=0, refine=self.refine)
-        found, n = principal_components(features, most), len(features)
-        strength = self._strength(found.values, n, classes)
+        if self.refine != "auto":
+            checks.count(at_least=0, refine=self.refine)
+        check_random_state(self.random_state)
+        found = principal_components(features, most)
+        strength = self._strength(found.values, len(features), classes)
         if most is None:
             found = found.first(int((found.values >= _WEAKEST * strength).sum()))
         self.components_ = found
-        weights = np.sqrt(found.values / (found.values + strength)).astype(np.float32)
-        white = found.of(features)
-        lengths = np.sqrt(np.square(white) @ np.square(weights))
-        longest = max(float(np.quantile(lengths, quantile)), 1e-12)
-        rows = np.empty((n, len(weights) + 1), dtype=white.dtype)
-        rows[:, 0] = 1 / np.sqrt(n)  # as long as any component's entries: it counts labels
-        np.multiply(white, weights, out=rows[:, 1:])
-        rows[:, 1:] *= np.minimum(1.0, longest / np.maximum(lengths, 1e-30))[:, None]
-        settings = (("components", float(len(weights))), ("strength", strength))
-        return PublicRows(rows, float(np.hypot(longest, n**-0.5)), settings, white)
+        made = white_rows(found, features, strength, quantile)
+        settings = (("components", float(len(found.values))), ("strength", strength))
+        return PublicRows(made.rows, made.clip, settings, made)
 
     def _strength(self, values: Floats, rows: int, classes: int) -> float:
         if self.strength != "auto":
             return checks.nonnegative(strength=self.strength)
         sigma = least_sigma(self.epsilon, self.delta)
         # The noise of d components has energy d^2 sigma^2 / n for a class, the labels' own spread about n / classes.
-        return strength_of(values, rows / (_NOISE_SHARE * sigma * np.sqrt(classes)))
+        return _LEAST_STRENGTH * rows + strength_of(values, rows / (_NOISE_SHARE * sigma * np.sqrt(classes)))
 
     def _learn(self, public: PublicRows, order: npt.NDArray[np.intp]) -> None:
-        told, rows, white = self.sums_, public.rows[:, 1:], public.white
-        if white is None:
-            raise AssertionError("these rows were not made here")
-        count, variance = len(order), told.deviation**2 * (1 - 1 / len(order))
+        told, made, count = self.sums_, public.made_of, len(order)
         self.intercept_ = shares_of(told.sums[0, order] / np.sqrt(told.labels), told.deviation**2 / told.labels)
-        totals = rows.sum(axis=0, dtype=np.float64)  # public, and the sum over classes: noise along it is taken out
+        totals = public.rows[:, 1:].sum(axis=0, dtype=np.float64)  # public: noise on the sum over classes is taken out
         sums = told.sums[1:, order]
         sums = sums - (sums.sum(axis=1) - totals)[:, None] / count - np.outer(totals, self.intercept_)
-        gain = np.einsum("ij,ij->j", rows, white)[:, None]  # what weights and shortening left of a component
-        self.coef_ = (shrunk(sums, variance) / gain).astype(rows.dtype)
-        for _ in range(self._rounds):
-            named = (white @ self.coef_ + self.intercept_).argmax(axis=1)
-            guess = rows.T @ (np.eye(count) - self.intercept_).astype(rows.dtype)[named]
-            self.coef_ = (shrunk(sums, variance, guess.astype(np.float64)) / gain).astype(rows.dtype)
+        variance = told.deviation**2 * (1 - 1 / count)
+
+        def guess(found: Floats) -> Floats:
+            return np.asarray(made.guess(found, self.intercept_))
+
+        self.rounds_ = self._rounds(sums, variance, guess)
+        *_, found = refined(sums, variance, guess, self.rounds_)
+        self.coef_ = made.solve @ found
+
+    def _rounds(self, sums: Floats, variance: float, guess: Callable[[Floats], Floats]) -> int:
+        if self.refine != "auto":
+            return int(self.refine)
+        if len(sums) < _MANY * sums.shape[1]:
+            return 0  # few components: the guess repeats their noise
+        return best_round(sums, variance, guess, _REFINEMENTS, check_random_state(self.random_state))
 
     def _scores(self, features: npt.NDArray[Any]) -> Floats:
         return np.asarray(self.components_.of(features) @ self.coef_ + self.intercept_, dtype=np.float64)

@@ -5,12 +5,14 @@ All of it is post-processing: it sees noised sums, the deviation of their noise,
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 import numpy.typing as npt
 
 from leakcap.ground.arrays import Floats
 
-__all__ = ["shares_of", "shrunk", "smoothed"]
+__all__ = ["best_round", "refined", "shares_of", "shrunk", "smoothed"]
 
 
 def smoothed(energy: Floats) -> Floats:
@@ -40,6 +42,32 @@ def shrunk(sums: Floats, variance: float, guess: Floats | None = None) -> Floats
     rest = sums - centre
     signal = np.maximum(smoothed(np.square(rest).mean(axis=1)) - variance, 0.0)
     return np.asarray(centre + rest * (signal / (signal + variance))[:, None])
+
+
+def refined(sums: Floats, variance: float, guess: Callable[[Floats], Floats], rounds: int) -> Iterator[Floats]:
+    """The sums shrunk to 0, then, round after round, to what the guess makes of the last."""
+    found = shrunk(sums, variance)
+    yield found
+    for _ in range(rounds):
+        found = shrunk(sums, variance, guess(found))
+        yield found
+
+
+def best_round(
+    sums: Floats, variance: float, guess: Callable[[Floats], Floats], rounds: int, rng: np.random.RandomState
+) -> int:
+    """The round that tells most of sums which it has not seen.
+
+    Fresh noise of the same size, added and subtracted, makes two copies of the sums whose noise is independent: each is
+    refined and held against the other.
+    """
+    fresh = rng.standard_normal(sums.shape)
+    fresh -= fresh.mean(axis=1, keepdims=True)  # like the noise, which leaves sums over classes alone
+    fresh *= np.sqrt(variance / (1 - 1 / sums.shape[1]))
+    losses = np.zeros(rounds + 1)
+    for seen, hidden in ((sums + fresh, sums - fresh), (sums - fresh, sums + fresh)):
+        losses += [float(np.square(hidden - found).sum()) for found in refined(seen, 2 * variance, guess, rounds)]
+    return int(np.argmin(losses))
 
 
 def shares_of(counts: npt.NDArray[np.float64], variance: float) -> Floats:

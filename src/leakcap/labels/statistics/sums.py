@@ -160,10 +160,10 @@ def _shortened(rows: npt.NDArray[Any], steps: float, length: int) -> npt.NDArray
 def class_sums(rows: npt.NDArray[Any], codes: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.int64]:
     """Sums of rows by class, `(columns, count)`: exact, whatever the order of rows."""
     total = np.zeros((rows.shape[1], count), dtype=np.int64)
-    exact = np.float32 if rows.dtype == np.int16 else np.float64
+    exact: Any = np.float32 if rows.dtype == np.int16 else np.float64
     several = 2**24 // 2**15 if exact is np.float32 else _AT_ONCE
     for start in range(0, len(rows), several):
-        part = rows[start : start + several].astype(exact)
-        members = np.eye(count, dtype=exact)[codes[start : start + several]]
+        part: npt.NDArray[Any] = rows[start : start + several].astype(exact)
+        members: npt.NDArray[Any] = np.eye(count, dtype=exact)[codes[start : start + several]]
         total += (part.T @ members).astype(np.int64)  # every partial sum is a whole number that the type holds
     return total

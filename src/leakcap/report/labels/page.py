@@ -34,13 +34,13 @@ ATTACKER = (
     "from them."
 )
 SUMS_GAME = (
-    "Everything but the labels is known. The rows of {:,} labels, shortened to one public length, were summed by class, "
-    "and normal noise was added to the sums, once. Only the noised sums leave."
+    "Everything but the labels is known. The rows of {:,} labels, shortened to one public length, were summed by "
+    "class, and normal noise was added to the sums, once. Only the noised sums leave."
 )
 SUMS_ATTACKER = (
     "Anybody, and the worst is assumed: they know all features, every other label, how the noise was drawn, the noised "
-    "sums and whatever is computed from them. They compute without limit. Only the one label that they are asked for is "
-    "hidden from them."
+    "sums and whatever is computed from them. They compute without limit. Only the one label that they are asked for "
+    "is hidden from them."
 )
 LEARN = "Learn from the observations by Bayes' rule: none of them is to be taken for a label."
 SUMS_LEARN = (
