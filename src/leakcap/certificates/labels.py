@@ -101,9 +101,9 @@ class LabelCertificate(Displayed):
         return True
 
     @property
-    def is_of_sums(self) -> bool:
-        """Whether sums by class were noised, and not each label."""
-        return self.mechanism.startswith(SUMS)
+    def leaves(self) -> str:
+        """What was taken from the labels: "observations" of each, "noised sums" by class, or "answers" of teachers."""
+        return next((what for name, what in _LEAVES.items() if self.mechanism.startswith(name)), "observations")
 
     @property
     def loss(self) -> str:
@@ -151,15 +151,18 @@ class LabelCertificate(Displayed):
         return "\n".join(_lines(self))
 
 
-_GAMES = {SUMS: (SUMS_GAME, SUMS_ATTACKER), VOTES: (VOTES_GAME, VOTES_ATTACKER)}
+_LEAVES = {SUMS: "noised sums", VOTES: "answers"}
+_GAMES = {
+    "observations": (GAME, ATTACKER),
+    "noised sums": (SUMS_GAME, SUMS_ATTACKER),
+    "answers": (VOTES_GAME, VOTES_ATTACKER),
+}
 
 
 def _lines(cert: LabelCertificate) -> Iterator[str]:
     yield "Certificate of private labels (label_dp)"
     yield ""
-    game, attacker = next(
-        (words for name, words in _GAMES.items() if cert.mechanism.startswith(name)), (GAME, ATTACKER)
-    )
+    game, attacker = _GAMES[cert.leaves]
     yield from section("The game", game)
     yield from section("The attacker", attacker)
     yield from heading(_row("What the attacker can do", "before", "after, at most"))

@@ -46,6 +46,21 @@ LEARN = "Learn from the observations by Bayes' rule: none of them is to be taken
 SUMS_LEARN = (
     "Compute from the noised sums, or predict by the model made of them, as often as you like: it costs nothing."
 )
+VOTES_GAME = (
+    "Everything but the labels is known. The rows of {:,} labels were cut into parts; a teacher learnt from the labels "
+    "of each, and how many of them name each class for some rows was noised. Only the answers leave."
+)
+VOTES_ATTACKER = (
+    "Anybody, and the worst is assumed: they know all features, every other label, the parts, how votes were noised, "
+    "the answers and whatever is computed from them. They compute without limit. Only the one label that they are "
+    "asked for, and the teachers, are hidden from them."
+)
+VOTES_LEARN = "Learn from the answers, or predict by the student, as often as you like: it costs nothing."
+WORDS = {
+    "observations": (GAME, ATTACKER, LEARN),
+    "noised sums": (SUMS_GAME, SUMS_ATTACKER, SUMS_LEARN),
+    "answers": (VOTES_GAME, VOTES_ATTACKER, VOTES_LEARN),
+}
 ANY_QUESTION = (
     "“Any question” is one whose best answer is right with the chance stated before: “is the label this one?”, asked "
     "about a person of whom the attacker knows much already."
@@ -92,7 +107,7 @@ def attacks(cert: LabelCertificate) -> list[tuple[str, float, float]]:
 
 def _first(cert: LabelCertificate, labelled: Labelled | None, signed_with: str = "") -> dict[str, Any]:
     """The promise in one sentence, before and after, what an attacker may try, and the limits."""
-    game, attacker = (SUMS_GAME, SUMS_ATTACKER) if cert.is_of_sums else (GAME, ATTACKER)
+    game, attacker, learn = WORDS[cert.leaves]
     issued = f" · issued by {labelled.issuer}" if labelled and labelled.issuer else ""
     return {
         "title": labelled.title if labelled else TITLE,
@@ -105,12 +120,12 @@ def _first(cert: LabelCertificate, labelled: Labelled | None, signed_with: str =
         "attack_note": ANY_QUESTION,
         "attack_rows": _attack_rows(cert),
         "limits": [first_clause(line) for line in cert.not_promised],
-        "next_steps": [SUMS_LEARN if cert.is_of_sums else LEARN, check_it(signed_with)],
+        "next_steps": [learn, check_it(signed_with)],
     }
 
 
 def _seen(cert: LabelCertificate) -> str:
-    return f"seeing the {'noised sums' if cert.is_of_sums else 'observations'}"
+    return f"seeing the {cert.leaves}"
 
 
 def _headline(cert: LabelCertificate, seen: str) -> str:
