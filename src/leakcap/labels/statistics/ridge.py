@@ -15,7 +15,7 @@ from leakcap.ground.arrays import Floats
 from leakcap.labels.mechanisms.gaussian import least_sigma
 from leakcap.labels.statistics.base import PublicRows, SumsClassifier
 from leakcap.labels.statistics.components import principal_components, strength_of
-from leakcap.labels.statistics.shrink import best_round, refined, shares_of
+from leakcap.labels.statistics.shrink import best_round, doubt, refined, shares_of
 from leakcap.labels.statistics.white_rows import white_rows
 
 __all__ = ["Ridge"]
@@ -125,7 +125,7 @@ class Ridge(SumsClassifier):
 
         self.rounds_ = self._rounds(sums, variance, guess)
         *_, found = refined(sums, variance, guess, self.rounds_)
-        self.coef_ = made.solve @ found
+        self.coef_, self._doubt = made.solve @ found, doubt(sums, variance)
 
     def _rounds(self, sums: Floats, variance: float, guess: Callable[[Floats], Floats]) -> int:
         if self.refine != "auto":
