@@ -132,8 +132,8 @@ def test_a_guess_that_repeats_the_noise_is_not_followed() -> None:
     truth = np.where(np.arange(200) < 40, 5.0, 0.0)[:, None] * rng.standard_normal((200, 10))
     noised = truth + 3 * rng.standard_normal(truth.shape)
     noised -= noised.mean(axis=1, keepdims=True)
-    assert best_round(noised, 9 * 0.9, lambda sums: truth, 1, np.random.RandomState(0)) == 1
-    assert best_round(noised, 9 * 0.9, lambda sums: 1000 * sums, 1, np.random.RandomState(0)) == 0
+    assert best_round(noised, 9 * 0.9, lambda sums: truth, rounds=1, rng=np.random.RandomState(0)) == 1
+    assert best_round(noised, 9 * 0.9, lambda sums: 1000 * sums, rounds=1, rng=np.random.RandomState(0)) == 0
 
 
 def test_shares_are_shrunk_to_even_ones() -> None:

@@ -21,11 +21,11 @@ from leakcap.labels.mechanisms.simplex import project
 from leakcap.labels.statistics.components import features_of
 from leakcap.labels.statistics.sums import calibrated, whole_rows
 
-__all__ = ["NoisedSums", "PublicRows", "SumsClassifier"]
+__all__ = ["NoisedSums", "SummedRows", "SumsClassifier"]
 
 
 @dataclass(frozen=True)
-class PublicRows:
+class SummedRows:
     """A table made of features alone, and the length to which its rows are shortened.
 
     Args:
@@ -101,11 +101,11 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     @abstractmethod
-    def _public(self, features: npt.NDArray[Any], classes: int) -> PublicRows:
+    def _public(self, features: npt.NDArray[Any], classes: int) -> SummedRows:
         """Rows to be summed: of features and settings alone."""
 
     @abstractmethod
-    def _learn(self, public: PublicRows, order: npt.NDArray[np.intp]) -> None:
+    def _learn(self, public: SummedRows, order: npt.NDArray[np.intp]) -> None:
         """What follows from `sums_` and public rows; columns of the model in this order of the classes."""
 
     @abstractmethod

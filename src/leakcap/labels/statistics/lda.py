@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.special import softmax
 
 from leakcap.ground.arrays import Floats
-from leakcap.labels.statistics.base import PublicRows
+from leakcap.labels.statistics.base import SummedRows
 from leakcap.labels.statistics.ridge import Ridge
 
 __all__ = ["LDA"]
@@ -53,7 +53,7 @@ class LDA(Ridge):
         (True, 1.0)
     """
 
-    def _learn(self, public: PublicRows, order: npt.NDArray[np.intp]) -> None:
+    def _learn(self, public: SummedRows, order: npt.NDArray[np.intp]) -> None:
         super()._learn(public, order)
         scale = np.sqrt(self.sums_.labels)
         self.priors_, self.means_ = self.intercept_, self.coef_ / (scale * self.intercept_)

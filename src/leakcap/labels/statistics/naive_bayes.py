@@ -11,7 +11,7 @@ from scipy.special import softmax
 
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
-from leakcap.labels.statistics.base import PublicRows, SumsClassifier
+from leakcap.labels.statistics.base import SummedRows, SumsClassifier
 from leakcap.labels.statistics.shrink import shares_of
 
 __all__ = ["NaiveBayes"]
@@ -64,13 +64,13 @@ class NaiveBayes(SumsClassifier):
         super().__init__(epsilon, n_classes, classes, delta=delta)
         self.bins = bins
 
-    def _public(self, features: npt.NDArray[Any], classes: int) -> PublicRows:
+    def _public(self, features: npt.NDArray[Any], classes: int) -> SummedRows:
         most = checks.count(at_least=2, bins=self.bins)
         self.edges_ = [_edges(column, most) for column in features.T]
         self._starts = np.cumsum([0, *(len(edges) + 1 for edges in self.edges_)])
         rows = np.zeros((len(features), int(self._starts[-1])), dtype=np.float32)
         rows[np.arange(len(rows))[:, None], self._places(features)] = 1.0
-        return PublicRows(rows, float(np.sqrt(features.shape[1])), (("bins", float(rows.shape[1])),))
+        return SummedRows(rows, float(np.sqrt(features.shape[1])), (("bins", float(rows.shape[1])),))
 
     def _places(self, features: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
         """For every row and column, the place of its bin among all bins."""
@@ -79,7 +79,7 @@ class NaiveBayes(SumsClassifier):
         ]
         return np.asarray(np.stack(found, axis=1) + self._starts[:-1])
 
-    def _learn(self, public: PublicRows, order: npt.NDArray[np.intp]) -> None:
+    def _learn(self, public: SummedRows, order: npt.NDArray[np.intp]) -> None:
         told, columns, count = self.sums_, len(self.edges_), len(order)
         counts = told.sums[:, order]
         # Every column counts every label once, so their mean is the best count of a class.

@@ -66,7 +66,7 @@ def refined(sums: Floats, variance: float, guess: Callable[[Floats], Floats], ro
 
 
 def best_round(
-    sums: Floats, variance: float, guess: Callable[[Floats], Floats], rounds: int, rng: np.random.RandomState
+    sums: Floats, variance: float, guess: Callable[[Floats], Floats], *, rounds: int, rng: np.random.RandomState
 ) -> int:
     """The round that tells most of sums which it has not seen.
 
