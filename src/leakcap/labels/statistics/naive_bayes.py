@@ -80,16 +80,12 @@ class NaiveBayes(SumsClassifier):
         return np.asarray(np.stack(found, axis=1) + self._starts[:-1])
 
     def _learn(self, public: SummedRows, order: npt.NDArray[np.intp]) -> None:
-        told, columns, count = self.sums_, len(self.edges_), len(order)
-        counts = told.sums[:, order]
+        told, count = self.sums_, len(order)
+        counts, everybody, variance = told.balanced[:, order], told.totals.sum(), told.deviation**2
         # Every column counts every label once, so their mean is the best count of a class.
-        variance = told.deviation**2
-        self.priors_ = shares_of(
-            counts.sum(axis=0) / (columns * told.labels), variance * len(counts) / (columns * told.labels) ** 2
-        )
-        totals = public.rows.sum(axis=0, dtype=np.float64)
-        alone = np.outer(totals, self.priors_)
-        rest = counts - (counts.sum(axis=1) - totals)[:, None] / count - alone
+        self.priors_ = shares_of(counts.sum(axis=0) / everybody, variance * len(counts) / everybody**2)
+        alone = np.outer(told.totals, self.priors_)
+        rest = counts - alone
         for start, end in zip(self._starts[:-1], self._starts[1:], strict=True):
             signal = max(float(np.square(rest[start:end]).mean()) - variance * (1 - 1 / count), 0.0)
             rest[start:end] *= signal / (signal + variance)

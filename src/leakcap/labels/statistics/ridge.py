@@ -115,9 +115,7 @@ class Ridge(SumsClassifier):
     def _learn(self, public: SummedRows, order: npt.NDArray[np.intp]) -> None:
         told, made, count = self.sums_, public.made_of, len(order)
         self.intercept_ = shares_of(told.sums[0, order] / np.sqrt(told.labels), told.deviation**2 / told.labels)
-        totals = public.rows[:, 1:].sum(axis=0, dtype=np.float64)  # public: noise on the sum over classes is taken out
-        sums = told.sums[1:, order]
-        sums = sums - (sums.sum(axis=1) - totals)[:, None] / count - np.outer(totals, self.intercept_)
+        sums = told.balanced[1:, order] - np.outer(told.totals[1:], self.intercept_)
         variance = told.deviation**2 * (1 - 1 / count)
 
         def guess(found: Floats) -> Floats:
