@@ -8,19 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from leakcap.audit import statistics
 from leakcap.audit.encoded.attacker import EncodedAttack, EncodedAttacker
-from leakcap.audit.encoded.game import EncodedGame, EncodedTrial
+from leakcap.audit.encoded.bayes import bayes, can_be_listed
+from leakcap.audit.encoded.chosen_plaintexts import CHOSEN, chosen_plaintexts
+from leakcap.audit.encoded.game import EncodedGame
+from leakcap.audit.encoded.guesses import guessed
 from leakcap.audit.encoded.insider import insider
+from leakcap.audit.encoded.known_plaintext import KNOWN, known_plaintext
 from leakcap.audit.encoded.law import LAW, law_of_encodings
 from leakcap.audit.encoded.likelihood import likelihood, likelihood_as_printed
+from leakcap.audit.encoded.similarity import similarity
 from leakcap.audit.report import AuditReport
 from leakcap.audit.run import ALPHA
-from leakcap.audit.verdicts import INCONCLUSIVE, SHOWN, UNBOUNDED, Finding, needed_for, slack_of, verdict_of
+from leakcap.audit.verdicts import Finding
 from leakcap.errors import InputError
 from leakcap.ground import checks
-from leakcap.ground.arrays import Bools, Floats
-from leakcap.noise.entropy import OperatingSystem, Seeded
+from leakcap.ground.arrays import Ints
+from leakcap.noise.entropy import OperatingSystem, Randomness, Seeded
 
 __all__ = ["ENCODED_ATTACKS", "encoded"]
 
@@ -28,12 +32,13 @@ GUESSES: dict[str, EncodedAttack] = {
     "insider": insider,
     "likelihood": likelihood,
     "likelihood as printed": likelihood_as_printed,
+    "similarity": similarity,
+    "bayes": bayes,
 }
-ENCODED_ATTACKS = (*GUESSES, LAW)
+ENCODED_ATTACKS = (*GUESSES, KNOWN, CHOSEN, LAW)
 """Names of the attacks that `audit.encoded` knows."""
 LEARN = 0.3  # of the encodings: to learn cuts from, and to choose the most exposed row by
 MIN_RELEASES = 20
-EVERY, ONE = "whether a row was drawn, all rows asked about", "whether the most exposed row was drawn"
 
 
 def encoded(
@@ -42,7 +47,7 @@ def encoded(
     y: Any,
     *,
     attacks: Iterable[str] | None = None,
-    targets: int = 32,
+    targets: int | Sequence[int] = 32,
     releases: int = 200,
     simulated: int = 50,
     alpha: float = ALPHA,
@@ -59,8 +64,8 @@ def encoded(
         encoder: an encoder that has encoded the pool.
         X: the pool's rows, as `encode` took them.
         y: the pool's labels.
-        attacks: names from `audit.ENCODED_ATTACKS`. None: all of them.
-        targets: rows of the pool to ask about, drawn at random.
+        attacks: names from `audit.ENCODED_ATTACKS`. None: all of them, but "bayes" for tiny pools alone.
+        targets: how many rows of the pool to ask about, half of them those farthest from their class; or their numbers.
         releases: encodings for trial, at least 20.
         simulated: encodings with a row, and as many without it, that attackers by likelihood make of their own.
         alpha: probability that the audit says "refuted" of a certificate that holds, over all its attacks.
@@ -84,22 +89,17 @@ def encoded(
         >>> found.verdict, found.findings[0].measured > 0.9
         ('no promise', True)
     """
-    wanted = tuple(
-        checks.choice(ENCODED_ATTACKS, attacks=one) for one in (ENCODED_ATTACKS if attacks is None else attacks)
-    )
+    wanted = _wanted(attacks)
     checks.count(at_least=MIN_RELEASES, releases=releases)
     checks.count(simulated=simulated)
     checks.fraction(alpha=alpha)
     game = EncodedGame.of(encoder, X, y)
-    rng = np.random.default_rng(seed)
-    if not 0 < checks.count(targets=targets) <= len(game.pool.rows):
-        raise InputError("targets must be no more than the pool has rows")
-    began = time.perf_counter()
-    asked = np.sort(rng.permutation(len(game.pool.rows))[:targets])
-    attacker = EncodedAttacker(game, asked, simulated, rng=rng)
+    if attacks is None and not can_be_listed(game):
+        wanted = tuple(one for one in wanted if one != "bayes")
+    began, rng = time.perf_counter(), np.random.default_rng(seed)
+    attacker = EncodedAttacker(game, _asked_about(game, targets, rng), simulated, rng=rng)
     randomness = OperatingSystem() if seed is None else Seeded(int(rng.integers(2**63)))
-    trials = [game.trial(randomness) for _ in range(releases)]
-    found = tuple(_tried(attacker, trials, wanted, alpha))
+    found = tuple(_tried(attacker, wanted, releases=releases, alpha=alpha, randomness=randomness))
     return AuditReport(
         findings=found,
         certificate=None,
@@ -110,92 +110,43 @@ def encoded(
     )
 
 
+def _wanted(attacks: Iterable[str] | None) -> tuple[str, ...]:
+    return tuple(
+        checks.choice(ENCODED_ATTACKS, attacks=one) for one in (ENCODED_ATTACKS if attacks is None else attacks)
+    )
+
+
+def _asked_about(game: EncodedGame, targets: int | Sequence[int], rng: np.random.Generator) -> Ints:
+    """Rows of the pool: those given, or half of them far from the mean of their class, where a swap changes most."""
+    rows, labels = game.pool.rows, game.law.labels
+    if not isinstance(targets, (int, np.integer)):
+        named = np.asarray(targets)
+        if named.ndim != 1 or named.dtype.kind not in "iu" or not len(named) or len(np.unique(named)) != len(named):
+            raise InputError("targets must be how many rows to ask about, or a list of their numbers, each once")
+        if named.min() < 0 or named.max() >= len(rows):
+            raise InputError(f"targets must be numbers of rows, from 0 to {len(rows) - 1}")
+        return named.astype(np.intp)
+    if checks.count(targets=int(targets)) > len(rows):
+        raise InputError(f"targets must be no more than the pool has rows, which are {len(rows):,}")
+    centres = np.array([rows[labels == one].mean(axis=0) for one in range(game.law.classes)])
+    far = np.argsort(-((rows - centres[labels]) ** 2).sum(axis=1), kind="stable")
+    first, rest = far[: targets // 2], rng.permutation(far[targets // 2 :])
+    return np.sort(np.concatenate([first, rest[: targets - len(first)]])).astype(np.intp)
+
+
 def _tried(
-    attacker: EncodedAttacker, trials: Sequence[EncodedTrial], wanted: Sequence[str], alpha: float
+    attacker: EncodedAttacker, wanted: Sequence[str], *, releases: int, alpha: float, randomness: Randomness
 ) -> Iterator[Finding]:
-    learn, inside, share = round(LEARN * len(trials)), attacker.inside(trials), alpha / max(1, 2 * len(wanted))
+    learn, share = round(LEARN * releases), alpha / max(1, len(wanted))
+    trials = [attacker.game.trial(randomness) for _ in range(releases)]
+    inside = attacker.inside(trials)
     for name in wanted:
         if name == LAW:
-            yield from law_of_encodings(attacker.game, trials, 2 * share)
-            continue
-        scores = GUESSES[name](attacker, trials, learn)
-        right = (scores > 0) == inside
-        yield _everybody(attacker, name, right[learn:], inside[learn:], alpha=share)
-        yield from _exposed(attacker, name, right, inside, learn=learn, alpha=share)
-
-
-def _everybody(attacker: EncodedAttacker, name: str, right: Bools, inside: Bools, *, alpha: float) -> Finding:
-    """Balanced success on average over the targets: one value for each encoding, as its rows hang together."""
-    rates = attacker.game.law.rates[attacker.targets]
-    weights = np.where(inside, 1 / (2 * rates), 1 / (2 * (1 - rates)))
-    values, most = (right * weights).mean(axis=1), float((1 / (2 * np.minimum(rates, 1 - rates))).mean())
-    low, high = statistics.mean_interval(np.minimum(values, most), SHOWN, 0.0, most)
-    bound = attacker.game.bound
-    p = 1.0 if bound is None else statistics.mean_p_value(np.minimum(values, most), bound, 0.0, most)
-    return found_share(
-        name, EVERY, float(values.mean()), (low, min(1.0, high)), bound=bound, p=p, alpha=alpha, trials=len(values)
-    )
-
-
-def _exposed(
-    attacker: EncodedAttacker, name: str, right: Bools, inside: Bools, *, learn: int, alpha: float
-) -> Iterator[Finding]:
-    """The target that was told best in the first trials, judged on the others."""
-    shares = [_balanced_shares(right[:learn], inside[:learn]), _balanced_shares(right[learn:], inside[learn:])]
-    able = ~np.isnan(shares[0]) & ~np.isnan(shares[1])
-    if not able.any():
-        return
-    worst = int(np.argmax(np.where(able, shares[0], -1.0)))
-    hits, drawn = right[learn:, worst], inside[learn:, worst]
-    counts = int(hits[drawn].sum()), int(drawn.sum()), int(hits[~drawn].sum()), int((~drawn).sum())
-    balanced, bound = statistics.Balanced(*counts), attacker.game.bound
-    p = 1.0 if bound is None else balanced.p_value(bound)
-    yield found_share(
-        name,
-        ONE,
-        balanced.estimate,
-        balanced.interval(SHOWN),
-        bound=bound,
-        p=p,
-        alpha=alpha,
-        trials=len(hits),
-        named=True,
-    )
-
-
-def _balanced_shares(right: Bools, inside: Bools) -> Floats:
-    """Of every target; not a number where it was always drawn, or never."""
-    with np.errstate(invalid="ignore"):
-        sides = [(right & some).sum(axis=0) / some.sum(axis=0) for some in (inside, ~inside)]
-    return np.asarray((sides[0] + sides[1]) / 2)
-
-
-def found_share(
-    attack: str,
-    question: str,
-    measured: float,
-    interval: tuple[float, float],
-    *,
-    bound: float | None,
-    p: float,
-    alpha: float,
-    trials: int,
-    named: bool = False,
-) -> Finding:
-    """A finding beside the certificate's bound, or beside nothing."""
-    verdict = UNBOUNDED if bound is None else verdict_of(p, interval[1], bound, alpha)
-    open_ = bound is not None and verdict == INCONCLUSIVE
-    return Finding(
-        attack=attack,
-        question=question,
-        measured=measured,
-        interval=interval,
-        prior=0.5,
-        certified=bound,
-        p_value=p,
-        verdict=verdict,
-        trials=trials,
-        needed=needed_for(min(1.0, measured), bound, alpha) if open_ and bound is not None else None,
-        named=named,
-        slack=None if bound is None else slack_of(bound),
-    )
+            yield from law_of_encodings(attacker.game, trials, share)
+        elif name == KNOWN:
+            yield known_plaintext(attacker, trials)
+        elif name == CHOSEN:
+            yield chosen_plaintexts(attacker, releases=releases, learn=learn, randomness=randomness)
+        else:
+            right = (GUESSES[name](attacker, trials, learn) > 0) == inside
+            yield from guessed(attacker, name, right, inside, learn=learn, alpha=share)

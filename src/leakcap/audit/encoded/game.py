@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from leakcap.certificates.obfuscation import ObfuscationCertificate, UnclaimedEncoding
-from leakcap.errors import InputError
+from leakcap.errors import InputError, OutputError
 from leakcap.ground.arrays import Bools, Floats, Ints
 from leakcap.noise.entropy import OperatingSystem, Randomness, Seeded
 from leakcap.obfuscation.certified import law_of
@@ -88,6 +88,7 @@ class EncodedTrial:
         inside: `(N,)` who was drawn.
         rest: `(m, d)` what is left of `values` when the masked means are taken out: the noise.
         mask: of every block.
+        order: `(m,)` which row stood at each place as they left.
     """
 
     values: Floats
@@ -96,6 +97,7 @@ class EncodedTrial:
     inside: Bools
     rest: Floats
     mask: tuple[Floats, ...]
+    order: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +160,11 @@ class EncodedGame:
         """An encoding of the pool with the same settings, and what it drew."""
         written = _WrittenDown(OperatingSystem() if randomness is None else randomness)
         released, key = draw_encoded(self.pool, written, noise=self.noise, share=None, public=None, seed=None)
-        return self._known(released, key.mask, _PlayedBack(written.choices.made))
+        try:
+            return self._known(released, key.mask, _PlayedBack(written.choices.made))
+        except (IndexError, TypeError, ValueError):
+            pass
+        raise OutputError("the encoding makes other random choices than the certified one: do not publish it")
 
     def _known(self, released: tuple[Floats, Floats], mask: tuple[Floats, ...], again: _PlayedBack) -> EncodedTrial:
         pool, design = self.pool, self.pool.design
@@ -166,9 +172,9 @@ class EncodedGame:
         weights = mean_weights(len(pool.rows), mixed_places(sample, pairs(design), design.mix, again))
         weights.sum_duplicates()
         again.choices.permutation(design.classes)  # names of the classes, which the attacker is given
-        place = np.argsort(again.choices.permutation(design.rows_released))
+        order = np.asarray(again.choices.permutation(design.rows_released))
         inside = np.zeros(len(pool.rows), dtype=np.bool_)
         inside[np.concatenate(sample)] = True
-        values = released[0][place]
+        values = released[0][np.argsort(order)]
         rest = values - masked(np.asarray(weights @ pool.rows), pool.columns, mask)
-        return EncodedTrial(values, released[1], weights, inside=inside, rest=rest, mask=mask)
+        return EncodedTrial(values, released[1], weights, inside=inside, rest=rest, mask=mask, order=order)

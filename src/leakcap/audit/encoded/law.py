@@ -1,11 +1,13 @@
-"""Checks of what a certificate of an encoded set rests on: the size of the noise, and that every secret is drawn anew."""
+"""Checks of what a certificate of an encoded set rests on: the size of its noise, and secrets that are drawn anew."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import stats
 from scipy.special import gammaln
 
@@ -54,7 +56,7 @@ def _size(game: EncodedGame, trials: Sequence[EncodedTrial], alpha: float) -> Fi
     )
 
 
-def _repeats(question: str, drawn: Sequence[Floats], ways: float, alpha: float) -> Finding:
+def _repeats(question: str, drawn: Sequence[npt.NDArray[Any]], ways: float, alpha: float) -> Finding:
     """How many trials drew what another had drawn; `ways`: the logarithm of how many there are, all equally likely."""
     twice = len(drawn) - len({np.ascontiguousarray(one).tobytes() for one in drawn})
     pairs = len(drawn) * (len(drawn) - 1) / 2
