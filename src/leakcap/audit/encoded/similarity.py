@@ -27,26 +27,39 @@ ROUNDS = 50
 def matched(encoded: Floats, candidates: Floats) -> Ints:
     """Which candidate every encoded row is, by distances alone; as many candidates as there are rows.
 
-    Rows are matched first by how far all others are from them, then again and again by how far those are that were
+    Rows are matched first by how near all others are to them, then again and again by how near those are that were
     matched: the key is not asked for.
     """
-    near, known = (_ranked(cdist(rows, rows)) for rows in (encoded, candidates))
+    near, known = (_distances(rows) for rows in (encoded, candidates))
     levels = np.linspace(0, 1, QUANTILES)
     first, second = (np.quantile(one, levels, axis=1).T for one in (near, known))
-    found = linear_sum_assignment(cdist(first, second))[1]
+    found = _agreed(near, known, linear_sum_assignment(cdist(first, second))[1])
+    return _agreed(*(_products(rows) for rows in (encoded, candidates)), found)
+
+
+def _agreed(near: Floats, known: Floats, found: Ints) -> Ints:
+    """Matched anew until nothing changes: a row and a candidate agree if it is near those whose matches that is near."""
     for _ in range(ROUNDS):
-        # Row i and candidate c agree if i is near those whose matches c is near.
         again = linear_sum_assignment(-(near @ known[:, found].T))[1]
         if (again == found).all():
             break
         found = again
-    return np.asarray(found)
+    return found
 
 
-def _ranked(distances: Floats) -> Floats:
-    """Distances by rank, from -1/2 to 1/2: encoders bend distances, and keep their order."""
-    ranks = distances.ravel().argsort().argsort().reshape(distances.shape)
-    return np.asarray(ranks / (distances.size - 1) - 0.5)
+def _distances(rows: Floats) -> Floats:
+    """Squared distances in units of their own, less what is far from everybody; a row's own counts as any."""
+    distances = cdist(rows, rows, "sqeuclidean")
+    others = ~np.eye(len(rows), dtype=np.bool_)
+    distances = np.where(others, (distances - distances[others].mean()) / distances[others].std(), 0.0)
+    return np.asarray(distances.mean(axis=0) + distances.mean(axis=1)[:, None] - distances - distances.mean())
+
+
+def _products(rows: Floats) -> Floats:
+    """Products of rows less their mean, in which a row's own length counts."""
+    centred = rows - rows.mean(axis=0)
+    products = centred @ centred.T
+    return np.asarray(products / products.std())
 
 
 def similarity(attacker: EncodedAttacker, trials: Sequence[EncodedTrial], learn: int) -> Floats:
