@@ -163,7 +163,7 @@ def test_the_similarity_attack_is_at_chance_at_a_certified_setting() -> None:
 def test_known_plaintexts_undo_an_encoding_without_noise() -> None:
     encoder, X, y = made(30, 6, 0.0, mix=2, rows_sampled=30, rows_released=60)
     attacker = attacker_on(encoder, X, y)
-    trials = [attacker.game.trial(Seeded(one)) for one in range(20)]
+    trials = [attacker.game.trial(Seeded(one)) for one in range(60)]
     assert known_plaintext(attacker, trials).interval[0] > 0.8 and "No noise was added" in encoder.certificate.why
     means = np.asarray(trials[0].weights @ attacker.game.pool.rows)
     aligned = AlignedMask.of(means[:30], trials[0].values[:30], 1e-12)
@@ -179,7 +179,7 @@ def test_known_plaintexts_tell_little_under_much_noise() -> None:
 
 def test_pools_of_unequal_difficulty_are_told_apart_and_the_certificate_says_so() -> None:
     X, y = digits(2, 100)
-    encoder = lc.obfuscation.Encoder(32, mix=20, rows_sampled=160, rows_released=200, noise=0.1, draws=256)
+    encoder = lc.obfuscation.Encoder(32, mix=20, rows_sampled=160, rows_released=200, noise=0.12, draws=256)
     encoder.encode(X, y)
     assert encoder.certificate.is_guarantee and encoder.certificate.membership_success < 0.65
     found = lc.audit.encoded(encoder, X, y, attacks=["chosen plaintexts"], releases=100).findings[0]
@@ -187,11 +187,9 @@ def test_pools_of_unequal_difficulty_are_told_apart_and_the_certificate_says_so(
     assert CHOSEN_PLAINTEXTS in encoder.certificate.not_promised and "two times out of three" in CHOSEN_PLAINTEXTS
 
 
-def test_two_pools_that_cannot_be_learnt_are_not_told_apart() -> None:
+def test_pools_from_which_nothing_is_learnt_are_not_told_apart() -> None:
     X, y = digits(2, 100)
-    y = np.random.default_rng(0).permutation(y)
-    encoder = lc.obfuscation.Encoder(32, mix=20, rows_sampled=160, rows_released=200, noise=0.1, draws=0)
+    encoder = lc.obfuscation.Encoder(32, mix=20, rows_sampled=160, rows_released=200, noise=5.0, draws=0)
     encoder.encode(X, y)
-    attacker = attacker_on(encoder, X, y)
-    found = chosen_plaintexts(attacker, releases=100, learn=30, randomness=Seeded(3))
+    found = chosen_plaintexts(attacker_on(encoder, X, y), releases=100, learn=30, randomness=Seeded(3))
     assert found.interval[0] < 0.5 < found.interval[1]

@@ -38,7 +38,7 @@ def matched(encoded: Floats, candidates: Floats) -> Ints:
 
 
 def _agreed(near: Floats, known: Floats, found: Ints) -> Ints:
-    """Matched anew until nothing changes: a row and a candidate agree if it is near those whose matches that is near."""
+    """Matched anew until nothing changes: a row and a candidate agree if they are near rows that were matched."""
     for _ in range(ROUNDS):
         again = linear_sum_assignment(-(near @ known[:, found].T))[1]
         if (again == found).all():
