@@ -11,6 +11,7 @@ import pytest
 
 import leakcap as lc
 import leakcap.obfuscation.encoded as release_path
+from leakcap.noise.entropy import Seeded
 from leakcap.obfuscation.masking import masks, on_grid
 from leakcap.obfuscation.mixing import sampled_rows
 
@@ -59,19 +60,30 @@ def planted(monkeypatch: Any, fault: str) -> None:
         "no noise": ("on_grid", less_noise(0.0)),
         "a tenth of the noise": ("on_grid", less_noise(0.1)),
         "half of the noise": ("on_grid", less_noise(0.5)),
+        "one noise for all": ("on_grid", lambda values, noise, _: on_grid(values, noise, Seeded(5))),
         "one mask for all": ("masks", once("mask", masks)),
         "one sample for all": ("sampled_rows", once("sample", sampled_rows)),
     }
     monkeypatch.setattr(release_path, *faults[fault])
 
 
-@pytest.mark.parametrize(
-    "fault", ["no noise", "a tenth of the noise", "half of the noise", "one mask for all", "one sample for all"]
-)
+SIZE = "size of the noise, in units of the certified one"
+SEEN_BY = {
+    "no noise": SIZE,
+    "a tenth of the noise": SIZE,
+    "half of the noise": SIZE,
+    "one noise for all": "noise that follows that of the trial before",
+    "one mask for all": "mask that was there before",
+    "one sample for all": SIZE,  # what is taken out is not what was drawn, and the rest too large
+}
+
+
+@pytest.mark.parametrize("fault", SEEN_BY)
 def test_planted_faults_are_refuted(certified: Any, monkeypatch: Any, fault: str) -> None:
     planted(monkeypatch, fault)
     found = lc.audit.encoded(certified, *small_pool(), attacks=["law of the encoding"], **SMALL)
     assert found.verdict == "refuted"
+    assert SEEN_BY[fault] in [one.question for one in found.findings if one.verdict == "refuted"]
 
 
 class InOrder:

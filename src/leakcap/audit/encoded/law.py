@@ -13,7 +13,6 @@ from scipy.special import gammaln
 
 from leakcap.audit.encoded.game import EncodedGame, EncodedTrial
 from leakcap.audit.verdicts import CHECK, HOLDS, REFUTED, Finding, checked
-from leakcap.ground.arrays import Floats
 from leakcap.obfuscation.masking import STEP
 
 __all__ = ["LAW", "law_of_encodings"]
@@ -28,10 +27,10 @@ def law_of_encodings(game: EncodedGame, trials: Sequence[EncodedTrial], alpha: f
     share = alpha / 5
     if game.noise > 0:
         yield _size(game, trials, share)
+        yield _following(trials, share)
     yield _repeats("drawing of rows that was there before", [trial.inside for trial in trials], _samples(game), share)
     yield _repeats("order of labels that was there before", [trial.labels for trial in trials], _orders(game), share)
     yield _repeats("mask that was there before", [trial.mask[0] for trial in trials], math.inf, share)
-    yield _repeats("noise that was there before", [_noise(game, trial) for trial in trials], math.inf, share)
 
 
 def _size(game: EncodedGame, trials: Sequence[EncodedTrial], alpha: float) -> Finding:
@@ -62,24 +61,35 @@ def _repeats(question: str, drawn: Sequence[npt.NDArray[Any]], ways: float, alph
     pairs = len(drawn) * (len(drawn) - 1) / 2
     # With one pair or more that agree: at most the expected number of such pairs.
     p = min(1.0, math.exp(min(0.0, math.log(pairs) - ways))) if twice else 1.0
+    return _check(question, float(twice), p, alpha=alpha, trials=len(drawn))
+
+
+def _check(question: str, measured: float, p: float, *, alpha: float, trials: int) -> Finding:
     return Finding(
         attack=LAW,
         question=question,
-        measured=float(twice),
+        measured=measured,
         interval=(math.nan, math.nan),
         prior=math.nan,
         certified=None,
         p_value=p,
         verdict=REFUTED if p < alpha else HOLDS,
-        trials=len(drawn),
+        trials=trials,
         kind=CHECK,
-        reading="{} of the encodings",
+        reading="{}",
     )
 
 
-def _noise(game: EncodedGame, trial: EncodedTrial) -> Floats:
-    """Whole steps of the noise; without noise, what is released instead."""
-    return trial.values if game.noise == 0 else np.rint(trial.rest / game.noise * 1e6)
+def _following(trials: Sequence[EncodedTrial], alpha: float) -> Finding:
+    """How closely the noise of any trial follows that of the one before."""
+    rests = [trial.rest.ravel() for trial in trials]
+    sizes = [float(np.linalg.norm(one)) or 1.0 for one in rests]
+    agree = [abs(float(a @ b)) / (p * q) for a, b, p, q in zip(rests, rests[1:], sizes, sizes[1:], strict=False)]
+    most, free = min(max(agree), 1.0), len(rests[0]) - 1
+    # Of independent normals this is a t statistic, exactly; two sides, and as many looks as trials.
+    reach = math.inf if most == 1 else most * math.sqrt(free / (1 - most**2))
+    p = min(1.0, 2 * len(agree) * float(stats.t.sf(reach, free)))
+    return _check("noise that follows that of the trial before", most, p, alpha=alpha, trials=len(trials))
 
 
 def _samples(game: EncodedGame) -> float:

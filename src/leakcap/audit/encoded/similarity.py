@@ -34,7 +34,7 @@ def matched(encoded: Floats, candidates: Floats) -> Ints:
     levels = np.linspace(0, 1, QUANTILES)
     first, second = (np.quantile(one, levels, axis=1).T for one in (near, known))
     found = _agreed(near, known, linear_sum_assignment(cdist(first, second))[1])
-    return _agreed(*(_products(rows) for rows in (encoded, candidates)), found)
+    return _agreed(_products(encoded), _products(candidates), found)
 
 
 def _agreed(near: Floats, known: Floats, found: Ints) -> Ints:
