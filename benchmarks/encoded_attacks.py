@@ -24,7 +24,7 @@ from leakcap import datasets
 from leakcap.audit.encoded.similarity import matched
 
 RELEASES, TARGETS, SIMULATED, SEED = 100, 32, 50, 1
-TOPIC = "Attacks on encoded sets"
+TOPIC = "Encoded sets"
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Attacked:
 
 
 def main(*names: str) -> None:
-    warnings.simplefilter("ignore", lc.LeakcapWarning)
+    warnings.simplefilter("ignore", lc.errors.LeakcapWarning)
     for name in names or (*CASES, *OTHERS):
         if name in CASES:
             attack(name, CASES[name])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations, product
-from math import comb, factorial, prod
+from math import comb, factorial, log, prod
 
 import numpy as np
 
@@ -27,8 +27,8 @@ def can_be_listed(game: EncodedGame) -> bool:
     """Whether everything that may have been drawn fits into memory."""
     law = game.law
     samples = prod(comb(int(size), law.sampled) for size in np.bincount(law.labels))
-    mixings = len(law.pairs) * 2 * np.log(comb(law.sampled, law.mix))
-    return law.classes <= MOST_CLASSES and bool(np.log(samples) + mixings <= np.log(MOST_LAWS))
+    mixings = len(law.pairs) * 2 * log(comb(law.sampled, law.mix))
+    return law.classes <= MOST_CLASSES and log(samples) + mixings <= log(MOST_LAWS)
 
 
 def bayes(attacker: EncodedAttacker, trials: Sequence[EncodedTrial], learn: int) -> Floats:
