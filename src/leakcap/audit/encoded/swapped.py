@@ -43,10 +43,10 @@ def swapped_likelihoods(
     moved, placed = (
         solve_triangular(root, one, lower=True, check_finite=False) for one in (mixture @ change.T, weights)
     )
-    return np.asarray(base), _gains(moved, placed, half, (change**2).sum(axis=1), columns)
+    return np.asarray(base), _gains(moved, placed, half, (change**2).sum(axis=1), columns=columns)
 
 
-def _gains(moved: Floats, placed: Floats, half: Floats, squared: Floats, columns: int) -> Floats:
+def _gains(moved: Floats, placed: Floats, half: Floats, squared: Floats, *, columns: int) -> Floats:
     """By the matrix determinant lemma and Woodbury's identity, with the swap's two directions whitened."""
     step, cross, weight = (np.einsum("mt,mt->t", *pair) for pair in ((moved, moved), (moved, placed), (placed, placed)))
     seen = [(one.T @ half).reshape(len(squared), -1, columns) for one in (moved, placed)]

@@ -62,10 +62,10 @@ METHODS = {
     "similarity": "looks for encoded means that are as near to others as a row is: what is near stays near",
     "known plaintext": "was told what half of the encoded means are of, and finds the mask from them: no certificate "
     "is about that",
-    "chosen plaintexts": "chose two pools, one that can be learnt and one that cannot, and sees how well a model learns: "
-    "no certificate is about that",
-    "law of the encoding": "no guess: takes the masked means out of encoded sets, looks at the noise that is left, and "
-    "for secrets that were drawn before",
+    "chosen plaintexts": "chose two pools, one that can be learnt and one that cannot, and sees how well a model "
+    "learns: no certificate is about that",
+    "law of the encoding": "no guess: takes the masked means out of encoded sets, looks at the noise that is left, "
+    "and for secrets that were drawn before",
     "told apart": "learns from earlier releases which secret gives which numbers",
 }
 
