@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,11 +44,8 @@ class Attacked:
 
 def main(*names: str) -> None:
     warnings.simplefilter("ignore", lc.errors.LeakcapWarning)
-    for name in names or (*CASES, *OTHERS):
-        if name in CASES:
-            attack(name, CASES[name])
-        else:
-            OTHERS[name]()
+    for name in names or PARTS:
+        PARTS[name]()
 
 
 def attack(name: str, case: Attacked) -> None:
@@ -163,7 +161,7 @@ CASES = {
     ),
     "rice": Attacked(_rice, "Rice, sizes by themselves, 400 means", 0.60, {"mask_dim": 7, "rows_released": 400}),
 }
-OTHERS = {"rival": rival, "listed": listed}
+PARTS = {**{name: partial(attack, name, case) for name, case in CASES.items()}, "rival": rival, "listed": listed}
 
 if __name__ == "__main__":
     main(*sys.argv[1:])
