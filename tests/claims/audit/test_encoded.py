@@ -126,6 +126,16 @@ def test_nothing_is_compared_with_a_certificate_that_claims_nothing() -> None:
     assert found.verdict == "no promise" and all(one.certified is None for one in found.findings)
 
 
+def test_all_rows_are_compared_with_the_certified_average(certified: Any, monkeypatch: Any) -> None:
+    how = {"attacks": ["insider"], "targets": None, "releases": 300}
+    found = lc.audit.encoded(certified, *small_pool(), **how).findings[0]
+    mean = certified.certificate.mean_success
+    assert found.certified == mean < certified.certificate.membership_success
+    assert found.verdict != "refuted" and mean - 0.06 < found.measured < mean
+    monkeypatch.setattr(release_path, "on_grid", less_noise(0.5))
+    assert lc.audit.encoded(certified, *small_pool(), **how).findings[0].verdict == "refuted"
+
+
 def test_another_pool_is_refused(certified: Any) -> None:
     X, y = small_pool(3)
     with pytest.raises(lc.errors.InputError, match="not the pool that was encoded"):

@@ -153,7 +153,7 @@ def test_the_similarity_attack_names_the_rows_of_a_random_network() -> None:
 
 def test_the_similarity_attack_is_at_chance_at_a_certified_setting() -> None:
     X, y = digits(3, 40)
-    encoder = lc.obfuscation.Encoder(32, mix=5, rows_sampled=60, rows_released=90, noise=0.2, draws=128)
+    encoder = lc.obfuscation.Encoder(32, mix=5, rows_sampled=60, rows_released=90, noise=0.25, draws=128)
     encoder.encode(X, y)
     assert encoder.certificate.membership_success < 0.7
     found = lc.audit.encoded(encoder, X, y, attacks=["similarity"], releases=150).findings[0]
@@ -179,7 +179,7 @@ def test_known_plaintexts_tell_little_under_much_noise() -> None:
 
 def test_pools_of_unequal_difficulty_are_told_apart_and_the_certificate_says_so() -> None:
     X, y = digits(2, 100)
-    encoder = lc.obfuscation.Encoder(32, mix=20, rows_sampled=160, rows_released=200, noise=0.12, draws=128)
+    encoder = lc.obfuscation.Encoder(32, mix=20, rows_sampled=160, rows_released=200, noise=0.15, draws=128)
     encoder.encode(X, y)
     assert encoder.certificate.is_guarantee and encoder.certificate.membership_success < 0.65
     found = lc.audit.encoded(encoder, X, y, attacks=["chosen plaintexts"], releases=80).findings[0]

@@ -47,7 +47,7 @@ def encoded(
     y: Any,
     *,
     attacks: Iterable[str] | None = None,
-    targets: int | Sequence[int] = 32,
+    targets: int | Sequence[int] | None = 32,
     releases: int = 200,
     simulated: int = 50,
     alpha: float = ALPHA,
@@ -65,7 +65,8 @@ def encoded(
         X: the pool's rows, as `encode` took them.
         y: the pool's labels.
         attacks: names from `audit.ENCODED_ATTACKS`. None: all of them, but "bayes" for tiny pools alone.
-        targets: how many rows of the pool to ask about, half of them those farthest from their class; or their numbers.
+        targets: how many rows of the pool to ask about, half of them those farthest from their class; or their numbers;
+            None for all rows, whose average is compared with that of the certificate.
         releases: encodings for trial, at least 20.
         simulated: encodings with a row, and as many without it, that attackers by likelihood make of their own.
         alpha: probability that the audit says "refuted" of a certificate that holds, over all its attacks.
@@ -116,9 +117,11 @@ def _wanted(attacks: Iterable[str] | None) -> tuple[str, ...]:
     )
 
 
-def _asked_about(game: EncodedGame, targets: int | Sequence[int], rng: np.random.Generator) -> Ints:
+def _asked_about(game: EncodedGame, targets: int | Sequence[int] | None, rng: np.random.Generator) -> Ints:
     """Rows of the pool: those given, or half of them far from the mean of their class, where a swap changes most."""
     rows, labels = game.pool.rows, game.law.labels
+    if targets is None:
+        return np.arange(len(rows))
     if not isinstance(targets, (int, np.integer)):
         named = np.asarray(targets)
         if named.ndim != 1 or named.dtype.kind not in "iu" or not len(named) or len(np.unique(named)) != len(named):

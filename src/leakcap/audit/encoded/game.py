@@ -134,8 +134,17 @@ class EncodedGame:
     @property
     def bound(self) -> float | None:
         """Balanced success about any row, at most; None where nothing is guaranteed."""
+        return None if self._promise is None else self._promise.membership_success
+
+    @property
+    def mean_bound(self) -> float | None:
+        """The same, on average over all rows of the pool."""
+        return None if self._promise is None else self._promise.mean_success
+
+    @property
+    def _promise(self) -> ObfuscationCertificate | None:
         found = self.certificate
-        return found.membership_success if isinstance(found, ObfuscationCertificate) and found.is_guarantee else None
+        return found if isinstance(found, ObfuscationCertificate) and found.is_guarantee else None
 
     @cached_property
     def law(self) -> MixingLaw:

@@ -10,7 +10,8 @@ import numpy as np
 from leakcap.audit import statistics
 from leakcap.audit.encoded.attacker import EncodedAttacker
 from leakcap.audit.verdicts import INCONCLUSIVE, SHOWN, UNBOUNDED, Finding, slack_of, verdict_of
-from leakcap.ground.arrays import Bools, Floats
+from leakcap.ground.arrays import Bools, Floats, Ints
+from leakcap.obfuscation.sampled import MixingLaw
 
 __all__ = ["guessed"]
 
@@ -27,15 +28,26 @@ def guessed(
 
 def _everybody(attacker: EncodedAttacker, name: str, right: Bools, inside: Bools, *, alpha: float) -> Finding:
     """Balanced success on average over the targets: one value for each encoding, as its rows hang together."""
-    rates = attacker.game.law.rates[attacker.targets]
+    game = attacker.game
+    rates = game.law.rates[attacker.targets]
     weights = np.where(inside, 1 / (2 * rates), 1 / (2 * (1 - rates)))
-    values, most = (right * weights).mean(axis=1), float((1 / (2 * np.minimum(rates, 1 - rates))).mean())
-    low, high = statistics.mean_interval(np.minimum(values, most), SHOWN, 0.0, most)
-    bound = attacker.game.bound
-    p = 1.0 if bound is None else statistics.mean_p_value(np.minimum(values, most), bound, 0.0, most)
+    most = _most(game.law, attacker.targets) * (1 + 1e-9)
+    values = (right * weights).mean(axis=1)
+    low, high = statistics.mean_interval(values, SHOWN, 0.0, most)
+    bound = game.mean_bound if len(attacker.targets) == len(game.pool.rows) else game.bound
+    p = 1.0 if bound is None else statistics.mean_p_value(values, bound, 0.0, most)
     return _share(
         name, EVERY, float(values.mean()), (low, min(1.0, high)), bound=bound, p=p, alpha=alpha, trials=len(values)
     )
+
+
+def _most(law: MixingLaw, targets: Ints) -> float:
+    """What no encoding exceeds, all guesses right: so many of a class are drawn, no more and no fewer."""
+    asked, sizes = (np.bincount(labels, minlength=law.classes) for labels in (law.labels[targets], law.labels))
+    rates = law.sampled / sizes
+    fewest, largest = np.maximum(0, asked - (sizes - law.sampled)), np.minimum(asked, law.sampled)
+    ends = [drawn / (2 * rates) + (asked - drawn) / (2 * (1 - rates)) for drawn in (fewest, largest)]
+    return float(np.maximum(*ends).sum() / len(targets))
 
 
 def _exposed(

@@ -14,6 +14,8 @@ from leakcap.ground.arrays import Floats
 
 __all__ = ["swapped_likelihoods"]
 
+SWAPS_AT_ONCE = 128
+
 
 def swapped_likelihoods(
     mixture: Floats, released: Floats, weights: Floats, change: Floats, *, columns: int, variance: float
@@ -40,10 +42,13 @@ def swapped_likelihoods(
     half = solve_triangular(root, released, lower=True, check_finite=False)
     by_release = (half**2).sum(axis=0).reshape(-1, columns).sum(axis=1)
     base = -columns * np.log(np.diag(root)).sum() - by_release / 2
-    moved, placed = (
-        solve_triangular(root, one, lower=True, check_finite=False) for one in (mixture @ change.T, weights)
-    )
-    return np.asarray(base), _gains(moved, placed, half, (change**2).sum(axis=1), columns=columns)
+    gains = np.empty((len(by_release), len(change)))
+    for start in range(0, len(change), SWAPS_AT_ONCE):
+        some = slice(start, start + SWAPS_AT_ONCE)
+        both = mixture @ change[some].T, weights[:, some]
+        moved, placed = (solve_triangular(root, one, lower=True, check_finite=False) for one in both)
+        gains[:, some] = _gains(moved, placed, half, (change[some] ** 2).sum(axis=1), columns=columns)
+    return np.asarray(base), gains
 
 
 def _gains(moved: Floats, placed: Floats, half: Floats, squared: Floats, *, columns: int) -> Floats:
