@@ -16,7 +16,7 @@ from leakcap.audit.encoded.swapped import swapped_likelihoods
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.obfuscation.sampled import MixingLaw, draw_mixed
 
-__all__ = ["likelihood", "likelihood_as_printed"]
+__all__ = ["likelihood", "likelihood_as_printed", "swaps_of"]
 
 
 def likelihood(attacker: EncodedAttacker, trials: Sequence[EncodedTrial], learn: int) -> Floats:
