@@ -25,7 +25,7 @@ from benchmarks.three_layers import three_layers
 from leakcap import datasets
 
 TRIALS = 5
-DRAWS = 2000
+DRAWS = 1024
 PUBLIC = 1000  # rows that are nobody's secret, and not in the pool
 
 
@@ -169,6 +169,16 @@ CASES = {
         "CIFAR-10 embeddings, 39,000 rows drawn of 49,000, 2,000 means of 400, masked to 500, 1,000 public rows added",
         0.60,
         LEARNT,
+        public=True,
+        trials=3,
+        queries=2_000,
+    ),
+    "cifar-white-public-60": Case(
+        cifar,
+        "CIFAR-10 embeddings, 39,000 rows drawn of 49,000, 2,000 means of 400, whitened to 100, masked to 1,280, 1,000 "
+        "public rows added",
+        0.60,
+        {**LEARNT, "mask_dim": 1280, "whiten": 100},
         public=True,
         trials=3,
         queries=2_000,

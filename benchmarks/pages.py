@@ -122,6 +122,30 @@ def _labels(folder: Path) -> str:
     return (out / "public" / "page.html").read_text(encoding="utf-8")
 
 
+def _encoded(page: str) -> Callable[[Path], str]:
+    def make(folder: Path) -> str:
+        out = folder / "encoded"
+        if not out.exists():
+            sizes = (
+                "--noise",
+                "0.2",
+                "--draws",
+                "64",
+                "--mix",
+                "100",
+                "--rows-released",
+                "80",
+                "--out",
+                str(out),
+                "-q",
+            )
+            ledger = ("--ledger", f"sqlite:///{folder}/encoded.ledger")
+            _run("obfuscate", "encode", str(folder / "patients.csv"), "--label", "back", *sizes, *ledger)
+        return (out / page).read_text(encoding="utf-8")
+
+    return make
+
+
 def _plan(seed: int | None = None) -> Plan:
     table = patients()[["age", "days"]].to_numpy(dtype=float)[:400]
     return lc.plan(lc.stats.mean, table, cap=lc.membership(0.55), worlds=64, draws=1024, design="worlds", seed=seed)
@@ -188,6 +212,8 @@ PAGES: dict[str, Callable[[Path], str]] = {
     "plan": lambda folder: _plan().to_html(),
     "simulation": _simulation,
     "labels": _labels,
+    "encoded": _encoded("server/page.html"),
+    "encoded-owner": _encoded("owner/before-and-after.html"),
     "session": _session,
     "ledger": _ledger,
     "audit-holds": lambda folder: _audit().to_html(),

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from reproductions.label_dp import tables
 from reproductions.label_dp.__main__ import picture
+from reproductions.marked import filled_marks
 
 __all__ = ["MEASURED", "PAGE", "filled"]
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "reproductions-labels.md"
 MEASURED = Path(__file__).parent / "measured"
-MARKS = re.compile(r"(<!-- short -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def filled(text: str, runs: Sequence[tables.Run]) -> str:
     """The page with the table in short between its marks."""
-    return MARKS.sub(lambda found: f"{found[1]}\n{tables.short(runs)}\n{found[2]}", text)
+    return filled_marks(text, lambda _: tables.short(runs))
 
 
 def main() -> None:

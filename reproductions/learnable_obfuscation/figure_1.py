@@ -55,6 +55,7 @@ def measured_points(
                 "theorem_4": min(about["trace_nats_estimate"], about["log_det_nats_estimate"]),
                 "theorem_5": float(told[2].mean()),
                 "log_det_pairs": float(told[1].mean()),
+                "pair_success": 0.5 + 0.5 * float(told[0].mean()),
                 "entropy": float(-rate * np.log(rate) - (1 - rate) * np.log1p(-rate)),
             }
         )

@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from reproductions.marked import NOT_RUN, filled_marks, grid
 from reproductions.membership_inference_privacy.output import arguments
 
 __all__ = ["PAGE", "filled", "main"]
 
 PAGE = Path(__file__).parents[2] / "docs" / "reproductions-mip.md"
-MARKS = re.compile(r"(<!-- (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 Lines = Sequence[dict[str, str]]
 
 
 def filled(text: str, folder: Path) -> str:
     """The page with a table between each pair of marks."""
 
-    def table(found: re.Match[str]) -> str:
-        path = folder / f"{found[2]}.csv"
+    def table(name: str) -> str:
+        path = folder / f"{name}.csv"
         if not path.is_file():
-            return f"{found[1]}\n*Not run in full yet.*\n\n{found[3]}"
+            return NOT_RUN
         with path.open(encoding="utf-8") as file:
-            made = TABLES[found[2]](list(csv.DictReader(file)))
-        return f"{found[1]}\n{made}\n{found[3]}"
+            return TABLES[name](list(csv.DictReader(file)))
 
-    return MARKS.sub(table, text)
-
-
-def _grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    every = [head, ["---"] * len(head), *rows]
-    return "".join("| " + " | ".join(row) + " |\n" for row in every)
+    return filled_marks(text, table)
 
 
 def _number(text: str, digits: int = 3) -> str:
@@ -43,7 +36,7 @@ def _figure_1(lines: Lines) -> str:
     shown = [line for line in lines if float(line["eta"]) in (0.01, 0.1, 0.4)]
     columns = ("dp", "paper", "ours")
     rows = [[line["n"], line["eta"], *(_number(line[name]) for name in columns)] for line in shown]
-    return _grid(["n", "eta", "DP", "the paper's MIP", "a first moment"], rows)
+    return grid(["n", "eta", "DP", "the paper's MIP", "a first moment"], rows)
 
 
 def _figure_1_attacked(lines: Lines) -> str:
@@ -51,7 +44,7 @@ def _figure_1_attacked(lines: Lines) -> str:
         [line["eta"], f"{0.5 + float(line['eta']):g}", f"{float(line['success of the best attacker']):.4f}"]
         for line in lines
     ]
-    return _grid(["eta", "claimed", "the best attacker"], rows)
+    return grid(["eta", "claimed", "the best attacker"], rows)
 
 
 def _figure_2(lines: Lines) -> str:
@@ -63,7 +56,7 @@ def _figure_2(lines: Lines) -> str:
             (line,) = here.values()
             here = dict.fromkeys(etas, line)
         rows.append([series, *(_number(here[eta]["error"], 2) if eta in here else "" for eta in etas)])
-    return _grid(["relative error", *(f"eta {eta}" for eta in etas)], rows)
+    return grid(["relative error", *(f"eta {eta}" for eta in etas)], rows)
 
 
 def _attacks(lines: Lines) -> str:
@@ -74,7 +67,7 @@ def _attacks(lines: Lines) -> str:
         rows.append(
             [line["attack"], line["noise"], line["eta"], line["claimed"], seen, exact, f"{int(line['trials']):,}"]
         )
-    return _grid(["attack", "noise", "eta", "claimed", "success, 99 % interval", "by an integral", "releases"], rows)
+    return grid(["attack", "noise", "eta", "claimed", "success, 99 % interval", "by an integral", "releases"], rows)
 
 
 def _true_positives(lines: Lines) -> str:
@@ -83,7 +76,7 @@ def _true_positives(lines: Lines) -> str:
         apart = float(line["true_positives"]) - float(line["false_positives"])
         interval = f"{float(line['low']):.3f} to {float(line['high']):.3f}"
         rows.append([line["noise"], line["eta"], f"{2 * float(line['eta']):g}", f"{apart:.3f}", interval])
-    return _grid(["noise", "eta", "2 eta", "TPR - FPR", "99 % interval"], rows)
+    return grid(["noise", "eta", "2 eta", "TPR - FPR", "99 % interval"], rows)
 
 
 def _theorems(lines: Lines) -> str:
@@ -91,7 +84,7 @@ def _theorems(lines: Lines) -> str:
     rows = [
         [line["n"], _number(line["eta"]), how[line["counted"]], line["neighbours"], line["renyi"]] for line in lines
     ]
-    return _grid(["n", "eta", "how", "delta of any DP", "Renyi divergence of neighbours"], rows)
+    return grid(["n", "eta", "how", "delta of any DP", "Renyi divergence of neighbours"], rows)
 
 
 TABLES: dict[str, Callable[[Lines], str]] = {

@@ -6,11 +6,11 @@ From the CSV files that are kept in `measured/`, unless `--out` names another fo
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from leakcap.certificates.layout import rounded_up
+from reproductions.marked import NOT_RUN, filled_marks, grid
 from reproductions.pac_privacy.example_4 import PAPER
 from reproductions.pac_privacy.output import FOLDER, MEASURED, arguments
 from reproductions.pac_privacy.records import store
@@ -18,27 +18,20 @@ from reproductions.pac_privacy.records import store
 __all__ = ["PAGE", "filled", "main"]
 
 PAGE = Path(__file__).parents[2] / "docs" / "reproductions-pac-privacy.md"
-MARKS = re.compile(r"(<!-- (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 Lines = Sequence[dict[str, str]]
 
 
 def filled(text: str, folder: Path = MEASURED) -> str:
     """The page with a table between each pair of marks."""
 
-    def table(found: re.Match[str]) -> str:
-        path = folder / f"{found[2]}.csv"
+    def table(name: str) -> str:
+        path = folder / f"{name}.csv"
         if not path.is_file():
-            return f"{found[1]}\n*Not run in full yet.*\n\n{found[3]}"
+            return NOT_RUN
         with path.open(encoding="utf-8") as file:
-            made = TABLES.get(found[2], _norms)(list(csv.DictReader(file)))
-        return f"{found[1]}\n{made}\n{found[3]}"
+            return TABLES.get(name, _norms)(list(csv.DictReader(file)))
 
-    return MARKS.sub(table, text)
-
-
-def _grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    every = [head, ["---"] * len(head), *rows]
-    return "".join("| " + " | ".join(row) + " |\n" for row in every)
+    return filled_marks(text, table)
 
 
 def _number(text: str, digits: int = 3) -> str:
@@ -58,7 +51,7 @@ def _norms(lines: Lines) -> str:
         ]
         for line in lines
     ]
-    return _grid(["game", "rule", "nats", "norm of the noise", "the paper", "bounds"], rows)
+    return grid(["game", "rule", "nats", "norm of the noise", "the paper", "bounds"], rows)
 
 
 def _long(text: str) -> str:
@@ -75,7 +68,7 @@ def _example_1(lines: Lines) -> str:
         for line in lines
         if int(line["n"]) in (1, 2, 5, 10, 20, 50, 100)
     ]
-    return _grid(["n", "Theorem 1", "Theorem 2", "by Fano", "the paper"], rows)
+    return grid(["n", "Theorem 1", "Theorem 2", "by Fano", "the paper"], rows)
 
 
 def _example_4(lines: Lines) -> str:
@@ -92,7 +85,7 @@ def _example_4(lines: Lines) -> str:
         ]
         for line in lines
     ]
-    return _grid(["pixels", "rule", "norm of the noise", "before", "after", "certified", "took"], rows)
+    return grid(["pixels", "rule", "norm of the noise", "before", "after", "certified", "took"], rows)
 
 
 def _example_5(lines: Lines) -> str:
@@ -109,7 +102,7 @@ def _example_5(lines: Lines) -> str:
         "known_half_lower_bound": "no less than",
         "one_person": "one person",
     }
-    return _grid(list(columns.values()), [[_number(line[name]) for name in columns] for line in lines])
+    return grid(list(columns.values()), [[_number(line[name]) for name in columns] for line in lines])
 
 
 def _composition(lines: Lines) -> str:
@@ -134,11 +127,11 @@ def _composition(lines: Lines) -> str:
         "told, at least",
         "a session",
     ]
-    return _grid(heads, rows)
+    return grid(heads, rows)
 
 
 def _runs(lines: Lines) -> str:
-    return _grid(
+    return grid(
         ["file", "command", "machine", "date"],
         [[line["file"], f"`{line['command']}`", line["machine"], line["date"]] for line in lines],
     )

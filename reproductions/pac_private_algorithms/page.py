@@ -7,10 +7,10 @@ that are kept in `measured/` unless `--out` names another folder. Tables without
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from reproductions.marked import NOT_RUN, filled_marks, grid
 from reproductions.pac_private_algorithms.figure import FOLDER, arguments
 from reproductions.pac_private_algorithms.paper import SPREADS
 from reproductions.pac_private_algorithms.series import SERIES
@@ -20,7 +20,6 @@ __all__ = ["MEASURED", "PAGE", "filled"]
 
 MEASURED = Path(__file__).parent / "measured"
 PAGE = Path(__file__).parents[2] / "docs" / "reproductions.md"
-MARKS = re.compile(r"(<!-- (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 BUDGETS = {"1/128": 2**-7, "1/32": 2**-5, "1/8": 2**-3, "1/2": 2**-1, "2": 2.0, "4": 4.0}
 THREE, PICTURES = ("Iris", "Rice", "Dry Bean"), ("Rice", "Dry Bean", "CIFAR-10")
 PANELS = {
@@ -36,24 +35,22 @@ Lines = Sequence[dict[str, str]]
 def filled(text: str, folder: Path, keep: bool = False) -> str:
     """The page with a table between each pair of marks; with `keep`, the one that is there if there is no file."""
 
-    def table(found: re.Match[str]) -> str:
-        if found[2] == "words":
+    def table(name: str) -> str | None:
+        if name == "words":
             head, *lines = told(folder)
-            return f"{found[1]}\n{_grid(head, lines)}\n{found[3]}" if lines or not keep else found[0]
-        path = folder / f"{found[2]}.csv"
+            return grid(head, lines) if lines or not keep else None
+        path = folder / f"{name}.csv"
         if not path.is_file():
-            if keep:
-                return found[0]
-            return f"{found[1]}\n*Not run in full yet.*\n\n{found[3]}"
+            return None if keep else NOT_RUN
         with path.open(encoding="utf-8") as file:
             lines = list(csv.DictReader(file))
-        made = _table(found[2], lines)
-        missing = [data for data in PANELS.get(found[2], ()) if all(line["data"] != data for line in lines)]
+        made = _table(name, lines)
+        missing = [data for data in PANELS.get(name, ()) if all(line["data"] != data for line in lines)]
         if missing:
             made += f"\n*Not run in full yet: {', '.join(missing)}.*\n"
-        return f"{found[1]}\n{made}\n{found[3]}"
+        return made
 
-    return MARKS.sub(table, text)
+    return filled_marks(text, table)
 
 
 def _table(name: str, lines: Lines) -> str:
@@ -70,11 +67,6 @@ def _table(name: str, lines: Lines) -> str:
     return _spreads(lines) if name == "appendix_b3" else _series(lines, name in ERRORS)
 
 
-def _grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    every = [head, ["---"] * len(head), *rows]
-    return "".join("| " + " | ".join(row) + " |\n" for row in every)
-
-
 def _series(lines: Lines, errors: bool) -> str:
     rows = []
     for data in dict.fromkeys(line["data"] for line in lines):
@@ -83,7 +75,7 @@ def _series(lines: Lines, errors: bool) -> str:
             cells = [float(here[b]["mean"]) if b in here else None for b in BUDGETS.values()]
             if here:
                 rows.append([data, series, *("" if c is None else f"{c:.3g}" if errors else f"{c:.1%}" for c in cells)])
-    return _grid(["data", "series", *BUDGETS], rows)
+    return grid(["data", "series", *BUDGETS], rows)
 
 
 def _shares(lines: Lines) -> str:
@@ -93,7 +85,7 @@ def _shares(lines: Lines) -> str:
         first = here[0]
         told = f"{float(first['released']):.1%} ± {float(first['spread']):.1%}"
         rows.append([data, f"{float(first['share']):.1%}", f"{sum(float(li['share']) for li in here):.1%}", told])
-    return _grid(["data", "first component", "first 20, or all", "the first, released at 56.2 %"], rows)
+    return grid(["data", "first component", "first 20, or all", "the first, released at 56.2 %"], rows)
 
 
 def _means(lines: Lines) -> str:
@@ -104,7 +96,7 @@ def _means(lines: Lines) -> str:
             paper = f" (paper {line['paper_before_noise']}, {line['paper_total']})" if line["paper_total"] else ""
             cells.append(f"{float(line['before_noise']):.2g}, {float(line['total']):.2g}{paper}")
         rows.append([data, method, *cells])
-    return _grid(["data", "method", "1/4", "1/16", "1/64"], rows)
+    return grid(["data", "method", "1/4", "1/16", "1/64"], rows)
 
 
 def _attacked(lines: Lines) -> str:
@@ -119,7 +111,7 @@ def _attacked(lines: Lines) -> str:
                 for c in cells
             ]
         )
-    return _grid(["mechanism", "series", *BUDGETS], [row for row in rows if any(row[2:])])
+    return grid(["mechanism", "series", *BUDGETS], [row for row in rows if any(row[2:])])
 
 
 def _baselines(lines: Lines) -> str:
@@ -128,7 +120,7 @@ def _baselines(lines: Lines) -> str:
         found = f"{float(line['mean']):.1%} ({float(line['least']):.1%} to {float(line['largest']):.1%})"
         said = f"{line['says']} {float(line['stated']):.3g}: {line['place']}" if line["stated"] else ""
         rows.append([line["data"], line["way"], found, said])
-    return _grid(["data", "forest", f"plain accuracy, {lines[0]['splits']} splits", "stated"], rows)
+    return grid(["data", "forest", f"plain accuracy, {lines[0]['splits']} splits", "stated"], rows)
 
 
 def _stops(lines: Lines) -> str:
@@ -142,7 +134,7 @@ def _stops(lines: Lines) -> str:
         ]
         for name, line in last.items()
     ]
-    return _grid(["algorithm", "worlds at the stop", f"a variance is off by (against {most:,} worlds)"], rows)
+    return grid(["algorithm", "worlds at the stop", f"a variance is off by (against {most:,} worlds)"], rows)
 
 
 def _spreads(lines: Lines) -> str:
@@ -151,7 +143,7 @@ def _spreads(lines: Lines) -> str:
         said = next((v for (n, m), v in SPREADS.items() if line["paper_least"] and (n, m) == _key(line)), None)
         ours = f"{float(line['least']):.3g} to {float(line['largest']):.3g}"
         rows.append([line["algorithm"], f"{int(line['worlds']):,}", ours, f"{said[0]} to {said[1]}" if said else ""])
-    return _grid(["algorithm", "worlds", "least to largest of 100", "the paper"], rows)
+    return grid(["algorithm", "worlds", "least to largest of 100", "the paper"], rows)
 
 
 def _key(line: dict[str, str]) -> tuple[str, int]:

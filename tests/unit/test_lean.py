@@ -53,6 +53,18 @@ seen = krr.privatize(np.arange(60) % 2)
 model = Classifier(LogisticRegression(), krr).fit(np.arange(60)[:, None] % 2 * 1.0, seen)
 assert model.predict([[1.0]])[0] in (0, 1)
 """,
+    "obfuscation": """
+import sys
+import numpy as np
+from leakcap.obfuscation import Encoder
+import leakcap.obfuscation.network, leakcap.obfuscation.state_dict
+y = np.repeat(["no", "yes"], 40)
+X = np.random.default_rng(0).normal(size=(80, 6)) + 4 * (y == "yes")[:, None] * np.eye(6)[0]
+encoder = Encoder(6, mix=2, rows_released=40, noise=0.01, draws=0)
+encoder.encode(X, y)
+assert encoder.predict(lambda rows: rows[:, :2], X).shape == (80,)
+assert not {"torch", "matplotlib", "pandas"} & set(sys.modules)
+""",
 }
 
 

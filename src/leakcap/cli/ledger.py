@@ -139,6 +139,10 @@ def _allowance(book: Book, name: str, caps: Sequence[str]) -> int:
 
 def _print(one: Standing, all_of_it: Together, terminal: Terminal) -> None:
     terminal.heading(plain(one.name))
+    if one.encoded:  # all of it is taken, and there is no clock to speak of
+        terminal.say(f"{all_of_it.promise}.")
+        terminal.say(all_of_it.words)
+        return
     terminal.say(f"{all_of_it.promise}. {one.answers:,} answers so far" + (", forgotten" if one.forgotten else ""))
     for cap in one.raised or one.caps:
         terminal.say(f"Cap: {plain(cap)}")

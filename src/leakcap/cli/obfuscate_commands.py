@@ -54,6 +54,10 @@ def encode_command(
     mix: Annotated[int | None, typer.Option(help="Rows of each of two classes in a mean.", metavar="NUMBER")] = None,
     rows_sampled: Annotated[int | None, typer.Option(help="Rows that are drawn.", metavar="NUMBER")] = None,
     rows_released: Annotated[int, typer.Option(help="Rows that leave.", metavar="NUMBER")] = 2000,
+    blocks: Annotated[
+        str | None,
+        typer.Option(help="Parts of a row with masks of their own: a number, or 4,4 for patches.", metavar="NUMBER"),
+    ] = None,
     whiten: Annotated[
         int | None, typer.Option(help="Principal components of the pool that rows are whitened to.", metavar="NUMBER")
     ] = None,
@@ -91,6 +95,7 @@ def encode_command(
             mix=mix,
             rows_sampled=rows_sampled,
             rows_released=rows_released,
+            blocks=blocks,
             whiten=whiten,
             draws=draws,
             backend=backend,
@@ -107,7 +112,7 @@ def encode_command(
 @obfuscate_app.command("predict")
 def predict_command(
     model: Annotated[
-        Path, typer.Argument(help="The server's model.npz: plain numbers.", metavar="MODEL", show_default=False)
+        Path, typer.Argument(help="The server's model.npz or model.pt.", metavar="MODEL", show_default=False)
     ],
     data: Annotated[
         Path, typer.Argument(help="New rows: a file, or a folder of pictures.", metavar="DATA", show_default=False)

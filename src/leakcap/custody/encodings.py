@@ -53,6 +53,7 @@ class PoolAccount:
                 "at": datetime.now(UTC).isoformat(timespec="seconds"),
                 "numbers": [],
                 "pool_made": True,
+                "encoded": True,
             }
             now.append("release", told, charge=int(now.state["allowance"]))
         self._opened.account.remember()

@@ -17,7 +17,7 @@ from leakcap.errors import NumericalError
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.proofs import proves
 
-__all__ = ["Cells", "Sampled", "Source", "View", "dealt", "softmax"]
+__all__ = ["BlockedDraws", "Cells", "Sampled", "Source", "View", "dealt", "softmax"]
 
 IN_CACHE = 2**15  # log-likelihoods that are made at a time
 WIDE = 256  # directions from which products take most of the time: they are faster the more rows they have
@@ -63,19 +63,11 @@ class Source(Protocol):
     def view(self, block: int) -> View: ...
 
 
-@dataclass(frozen=True, eq=False)
-class Sampled:
-    """Independent releases of uniformly chosen worlds. Worlds are dealt in turn (stratified), noise is fresh.
-
-    `seed` is spawned per block, so blocks may be computed in any order by any thread. Under a `prior` that is not
-    uniform every draw chooses its world by the prior: dealing them in turn would weigh them alike.
-    """
+class BlockedDraws:
+    """So many releases of listed points, a block at a time."""
 
     points: Floats
     draws: int
-    seed: np.random.SeedSequence
-    stratified: bool = True
-    prior: Floats | None = None
 
     @property
     def m(self) -> int:
@@ -88,6 +80,21 @@ class Sampled:
     @property
     def blocks(self) -> int:
         return -(-self.draws // self.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled(BlockedDraws):
+    """Independent releases of uniformly chosen worlds. Worlds are dealt in turn (stratified), noise is fresh.
+
+    `seed` is spawned per block, so blocks may be computed in any order by any thread. Under a `prior` that is not
+    uniform every draw chooses its world by the prior: dealing them in turn would weigh them alike.
+    """
+
+    points: Floats
+    draws: int
+    seed: np.random.SeedSequence
+    stratified: bool = True
+    prior: Floats | None = None
 
     def seen(self, block: int) -> tuple[Floats, npt.NDArray[np.intp]]:
         """Some releases, and the world that each was made from."""

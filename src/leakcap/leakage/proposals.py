@@ -24,7 +24,7 @@ from leakcap.leakage.certify import count_bounds
 from leakcap.leakage.confidence import Bound, MeanEstimate, log_term, upper
 from leakcap.leakage.measures import Needs, Observed, measure, thresholds
 from leakcap.leakage.membership import UnitMeans
-from leakcap.leakage.posterior import Source, View, dealt
+from leakcap.leakage.posterior import BlockedDraws, Source, View, dealt
 from leakcap.leakage.stages import PILOT, Effort, UnitGame, look_at_all
 from leakcap.leakage.tasks import observe_worlds
 from leakcap.worlds import Worlds
@@ -47,7 +47,7 @@ class Density(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class PerWorldReleases:
+class PerWorldReleases(BlockedDraws):
     """Releases of uniformly chosen worlds, each with Gaussian noise of its own covariance."""
 
     points: Floats  # (m, r)
@@ -56,18 +56,6 @@ class PerWorldReleases:
     seed: np.random.SeedSequence
 
     prior = None  # all worlds are alike
-
-    @property
-    def m(self) -> int:
-        return len(self.points)
-
-    @property
-    def rows(self) -> int:
-        return min(max(2**21 // self.m, 16), 1024)
-
-    @property
-    def blocks(self) -> int:
-        return -(-self.draws // self.rows)
 
     @proves("proposed-noise")
     def view(self, block: int) -> View:
@@ -90,7 +78,7 @@ class PerWorldReleases:
 
 
 @dataclass(frozen=True, eq=False)
-class DensityReleases:
+class DensityReleases(BlockedDraws):
     """Releases of uniformly chosen worlds with noise of one law, known by its density."""
 
     points: Floats  # (m, d), outputs
@@ -99,18 +87,6 @@ class DensityReleases:
     seed: np.random.SeedSequence
 
     prior = None  # all worlds are alike
-
-    @property
-    def m(self) -> int:
-        return len(self.points)
-
-    @property
-    def rows(self) -> int:
-        return min(max(2**21 // self.m, 16), 1024)
-
-    @property
-    def blocks(self) -> int:
-        return -(-self.draws // self.rows)
 
     @proves("proposed-noise")
     def view(self, block: int) -> View:

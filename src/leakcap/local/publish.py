@@ -13,12 +13,11 @@ import pandas as pd
 from leakcap.caps import CapLike
 from leakcap.certificates.release import Certificate
 from leakcap.errors import InputError, LeakcapError
-from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
 from leakcap.local.rows import PublishedRows, rows_of
 from leakcap.noise import Noise
-from leakcap.planning.accuracy import Summary, noise_widths
+from leakcap.planning.accuracy import Summary, interval_at, noise_widths
 from leakcap.planning.entry import plan as plan_of
 from leakcap.planning.plans import Plan
 from leakcap.planning.several_secrets import one_of_each
@@ -194,11 +193,7 @@ class PublishedTable:
         Raises:
             InputError: the level is higher than those kept.
         """
-        checks.fraction(level=level)
-        for known, width in self._widths:
-            if known >= level:
-                return self._vectors - width, self._vectors + width
-        raise InputError(f"intervals are kept for levels up to {self._widths[-1][0]}")
+        return interval_at(self._vectors, self._widths, level)
 
     def __repr__(self) -> str:
         return f"PublishedTable(kind={self.certificate.kind!r}, rows={len(self._vectors)})\n{self.value!r}"

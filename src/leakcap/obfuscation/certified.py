@@ -5,10 +5,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from leakcap.errors import CapError, NumericalError
+from leakcap.caps import Cap, Membership, membership
+from leakcap.errors import CapError, InputError, NumericalError
+from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.proofs import proves
 from leakcap.leakage.confidence import Attempts
@@ -21,7 +24,17 @@ from leakcap.obfuscation.one_unit import UnitBounds, UnitEffort, certify_units
 from leakcap.obfuscation.pools import EncodablePool
 from leakcap.obfuscation.sampled import MixingLaw, all_class_pairs
 
-__all__ = ["EncodingNoise", "Tick", "certified_noise", "claims_right", "law_of", "least_noise", "obfuscation_of"]
+__all__ = [
+    "EncodingNoise",
+    "Tick",
+    "certified_noise",
+    "claims_right",
+    "law_of",
+    "least_noise",
+    "noise_or_cap",
+    "obfuscation_of",
+    "source_of",
+]
 
 RESERVE = 5e-4  # of success, for the distance of what is computed to the ideal law
 FIRST_NOISE = 0.02  # where the search begins, beside rows of length 1
@@ -119,7 +132,7 @@ def least_noise(
         raise CapError(f"choose a cap above {0.5 + RESERVE}: closer to a coin flip nothing is certified")
     release = obfuscation_of(pool, public=public, noise=FIRST_NOISE, backend=backend)
     found = _searched(
-        release, cap - RESERVE, effort=effort, attempts=Attempts(1 - confidence), rng=_source(seed), tick=tick
+        release, cap - RESERVE, effort=effort, attempts=Attempts(1 - confidence), rng=source_of(seed), tick=tick
     )
     noise = float(found.obfuscated.noise_std)
     stated = _stated(found.bounds, release.law, noise, _distance(pool.design, noise, public), attempts=found.attempts)
@@ -145,7 +158,9 @@ def certified_noise(
     release = obfuscation_of(pool, public=public, noise=noise, backend=backend)
     try:
         distance = _distance(pool.design, noise, public)
-        bounds = certify_units(release, effort=effort, gamma=1 - confidence, rng=_source(seed), width=WIDTH, tick=tick)
+        bounds = certify_units(
+            release, effort=effort, gamma=1 - confidence, rng=source_of(seed), width=WIDTH, tick=tick
+        )
     except NumericalError:
         return None
     return _stated(bounds, release.law, noise, distance, attempts=1)
@@ -156,7 +171,8 @@ def _searched(release: Obfuscated, cap: float, **how: object) -> NoiseForCap:
     return noise_for_cap(release, cap, **how)  # type: ignore[arg-type]
 
 
-def _source(seed: int | None) -> np.random.Generator:
+def source_of(seed: int | None) -> np.random.Generator:
+    """Of draws that certify: never the release's own."""
     return np.random.default_rng(secrets.randbits(128) if seed is None else seed)
 
 
@@ -194,3 +210,19 @@ def claims_right(told: Floats, rates: Floats, often: float) -> float:
     """
     bounds = np.minimum(rates * (1 + (1 - rates) * told / often), rates / often)
     return float(np.minimum(bounds * (1 + 1e-12), 1.0).max())
+
+
+def noise_or_cap(noise: Any, cap: Any) -> tuple[float | None, Cap | None]:
+    """One of the two, checked: noise that was given, or a cap on membership."""
+    if cap is not None and noise is not None and noise == 0:
+        raise InputError("without noise no cap holds: leave noise= out, and the least that keeps the cap is found")
+    if cap is not None and noise is not None:
+        raise InputError("give noise= or cap=, not both: a cap finds the least noise that keeps it")
+    if cap is None and noise is None:
+        raise InputError("give cap=, such as leakcap.membership(0.6), or noise=; noise=0 promises nothing")
+    if cap is None:
+        return checks.nonnegative(noise=noise), None
+    found = cap if isinstance(cap, Cap) else membership(cap)
+    if not isinstance(found, Membership):
+        raise CapError("an encoder keeps caps on membership: cap=leakcap.membership(0.6)")
+    return None, found

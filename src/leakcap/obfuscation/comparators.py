@@ -19,10 +19,12 @@ from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
+from leakcap.obfuscation.meaning import claim_precision
 from leakcap.obfuscation.renyi import ORDERS, epsilon_for, fixed_size_renyi, poisson_renyi
 from leakcap.obfuscation.sampled import MixingLaw
 
 __all__ = [
+    "CLAIMS",
     "ComparedBound",
     "best_valid",
     "class_mixing_success",
@@ -37,6 +39,8 @@ __all__ = [
 ]
 
 RARE = 1e-15  # how likely a mask stretches one given difference of rows by more than is counted with
+BALANCED, CLAIMS = "balanced success", "claims as frequent as members"
+NO_BOUNDS = ("as printed", "RDP printed", "DP-CDA")  # of this encoding
 DELTAS = tuple(10.0**-power for power in range(1, 13))
 
 
@@ -133,15 +137,18 @@ def private_success(divergences: Floats) -> float:
 
 
 @proves("obfuscation-comparators")
-def reconstruction_success(law: MixingLaw, noise_std: float, prior: float) -> float:
+def reconstruction_success(
+    law: MixingLaw, noise_std: float, prior: float, *, divergences: Floats | None = None
+) -> float:
     """Highest success at rebuilding one *sampled* row well enough, where a blind guess succeeds with `prior`.
 
     Guarantee: against whoever knows all other sampled rows (Balle, Cherubin and Hayes 2022), for a row that is one of
-    the pool's; the best order is taken.
+    the pool's; the best order is taken. `divergences` are those of `replaced_row_renyi`, where they are known.
     """
+    known = replaced_row_renyi(law, noise_std) if divergences is None else divergences
     each = [
         float(convert.rdp_reconstruction(prior, min(float(value), 700.0), order))
-        for order, value in zip(ORDERS, replaced_row_renyi(law, noise_std), strict=True)
+        for order, value in zip(ORDERS, known, strict=True)
     ]
     return min(1.0, min(each) + len(law.labels) * RARE)
 
@@ -212,48 +219,44 @@ def compared(
         prior: of a blind guess of a row, for reconstruction.
     """
     rate = float(law.rates.max())
-    balanced, bounds = "balanced success", []
+    found: list[tuple[str, str, float, str]] = []
     if certified is not None:
-        bounds.append(ComparedBound("pairs", balanced, certified, True, "total variation of closest pairs (ours)"))
+        found.append(("pairs", BALANCED, certified, "total variation of closest pairs (ours)"))
     for name, nats, words in (
         ("log-det", log_det_nats, "log-determinants of closest pairs (ours)"),
         ("Type I", trace_nats, "traces of closest pairs, corrected"),
     ):
         if nats is not None:
-            bounds.append(ComparedBound(name, balanced, success_from_nats(nats, rate), True, words))
+            found.append((name, BALANCED, success_from_nats(nats, rate), words))
     if trace_nats is not None:
-        printed, right = float(convert.posterior(trace_nats, rate)), float(convert.precision(trace_nats, rate, rate))
-        bounds += [
-            ComparedBound("as printed", "positive identification", printed, False, "the paper's conversion of Type I"),
-            ComparedBound("put right", "claims as frequent as members", right, True, "precision of claims, by Type I"),
+        printed = float(convert.posterior(trace_nats, rate))
+        right = claim_precision(trace_nats, rate, rate)
+        found += [
+            ("as printed", "positive identification", printed, "the paper's conversion of Type I"),
+            ("put right", CLAIMS, right, "precision of claims, by Type I"),
         ]
     divergences = replaced_row_renyi(law, noise_std)
     wrong = max(
         identification_failure(epsilon_for(divergences, delta), delta, claims=rate, rate=rate) for delta in DELTAS
     )
-    return (
-        *bounds,
-        ComparedBound("RDP", balanced, private_success(divergences), True, "noise and drawing alone, one row replaced"),
-        ComparedBound("DP", "claims as frequent as members", 1 - wrong, True, "equation (14), with a delta"),
-        ComparedBound(
-            "RDP rebuilt", "reconstruction", reconstruction_success(law, noise_std, prior), True, "of a sampled row"
-        ),
-        ComparedBound(
-            "RDP printed", "reconstruction", printed_reconstruction(law, noise_std, prior), False, "as the paper has it"
-        ),
-        ComparedBound(
-            "DP-CDA",
-            "another release",
-            class_mixing_success(law, noise_std),
-            False,
-            "class-wise mixing, without a mask",
-        ),
+    rebuilt = reconstruction_success(law, noise_std, prior, divergences=divergences)
+    as_printed = printed_reconstruction(law, noise_std, prior)
+    found += [
+        ("RDP", BALANCED, private_success(divergences), "noise and drawing alone, one row replaced"),
+        ("DP", CLAIMS, 1 - wrong, "equation (14), with a delta"),
+        ("RDP rebuilt", "reconstruction", rebuilt, "of a sampled row"),
+        ("RDP printed", "reconstruction", as_printed, "as the paper has it"),
+        ("DP-CDA", "another release", class_mixing_success(law, noise_std), "class-wise mixing, without a mask"),
+    ]
+    return tuple(
+        ComparedBound(name=name, of=of, success=success, valid=name not in NO_BOUNDS, words=words)
+        for name, of, success, words in found
     )
 
 
 def best_valid(bounds: Sequence[ComparedBound]) -> ComparedBound:
     """The lowest valid bound on balanced success."""
-    found = [bound for bound in bounds if bound.valid and bound.of == "balanced success"]
+    found = [bound for bound in bounds if bound.valid and bound.of == BALANCED]
     if not found:
         raise InputError("there is no valid bound on balanced success among these")
     return min(found, key=lambda bound: bound.success)

@@ -13,7 +13,7 @@ from leakcap.obfuscation.certified import Tick
 from leakcap.obfuscation.one_unit import UnitEffort
 from leakcap.simulate.progress import Forecast, Progress, Watcher, watching
 
-__all__ = ["Effort"]
+__all__ = ["EncodingEffort"]
 
 EVERYBODY = 4  # one of so many draws is for everybody, all for those who are near the cap
 FEWEST = 64  # for everybody
@@ -25,7 +25,7 @@ class _Draws(Forecast):
 
 
 @dataclass(frozen=True)
-class Effort:
+class EncodingEffort:
     """Most draws of a certification, 0 for none; a device of torch, or None; whom to tell."""
 
     draws: int = 1024
@@ -33,7 +33,7 @@ class Effort:
     progress: bool | Watcher | None = None
 
     @classmethod
-    def of(cls, draws: Any, backend: Any, progress: Any) -> Effort:
+    def of(cls, draws: Any, backend: Any, progress: Any) -> EncodingEffort:
         if backend is not None and not str(backend).startswith("torch:"):
             backend = checks.choice(("torch:cuda", "torch:cpu"), backend=backend)
         return cls(checks.count(0, draws=draws), backend, progress)

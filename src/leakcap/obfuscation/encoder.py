@@ -13,26 +13,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.caps import Cap, Membership, membership
+from leakcap.caps import Cap
 from leakcap.certificates.obfuscation import ObfuscationCertificate, UnclaimedEncoding
 from leakcap.custody.encodings import PoolAccount
 from leakcap.custody.fingerprint import DataPrint
 from leakcap.custody.ledger import Store
-from leakcap.errors import (
-    AlreadyReleased,
-    CapError,
-    InputError,
-    LeakcapError,
-    SimulationWarning,
-    UselessReleaseWarning,
-)
+from leakcap.errors import AlreadyReleased, InputError, LeakcapError, SimulationWarning, UselessReleaseWarning
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
 from leakcap.ground.callers import frames_of_ours
 from leakcap.noise.entropy import OperatingSystem, Randomness, Seeded
-from leakcap.obfuscation.certified import EncodingNoise, certified_noise, least_noise
+from leakcap.obfuscation.certified import EncodingNoise, certified_noise, least_noise, noise_or_cap
+from leakcap.obfuscation.comparison import EncodingComparison, compared_encoding
 from leakcap.obfuscation.design import MixingDesign, Sizes
-from leakcap.obfuscation.effort import Effort
+from leakcap.obfuscation.effort import EncodingEffort
 from leakcap.obfuscation.encoded import certificate_of, draw_encoded, facts_of
 from leakcap.obfuscation.key import Key
 from leakcap.obfuscation.learnable import PublicRows, PublicShare
@@ -135,7 +129,7 @@ class Encoder:
         pool_public: tuple[str, ...] = (),
         seed: int | None = None,
     ) -> None:
-        self._noise, self._cap = _noise_or_cap(noise, cap)
+        self._noise, self._cap = noise_or_cap(noise, cap)
         self._blocks = tuple(blocks) if isinstance(blocks, (tuple, list)) else blocks
         count = int(np.prod(self._blocks)) if isinstance(self._blocks, tuple) else checks.count(blocks=blocks)
         self._sizes = Sizes.of(
@@ -147,7 +141,7 @@ class Encoder:
         if whiten is not None and self._sizes.blocks > 1:
             raise InputError("whiten= mixes all columns, blocks= keeps them apart: leave one of them out")
         self._confidence = checks.fraction(confidence=confidence)
-        self._effort = Effort.of(draws, backend, progress)
+        self._effort = EncodingEffort.of(draws, backend, progress)
         if self._cap is not None and not self._effort.draws:
             raise InputError("a cap is certified by draws: choose draws=1024, or noise= with nothing claimed")
         if ledger is not None and seed is not None:
@@ -240,6 +234,28 @@ class Encoder:
                 settings=checks.count(settings=settings),
                 tick=tick,
             )
+
+    def compare(self, X: Any, y: Any, *, prior: float = 0.1) -> EncodingComparison:
+        """What every account bounds about this encoding: ours, others', and for attackers who want something else.
+
+        Nothing is spent, and who was drawn does not matter. With a cap encode first. Public rows are left out.
+
+        Args:
+            X: rows of numbers, as for `encode`.
+            y: the class of every row.
+            prior: how often a blind guess rebuilds a row well enough.
+
+        Returns:
+            Bounds in one table, and the lowest that is valid; `mask_rebuilt` tells of the mask, if assumptions held.
+
+        Raises:
+            InputError: there is no noise to compare, or the pool cannot be encoded.
+        """
+        noise = self._noise if self._made is None else self._made[1].noise
+        pool, _ = self._pool(X, y)
+        return compared_encoding(
+            pool, noise, prior=prior, confidence=self._confidence, effort=self._effort, seed=self._seed
+        )
 
     def encode_query(self, X: Any) -> Floats:
         """New rows as the server's model takes them. They are further releases: refused unless declared.
@@ -381,18 +397,3 @@ class Encoder:
     def __repr__(self) -> str:
         sizes = self._sizes
         return f"Encoder(mask_dim={sizes.mask_dim}, rows_released={sizes.rows_released}, blocks={sizes.blocks})"
-
-
-def _noise_or_cap(noise: Any, cap: Any) -> tuple[float | None, Cap | None]:
-    if cap is not None and noise is not None and noise == 0:
-        raise InputError("without noise no cap holds: leave noise= out, and the least that keeps the cap is found")
-    if cap is not None and noise is not None:
-        raise InputError("give noise= or cap=, not both: a cap finds the least noise that keeps it")
-    if cap is None and noise is None:
-        raise InputError("give cap=, such as leakcap.membership(0.6), or noise=; noise=0 promises nothing")
-    if cap is None:
-        return checks.nonnegative(noise=noise), None
-    found = cap if isinstance(cap, Cap) else membership(cap)
-    if not isinstance(found, Membership):
-        raise CapError("an encoder keeps caps on membership: cap=leakcap.membership(0.6)")
-    return None, found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 from leakcap.certificates.obfuscation import EncodingFacts
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
+from leakcap.obfuscation.state_dict import ENDINGS, layers_of_torch
 
 __all__ = ["LayeredModel", "advice"]
 
@@ -28,7 +30,7 @@ cross-entropy against the shares do well, and so does ridge regression on the sh
 each of {blocks} block(s), in order. Hold some rows back to choose how long to train.
 
 Send back the layers as model.npz: weight_0 (inputs x outputs), bias_0, weight_1, ... with ReLU between, none after the
-last. From torch:
+last. From torch, torch.save(network.state_dict(), "model.pt") of such layers will do, or:
 
     layers = [one for one in network if isinstance(one, torch.nn.Linear)]
     numpy.savez("model.npz", **{{f"weight_{{i}}": one.weight.detach().numpy().T for i, one in enumerate(layers)}},
@@ -62,7 +64,12 @@ class LayeredModel:
     @classmethod
     def load(cls, path: Path) -> LayeredModel:
         """The model that a server sent back. Its file can hold numbers only: nothing of the server's is run."""
-        arrays = _numbers_in(path)
+        if not path.is_file():
+            raise InputError(
+                f"{path} is not there: ask the server for it again. A lost model is trained anew from what the server "
+                "has, and your key fits that one, too"
+            )
+        arrays = layers_of_torch(path, MOST_BYTES) if path.suffix in ENDINGS else _numbers_in(path)
         count = len(arrays) // 2
         wanted = [f"{what}_{place}" for place in range(count) for what in ("weight", "bias")]
         if not count or sorted(arrays) != sorted(wanted):
@@ -94,8 +101,8 @@ def _numbers_in(path: Path) -> dict[str, Floats]:
             found = {name: one.astype(np.float64) for name, one in arrays.items()}
             if all(np.isfinite(one).all() for one in found.values()):
                 return found
-    except (OSError, ValueError, zipfile.BadZipFile, KeyError, EOFError):
-        pass
+    except (OSError, ValueError, KeyError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error):
+        pass  # of a kind, a size or a packing that no model of ours has
     raise InputError(
         f"{path.name} is no model of plain numbers: ask the server for model.npz as network.txt says. Files of other "
         "kinds can run the server's code when they are opened"

@@ -13,7 +13,7 @@ from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.kernels.gpu.device import Tensor
 from leakcap.kernels.gpu.mixed_rows import MixedRows
-from leakcap.obfuscation.pairs import SwapFactors, factors, products, swap_factors
+from leakcap.obfuscation.pairs import AddedNoise, SwapFactors, factors, products, swap_factors
 from leakcap.obfuscation.sampled import MixedDraw, MixingLaw, draw_mixed, draw_rows, draw_swaps, starts_of
 
 __all__ = ["Obfuscated", "farthest"]
@@ -93,7 +93,7 @@ class Obfuscated:
         rows = draw_rows(self.law, rng) if mixed is None else mixed.rows
         swapped = draw_swaps(self.law, rows, swaps, rng)
         places, joins = swapped.places[:, chosen].ravel(), swapped.joins[:, chosen].ravel()
-        noises = self.noise_covariances(rng)
+        noises = self._noises(rng)
         if mixed is not None:
             both_of = zip(self.parts, noises, strict=True)
             found = [self._here(part, mixed, places, joins, noise=noise) for part, noise in both_of]
@@ -107,48 +107,50 @@ class Obfuscated:
 
     def noise_covariances(self, rng: np.random.Generator) -> list[float | Floats]:
         """Of every block: the variance of the noise, or its covariance with that of public rows in a draw."""
-        if callable(self.public):
-            return self._noises_of(self.public(rng))
-        return [self.noise_std**2] * self.blocks if self.public is None else self._fixed_noises
+        return [noise.covariance for noise in self._noises(rng)]
+
+    def _noises(self, rng: np.random.Generator) -> list[AddedNoise]:
+        return self._noises_of(self.public(rng)) if callable(self.public) else self._fixed_noises
 
     @cached_property
-    def _fixed_noises(self) -> list[float | Floats]:
-        """Of public rows whose mixtures are the same in every draw."""
-        assert self.public is not None and not callable(self.public)
+    def _fixed_noises(self) -> list[AddedNoise]:
+        """Without public rows, or with those whose mixtures are the same in every draw."""
+        if self.public is None:
+            return [AddedNoise(self.noise_std**2, self.law.columns)] * self.blocks
+        assert not callable(self.public)
         return self._noises_of(self.public)
 
     @cached_property
     def _fixed_there(self) -> list[Tensor]:
         """The same, kept on the GPU."""
         both = zip(self._device, self._fixed_noises, strict=True)
-        return [block.kept(np.asarray(noise)) for block, noise in both]
+        return [block.kept(np.asarray(noise.covariance)) for block, noise in both]
 
-    def _noises_of(self, mixtures: Floats) -> list[float | Floats]:
-        variance = self.noise_std**2
+    def _noises_of(self, mixtures: Floats) -> list[AddedNoise]:
         if mixtures.shape != (len(self.law.pairs), self.pool.shape[1]) or not np.isfinite(mixtures).all():
             raise InputError("public rows must be mixed to one finite row for every released row")
         if (mixtures**2).sum(axis=1).max() > 1 + 1e-9:
             raise InputError("mixtures of public rows must lie in the unit ball")
         parts = np.array_split(mixtures, self.blocks, axis=1)
-        return [part @ part.T / self.law.columns + variance * np.eye(len(part)) for part in parts]
+        return [AddedNoise(self.noise_std**2, self.law.columns, part) for part in parts]
 
-    def _here(self, part: Floats, mixed: MixedDraw, places: Ints, joins: Ints, *, noise: float | Floats) -> SwapFactors:
-        columns = self.law.columns
-        found = products(part, mixed, columns, noise, places=places)
-        return swap_factors(part, mixed, found, places=places, joins=joins, columns=columns)
+    def _here(self, part: Floats, mixed: MixedDraw, places: Ints, joins: Ints, *, noise: AddedNoise) -> SwapFactors:
+        found = products(part, mixed, noise, places=places)
+        return swap_factors(part, mixed, found, places=places, joins=joins, columns=noise.columns)
 
     def _there(
-        self, rows: Ints, places: Ints, joins: Ints, *, noises: list[float | Floats], seed: int
+        self, rows: Ints, places: Ints, joins: Ints, *, noises: list[AddedNoise], seed: int
     ) -> list[SwapFactors]:
         law, first = self.law, self._device[0]
         fixed = self.public is not None and not callable(self.public)
+        known = self._fixed_there if fixed else [noise.covariance for noise in noises]
         picks = first.picks(starts_of(law), law.sampled, law.mix, seed=seed)
         return [
             factors(
                 *block.swap_products(rows, picks, places=places, joins=joins, columns=law.columns, noise=noise),
                 columns=law.columns,
             )
-            for block, noise in zip(self._device, self._fixed_there if fixed else noises, strict=True)
+            for block, noise in zip(self._device, known, strict=True)
         ]
 
 

@@ -8,20 +8,22 @@ solves a system of its own. Proof page: obfuscation-pairs.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import LinAlgError, cho_solve, cholesky, lapack, qr, solve_triangular
+from scipy.linalg import LinAlgError, cho_solve, cholesky, lapack, qr, solve_triangular, svd
 
 from leakcap.errors import InputError, NumericalError
 from leakcap.ground.arrays import Bools, Floats, Ints
 from leakcap.ground.proofs import proves
 from leakcap.obfuscation.sampled import MixedDraw
 
-__all__ = ["DrawProducts", "SwapFactors", "factors", "products", "swap_factors"]
+__all__ = ["AddedNoise", "DrawProducts", "SwapFactors", "factors", "products", "swap_factors"]
 
 SLACK = 1e-7  # relative; the factorisation is looked at and refused when it is off by a hundredth of it
 COLUMNS_AT_ONCE = SWAPS_AT_ONCE = 4096
+NARROW = 2  # released rows for every column, from which nothing of their number squared is made
 FEW = 1  # columns beside released rows, for which no inverse is made
 
 
@@ -41,6 +43,25 @@ class SwapFactors:
 
 
 @dataclass(frozen=True, eq=False)
+class AddedNoise:
+    """What is added to masked rows: noise of one variance, and means `(m, D)` of public rows, masked too, if there are.
+
+    `columns` are those that are released: a mask has variance `1 / columns`.
+    """
+
+    variance: float
+    columns: int
+    public: Floats | None = None
+
+    @cached_property
+    def covariance(self) -> float | Floats:
+        """Of a released column: the variance, or a table `(m, m)`."""
+        if self.public is None:
+            return self.variance
+        return np.asarray(self.public @ self.public.T / self.columns + self.variance * np.eye(len(self.public)))
+
+
+@dataclass(frozen=True, eq=False)
 class DrawProducts:
     """What one factorisation gives all swaps of a draw; `S` is the covariance of a released column.
 
@@ -55,15 +76,16 @@ class DrawProducts:
     weight: Floats
 
 
-def products(
-    pool: Floats, mixed: MixedDraw, columns: int, noise: float | Floats, *, places: Ints | None = None
-) -> DrawProducts:
-    """One factorisation: `noise` is the variance of the noise, or its covariance `(m, m)`.
+def products(pool: Floats, mixed: MixedDraw, noise: AddedNoise, *, places: Ints | None = None) -> DrawProducts:
+    """One factorisation.
 
     Where `places` are given, only these columns of the mixing are looked at, and the rest is not a number.
     """
     mixture = np.asarray(mixed.weights @ pool[mixed.rows])
-    covariance = mixture @ mixture.T / columns + (noise * np.eye(len(mixture)) if np.ndim(noise) == 0 else noise)
+    if NARROW * mixture.shape[1] * (1 if noise.public is None else 2) <= len(mixture):
+        return _narrow_products(mixture, mixed, noise)
+    added = noise.covariance
+    covariance = mixture @ mixture.T / noise.columns + (added * np.eye(len(mixture)) if np.ndim(added) == 0 else added)
     try:
         root = cholesky(covariance, lower=True, check_finite=False)
     except LinAlgError:
@@ -81,11 +103,40 @@ def products(
     return DrawProducts(turn, across, weight)
 
 
+def _narrow_products(mixture: Floats, mixed: MixedDraw, noise: AddedNoise) -> DrawProducts:
+    """The same for rows of few columns: nothing as large as `S` is made.
+
+    With `C` the masked rows, those of public rows beside them, and its right singular vectors `V`:
+    `S^-1 C = C V diag(1 / size) V'` and `S^-1 = (I - C V diag(1 / size) V' C' / columns) / v`, where `v` is the
+    variance of the noise and `size` is `length^2 / columns + v`.
+    """
+    v, columns = noise.variance, noise.columns
+    masked = mixture if noise.public is None else np.hstack([mixture, noise.public])
+    _, lengths, axes = svd(qr(masked, mode="r", check_finite=False)[0][: masked.shape[1]], check_finite=False)
+    size = lengths**2 / columns + v
+    turned, ours = masked @ axes.T, axes[:, : mixture.shape[1]]
+    probe = _probe(len(masked))
+    solved = (probe - turned @ ((turned.T @ probe) / (columns * size)[:, None])) / v
+    _refuse_far(masked @ (masked.T @ solved) / columns + v * solved, probe)
+    own = mixed.weights.T.tocsr()
+    along = own @ turned
+    squares = np.asarray(own.multiply(own).sum(axis=1)).ravel()
+    weight = (squares - (along**2) @ (1 / (columns * size))) / v
+    return DrawProducts(ours.T * (lengths / np.sqrt(size)), (along / size) @ ours, weight)
+
+
 def _look(covariance: Floats, root: Floats) -> None:
     """Refuse a factorisation that does not solve, by what it makes of three vectors."""
-    probe = np.cos(np.outer(np.arange(len(covariance)), [1.0, 2.0, 3.0]) ** 2)
-    error = np.abs(covariance @ cho_solve((root, True), probe, check_finite=False) - probe).max()
-    if not error < SLACK / 100:
+    probe = _probe(len(covariance))
+    _refuse_far(covariance @ cho_solve((root, True), probe, check_finite=False), probe)
+
+
+def _probe(size: int) -> Floats:
+    return np.cos(np.outer(np.arange(size), [1.0, 2.0, 3.0]) ** 2)
+
+
+def _refuse_far(found: Floats, probe: Floats) -> None:
+    if not np.abs(found - probe).max() < SLACK / 100:
         raise NumericalError("the covariance of a release is too near a singular one: more noise is needed")
 
 

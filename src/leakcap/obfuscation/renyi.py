@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 
 from leakcap.errors import InputError
 from leakcap.ground import checks
@@ -36,7 +36,7 @@ def poisson_renyi(rate: float, distance: float) -> Floats:
         j = np.arange(order + 1)
         chosen = gammaln(order + 1) - gammaln(j + 1) - gammaln(order - j + 1)
         terms = chosen + j * math.log(rate) + (order - j) * math.log1p(-rate) + j * (j - 1) * distance**2 / 2
-        found.append(logsumexp(terms) / (order - 1))
+        found.append(float(np.logaddexp.reduce(terms)) / (order - 1))
     return _up(np.array(found))
 
 
@@ -61,7 +61,7 @@ def fixed_size_renyi(rate: float, distance: float) -> Floats:
         if squared < 1:
             each[0] = min(each[0], math.log(4 * math.expm1(squared)) if squared > 0 else -math.inf)
         terms = chosen + j * math.log(rate) + each
-        drawn = np.logaddexp(0.0, logsumexp(terms)) / (order - 1)
+        drawn = np.logaddexp(0.0, np.logaddexp.reduce(terms)) / (order - 1)
         found.append(min(drawn, order * squared / 2))
     return _up(np.array(found))
 

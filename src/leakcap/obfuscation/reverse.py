@@ -118,7 +118,16 @@ def reverse_engineering(
         success = float(convert.posterior(nats, prior))
     else:  # Fano's form, where the prior is too small for a number
         success = min(1.0, (nats + math.log(2)) / -log_prior * (1 + 1e-12))
-    return IfAssumptionsHeld(success, prior, log_prior, radius, error, missed, nats, assumed)
+    return IfAssumptionsHeld(
+        success=success,
+        prior=prior,
+        log_prior=log_prior,
+        radius=radius,
+        error=error,
+        missed=missed,
+        nats=nats,
+        assumed=assumed,
+    )
 
 
 def _log_chance(half: float, scaled: float) -> float:

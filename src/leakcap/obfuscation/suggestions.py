@@ -17,7 +17,7 @@ from leakcap.certificates.display import Displayed
 from leakcap.errors import CapError, InputError, LeakcapError
 from leakcap.obfuscation.certified import FIRST_NOISE, RESERVE, Tick, obfuscation_of
 from leakcap.obfuscation.design import Sizes
-from leakcap.obfuscation.effort import Effort
+from leakcap.obfuscation.effort import EncodingEffort
 from leakcap.obfuscation.least import likely_noise
 from leakcap.obfuscation.pools import EncodablePool
 from leakcap.obfuscation.rehearsal import rehearsed
@@ -87,7 +87,7 @@ def suggested(
     whiten: int | None,
     cap: float,
     confidence: float,
-    effort: Effort,
+    effort: EncodingEffort,
     settings: int,
     tick: Tick,
 ) -> EncodingSuggestions:

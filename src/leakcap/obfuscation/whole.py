@@ -20,7 +20,7 @@ from leakcap.leakage.confidence import MeanEstimate, Wagers, log_term, upper
 from leakcap.obfuscation.obfuscated import Obfuscated
 from leakcap.obfuscation.sampled import MixedDraw, draw_mixed
 
-__all__ = ["Tangent", "WholeBounds", "certify_whole", "relative_covariances", "whole_trace_nats"]
+__all__ = ["Tangent", "WholeBounds", "certify_whole", "mixtures_of", "relative_covariances", "whole_trace_nats"]
 
 SLIP = 1e-13
 

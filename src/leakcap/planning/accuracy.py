@@ -10,6 +10,8 @@ import numpy as np
 
 from leakcap.certificates.display import Displayed
 from leakcap.certificates.release import Certificate
+from leakcap.errors import InputError
+from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.noise.laws import NORMAL, Law
 
@@ -18,6 +20,8 @@ __all__ = [
     "Expected",
     "Summary",
     "half_width",
+    "half_widths",
+    "interval_at",
     "mean_and_spread",
     "noise_widths",
     "round_up",
@@ -131,6 +135,26 @@ def half_width(offsets: Floats, noise: Floats, level: float, law: Law = NORMAL) 
     # Many outputs: each error gets half of what may go wrong.
     apart = np.quantile(np.abs(offsets), 0.5 + level / 2, axis=0, method="higher")
     return round_up(apart + noise * law.quantile(1 - (1 - level) / 4))
+
+
+def interval_at(numbers: Floats, widths: tuple[tuple[float, Floats], ...], level: float) -> tuple[Floats, Floats]:
+    """Ends of the narrowest kept interval of at least this level."""
+    checks.fraction(level=level)
+    for known, width in widths:
+        if known >= level:
+            return numbers - width, numbers + width
+    raise InputError(f"intervals are kept for levels up to {widths[-1][0]}")
+
+
+def half_widths(outputs: Floats, pool: Floats, noise: Floats, law: Law) -> tuple[tuple[float, Floats], ...]:
+    """Those of every level: outputs of all worlds about the answer on the whole pool, and noise."""
+    widths = np.empty((len(LEVELS), len(pool)))
+    for start in range(0, len(pool), 2**16):  # outputs may be many: no second copy of them all
+        part = slice(start, start + 2**16)
+        offsets = outputs[:, part] - pool[part]
+        for level, width in zip(LEVELS, widths, strict=True):
+            width[part] = half_width(offsets, noise[part], level, law)
+    return tuple(zip(LEVELS, widths, strict=True))
 
 
 def _least_that_covers(offsets: Floats, noise: Floats, level: float, law: Law) -> Floats:

@@ -53,6 +53,11 @@ class Finishing:
         node, numbers = describe(self.make(sums), 0)
         return rebuild(node, numbers), node, numbers
 
+    def deviations(self, noise: Noise, answers: Floats) -> Floats:
+        """Of each output, due to noise: of the same sums, with and without."""
+        noised = self.noised(noise)
+        return np.asarray(np.sqrt(((noised - np.resize(answers, noised.shape)) ** 2).mean(axis=0)))
+
     def noised(self, noise: Noise, around: Floats | None = None, seed: int = 0) -> Floats:
         """Answers with noise, for sums as the secret may have them or around given ones."""
         base = self.sums if around is None else around[None]

@@ -20,11 +20,17 @@ from leakcap.certificates.text import in_a_line
 from leakcap.errors import AlreadyReleased, InputError, LeakcapError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
-from leakcap.kernels.bounded import Bounded
-from leakcap.kernels.contributions import Contributions
 from leakcap.modes.interface import Releaser
 from leakcap.noise import Noise, Randomness, Seeded
-from leakcap.planning.accuracy import LEVELS, Expected, Summary, half_width, mean_and_spread, noise_widths, worlds_drawn
+from leakcap.planning.accuracy import (
+    LEVELS,
+    Expected,
+    Summary,
+    half_widths,
+    mean_and_spread,
+    noise_widths,
+    worlds_drawn,
+)
 from leakcap.planning.certifier import Certifier, Run
 from leakcap.planning.comparison import Alternatives, Comparison
 from leakcap.planning.finishing import widths_of
@@ -32,7 +38,7 @@ from leakcap.planning.offers import Offered
 from leakcap.planning.rebuilding import attempted, rebuilt, refuse_fragile
 from leakcap.planning.released import Release, remember_plan
 from leakcap.planning.suggestions import Suggestions
-from leakcap.planning.told import OutputWords, Told, labels_for
+from leakcap.planning.told import OutputWords, Told, cost_words, labels_for
 from leakcap.simulate import rebuild
 from leakcap.worlds import Worlds
 
@@ -220,7 +226,8 @@ class Plan(Displayed):
         """Expected error of each output: what halving costs and what noise costs; time and memory."""
         pool, outputs = self.run.simulation.whole_pool, self.run.simulation.table
         centre, halving = mean_and_spread(outputs, pool, self.run.worlds.shares)
-        noise = self._noise_in_answers()
+        noise, made = self.noise.output_deviations, self._finishing
+        noise = noise if made is None else made.deviations(self.noise, outputs)
         told = Told.of(self.run, self.labels, np.hypot(halving, noise))
         return Summary(
             names=told.labels or tuple(islice(self.run.simulation.node.labels(), MAX_NAMED)),
@@ -228,7 +235,7 @@ class Plan(Displayed):
             halving=halving,
             noise=noise,
             certificate=self.certificate,
-            forecast=self._cost(),
+            forecast=cost_words(self.run),
             seconds=self.seconds,
             hints=(*told.sentences, *(self._others.hints(self, centre, (halving, noise)) if self._others else ())),
         )
@@ -237,22 +244,6 @@ class Plan(Displayed):
     def seconds(self) -> float:
         """That the whole plan took, compiling included."""
         return self.run.seconds + self._seconds
-
-    def _cost(self) -> str:
-        """What the simulation costs; of sums, what was cut from them."""
-        if self.run.finishing is None:
-            return str(self.run.simulation.forecast)
-        cut = self.run.brings.cut if isinstance(self.run.brings, (Bounded, Contributions)) else 0
-        return "none, sums are added up" + (f"; {cut:,} entries lay outside the bounds and were cut" if cut else "")
-
-    def _noise_in_answers(self) -> Floats:
-        """Deviation of each output that is due to noise."""
-        finishing = self._finishing
-        if finishing is None:
-            return self.noise.output_deviations
-        noised = finishing.noised(self.noise)
-        moved = noised - np.resize(self.run.simulation.table, noised.shape)  # of the same sums, with and without
-        return np.asarray(np.sqrt((moved**2).mean(axis=0)))
 
     def expected(self, score: Callable[[Any], float], releases: int = 20, seed: int = 0) -> Expected:
         """What `score(value)` would be for a released value: its mean and spread over simulated releases.
@@ -309,9 +300,8 @@ class Plan(Displayed):
         """
         if self._advise is None:
             raise InputError("this plan was made by hand: suggest() is for plans of leakcap.plan")
-        return self._advise(
-            self, score, strata=strata or {}, worlds=worlds, releases=releases, seconds=seconds, seed=seed
-        )
+        how = {"worlds": worlds, "releases": releases, "seconds": seconds, "seed": seed}
+        return self._advise(self, score, strata=strata or {}, **how)
 
     def compare(
         self,
@@ -350,28 +340,20 @@ class Plan(Displayed):
         )
 
     def _widths(self) -> tuple[tuple[float, Floats], ...]:
-        pool, finishing = self.run.simulation.whole_pool, self._finishing
+        pool, finishing, noise = self.run.simulation.whole_pool, self._finishing, self.noise
         if self.run.design == "given":  # the noise is all that stands between the answer and what leaves
-            return noise_widths(self.noise.output_deviations, self.noise.law)
+            return noise_widths(noise.output_deviations, noise.law)
         if pool is None or self.run.design == "pool":
             return ()  # under a pool cap they follow from what was released
         if finishing is not None:
-            return widths_of(finishing.noised(self.noise) - pool)
-        noise = self.noise.output_deviations
-        widths = np.empty((len(LEVELS), len(pool)))
-        for start in range(0, len(pool), 2**16):  # outputs may be many: no second copy of them all
-            part = slice(start, start + 2**16)
-            offsets = self.run.simulation.table[:, part] - pool[part]
-            for level, width in zip(LEVELS, widths, strict=True):
-                width[part] = half_width(offsets, noise[part], level, self.noise.law)
-        return tuple(zip(LEVELS, widths, strict=True))
+            return widths_of(finishing.noised(noise) - pool)
+        return half_widths(self.run.simulation.table, pool, noise.output_deviations, noise.law)
 
     def __reduce__(self) -> Any:
         raise LeakcapError("a plan is custodian-side and is not pickled; pickle the release or save its certificate")
 
     def __repr__(self) -> str:
-        kind, d = self.certificate.kind, self.certificate.outputs
-        design = self.run.design
+        kind, d, design = self.certificate.kind, self.certificate.outputs, self.run.design
         drawn = f"design={design!r}" if design in ("bits", "pool") else f"worlds={self.run.worlds.m}"
         return (
             f"Plan(kind={kind!r}, {drawn}, outputs={d}, noise std={self.noise.std:.4g})\n"

@@ -18,6 +18,7 @@ from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
 from leakcap.ground.callers import frames_of_ours
 from leakcap.ground.processes import this_process
+from leakcap.planning.accuracy import interval_at
 
 __all__ = ["Release", "Token", "forget_released", "plan_of", "remember_plan", "warn_of_second_secret"]
 
@@ -77,10 +78,7 @@ class Release(Displayed):
         checks.fraction(level=level)
         if not self._widths:
             raise InputError("no interval: the function has no answer of this form on the whole pool")
-        for known, width in self._widths:
-            if known >= level:
-                return self._vector - width, self._vector + width
-        raise InputError(f"intervals are kept for levels up to {self._widths[-1][0]}")
+        return interval_at(self._vector, self._widths, level)
 
     def save(
         self,

@@ -14,9 +14,11 @@ import numpy as np
 
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Bools, Floats
+from leakcap.kernels.bounded import Bounded
+from leakcap.kernels.contributions import Contributions
 from leakcap.planning.certifier import Run
 
-__all__ = ["OutputWords", "Told", "labels_for"]
+__all__ = ["OutputWords", "Told", "cost_words", "labels_for"]
 
 OutputWords = Mapping[str, str] | Sequence[str] | None  # labels by name, or one for each output in order
 SURE = 4.0  # standard errors between the mean over worlds and what it is compared with
@@ -108,3 +110,11 @@ def _listed(labels: tuple[str, ...], which: Bools) -> str:
     chosen = [repr(labels[place]) for place in np.flatnonzero(which)]
     more = f" and {len(chosen) - MAX_NAMED:,} more" if len(chosen) > MAX_NAMED else ""
     return ", ".join(chosen[:MAX_NAMED]) + more
+
+
+def cost_words(run: Run) -> str:
+    """What the simulation costs; of sums, what was cut from them."""
+    if run.finishing is None:
+        return str(run.simulation.forecast)
+    cut = run.brings.cut if isinstance(run.brings, (Bounded, Contributions)) else 0
+    return "none, sums are added up" + (f"; {cut:,} entries lay outside the bounds and were cut" if cut else "")

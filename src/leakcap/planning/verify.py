@@ -24,7 +24,7 @@ from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
 from leakcap.leakage.posterior import Source
 from leakcap.leakage.proposals import Density, DensityReleases, PerWorldReleases, ceiling_per_world, certify_proposal
-from leakcap.modes.interface import capped_figures
+from leakcap.modes.interface import Releaser, capped_figures
 from leakcap.noise.calibrate import looked_at
 from leakcap.noise.proposed import inside, roots_per_world
 from leakcap.noise.search import Goal, Search
@@ -158,17 +158,7 @@ def _of_fresh_worlds(certifier: FreshCertifier, plan: Plan, noise: Any) -> Verif
         raise InputError(NOTHING_TO_HIDE)
     releaser, certificate = certifier(plan.caps, given)
     kept = all(one.certified <= one.limit for one in certificate.capped)
-    return VerifiedNoise(
-        kept,
-        certificate.capped,
-        "covariance",
-        confidence=certificate.confidence,
-        gamma_used=certificate.gamma_used,
-        attempt=certificate.attempt,
-        certificate=certificate if kept else None,
-        plan=with_noise(plan, releaser, certificate) if kept else None,
-        remark="" if kept else NOT_SHOWN,
-    )
+    return _told(plan, releaser, certificate, kept=kept)
 
 
 def _gaussian(
@@ -189,6 +179,11 @@ def _gaussian(
         seen = looked_at(search, attempts=attempts, rng=rng, draws=certifier.settings.draws)
         releaser, certificate = certifier.stated(seen, goal, plan.caps, attempts)
         kept = seen.missed(goal) <= 0
+    return _told(plan, releaser, certificate, kept=kept)
+
+
+def _told(plan: Plan, releaser: Releaser, certificate: Certificate, *, kept: bool) -> VerifiedNoise:
+    """Of one covariance: with a plan that releases with it, if it keeps the caps."""
     return VerifiedNoise(
         kept,
         certificate.capped,

@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from leakcap.errors import InputError
-from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
 from leakcap.kernels.contributions import Finish, Informed
-from leakcap.planning.accuracy import LEVELS
+from leakcap.planning.accuracy import LEVELS, interval_at
 from leakcap.planning.finishing import Widths, widths_of
 from leakcap.sessions.brought import Sums
 from leakcap.simulate import describe
@@ -77,11 +75,7 @@ class SessionAnswer:
         Raises:
             InputError: the level is higher than those kept.
         """
-        checks.fraction(level=level)
-        for known, width in self._widths:
-            if known >= level:
-                return self._numbers - width, self._numbers + width
-        raise InputError(f"intervals are kept for levels up to {LEVELS[-1]}")
+        return interval_at(self._numbers, self._widths, level)
 
     def __float__(self) -> float:
         if self._numbers.size != 1:

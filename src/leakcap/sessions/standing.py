@@ -13,6 +13,12 @@ from leakcap.sessions.clock import Clock, told_after
 
 __all__ = ["Together", "longer_clock", "together"]
 
+ENCODED = "An encoded set for a server, with a secret of its own"
+AGAIN = (
+    "These data were encoded on {} at {} UTC. They can neither be encoded nor released again, with this key or "
+    "another: nothing bounds two secrets together. The certificate beside the encoded set says what it allows."
+)
+
 
 @dataclass(frozen=True)
 class Together:
@@ -42,6 +48,8 @@ def together(standing: Standing) -> Together:
     groups = 1 + len(standing.groups)
     if standing.forgotten:
         return Together(promise, None, "The account is closed. Whoever was told an answer before still knows it.")
+    if standing.encoded:
+        return Together(ENCODED, None, AGAIN.format(standing.encoded[:10], standing.encoded[11:16]))
     if standing.design == "release":
         return Together(promise, None, "One release: its own certificate says what it allows, and there is no other.")
     if standing.design == "worlds":

@@ -7,6 +7,7 @@ to be facts of the pool. Errors name columns, never cells.
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -23,7 +24,7 @@ from leakcap.tables.functions import load, silent
 from leakcap.tables.histograms import levels_in
 from leakcap.tables.reading import Reading
 
-__all__ = ["EncodableColumn", "PictureRecipe", "TableRecipe", "recipe_of"]
+__all__ = ["EncodableColumn", "PictureRecipe", "TableRecipe", "known_by", "recipe_of"]
 
 SCALES = (
     "The scale of {} column(s) of numbers: the smallest and the largest value in the pool, where no bounds were given."
@@ -109,14 +110,15 @@ class PictureRecipe:
 
     embedding: str
 
-    def pool(self, folder: Path) -> tuple[Floats, Any]:
-        """Rows and labels of pictures in folders named after their classes."""
+    def pool(self, folder: Path) -> tuple[Floats, Any, list[Path]]:
+        """Rows, labels and files of pictures in folders named after their classes."""
         classes = sorted(one for one in _listed(folder) if one.is_dir())
         files = [[one for one in _listed(place) if one.is_file()] for place in classes]
         if len(classes) < 2 or not all(files):
             raise InputError(f"{folder.name} must hold a folder of pictures for each of at least two classes")
         labels = np.repeat([one.name for one in classes], [len(some) for some in files])
-        return self._embedded([one for some in files for one in some]), labels
+        listed = [one for some in files for one in some]
+        return self._embedded(listed), labels, listed
 
     def queries(self, path: Path) -> Floats:
         return self._embedded([one for one in _listed(path) if one.is_file()])
@@ -138,6 +140,17 @@ class PictureRecipe:
         if rows.ndim < 2 or len(rows) != len(files):
             raise InputError(f"{self.embedding} must return a row of numbers for each of a list of files{kind}")
         return rows
+
+
+def known_by(files: Sequence[Path]) -> Any:
+    """A table by which the ledger knows pictures, whichever embedding makes rows of them."""
+    import pandas
+
+    try:
+        return pandas.DataFrame({"picture": [hashlib.sha256(one.read_bytes()).hexdigest() for one in files]})
+    except OSError as error:
+        reason = error.strerror
+    raise InputError(f"a picture cannot be read ({reason}): look at who may read the folder, or leave it out")
 
 
 def recipe_of(text: str) -> TableRecipe | PictureRecipe:

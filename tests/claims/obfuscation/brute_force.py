@@ -12,8 +12,9 @@ import numpy as np
 from scipy import sparse
 
 from leakcap.obfuscation.information import log_det_nats, trace_nats
-from leakcap.obfuscation.pairs import SwapFactors, products, swap_factors
+from leakcap.obfuscation.pairs import AddedNoise, SwapFactors, products, swap_factors
 from leakcap.obfuscation.sampled import MixedDraw
+from leakcap.obfuscation.whole import relative_covariances, whole_trace_nats
 
 POINTS = {1: 6001, 2: 261}
 REACH = 7.5
@@ -64,8 +65,8 @@ class Truth:
     sticks: dict
 
 
-def truth(pool, law, noise, weights=()):
-    """By quadrature of the mixture's density for each sample."""
+def densities(pool, law, noise):
+    """`(samples, points)` of the release, given each sample, on a grid; and the volume of a cell of the grid."""
     assert law.columns == 1
     m, everyone = len(law.pairs), samples(law)
     tables = [table[order] for table in mixings(law) for order in orders(law)]
@@ -75,8 +76,15 @@ def truth(pool, law, noise, weights=()):
     grid = np.stack([g.ravel() for g in np.meshgrid(*[axis] * m, indexing="ij")], axis=1)
     cell = (axis[1] - axis[0]) ** m
     density = np.array([mixture_density(some, grid) for some in covariances])
-    inside = np.array([np.isin(np.arange(len(pool)), rows) for rows in everyone])
     assert abs(density.sum(axis=1) * cell - 1).max() < 1e-7
+    return density, cell
+
+
+def truth(pool, law, noise, weights=()):
+    """By quadrature of the mixture's density for each sample."""
+    density, cell = densities(pool, law, noise)
+    everyone = samples(law)
+    inside = np.array([np.isin(np.arange(len(pool)), rows) for rows in everyone])
     tv, nats, sticks = [], [], {weight: [] for weight in weights}
     mean = density.mean(axis=0)
     for unit in range(len(pool)):
@@ -117,7 +125,7 @@ def every_swap(pool, law, noise, unit, *, outsiders=None, sides="both"):
         place = int(np.flatnonzero(rows == unit)[0])
         for table in mixings(law):
             mixed = MixedDraw(rows, sparse.csr_matrix(table))
-            found = products(pool, mixed, law.columns, noise**2)
+            found = products(pool, mixed, AddedNoise(noise**2, law.columns))
             places = np.full(len(joins), place)
             factors = swap_factors(pool, mixed, found, places=places, joins=joins, columns=law.columns)
             wider.append(factors.wider)
@@ -134,7 +142,7 @@ def every_outside_swap(pool, law, noise, unit):
         places = np.flatnonzero(law.labels[rows] == law.labels[unit])
         for table in mixings(law):
             mixed = MixedDraw(rows, sparse.csr_matrix(table))
-            found = products(pool, mixed, law.columns, noise**2)
+            found = products(pool, mixed, AddedNoise(noise**2, law.columns))
             joins = np.full(len(places), unit)
             factors = swap_factors(pool, mixed, found, places=places, joins=joins, columns=law.columns)
             turned = factors.turned(np.ones(len(places), dtype=bool))
@@ -146,3 +154,33 @@ def every_outside_swap(pool, law, noise, unit):
 def nats_of(found, rate):
     rates, found = np.full(len(found.wider), rate), SwapFactors(found.wider[:, None], found.narrower[:, None])
     return log_det_nats(found, rates, 1).mean(), trace_nats(found, rates, 1).mean()
+
+
+def mixtures_of(obfuscated):
+    """All mixtures: by mixing, then by sample."""
+    rules = obfuscated.law
+    return [[table @ obfuscated.pool[rows] for rows in samples(rules)] for table in mixings(rules)]
+
+
+def relative(obfuscated, mixture):
+    return relative_covariances(obfuscated, [mixture], [obfuscated.noise_std**2])[0]
+
+
+def whole_bounds(obfuscated):
+    """Type I and Type II by listing everything, orders of rows included."""
+    trace = np.mean(
+        [
+            whole_trace_nats(1, [relative(obfuscated, a)], [relative(obfuscated, b)])
+            for mixtures in mixtures_of(obfuscated)
+            for a in mixtures
+            for b in mixtures
+        ]
+    )
+    every = [
+        relative(obfuscated, mixture[order])
+        for mixtures in mixtures_of(obfuscated)
+        for mixture in mixtures
+        for order in orders(obfuscated.law)
+    ]
+    det = np.linalg.slogdet(np.mean(every, axis=0))[1] - np.mean(np.linalg.slogdet(every)[1])
+    return float(trace), float(det) / 2

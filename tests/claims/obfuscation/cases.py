@@ -28,6 +28,7 @@ CASES = {
     "two classes, two rows": (rows(6, 2, 4), law([3, 3], 1, 1, [[0, 1], [1, 0]])),
     "classes of unequal size": (rows(7, 2, 5), law([4, 3], 2, 2, [[0, 1], [1, 1]])),
 }
+SMALL = [case for case in CASES if case != "five units, two rows"]  # whose pairs of samples can be listed, too
 NOISES = (0.1, 0.5, 1.5)
 
 

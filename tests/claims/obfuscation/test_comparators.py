@@ -157,7 +157,7 @@ def test_the_lowest_valid_bound_is_named():
     assert best_valid(bounds[1:]).name == "log-det"
     assert {bound.name for bound in bounds if not bound.valid} == {"as printed", "RDP printed", "DP-CDA"}
     assert all(0 <= bound.success <= 1 for bound in bounds)
-    low = ComparedBound("low", "balanced success", 0.5, False, "holds for nothing")
+    low = ComparedBound(name="low", of="balanced success", success=0.5, valid=False, words="holds for nothing")
     assert best_valid([low, *bounds]).name == "pairs"
     with pytest.raises(InputError):
         best_valid([low])

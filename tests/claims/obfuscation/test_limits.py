@@ -12,7 +12,7 @@ from leakcap.obfuscation import obfuscated
 from leakcap.obfuscation.chi_squares import told_apart
 from leakcap.obfuscation.limits import FullColumn, full_column, most_told
 from leakcap.obfuscation.obfuscated import Obfuscated, farthest
-from leakcap.obfuscation.pairs import products, swap_factors
+from leakcap.obfuscation.pairs import AddedNoise, products, swap_factors
 from leakcap.obfuscation.sampled import MixedDraw
 from tests.claims.obfuscation.brute_force import mixings, samples
 from tests.claims.obfuscation.cases import CASES, law, rows
@@ -31,7 +31,7 @@ def told(pool, rules, noise, unit, longest, weight):
                 continue
             mixed = MixedDraw(sample, sparse.csr_matrix(table))
             places = np.full(len(joins), place)
-            parts = products(pool, mixed, rules.columns, noise**2)
+            parts = products(pool, mixed, AddedNoise(noise**2, rules.columns))
             swaps = swap_factors(pool, mixed, parts, places=places, joins=joins, columns=rules.columns)
             found.append(told_apart(swaps.wider, swaps.narrower, rules.columns, weight=weight))
     return np.concatenate(found)

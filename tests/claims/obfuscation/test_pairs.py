@@ -7,9 +7,11 @@ import pytest
 from scipy.linalg import eigh
 from scipy.stats import chi2
 
+from leakcap.errors import NumericalError
+from leakcap.obfuscation import pairs
 from leakcap.obfuscation.chi_squares import PairTable, told_apart
 from leakcap.obfuscation.obfuscated import Obfuscated
-from leakcap.obfuscation.pairs import SwapFactors, products, swap_factors
+from leakcap.obfuscation.pairs import AddedNoise, SwapFactors, products, swap_factors
 from leakcap.obfuscation.sampled import MixingLaw, all_class_pairs, draw_mixed, draw_swaps
 from tests.claims.obfuscation.brute_force import every_outside_swap, every_swap, nats_of, truth
 from tests.claims.obfuscation.cases import CASES, NOISES, one_swap
@@ -180,7 +182,7 @@ def test_factors_are_the_generalised_eigenvalues(width, rows, columns):
     rng = np.random.default_rng(3)
     mixed = draw_mixed(law, rng)
     swaps = draw_swaps(law, mixed.rows, 1, rng)
-    found = products(pool, mixed, columns, 0.01)
+    found = products(pool, mixed, AddedNoise(0.01, columns))
     factors = swap_factors(pool, mixed, found, places=swaps.places[0], joins=swaps.joins[0], columns=columns)
     for unit in range(0, len(pool), 5):
         before, after = pool[mixed.rows], pool[mixed.rows]
@@ -190,6 +192,25 @@ def test_factors_are_the_generalised_eigenvalues(width, rows, columns):
         assert np.abs(logs[1:-1]).max() < 1e-9
         assert [factors.narrower[unit], factors.wider[unit]] == pytest.approx([-logs[0], logs[-1]], abs=1e-6)
         assert factors.wider[unit] >= logs[-1] and factors.narrower[unit] >= -logs[0]
+
+
+@pytest.mark.parametrize("noise", [1e-1, 1e-3, 1e-5])
+def test_few_columns_are_factored_alike_with_and_without_the_whole_covariance(noise, monkeypatch):
+    pool, law = some_pool(6, 5, 40)
+    mixed = draw_mixed(law, np.random.default_rng(4))
+    narrow = products(pool, mixed, AddedNoise(noise, 40))
+    monkeypatch.setattr(pairs, "NARROW", 1000)
+    whole = products(pool, mixed, AddedNoise(noise, 40))
+    for name in ("across", "weight"):
+        assert getattr(narrow, name) == pytest.approx(getattr(whole, name), rel=1e-9, abs=1e-10 / noise)
+    assert narrow.turn @ narrow.turn.T == pytest.approx(whole.turn @ whole.turn.T, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("width", [5, 40])
+def test_a_covariance_that_cannot_be_solved_is_refused(width):
+    pool, law = some_pool(width, 5, 40)
+    with pytest.raises(NumericalError, match="noise"):
+        products(pool, draw_mixed(law, np.random.default_rng(4)), AddedNoise(1e-14, 40))
 
 
 def covariance(mixed, rows, columns):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.linalg import eigh
 
 from leakcap.errors import InputError
+from leakcap.obfuscation import pairs
 from leakcap.obfuscation.chi_squares import told_apart
 from leakcap.obfuscation.obfuscated import Obfuscated
 from leakcap.obfuscation.one_unit import Statements
-from leakcap.obfuscation.pairs import products, swap_factors
+from leakcap.obfuscation.pairs import AddedNoise, products
 from leakcap.obfuscation.sampled import draw_mixed, draw_swaps
 from leakcap.obfuscation.whole import certify_whole
 from tests.claims.obfuscation.cases import law, rows
@@ -28,10 +30,28 @@ def test_public_rows_are_a_covariance_of_the_noise():
     rng = np.random.default_rng(1)
     mixed = draw_mixed(RULES, rng)
     swaps = draw_swaps(RULES, mixed.rows, 1, rng)
+    before = mixed.weights @ POOL[mixed.rows]
     noise = fixed(None) @ fixed(None).T / 4 + 0.09 * np.eye(2)
-    parts = products(POOL, mixed, 4, noise)
-    both = swap_factors(POOL, mixed, parts, places=swaps.places[0], joins=swaps.joins[0], columns=4)
-    assert found.wider[0, :, 0] == pytest.approx(both.turned(~swaps.inside).wider, rel=1e-9)
+    for unit in range(len(POOL)):
+        rows = POOL[mixed.rows]
+        rows[swaps.places[0, unit]] = POOL[swaps.joins[0, unit]]
+        after = mixed.weights @ rows
+        laws = [one @ one.T / 4 + noise for one in (before, after)]
+        with_unit, without = laws if swaps.inside[unit] else laws[::-1]
+        logs = np.log(eigh(without, with_unit, eigvals_only=True))
+        assert [-found.narrower[0, unit, 0], found.wider[0, unit, 0]] == pytest.approx(logs, abs=1e-6)
+
+
+def test_public_rows_of_few_columns_are_factored_alike(monkeypatch):
+    rules = law([9, 9], 5, 2, [[0, 1], [1, 0], [0, 0]] * 6, columns=7)
+    pool, mixed = rows(18, 3, 21), draw_mixed(rules, np.random.default_rng(5))
+    noise = AddedNoise(0.01, 7, rows(18, 3, 22) / 2)
+    found = products(pool, mixed, noise)
+    monkeypatch.setattr(pairs, "NARROW", 1000)
+    whole = products(pool, mixed, noise)
+    assert found.weight == pytest.approx(whole.weight, rel=1e-9)
+    assert found.across == pytest.approx(whole.across, rel=1e-9, abs=1e-9)
+    assert found.turn @ found.turn.T == pytest.approx(whole.turn @ whole.turn.T, rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("backend", [None, "torch:cpu"])

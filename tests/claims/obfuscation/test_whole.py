@@ -16,42 +16,9 @@ from leakcap.obfuscation.meaning import (
     reconstruction,
 )
 from leakcap.obfuscation.obfuscated import Obfuscated
-from leakcap.obfuscation.whole import Tangent, certify_whole, relative_covariances, whole_trace_nats
-from tests.claims.obfuscation.brute_force import mixings, orders, samples, truth
-from tests.claims.obfuscation.cases import CASES, NOISES, law
-
-
-def listed(obfuscated):
-    """All mixtures: by mixing, then by sample."""
-    rules = obfuscated.law
-    return [[table @ obfuscated.pool[rows] for rows in samples(rules)] for table in mixings(rules)]
-
-
-def relative(obfuscated, mixture):
-    return relative_covariances(obfuscated, [mixture], [obfuscated.noise_std**2])[0]
-
-
-def exact(obfuscated):
-    """Type I and Type II by listing everything, orders of rows included."""
-    trace = np.mean(
-        [
-            whole_trace_nats(1, [relative(obfuscated, a)], [relative(obfuscated, b)])
-            for mixtures in listed(obfuscated)
-            for a in mixtures
-            for b in mixtures
-        ]
-    )
-    every = [
-        relative(obfuscated, mixture[order])
-        for mixtures in listed(obfuscated)
-        for mixture in mixtures
-        for order in orders(obfuscated.law)
-    ]
-    det = np.linalg.slogdet(np.mean(every, axis=0))[1] - np.mean(np.linalg.slogdet(every)[1])
-    return float(trace), float(det) / 2
-
-
-SMALL = [case for case in CASES if case != "five units, two rows"]
+from leakcap.obfuscation.whole import Tangent, certify_whole
+from tests.claims.obfuscation.brute_force import mixtures_of, relative, samples, truth, whole_bounds
+from tests.claims.obfuscation.cases import CASES, NOISES, SMALL, law
 
 
 @pytest.mark.parametrize("noise", NOISES)
@@ -59,20 +26,20 @@ SMALL = [case for case in CASES if case != "five units, two rows"]
 def test_no_bound_about_the_sample_lies_below_the_truth(case, noise):
     pool, rules = CASES[case]
     whole = truth(pool, rules, noise).whole
-    assert min(exact(Obfuscated(pool, rules, noise))) >= whole - 1e-6
+    assert min(whole_bounds(Obfuscated(pool, rules, noise))) >= whole - 1e-6
 
 
 def test_a_planted_half_is_caught():
     """Forgetting that both laws are mixtures: columns/4 in the place of columns/2."""
     pool, rules = CASES["two units, one row"]
-    assert exact(Obfuscated(pool, rules, 0.1))[1] / 2 < truth(pool, rules, 0.1).whole
+    assert whole_bounds(Obfuscated(pool, rules, 0.1))[1] / 2 < truth(pool, rules, 0.1).whole
 
 
 @pytest.fixture(scope="module")
 def two_rows():
     pool, rules = CASES["two classes, two rows"]
     obfuscated = Obfuscated(pool, rules, 0.5)
-    return obfuscated, exact(obfuscated)
+    return obfuscated, whole_bounds(obfuscated)
 
 
 def coverage(two_rows, repeats):
@@ -95,7 +62,7 @@ def test_coverage_of_the_whole_over_two_thousand_repeats(two_rows):
 
 
 def relatives(obfuscated, number, rng):
-    mixtures = [mixture for some in listed(obfuscated) for mixture in some]
+    mixtures = [mixture for some in mixtures_of(obfuscated) for mixture in some]
     return [relative(obfuscated, mixtures[rng.integers(len(mixtures))]) for _ in range(number)]
 
 

@@ -8,7 +8,9 @@ key's id, which is drawn by itself, is agreed on too. Twins show that each file 
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ import pytest
 
 import leakcap as lc
 from leakcap.cli import obfuscate
+from leakcap.custody import folders
 from leakcap.obfuscation import encoded as drawing
 from leakcap.obfuscation import encoder as encoding
 from leakcap.planning.released import forget_released
@@ -48,14 +51,31 @@ def table(folder: Path) -> Path:
     return folder / "pool.csv"
 
 
-def server_files(folder: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[int, bytes]]:
+def server_files(folder: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Everything that can be seen in it: names, kinds, modes, bytes, and the order in which files were written."""
     monkeypatch.setenv("LEAKCAP_LEDGER", f"sqlite:///{folder / place}.db")
     order = obfuscate.EncodeOrder(
         data=table(folder), label="label", out=folder / place, noise=0.01, draws=0, mix=3, rows_released=180
     )
-    obfuscate.run_encode(order, quiet=True)
+    with monkeypatch.context() as watched:
+        written = in_order(watched)
+        obfuscate.run_encode(order, quiet=True)
     server = folder / place / "server"
-    return {one.name: (one.stat().st_mode, one.read_bytes()) for one in server.iterdir()}
+    found = {one.name: (one.stat().st_mode, one.stat().st_nlink, one.read_bytes()) for one in server.iterdir()}
+    return {**found, "": (server.stat().st_mode, written)}
+
+
+def in_order(watched: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files for the server, as they are opened: times tell in which order they were written."""
+    written: list[str] = []
+    opened = os.open
+
+    def noted(path: Any, *given: Any, **more: Any) -> int:
+        written.extend([Path(path).name] if ".public." in str(path) else [])
+        return opened(path, *given, **more)
+
+    watched.setattr(folders, "os", SimpleNamespace(**{**vars(os), "open": noted}))
+    return written
 
 
 def test_every_byte_for_the_server_is_the_same_whatever_was_sampled(
@@ -65,11 +85,12 @@ def test_every_byte_for_the_server_is_the_same_whatever_was_sampled(
     agree(monkeypatch, drawn)
     first, second = (server_files(tmp_path, place, monkeypatch) for place in ("one", "two"))
     assert first == second and set(first) >= {"features.npy", "labels.npy", "certificate.json", "page.html"}
+    assert set(first[""][1]) == set(first) - {""}, "every file was seen when it was written"
     assert not np.array_equal(*drawn), "the samples differ"
     assert (tmp_path / "one/owner/encoding.key").read_bytes() != (tmp_path / "two/owner/encoding.key").read_bytes()
 
 
-@pytest.mark.parametrize("told", ["certificate", "advice"])
+@pytest.mark.parametrize("told", ["certificate", "advice", "order"])
 def test_the_check_sees_a_sample_that_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str) -> None:
     """The twins: the first row that was drawn is mentioned in a file."""
     drawn: list[Any] = []
@@ -78,10 +99,71 @@ def test_the_check_sees_a_sample_that_shows(tmp_path: Path, monkeypatch: pytest.
         real = encoding.certificate_of
         words = lambda facts: {**facts, "rows_are": f"{facts['rows_are']} {drawn[-1].sum()}"}  # noqa: E731
         monkeypatch.setattr(encoding, "certificate_of", lambda c, facts, *more: real(c, words(facts), *more))
+    elif told == "order":
+        plain = folders.Folders.publish
+        turned = lambda files: dict(sorted(files.items(), reverse=bool(len(drawn) % 2)))  # noqa: E731
+        monkeypatch.setattr(folders.Folders, "publish", lambda self, files: plain(self, turned(files)))
     else:
         advised = obfuscate.advice
         monkeypatch.setattr(obfuscate, "advice", lambda *given: f"{advised(*given)}{drawn[-1].sum()}")
     assert server_files(tmp_path, "one", monkeypatch) != server_files(tmp_path, "two", monkeypatch)
+
+
+def owner_page_bytes(folder: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> bytes:
+    server_files(folder, place, monkeypatch)
+    page = folder / place / "owner" / "before-and-after.html"
+    refuse_open(page)
+    return page.read_bytes()
+
+
+def refuse_open(page: Path) -> None:
+    """It is the owner's alone, and it lies nowhere else."""
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600 and stat.S_IMODE(page.parent.stat().st_mode) == 0o700
+    others = [one for one in page.parents[1].rglob("*") if one.is_file() and one != page]
+    shown = page.read_bytes()
+    assert not any(shown in one.read_bytes() or one.samefile(page) for one in others)
+    assert not any(b"CUSTODIAN ONLY" in one.read_bytes() for one in others)
+
+
+def test_the_owners_page_knows_neither_the_sample_nor_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the encoded set fixed it is the same, whatever was sampled, mixed and masked: rows of the pool are all."""
+    drawn: list[Any] = []
+    agree(monkeypatch, drawn)
+    first, second = (owner_page_bytes(tmp_path, place, monkeypatch) for place in ("one", "two"))
+    assert first == second and not np.array_equal(*drawn)
+    assert f"{AGREED[0, 0]:.4f}".lstrip("-").encode() in first, "the encoded rows are on it"
+
+
+@pytest.mark.parametrize("told", ["mask", "sample"])
+def test_the_check_sees_a_page_that_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str) -> None:
+    """The twins: a number of the mask, or of the sample, is in the page's HTML, where nobody looks."""
+    drawn: list[Any] = []
+    agree(monkeypatch, drawn)
+    masks, shown, made = [], obfuscate.owner_page, obfuscate.Key.save
+    monkeypatch.setattr(obfuscate.Key, "save", lambda key, *given: (masks.append(key.mask[0]), made(key, *given)))
+    hidden = lambda: masks[-1][0, 0] if told == "mask" else drawn[-1].tolist()  # noqa: E731
+    monkeypatch.setattr(obfuscate, "owner_page", lambda *given: f"{shown(*given)}<!-- {hidden()} -->")
+    first, second = (owner_page_bytes(tmp_path, place, monkeypatch) for place in ("one", "two"))
+    assert first != second
+
+
+@pytest.mark.parametrize("fault", ["open to others", "in an open folder", "beside the encoded set", "linked there"])
+def test_the_check_sees_a_page_that_others_can_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    """The twins."""
+    owner_page_bytes(tmp_path, "one", monkeypatch)
+    page, server = tmp_path / "one/owner/before-and-after.html", tmp_path / "one/server"
+    if fault == "open to others":
+        page.chmod(0o644)
+    elif fault == "in an open folder":
+        page.parent.chmod(0o755)
+    elif fault == "beside the encoded set":
+        (server / "shown.html").write_bytes(page.read_bytes())
+    else:
+        (server / "shown.html").hardlink_to(page)
+    with pytest.raises(AssertionError):
+        refuse_open(page)
 
 
 def test_what_the_encoder_keeps_and_says_is_the_same_whatever_was_sampled(monkeypatch: pytest.MonkeyPatch) -> None:

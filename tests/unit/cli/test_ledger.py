@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import stat
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 import leakcap as lc
 from leakcap.cli import main
+from tests.unit.obfuscation.pools import FEW, pool
 
 
 @pytest.fixture
@@ -142,3 +144,28 @@ def test_words_of_others_are_no_formulas_in_a_table(ledger: str, capsys: pytest.
     table = list(csv.DictReader(io.StringIO(run(capsys, "export", "people", "--format", "csv", "--ledger", ledger)[1])))
     assert table[-1]["who"] == "'=cmd|' /C calc'!A0"
     assert all(not row["text"].startswith("'") for row in table)
+
+
+def test_an_encoded_pool_is_said_to_be_encoded_and_spent(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, own_key: Path
+) -> None:
+    place, (X, y) = f"sqlite:///{tmp_path / 'encoded.db'}", pool()
+    lc.obfuscation.Encoder(12, **FEW, draws=0, noise=0.1, ledger=place, name="trees").encode(X, y)
+    code, out, _ = run(capsys, "show", "--ledger", place)
+    words = " ".join(out.split())
+    at = datetime.fromisoformat(facts(capsys, place)["encoded"])
+    assert code == 0 and "trees" in words and "An encoded set for a server" in words
+    assert f"were encoded on {at:%Y-%m-%d at %H:%M} UTC" in words and "neither be encoded nor released again" in words
+    assert "0 %" not in words and "answers so far" not in words
+    assert datetime.now(UTC) - at < timedelta(hours=1)
+    assert run(capsys, "verify", "--ledger", place)[0] == 0
+    with pytest.raises(lc.LeakcapError, match="nothing bounds two secrets"):
+        lc.release(lc.stats.mean, X, cap=0.6, ledger=place, name="trees")
+    page = tmp_path / "ledger.html"
+    assert run(capsys, "page", "--out", str(page), "--ledger", place)[0] == 0
+    assert "neither be encoded nor released again" in " ".join(page.read_text().split())
+
+
+def test_an_account_that_was_not_encoded_is_not_said_to_be(capsys: pytest.CaptureFixture[str], ledger: str) -> None:
+    assert "encoded" not in run(capsys, "show", "--ledger", ledger)[1]
+    assert facts(capsys, ledger)["encoded"] == ""

@@ -43,6 +43,7 @@ class Standing:
     forgotten: bool
     square: float = 0.0  # of a clock as it was opened, where charges are squared distances
     distance: float = 0.0  # in total variation, by which all answers together may be off
+    encoded: str = ""  # when the data were encoded for a server; empty where they were not
 
 
 @dataclass(frozen=True)
@@ -205,10 +206,11 @@ def forget(account: Account, *, who: str, why: str) -> None:
 
 def _standing(now: Open) -> Standing:
     title, state = now.title or {}, now.state
-    answers, opened = 0, ""
+    answers, opened, encoded = 0, "", ""
     for entry in now.entries():
         answers += entry.charge > 0
         opened = opened or entry.body.get("at", "")
+        encoded = entry.body.get("at", "") if entry.body.get("encoded") else encoded
     used, budgets = state.get("used", {}), state.get("budgets", {})
     analysts = {**dict.fromkeys(budgets.get("analysts", {}), 0), **used.get("analysts", {})}
     return Standing(
@@ -228,6 +230,7 @@ def _standing(now: Open) -> Standing:
         forgotten=now.forgotten,
         square=float(title.get("square", 0.0)),
         distance=float(title.get("distance", 0.0)),
+        encoded=encoded,
     )
 
 

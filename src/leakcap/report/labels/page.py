@@ -62,6 +62,7 @@ def label_page(certificate: LabelCertificate, labelled: Labelled | None = None, 
         pictures=joined((_rare(certificate), _likely(certificate))),
         file=None if labelled is None else _file(certificate, labelled),
         code="" if labelled is None else labelled.code,
+        method_title="How the labels were privatised",
         method_facts=_method(certificate),
     )
 
@@ -83,6 +84,7 @@ def _first(cert: LabelCertificate, labelled: Labelled | None, signed_with: str =
     return {
         "title": labelled.title if labelled else TITLE,
         "kicker": f"leakcap certificate of private labels{issued} · {'signed' if signed_with else 'unsigned'}",
+        "warning": None,
         "lead": _headline(cert, "reading this file" if labelled else "seeing the observations"),
         "told": [("The game: what was done", [GAME.format(cert.labels)]), ("The attacker", [ATTACKER])],
         "card": _compared(cert),

@@ -148,7 +148,8 @@ def _so_far(one: AccountOverview) -> list[str]:
 
 def _limits(one: AccountOverview) -> list[tuple[str, str]]:
     standing = one.standing
-    found = [("Caps", "; ".join(standing.caps) or "none: nothing was counted")]
+    none = "none here: the certificate of the encoded set has them" if standing.encoded else "none: nothing was counted"
+    found = [("Caps", "; ".join(standing.caps) or none)]
     if standing.raised:
         found = [("Caps, as raised", "; ".join(standing.raised)), ("Opened with", "; ".join(standing.caps))]
     if standing.day_budget is not None:

@@ -5,6 +5,7 @@ One file without scripts or outside references, and a pure function of its argum
 
 from __future__ import annotations
 
+import math
 from functools import singledispatch
 from typing import Any
 
@@ -14,7 +15,7 @@ from leakcap.report.html import markup, render
 from leakcap.report.numbers import bound, unbroken
 from leakcap.report.words import ATTACK_HEADS, check_it, first_clause, signature
 
-__all__ = ["encoding_fragment", "encoding_page"]
+__all__ = ["encoding_fragment", "encoding_page", "first_facts"]
 
 SIMULATED = "Simulation, not a release", "It was seeded, and whoever knows the seed can undo the encoding."
 LEARN = "Train any model on features.npy and labels.npy: network.txt says how, and what to send back."
@@ -24,20 +25,22 @@ KEEP = "Only whoever has the owner's key can use the model: it is not here, and 
 def encoding_page(certificate: EncodingFacts, title: str = "", signed_with: str = "") -> str:
     """A whole HTML document: facts of the certificate, nothing else."""
     return render(
-        "obfuscation/page.html",
-        **_first(certificate, title, signed_with),
+        "certificate_page.html",
+        **first_facts(certificate, title, signed_with),
         signature=signature(signed_with),
         cert=certificate,
-        facts_of_it=_facts(certificate),
+        method_title="How it was encoded",
+        method_facts=_facts(certificate),
     )
 
 
 def encoding_fragment(certificate: EncodingFacts) -> str:
     """A part of a notebook: the promise or that there is none, and the whole in words."""
-    return render("obfuscation/fragment.html", **_first(certificate, "", ""), words=str(certificate))
+    return render("certificate_fragment.html", **first_facts(certificate, "", ""), words=str(certificate))
 
 
-def _first(cert: EncodingFacts, title: str, signed_with: str) -> dict[str, Any]:
+def first_facts(cert: EncodingFacts, title: str, signed_with: str) -> dict[str, Any]:
+    """The promise in one sentence, before and after, what an attacker may try, and the limits."""
     return {
         "title": title or "An encoded set",
         "kicker": f"leakcap certificate of an encoded set · {'signed' if signed_with else 'unsigned'}",
@@ -97,7 +100,7 @@ def _rows(cert: EncodingFacts) -> list[tuple[str, str, str]]:
     if not isinstance(cert, ObfuscationCertificate):
         return []
     return [
-        (what[:1].upper() + what[1:], f"{100 * before:g} %", markup("<b>{}</b>", bound(after)))
+        (what[:1].upper() + what[1:], f"{math.floor(1e4 * before + 1e-9) / 100:g} %", markup("<b>{}</b>", bound(after)))
         for what, before, after in cert.attacks()
     ]
 

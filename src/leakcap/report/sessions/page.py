@@ -45,6 +45,7 @@ def _first(cert: SessionCertificate, signed_with: str = "") -> dict[str, Any]:
     kind = ["leakcap certificate of a session", *([] if cert.is_guarantee else ["SIMULATION, no release"])]
     return {
         "title": TITLE,
+        "warning": None,
         "kicker": " · ".join([*kind, "signed" if signed_with else "unsigned"]),
         "lead": _headline(cert),
         "told": [("The game", [GAMES[cert.design]]), ("The attacker", [ATTACKERS[cert.design]])],
