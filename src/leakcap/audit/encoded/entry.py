@@ -62,11 +62,11 @@ def encoded(
 
     Args:
         encoder: an encoder that has encoded the pool.
-        X: the pool's rows, as `encode` took them.
+        X: the pool's rows, as `encode` took them. Of other rows the certificate says nothing.
         y: the pool's labels.
         attacks: names from `audit.ENCODED_ATTACKS`. None: all of them, but "bayes" for tiny pools alone.
         targets: how many rows of the pool to ask about, half of them those farthest from their class; or their numbers;
-            None for all rows, whose average is compared with that of the certificate.
+            None for all rows, whose average is compared with that of the certificate. At most as many as there are.
         releases: encodings for trial, at least 20.
         simulated: encodings with a row, and as many without it, that attackers by likelihood make of their own.
         alpha: probability that the audit says "refuted" of a certificate that holds, over all its attacks.
@@ -129,8 +129,7 @@ def _asked_about(game: EncodedGame, targets: int | Sequence[int] | None, rng: np
         if named.min() < 0 or named.max() >= len(rows):
             raise InputError(f"targets must be numbers of rows, from 0 to {len(rows) - 1}")
         return named.astype(np.intp)
-    if checks.count(targets=int(targets)) > len(rows):
-        raise InputError(f"targets must be no more than the pool has rows, which are {len(rows):,}")
+    targets = min(checks.count(targets=int(targets)), len(rows))
     centres = np.array([rows[labels == one].mean(axis=0) for one in range(game.law.classes)])
     far = np.argsort(-((rows - centres[labels]) ** 2).sum(axis=1), kind="stable")
     first, rest = far[: targets // 2], rng.permutation(far[targets // 2 :])
