@@ -56,8 +56,8 @@ class Case:
 def main(*words: str) -> None:
     warnings.simplefilter("ignore", lc.RepeatedReleaseWarning)
     backend = next((word for word in words if word.startswith("torch:")), None)
-    for name in [word for word in words if word != backend] or [one for one in CASES if not one.startswith("cifar")]:
-        measure(name, CASES[name], backend)
+    for name in [word for word in words if word != backend] or [one for one in PARTS if not one.startswith("cifar")]:
+        measure(name, PARTS[name], backend)
 
 
 def measure(name: str, case: Case, backend: str | None) -> None:
@@ -159,7 +159,8 @@ WHITE = {**BIG, "mask_dim": 1280, "whiten": 100}
 PLAIN = {**BIG, "mask_dim": 500}
 LEARNT = {"rows_sampled": 39_000, "rows_released": 2_000, "mix": 200, "mask_dim": 500}
 FORTY = "CIFAR-10 embeddings, 40,000 rows drawn, 2,000 means of 400"
-CASES = {
+FLAGS = ("torch:cuda", "torch:cpu")
+PARTS = {
     "cifar-white-60": Case(cifar, f"{FORTY}, whitened to 100, masked to 1,280", 0.60, WHITE, "80 %"),
     "cifar-white-55": Case(cifar, f"{FORTY}, whitened to 100, masked to 1,280", 0.55, WHITE, "77 %"),
     "cifar-60": Case(cifar, f"{FORTY}, as they are, masked to 500", 0.60, PLAIN, "80 %"),
@@ -185,7 +186,7 @@ CASES = {
     ),
 }
 MIXED = {"rows_released": 980}
-CASES |= {
+PARTS |= {
     "beans-60": Case(beans, "Dry Bean", 0.60, {"rows_released": 980, "mask_dim": 16, "mix": 60}),
     "beans-white-60": Case(beans, "Dry Bean, whitened to 8", 0.60, {**MIXED, "mask_dim": 16, "mix": 60, "whiten": 8}),
     "beans-white-55": Case(beans, "Dry Bean, whitened to 8", 0.55, {**MIXED, "mask_dim": 16, "mix": 60, "whiten": 8}),

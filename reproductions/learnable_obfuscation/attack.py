@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from leakcap.audit.encoded.likelihood import swaps_of
 from leakcap.obfuscation.sampled import MixingLaw, draw_mixed
 from reproductions.learnable_obfuscation.cells import Cell
 from reproductions.learnable_obfuscation.data import Embedded
@@ -95,7 +96,7 @@ class LikelihoodAttack:
         solved = torch.cholesky_solve(released, root)
         fits = (released * solved).sum(dim=0).reshape(-1, d).sum(dim=1)
         base = (-d * root.diagonal().log().sum() - fits / 2)[:, None]
-        places, joins = _swapped(law, mixed.rows, targets, joined=joined, rng=rng)
+        places, joins = swaps_of(law, mixed.rows, targets, joined=joined, rng=rng)
         weights = torch.as_tensor(mixed.weights[:, places].toarray(), device=self.device)
         leaving = torch.as_tensor(mixed.rows[places], device=self.device)
         change = self.pool[torch.as_tensor(joins, device=self.device)] - self.pool[leaving]
@@ -134,25 +135,6 @@ def _with_targets(law: MixingLaw, rows: Any, targets: Any, chosen: Any, *, rng: 
         filled = np.concatenate([wanted, rng.permutation(kept), rng.permutation(fill)])[: law.sampled]
         found[places] = rng.permutation(filled)
     return found
-
-
-def _swapped(law: MixingLaw, rows: Any, targets: Any, *, joined: bool, rng: np.random.Generator) -> tuple[Any, Any]:
-    """At which place of the sample somebody else comes in for each target, and who: the target, or an outsider.
-
-    Where the target is in already, or out already, the same unit comes back.
-    """
-    places = law.labels[targets] * law.sampled + rng.integers(law.sampled, size=len(targets))
-    order = np.argsort(rows)
-    where = np.minimum(np.searchsorted(rows, targets, sorter=order), len(rows) - 1)
-    there = rows[order[where]] == targets
-    places = np.where(there, order[where], places)
-    if joined:
-        return places, targets
-    joins = rows[places].copy()
-    for one in np.flatnonzero(there):
-        outsiders = np.setdiff1d(np.flatnonzero(law.labels == law.labels[targets[one]]), rows)
-        joins[one] = rng.choice(outsiders)
-    return places, joins
 
 
 def _ranked(inside: Floats, outside: Floats) -> float:

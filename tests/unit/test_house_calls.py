@@ -15,7 +15,9 @@ MAX_POSITIONAL = 4
 COMPILERS = {"compiled", "intrinsic", "jit"}  # decorators of functions that are compiled
 LOOPS = ("_loops.py", "_lanes.py", "_survey.py", "_fused_mlp.py", "_fused_leakage.py")
 SHARED_LOOPS = {"leakcap.kernels.bits._loops", "leakcap.kernels.moments._products"}
-PUBLIC_TWICE = {"Gaussian"}  # `leakcap.labels.Gaussian` and `leakcap.synthetic.Gaussian`: users know both
+# Users know both: `leakcap.labels.Gaussian` and `leakcap.synthetic.Gaussian`, `leakcap.labels.Ridge` and that of
+# `leakcap.estimators`.
+PUBLIC_TWICE = {"Gaussian", "Ridge"}
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 Modules = Mapping[str, ast.Module]

@@ -1,5 +1,6 @@
 """Attack your own release: measured lower bounds beside the certified upper ones."""
 
+from leakcap.audit.encoded.entry import ENCODED_ATTACKS, encoded
 from leakcap.audit.mechanism import check_mechanism
 from leakcap.audit.model import MODEL_ATTACKS, model
 from leakcap.audit.report import AuditReport
@@ -13,6 +14,7 @@ from leakcap.audit.verdicts import Finding
 
 __all__ = [
     "ATTACKS",
+    "ENCODED_ATTACKS",
     "MODEL_ATTACKS",
     "AuditReport",
     "Finding",
@@ -20,6 +22,7 @@ __all__ = [
     "Trials",
     "attribute",
     "check_mechanism",
+    "encoded",
     "model",
     "reconstruction",
     "releases",

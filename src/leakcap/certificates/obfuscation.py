@@ -238,7 +238,7 @@ class ObfuscationCertificate(EncodingFacts):
         if self.claims is None:
             return []
         often, blind, right = self.claims
-        return [(f"be right in claiming that it was drawn, {100 * often:g} % of times", blind, right)]
+        return [(f"be right in claiming it was drawn, {100 * often:g} % of times", blind, right)]
 
     def __str__(self) -> str:
         if self.kind == "simulation":
@@ -252,7 +252,8 @@ class ObfuscationCertificate(EncodingFacts):
         yield from heading(table_row("What the attacker can do", "before", "after, at most"))
         for what, before, after in self.attacks():
             yield table_row(f"  {what}", f"{100 * before:.3g} %", most(after))
-        yield f"  All of this together with confidence 1 - {1 - self.confidence:.1g}{self._draws()}."
+        sure = f"All of this together with confidence 1 - {1 - self.confidence:.1g}{self._draws()}."
+        yield from textwrap.wrap(sure, WIDTH, initial_indent="  ", subsequent_indent="  ")
         yield ""
 
     def _draws(self) -> str:

@@ -19,15 +19,19 @@ if TYPE_CHECKING:
     from leakcap.labels.learning.neural import PosteriorLoss, PrivateLabels
     from leakcap.labels.learning.pate import PATE
     from leakcap.labels.learning.two_stage import TwoStage
+    from leakcap.labels.statistics.lda import LDA
+    from leakcap.labels.statistics.naive_bayes import NaiveBayes
     from leakcap.labels.statistics.ridge import Ridge
 
 __all__ = [
     "KRR",
+    "LDA",
     "PATE",
     "Classifier",
     "Gaussian",
     "Laplace",
     "Mechanism",
+    "NaiveBayes",
     "PosteriorLoss",
     "PrivateLabels",
     "RROnBins",
@@ -43,6 +47,8 @@ __all__ = [
 # Loaded on first use: scikit-learn and torch are not needed to privatise labels.
 _HOMES = {
     "Classifier": "learning.classifier",
+    "LDA": "statistics.lda",
+    "NaiveBayes": "statistics.naive_bayes",
     "PATE": "learning.pate",
     "PosteriorLoss": "learning.neural",
     "PrivateLabels": "learning.neural",

@@ -48,12 +48,15 @@ class EncodingEffort:
 
     @contextmanager
     def watched(self, stage: str) -> Iterator[Tick]:
-        """What is called with steps done and steps at most."""
-        began = monotonic()
+        """What is called with steps done and steps at most; from 1 again where another stage begins."""
+        began, before = monotonic(), 0
         with watching(self.progress) as watch:
 
             def tick(done: int, total: int) -> None:
-                seconds = monotonic() - began
+                nonlocal began, before
+                if done <= before:
+                    began = monotonic()
+                before, seconds = done, monotonic() - began
                 forecast = _Draws(total, 1, seconds / max(done, 1), 0)
                 watch(Progress(done, total, seconds, forecast, stage=stage))
 

@@ -12,7 +12,7 @@ from leakcap.ground.arrays import Floats, Ints
 from leakcap.noise.entropy import Randomness
 from leakcap.obfuscation.design import MixingDesign
 
-__all__ = ["choose", "mixed_rows", "pair_labels", "pairs", "sampled_rows"]
+__all__ = ["choose", "mean_weights", "mixed_places", "mixed_rows", "pair_labels", "pairs", "sampled_rows"]
 
 KEYS_AT_ONCE = 2**24  # random numbers in memory, 4 bytes each
 
@@ -43,20 +43,29 @@ def pair_labels(first: Ints, second: Ints, classes: int) -> Floats:
 
 
 def mixed_rows(rows: Floats, sample: list[Ints], halves: tuple[Ints, Ints], mix: int, randomness: Randomness) -> Floats:
-    """Means of `mix` sampled rows of one class and as many of the other: a row for each pair in `halves`.
+    """Means of `mix` sampled rows of one class and as many of the other: a row for each pair in `halves`."""
+    return np.asarray(mean_weights(len(rows), mixed_places(sample, halves, mix, randomness)) @ rows)
+
+
+def mixed_places(sample: list[Ints], halves: tuple[Ints, Ints], mix: int, randomness: Randomness) -> Ints:
+    """`(released, 2 mix)`: places in the pool of the rows of every mean. Custodian side.
 
     Both halves are drawn without replacement, apart from each other also where both classes are the same.
     """
-    released = len(halves[0])
-    places = np.empty((released, 2 * mix), dtype=np.intp)
+    places = np.empty((len(halves[0]), 2 * mix), dtype=np.intp)
     for half, classes in enumerate(halves):
         for one, members in enumerate(sample):
             here = np.flatnonzero(classes == one)
             chosen = choose(len(members), mix, len(here), randomness)
             places[here, half * mix : (half + 1) * mix] = members[chosen]
-    starts = np.arange(0, released * 2 * mix + 1, 2 * mix)
-    weights = np.full(places.size, 1 / (2 * mix))
-    return np.asarray(csr_matrix((weights, places.ravel(), starts), shape=(released, len(rows))) @ rows)
+    return places
+
+
+def mean_weights(rows: int, places: Ints) -> csr_matrix:
+    """`(released, rows)`: by what every row of the pool counts in every mean; twice if it is there twice."""
+    released, both = places.shape
+    starts = np.arange(0, released * both + 1, both)
+    return csr_matrix((np.full(places.size, 1 / both), places.ravel(), starts), shape=(released, rows))
 
 
 def choose(members: int, mix: int, times: int, randomness: Randomness) -> Ints:

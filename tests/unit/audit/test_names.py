@@ -8,7 +8,17 @@ import pytest
 
 from tests.unit.fresh import ran
 
-FUNCTIONS = ("attribute", "check_mechanism", "model", "reconstruction", "releases", "replay", "run", "universe")
+FUNCTIONS = (
+    "attribute",
+    "check_mechanism",
+    "encoded",
+    "model",
+    "reconstruction",
+    "releases",
+    "replay",
+    "run",
+    "universe",
+)
 ORDERS = {
     "the namespace": "import leakcap.audit",
     "a file first": "import leakcap.audit.run",

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import RidgeClassifier
 from sklearn.pipeline import make_pipeline
@@ -23,9 +24,10 @@ from tests.unit.labels.learning import BLOBS, KINDS
 DIGITS, NUMBERS = load_digits(return_X_y=True)
 
 
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 8.0])
-def test_ridge_learns_at_every_epsilon(epsilon: float) -> None:
-    model = lc.labels.Ridge(epsilon, 3).fit(BLOBS, KINDS)
+@pytest.mark.parametrize("epsilon", [1.0, 8.0])
+@pytest.mark.parametrize("kind", [lc.labels.Ridge, lc.labels.LDA, lc.labels.NaiveBayes])
+def test_sums_are_enough_to_learn_from(kind: Any, epsilon: float) -> None:
+    model = kind(epsilon, 3).fit(BLOBS, KINDS)
     assert model.score(BLOBS, KINDS) > 0.85
     chances = model.predict_proba(BLOBS)
     assert np.allclose(chances.sum(axis=1), 1) and chances.min() > 0
@@ -46,6 +48,29 @@ def test_refining_helps_where_noise_hides_much() -> None:
         for rounds in (0, 2)
     }
     assert np.mean(scores[2]) > np.mean(scores[0])
+
+
+def test_discriminants_are_those_of_plain_analysis_where_noise_is_small() -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.choice(3, 8000, p=[0.2, 0.3, 0.5])
+    table = rng.standard_normal((8000, 5)) @ rng.standard_normal((5, 5)) + 2 * rng.standard_normal((3, 5))[labels]
+    plain = LinearDiscriminantAnalysis().fit(table, labels)
+    model = lc.labels.LDA(10.0, 3, clip=1.0).fit(table, labels)
+    assert (model.predict(table) == plain.predict(table)).mean() > 0.98
+    assert abs(model.predict_proba(table) - plain.predict_proba(table)).mean() < 0.02
+
+
+def test_naive_bayes_without_noise_counts_bins() -> None:
+    """Against counts written out: columns with few values are categories, others have eight bins."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, 4000)
+    few, many = (rng.integers(0, 3, 4000) + labels) % 3, rng.standard_normal(4000) + labels
+    table = np.column_stack([few, many])
+    model = lc.labels.NaiveBayes(12.0, 2).fit(table, labels)
+    assert [len(edges) for edges in model.edges_] == [2, 7]
+    expected = [np.mean(few[labels == c] == b) for c in range(2) for b in range(3)]
+    assert np.allclose(np.exp(model._log_chances[:3]).T.ravel(), expected, atol=0.01)
+    assert model.certificate_.settings[-1] == ("bins", 11.0)
 
 
 def test_names_are_sorted_and_columns_follow() -> None:
@@ -107,8 +132,8 @@ def test_a_guess_that_repeats_the_noise_is_not_followed() -> None:
     truth = np.where(np.arange(200) < 40, 5.0, 0.0)[:, None] * rng.standard_normal((200, 10))
     noised = truth + 3 * rng.standard_normal(truth.shape)
     noised -= noised.mean(axis=1, keepdims=True)
-    assert best_round(noised, 9 * 0.9, lambda sums: truth, 1, np.random.RandomState(0)) == 1
-    assert best_round(noised, 9 * 0.9, lambda sums: 1000 * sums, 1, np.random.RandomState(0)) == 0
+    assert best_round(noised, 9 * 0.9, lambda sums: truth, rounds=1, rng=np.random.RandomState(0)) == 1
+    assert best_round(noised, 9 * 0.9, lambda sums: 1000 * sums, rounds=1, rng=np.random.RandomState(0)) == 0
 
 
 def test_shares_are_shrunk_to_even_ones() -> None:
@@ -129,9 +154,11 @@ def test_it_sits_in_pipelines_and_says_when_it_is_not_fitted() -> None:
         ridge.predict(BLOBS[:, :1])
 
 
-@pytest.mark.parametrize("wrong", [{"components": 0}, {"strength": -1}, {"clip": 0}, {"clip": 2}, {"refine": -1}])
+@pytest.mark.parametrize(
+    "wrong", [{"components": 0}, {"strength": -1}, {"clip": 0}, {"clip": 2}, {"refine": -1}, {"random_state": "a"}]
+)
 def test_settings_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(InputError):
+    with pytest.raises((InputError, ValueError)):
         lc.labels.Ridge(1.0, 3, **wrong).fit(BLOBS, KINDS)
 
 

@@ -21,11 +21,11 @@ from leakcap.labels.mechanisms.simplex import project
 from leakcap.labels.statistics.components import features_of
 from leakcap.labels.statistics.sums import calibrated, whole_rows
 
-__all__ = ["NoisedSums", "PublicRows", "SumsClassifier"]
+__all__ = ["NoisedSums", "SummedRows", "SumsClassifier"]
 
 
 @dataclass(frozen=True)
-class PublicRows:
+class SummedRows:
     """A table made of features alone, and the length to which its rows are shortened.
 
     Args:
@@ -43,11 +43,24 @@ class PublicRows:
 
 @dataclass(frozen=True)
 class NoisedSums:
-    """What left of the labels: sums of public rows by class, `(columns, classes)`, with noise of this deviation."""
+    """What left of the labels: sums of public rows by class, with noise of this deviation.
+
+    Args:
+        sums: `(columns, classes)`.
+        totals: `(columns,)`, of all rows whatever their class: public, and without noise.
+        deviation: of the noise on every entry of `sums`.
+        labels: number of rows.
+    """
 
     sums: Floats
+    totals: Floats
     deviation: float
     labels: int
+
+    @property
+    def balanced(self) -> Floats:
+        """The sums with the noise on their sum over classes taken out: it is known what they add to."""
+        return np.asarray(self.sums - (self.sums.sum(axis=1) - self.totals)[:, None] / self.sums.shape[1])
 
 
 class SumsClassifier(ClassifierMixin, BaseEstimator):
@@ -92,8 +105,10 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
         mechanism = calibrated(epsilon, delta, classes, rows=len(labels), columns=public.rows.shape[1])
         rows, codes = whole_rows(public.rows, public.clip, mechanism.length), classes.codes(labels)
         self.certificate_ = mechanism.certificate(len(labels), (("clip", public.clip), *public.settings))
-        noised = np.asarray(mechanism.release(rows, codes) * (public.clip / mechanism.length), dtype=np.float64)
-        self.sums_ = NoisedSums(noised, mechanism.sigma * public.clip, len(labels))
+        step = public.clip / mechanism.length
+        noised = np.asarray(mechanism.release(rows, codes) * step, dtype=np.float64)
+        totals = np.asarray(rows.sum(axis=0, dtype=np.int64) * step, dtype=np.float64)
+        self.sums_ = NoisedSums(noised, totals, mechanism.sigma * public.clip, len(labels))
         names = np.asarray(classes.names)
         order = np.argsort(names, kind="stable")  # scikit-learn's scorers take columns to be sorted by name
         self.classes_, self.n_features_in_ = names[order], features.shape[1]
@@ -101,11 +116,11 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     @abstractmethod
-    def _public(self, features: npt.NDArray[Any], classes: int) -> PublicRows:
+    def _public(self, features: npt.NDArray[Any], classes: int) -> SummedRows:
         """Rows to be summed: of features and settings alone."""
 
     @abstractmethod
-    def _learn(self, public: PublicRows, order: npt.NDArray[np.intp]) -> None:
+    def _learn(self, public: SummedRows, order: npt.NDArray[np.intp]) -> None:
         """What follows from `sums_` and public rows; columns of the model in this order of the classes."""
 
     @abstractmethod
@@ -183,6 +198,11 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
         if len({isinstance(name, str) for name in classes.names}) > 1:
             raise InputError("some classes are text and some are numbers, which cannot be sorted: name all as text")
         return epsilon, delta, classes
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True  # they are filled in
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "classes_")

@@ -42,22 +42,29 @@ class Components:
 
 def features_of(X: Any, least_rows: int = 1) -> npt.NDArray[Any]:
     """A table of finite numbers, in single precision if it came so."""
-    try:
-        found = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
-        if found.dtype != np.float32:
-            found = found.astype(np.float64)
-    except (TypeError, ValueError):
-        found = None
-    if found is None or np.iscomplexobj(X):
-        raise InputError(
-            "features must be numbers: encode text and categories first, with a OneHotEncoder for instance"
-        )
+    found = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+    if found.dtype.kind == "c":
+        raise InputError("Complex data not supported: give real and imaginary parts as columns")
+    if found.dtype != np.float32:
+        found = _numbers(found)
     if found.ndim != 2:
         raise InputError("features must be a table, a row for each label. Reshape your data: X.reshape(-1, 1)")
-    if found.shape[1] == 0 or len(found) < least_rows:
-        raise InputError(f"features need a column and {least_rows} rows at least")
+    if found.shape[1] == 0:
+        raise InputError(f"0 feature(s) (shape={found.shape}) while a minimum of 1 is required: give some columns")
+    if len(found) < least_rows:
+        raise InputError(f"n_samples={len(found)} is not enough: give {least_rows} rows at least, one for each class")
     if not np.isfinite(found).all():
         raise InputError("features must be finite: they hold NaN or infinity; fill them first (SimpleImputer)")
+    return found
+
+
+def _numbers(given: npt.NDArray[Any]) -> Floats:
+    try:
+        found = given.astype(np.float64)
+    except (TypeError, ValueError):
+        found = None
+    if found is None:  # raised outside of the handler: an error in hand would quote a cell
+        raise InputError("features must be numbers: encode text and categories first, by a OneHotEncoder for instance")
     return found
 
 

@@ -13,9 +13,9 @@ from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
 from leakcap.labels.mechanisms.gaussian import least_sigma
-from leakcap.labels.statistics.base import PublicRows, SumsClassifier
+from leakcap.labels.statistics.base import SummedRows, SumsClassifier
 from leakcap.labels.statistics.components import principal_components, strength_of
-from leakcap.labels.statistics.shrink import best_round, refined, shares_of
+from leakcap.labels.statistics.shrink import best_round, doubt, refined, shares_of
 from leakcap.labels.statistics.white_rows import white_rows
 
 __all__ = ["Ridge"]
@@ -88,7 +88,7 @@ class Ridge(SumsClassifier):
         self.refine = refine
         self.random_state = random_state
 
-    def _public(self, features: npt.NDArray[Any], classes: int) -> PublicRows:
+    def _public(self, features: npt.NDArray[Any], classes: int) -> SummedRows:
         most = None if self.components == "auto" else checks.count(components=self.components)
         quantile = 0.5 if self.clip == "auto" else checks.probability(clip=self.clip)
         if quantile == 0:
@@ -103,7 +103,7 @@ class Ridge(SumsClassifier):
         self.components_ = found
         made = white_rows(found, features, strength, quantile)
         settings = (("components", float(len(found.values))), ("strength", strength))
-        return PublicRows(made.rows, made.clip, settings, made)
+        return SummedRows(made.rows, made.clip, settings, made)
 
     def _strength(self, values: Floats, rows: int, classes: int) -> float:
         if self.strength != "auto":
@@ -112,12 +112,10 @@ class Ridge(SumsClassifier):
         # The noise of d components has energy d^2 sigma^2 / n for a class, the labels' own spread about n / classes.
         return _LEAST_STRENGTH * rows + strength_of(values, rows / (_NOISE_SHARE * sigma * np.sqrt(classes)))
 
-    def _learn(self, public: PublicRows, order: npt.NDArray[np.intp]) -> None:
+    def _learn(self, public: SummedRows, order: npt.NDArray[np.intp]) -> None:
         told, made, count = self.sums_, public.made_of, len(order)
         self.intercept_ = shares_of(told.sums[0, order] / np.sqrt(told.labels), told.deviation**2 / told.labels)
-        totals = public.rows[:, 1:].sum(axis=0, dtype=np.float64)  # public: noise on the sum over classes is taken out
-        sums = told.sums[1:, order]
-        sums = sums - (sums.sum(axis=1) - totals)[:, None] / count - np.outer(totals, self.intercept_)
+        sums = told.balanced[1:, order] - np.outer(told.totals[1:], self.intercept_)
         variance = told.deviation**2 * (1 - 1 / count)
 
         def guess(found: Floats) -> Floats:
@@ -125,14 +123,14 @@ class Ridge(SumsClassifier):
 
         self.rounds_ = self._rounds(sums, variance, guess)
         *_, found = refined(sums, variance, guess, self.rounds_)
-        self.coef_ = made.solve @ found
+        self.coef_, self._doubt = made.solve @ found, doubt(sums, variance)
 
     def _rounds(self, sums: Floats, variance: float, guess: Callable[[Floats], Floats]) -> int:
         if self.refine != "auto":
             return int(self.refine)
         if len(sums) < _MANY * sums.shape[1]:
             return 0  # few components: the guess repeats their noise
-        return best_round(sums, variance, guess, _REFINEMENTS, check_random_state(self.random_state))
+        return best_round(sums, variance, guess, rounds=_REFINEMENTS, rng=check_random_state(self.random_state))
 
     def _scores(self, features: npt.NDArray[Any]) -> Floats:
         return np.asarray(self.components_.of(features) @ self.coef_ + self.intercept_, dtype=np.float64)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from leakcap.ground.arrays import Floats
 
-__all__ = ["best_round", "refined", "shares_of", "shrunk", "smoothed"]
+__all__ = ["best_round", "doubt", "refined", "shares_of", "shrunk", "smoothed"]
 
 
 def smoothed(energy: Floats) -> Floats:
@@ -40,8 +40,20 @@ def shrunk(sums: Floats, variance: float, guess: Floats | None = None) -> Floats
         share = smoothed((sums * guess).sum(axis=1)) / np.where(size > 0, size, 1.0)
         centre = guess * np.clip(share, 0.0, 1.0)[:, None]
     rest = sums - centre
-    signal = np.maximum(smoothed(np.square(rest).mean(axis=1)) - variance, 0.0)
-    return np.asarray(centre + rest * (signal / (signal + variance))[:, None])
+    return np.asarray(centre + rest * _signal_shares(rest, variance)[:, None])
+
+
+def doubt(sums: Floats, variance: float) -> float:
+    """Share of noise in the energy of the shrunk sums."""
+    shares = _signal_shares(sums, variance)
+    noise = variance * sums.shape[1] * float(shares.sum())
+    return noise / (noise + float(np.square(shares[:, None] * sums).sum()) + 1e-300)
+
+
+def _signal_shares(sums: Floats, variance: float) -> Floats:
+    """For every component, the share of signal in the mean square of its neighbourhood."""
+    signal = np.maximum(smoothed(np.square(sums).mean(axis=1)) - variance, 0.0)
+    return np.asarray(signal / (signal + variance))
 
 
 def refined(sums: Floats, variance: float, guess: Callable[[Floats], Floats], rounds: int) -> Iterator[Floats]:
@@ -54,7 +66,7 @@ def refined(sums: Floats, variance: float, guess: Callable[[Floats], Floats], ro
 
 
 def best_round(
-    sums: Floats, variance: float, guess: Callable[[Floats], Floats], rounds: int, rng: np.random.RandomState
+    sums: Floats, variance: float, guess: Callable[[Floats], Floats], *, rounds: int, rng: np.random.RandomState
 ) -> int:
     """The round that tells most of sums which it has not seen.
 

@@ -122,7 +122,8 @@ def calibrated(epsilon: float, delta: float, classes: Classes, *, rows: int, col
         raise InputError(
             "arithmetic would cost more than half of delta: lower epsilon, raise delta, or give fewer components"
         )
-    return SumsMechanism(epsilon, delta, least_sigma(epsilon, delta - paid), length, columns, classes)
+    sigma = least_sigma(epsilon, delta - paid)
+    return SumsMechanism(epsilon, delta, sigma, length=length, columns=columns, classes=classes)
 
 
 def _length(sigma: float, rows: int, columns: int) -> int:

@@ -57,6 +57,15 @@ METHODS = {
     "attribute": "knows everything but one value of a person, and guesses it",
     "reconstruction": "knows everybody else's data, and looks for the row that the release fits best",
     "replay": "no guess: makes the same release from two pools that differ in one person, and looks for what differs",
+    "insider": "knows how an encoded set was mixed and everybody else who was drawn, and weighs two rows for one place",
+    "likelihood": "draws samples with a row and without it, and asks with which the encoded set is likelier",
+    "similarity": "looks for encoded means that are as near to others as a row is: what is near stays near",
+    "known plaintext": "was told what half of the encoded means are of, and finds the mask from them: no certificate "
+    "is about that",
+    "chosen plaintexts": "chose two pools, one that can be learnt and one that cannot, and sees how well a model "
+    "learns: no certificate is about that",
+    "law of the encoding": "no guess: takes the masked means out of encoded sets, looks at the noise that is left, "
+    "and for secrets that were drawn before",
     "told apart": "learns from earlier releases which secret gives which numbers",
 }
 

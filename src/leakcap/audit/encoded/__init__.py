@@ -1,0 +1,1 @@
+"""Attacks on encoded sets: who was drawn, what was mixed, and which of two pools was encoded."""

@@ -1,0 +1,76 @@
+"""Linear discriminant analysis from one noised sum: the classes' means are secret, the common spread is public."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import softmax
+
+from leakcap.ground.arrays import Floats
+from leakcap.labels.statistics.base import SummedRows
+from leakcap.labels.statistics.ridge import Ridge
+
+__all__ = ["LDA"]
+
+_LEAST_SPREAD = 0.02  # of a direction within classes, beside its spread over all rows
+
+
+class LDA(Ridge):
+    """Linear discriminants from the sums that `Ridge` takes, with probabilities by Bayes' rule.
+
+    The sums give the mean of every class. The spread of all rows is public, so the spread within classes follows from
+    the means: what is left when the spread between them is taken out. Take it in the place of `Ridge` where
+    probabilities matter, or classes are rare.
+
+    Guarantee: as for `Ridge`: `fit` draws once; everything in this object is computed from features and noised sums.
+
+    Args:
+        epsilon: differential privacy of each label, at least 1e-6.
+        n_classes: number of classes, at least 2; labels are then whole numbers from 0 to `n_classes` - 1.
+        classes: names of the classes instead. Public: never taken from the labels.
+        delta: probability with which epsilon may fail, above 0 and below 1.
+        components: most principal components; "auto" by epsilon, rows, classes and eigenvalues.
+        strength: of the ridge; "auto" gives as many degrees of freedom as the noise leaves room for.
+        clip: quantile of the rows' lengths at which they are shortened; "auto" for the median.
+        refine: rounds in which the sums are shrunk towards the model's own predictions; "auto" takes up to 3.
+        random_state: seed of the fresh noise by which "auto" chooses. It has no part in privacy.
+
+    Attributes:
+        classes_: names of the classes, sorted.
+        certificate_: what the best attacker can learn of a label.
+        sums_: the noised sums: all that was taken from the labels.
+        means_: `(components, classes)`, means of the classes in components of spread 1.
+        priors_: shares of the classes.
+
+    Examples:
+        >>> import leakcap as lc
+        >>> from sklearn.datasets import make_blobs
+        >>> X, y = make_blobs(2000, centers=3, random_state=0, cluster_std=0.5)
+        >>> model = lc.labels.LDA(epsilon=1.0, n_classes=3).fit(X, y)
+        >>> bool(model.score(X, y) > 0.9), model.certificate_.epsilon
+        (True, 1.0)
+    """
+
+    def _learn(self, public: SummedRows, order: npt.NDArray[np.intp]) -> None:
+        super()._learn(public, order)
+        scale = np.sqrt(self.sums_.labels)
+        self.priors_, self.means_ = self.intercept_, self.coef_ / (scale * self.intercept_)
+        between = self.means_ * np.sqrt(self.priors_)
+        # Within classes the spread is I - B B'; its inverse times the means, by the singular values of B.
+        left, sizes, _ = np.linalg.svd(between, full_matrices=False)
+        # Noise between the means would seem to leave no spread within: as far as they are noise, all spread is within.
+        within = np.maximum(1 - np.square(sizes) * (1 - self._doubt), max(_LEAST_SPREAD, self._doubt))
+        grown = 1 / within - 1
+        self._slopes = self.means_ + left @ (grown[:, None] * (left.T @ self.means_))
+        self._offsets = np.log(self.priors_) - 0.5 * (self.means_ * self._slopes).sum(axis=0)
+        self._scale = scale
+
+    def _scores(self, features: npt.NDArray[Any]) -> Floats:
+        return np.asarray(
+            self.components_.of(features) @ (self._scale * self._slopes) + self._offsets, dtype=np.float64
+        )
+
+    def _chances(self, scores: Floats) -> Floats:
+        return np.asarray(softmax(scores, axis=1))
