@@ -237,7 +237,9 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "sigma1= and threshold= go together: the noise on the largest count, and what it must reach"
             )
         if self.epsilon is not None:
-            return self._for_epsilon(checks.positive(epsilon=self.epsilon), delta, rows, teachers, classes)
+            return self._for_epsilon(
+                checks.positive(epsilon=self.epsilon), delta, rows, teachers=teachers, classes=classes
+            )
         asked = rows if self.queries is None else checks.count(queries=self.queries)
         answered = asked if self.answers is None else checks.count(answers=self.answers)
         _check_queries(asked, rows)
@@ -245,7 +247,7 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         votes = NoisedVotes(costs, 0.0 if self.threshold is None else float(self.threshold), classes.count)
         return _Plan.stated(teachers, votes, delta)
 
-    def _for_epsilon(self, epsilon: float, delta: float, rows: int, teachers: int, classes: Classes) -> _Plan:
+    def _for_epsilon(self, epsilon: float, delta: float, rows: int, *, teachers: int, classes: Classes) -> _Plan:
         if self.sigma1 is not None:
             raise InputError("epsilon= chooses the noise: leave sigma1= and threshold= out, or give sigma2= instead")
         apart = apart_for(epsilon, delta / 2)

@@ -49,14 +49,14 @@ def votes_of(
     questions, places = _safe_indexing(table, asked), np.arange(len(asked))
     for part, seed in zip(parts, seeds, strict=True):
         with silenced(), _own_randomness(seed):
-            named = _named(teacher, table, codes, part, questions, whole=whole)
+            named = _named(teacher, table, codes, part, questions=questions, whole=whole)
         if named is not None:
             right = (named >= 0) & (named < classes)
             votes[places[right], named[right]] += 1
     return votes
 
 
-def _named(teacher: Any, table: Any, codes: Ints, part: Ints, questions: Any, *, whole: bool) -> Ints | None:
+def _named(teacher: Any, table: Any, codes: Ints, part: Ints, *, questions: Any, whole: bool) -> Ints | None:
     known = codes[part]
     if (known == known[0]).all():  # many classifiers refuse a single class
         return np.full(questions.shape[0], known[0])
