@@ -20,7 +20,7 @@ from leakcap.labels.statistics.white_rows import white_rows
 
 __all__ = ["Ridge"]
 
-_NOISE_SHARE = 5.0  # noise in all components together, beside the labels' own spread
+_NOISE_SHARE = 7.0  # noise in all components together, beside the labels' own spread
 _WEAKEST = 1 / 32  # of the strength: components of smaller eigenvalues drown in noise
 _LEAST_STRENGTH = 1e-4  # of a column's own square: directions without spread are no components
 _REFINEMENTS, _MANY = 3, 5  # rounds at most; components for a class from which they help
@@ -47,7 +47,7 @@ class Ridge(SumsClassifier):
             degrees of freedom as the noise leaves room for.
         clip: quantile of the rows' lengths at which they are shortened, above 0 and at most 1; "auto" for the median.
         refine: rounds in which the sums are shrunk towards the model's own predictions, 0 for none; "auto" takes up to
-            3, as many as tell most of sums with fresh noise.
+            3, as many as tell most of sums with fresh noise. The model is the mean of all rounds.
         random_state: seed of that fresh noise. It has no part in privacy.
 
     Attributes:
@@ -122,7 +122,8 @@ class Ridge(SumsClassifier):
             return np.asarray(made.guess(found, self.intercept_))
 
         self.rounds_ = self._rounds(sums, variance, guess)
-        *_, found = refined(sums, variance, guess, self.rounds_)
+        # The mean of all rounds: each of them errs in its own way.
+        found = np.mean(list(refined(sums, variance, guess, self.rounds_)), axis=0)
         self.coef_, self._doubt = made.solve @ found, doubt(sums, variance)
 
     def _rounds(self, sums: Floats, variance: float, guess: Callable[[Floats], Floats]) -> int:
