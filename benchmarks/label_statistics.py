@@ -1,7 +1,7 @@
 """Label-private ridge: accuracy against epsilon on CIFAR-10 embeddings and on tables, and what a fit costs.
 
-`python -m benchmarks.label_statistics [small] [large] [largest] [tables] [speed]`; the first two take three minutes each on a
-quiet core and need the file of embeddings.
+`python -m benchmarks.label_statistics [small] [large] [largest] [tables] [speed]`; the first two take some minutes each.
+All but `tables` need the file of embeddings.
 """
 
 from __future__ import annotations
