@@ -1,6 +1,6 @@
 """Label-private ridge: accuracy against epsilon on CIFAR-10 embeddings and on tables, and what a fit costs.
 
-`python -m benchmarks.label_statistics [small] [large] [largest] [tables] [speed]`; the first two take some minutes each.
+`python -m benchmarks.label_statistics [small] [large] [largest] [tables] [speed]`; the first two take minutes each.
 All but `tables` need the file of embeddings.
 """
 
