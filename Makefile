@@ -44,7 +44,9 @@ coverage: .venv/dev
 	touch $@
 
 test-torch: .venv/torch
-	$(BIN)/python -m pytest -rs -W default tests/unit/torch tests/reproductions/test_label_dp.py
+	$(BIN)/python -m pytest -rs -W default tests/unit/torch tests/reproductions/test_label_dp.py \
+		tests/reproductions/test_learnable_obfuscation.py tests/unit/obfuscation/test_state_dict.py \
+		tests/unit/obfuscation/test_encoder.py tests/claims/obfuscation/test_public_rows.py tests/docs/test_three_processes.py
 
 # The oldest versions of everything that the numbers come from, in an environment of their own: they may warn.
 .venv-oldest/core: pyproject.toml tests/oldest.txt

@@ -7,7 +7,7 @@ import pytest
 
 from leakcap.errors import InputError, NumericalError
 from leakcap.obfuscation.obfuscated import Obfuscated
-from leakcap.obfuscation.pairs import factors, products, swap_factors
+from leakcap.obfuscation.pairs import AddedNoise, factors, products, swap_factors
 from leakcap.obfuscation.sampled import (
     MixedDraw,
     MixingLaw,
@@ -40,7 +40,7 @@ def test_factors_equal_those_by_numpy(case):
     which = {"places": swaps.places[0], "joins": swaps.joins[0], "columns": law.columns}
     found = factors(*there.swap_products(sample, picks, noise=0.01, **which), columns=law.columns)
     mixed = MixedDraw(sample, mixing_weights(law, picks.numpy()))
-    expected = swap_factors(pool, mixed, products(pool, mixed, law.columns, 0.01), **which)
+    expected = swap_factors(pool, mixed, products(pool, mixed, AddedNoise(0.01, law.columns)), **which)
     assert found.wider == pytest.approx(expected.wider, rel=1e-6)
     assert found.narrower == pytest.approx(expected.narrower, rel=1e-6)
 
