@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_blobs
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.semi_supervised import SelfTrainingClassifier
 
@@ -16,6 +16,7 @@ import leakcap as lc
 from leakcap.errors import InputError
 from leakcap.labels.learning import teachers
 from leakcap.labels.learning.teachers import votes_of
+from leakcap.labels.learning.votes import NoisedVotes
 
 X, y = make_blobs(1500, centers=3, random_state=0, cluster_std=0.5)
 ONE = GaussianNB()
@@ -154,8 +155,38 @@ def test_no_answers_are_no_student_and_are_spent() -> None:
     model = pate(sigma2=12.0, sigma1=8.0, threshold=500, queries=20)
     with pytest.raises(InputError, match="What was asked is spent"):
         model.fit(X, y)
-    with pytest.raises(InputError, match="asked teachers before"):
+    with pytest.raises(InputError, match="privatised labels before"):
         model.fit(X, y)
+
+
+def test_what_fails_without_labels_fails_before_anything_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(NoisedVotes, "release", lambda self, votes: pytest.fail("votes were noised"))
+    holes = X.copy()
+    holes[-1, 0] = np.nan
+    model = pate(epsilon=4.0)
+    with pytest.raises(InputError, match=r"teacher fails on these features.*ValueError"):
+        model.fit(holes, y)
+    for wrong in (
+        {"student": Failing()},
+        {"teacher": LinearRegression()},
+        {"classes": ["a", "b", 3], "n_classes": None},
+    ):
+        with pytest.raises(InputError):
+            pate(epsilon=4.0).set_params(**wrong).fit(X, y)
+    assert not hasattr(model, "certificate_")
+
+
+def test_every_label_is_in_one_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, Any] = {}
+
+    def voted(*data: Any, **how: Any) -> Any:
+        seen.update(how)
+        return votes_of(*data, **how)
+
+    monkeypatch.setattr("leakcap.labels.learning.pate.votes_of", voted)
+    pate(epsilon=4.0).fit(X, y)
+    assert sorted(np.concatenate(seen["parts"]).tolist()) == list(range(len(X))) and len(seen["parts"]) == 50
+    assert len(set(seen["seeds"])) > 40
 
 
 def test_labels_that_cannot_be_used_are_refused_before_anything_is_asked() -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import has_fit_parameter
@@ -17,12 +16,13 @@ from sklearn.utils.validation import has_fit_parameter
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
+from leakcap.labels.given import check_rows, refuse_again, refuse_mixed, refuse_unfitted, sorted_names, table_of
 from leakcap.labels.learning import likelihood as soft
 from leakcap.labels.learning.refine import HELD_OUT_AT_LEAST, LearningRecipe, learn
 from leakcap.labels.mechanisms.base import Mechanism
 from leakcap.labels.mechanisms.classes import column
 
-__all__ = ["Classifier", "Learner", "check_rows", "table_of"]
+__all__ = ["Classifier", "Learner"]
 
 
 class Learner(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -61,8 +61,7 @@ class Learner(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Raises:
             NotFittedError: nothing was learnt yet.
         """
-        if not hasattr(self, "learned_"):
-            raise NotFittedError(f"this {type(self).__name__} has learnt nothing yet: call fit_private(X, y) first")
+        refuse_unfitted(self, "learned_", "fit_private(X, y)")
         return np.asarray(np.exp(self.learned_.log_proba(table_of(X), len(self._order))[:, self._order]))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -129,13 +128,8 @@ class Learner(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Fail here, before a label is drawn, wherever that is possible without labels: epsilon is spent once."""
         recipe, names = self._recipe(X), mechanism.classes
         check_rows(X, labels)
-        if hasattr(self, "certificate_"):
-            raise InputError(
-                f"this {type(self).__name__} has privatised labels before, and doing so again would spend epsilon "
-                f"again: {self._go_on}, or take clone(model) for other labels"
-            )
-        if len({isinstance(name, str) for name in names}) > 1:
-            raise InputError("some classes are text and some are numbers, which cannot be sorted: name all as text")
+        refuse_again(self, f"{self._go_on}, or take clone(model) for other labels")
+        refuse_mixed(names)
         if not mechanism.mutual_information() > 0:
             raise InputError("this mechanism reveals nothing about the labels: raise epsilon, or give another prior")
         check_random_state(self.random_state)
@@ -158,9 +152,8 @@ class Learner(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ) -> None:
         settings, bases = self._bases()
         place, self.learned_ = learn(bases, X, scores=scores, recipe=recipe, rng=rng, start=start)
-        self.best_params_, names = settings[place], np.asarray(classes)
-        self._order = np.argsort(names, kind="stable")  # scikit-learn's scorers take columns to be sorted by name
-        self.classes_ = names[self._order]
+        self.best_params_ = settings[place]
+        self.classes_, self._order = sorted_names(classes)
 
 
 class Classifier(Learner):
@@ -282,22 +275,6 @@ class Classifier(Learner):
         self.observed_ = self.mechanism.privatize(y)
         self.certificate_ = self.mechanism.certificate(labels=len(self.observed_))
         return self.fit(X, self.observed_)
-
-
-def table_of(X: Any) -> Any:
-    """Features as they are, or as an array; the base checks their content."""
-    if hasattr(X, "tocsr"):
-        return X.tocsr()  # rows are picked from it
-    return X if hasattr(X, "shape") else np.asarray(X)
-
-
-def check_rows(X: Any, labels: int) -> None:
-    if len(X.shape) != 2:
-        raise InputError("X must be a table with one row for each label")
-    if X.shape[0] != labels:
-        raise InputError(f"X has {X.shape[0]} rows, but there are {labels} labels or observations: give one for each")
-    if labels < 2:
-        raise InputError("one sample is not enough to learn from: give more rows")
 
 
 def _check_base(base: Any) -> None:

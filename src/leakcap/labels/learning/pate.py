@@ -12,19 +12,26 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.exceptions import NotFittedError
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils import check_random_state
 
 from leakcap.certificates.labels import LabelCertificate
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
-from leakcap.labels.learning.classifier import check_rows, table_of
-from leakcap.labels.learning.teachers import votes_of
+from leakcap.labels.given import (
+    check_rows,
+    given_labels,
+    refuse_again,
+    refuse_mixed,
+    refuse_unfitted,
+    sorted_names,
+    table_of,
+)
+from leakcap.labels.learning.teachers import fitted, rehearse, votes_of
 from leakcap.labels.learning.vote_costs import VoteCosts, apart_for
 from leakcap.labels.learning.votes import UNANSWERED, NoisedVotes, votes_certificate
-from leakcap.labels.mechanisms.classes import Classes, column
+from leakcap.labels.mechanisms.classes import Classes
 
 __all__ = ["PATE"]
 
@@ -130,22 +137,18 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             InputError: settings, features or labels cannot be used (nothing is drawn then), labels were used before,
                 or there are no answers to learn from. The message never quotes a label.
         """
-        if hasattr(self, "certificate_"):
-            raise InputError(
-                "this PATE has asked teachers before, and doing so again would spend epsilon again: take clone(model) "
-                "for other labels"
-            )
-        if y is None:
-            raise InputError("fit requires y to be passed, but the target y is None: give the labels")
-        classes, table, labels = Classes(self.n_classes, self.classes), table_of(X), column(y)
+        refuse_again(self, "take clone(model) for other labels")
+        classes, table, labels = Classes(self.n_classes, self.classes), table_of(X), given_labels(y)
+        refuse_mixed(classes.names)
         check_rows(table, len(labels))
-        for role in ("teacher", "student"):
-            if isinstance(getattr(self, role), type) or not hasattr(getattr(self, role), "predict"):
-                raise InputError(f"{role} must be a classifier with fit and predict, such as LogisticRegression()")
         plan = self._plan(len(labels), classes)
-        codes, rng = classes.codes(labels), check_random_state(self.random_state)
+        rng = check_random_state(self.random_state)
         parts = np.array_split(rng.permutation(len(labels)), plan.teachers)
         asked = rng.permutation(len(labels))[: plan.votes.costs.questions]
+        for role, size in (("teacher", len(parts[0])), ("student", len(asked))):
+            rows = np.arange(min(len(labels), max(size, 2 * classes.count)))
+            rehearse(getattr(self, role), table, rows, classes.count, role=role, whole=self.semi_supervised)
+        codes = classes.codes(labels)
         seeds = rng.randint(2**31, size=plan.teachers)
         votes = votes_of(
             self.teacher,
@@ -159,9 +162,7 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         )
         self.certificate_ = plan.certificate(len(labels), classes)
         self.queries_, self.answers_ = asked, plan.votes.release(votes)
-        names = np.asarray(classes.names)
-        self._order = np.argsort(names, kind="stable")
-        self.classes_ = names[self._order]
+        self.classes_, self._order = sorted_names(classes.names)
         self.student_ = self._taught(table)
         return self
 
@@ -173,11 +174,7 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "teachers answered too little for a student: lower the threshold, ask more, or raise epsilon. What was "
                 "asked is spent"
             )
-        if not self.semi_supervised:
-            return clone(self.student).fit(_safe_indexing(table, rows), answers)
-        labels = np.full(table.shape[0], -1)
-        labels[rows] = answers
-        return clone(self.student).fit(table, labels)
+        return fitted(self.student, table, rows, answers, whole=self.semi_supervised)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The student's class for every row.
@@ -214,8 +211,7 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return np.asarray(found[:, self._order])
 
     def _student(self) -> Any:
-        if not hasattr(self, "student_"):
-            raise NotFittedError("this PATE has learnt nothing yet: call fit(X, y) first")
+        refuse_unfitted(self, "student_", "fit(X, y)")
         return self.student_
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -9,13 +9,15 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
+from leakcap.errors import InputError
 from leakcap.ground.arrays import Ints
 from leakcap.simulate.silence import silenced
 
-__all__ = ["votes_of"]
+__all__ = ["fitted", "rehearse", "votes_of"]
 
 
 def votes_of(
@@ -61,17 +63,43 @@ def _named(teacher: Any, table: Any, codes: Ints, part: Ints, *, questions: Any,
     if (known == known[0]).all():  # many classifiers refuse a single class
         return np.full(questions.shape[0], known[0])
     try:
-        if whole:
-            labels = np.full(len(codes), -1)
-            labels[part] = known
-            fitted = clone(teacher).fit(table, labels)
-        else:
-            fitted = clone(teacher).fit(_safe_indexing(table, part), known)
-        named = np.asarray(fitted.predict(questions))
-        fits = named.shape == (questions.shape[0],) and named.dtype.kind in "iu"
-        return named.astype(np.int64) if fits else None
+        named = np.asarray(fitted(teacher, table, part, known, whole=whole).predict(questions))
+        return named.astype(np.int64) if _fits(named, questions.shape[0]) else None
     except Exception:
         return None
+
+
+def fitted(model: Any, table: Any, rows: Ints, labels: Ints, *, whole: bool) -> Any:
+    """A copy of the model that has learnt these rows; or all of them, with the label -1 where it knows none."""
+    if not whole:
+        return clone(model).fit(_safe_indexing(table, rows), labels)
+    known = np.full(table.shape[0], -1)
+    known[rows] = labels
+    return clone(model).fit(table, known)
+
+
+def _fits(named: npt.NDArray[Any], rows: int) -> bool:
+    return named.shape == (rows,) and named.dtype.kind in "iu"
+
+
+def rehearse(model: Any, table: Any, rows: Ints, classes: int, *, role: str, whole: bool) -> None:
+    """Fail here, with classes that are made up, wherever that is possible without labels: epsilon is spent once.
+
+    All features are looked at. What goes wrong is told by its kind: it was caused by features and settings alone.
+    """
+    if isinstance(model, type) or not hasattr(model, "predict"):
+        raise InputError(f"{role} must be a classifier with fit and predict, such as LogisticRegression()")
+    try:
+        with silenced(), _own_randomness(0):
+            learnt = fitted(model, table, rows, np.arange(len(rows)) % classes, whole=whole)
+            named = np.asarray(learnt.predict(table))
+    except Exception as error:
+        raise InputError(
+            f"the {role} fails on these features, with classes that are made up ({type(error).__name__}): fill missing "
+            f"cells, give more rows to each, or try {role}.fit(X, y) by itself"
+        ) from None
+    if not _fits(named, table.shape[0]):
+        raise InputError(f"the {role} must predict one class for each row, as it was given them")
 
 
 @contextmanager

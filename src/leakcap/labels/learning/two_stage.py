@@ -14,7 +14,8 @@ from sklearn.utils import _safe_indexing, check_random_state
 from leakcap.certificates.labels import LabelCertificate
 from leakcap.errors import InputError
 from leakcap.ground import checks
-from leakcap.labels.learning.classifier import Classifier, Learner, check_rows, table_of
+from leakcap.labels.given import check_rows, table_of
+from leakcap.labels.learning.classifier import Classifier, Learner
 from leakcap.labels.mechanisms.auto import auto
 from leakcap.labels.mechanisms.base import Mechanism
 from leakcap.labels.mechanisms.classes import Classes, column

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import NotFittedError
 
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
+from leakcap.labels.given import check_rows, given_labels, refuse_again, refuse_mixed, refuse_unfitted, sorted_names
 from leakcap.labels.mechanisms.base import SMALLEST_EPSILON
-from leakcap.labels.mechanisms.classes import Classes, column
+from leakcap.labels.mechanisms.classes import Classes
 from leakcap.labels.mechanisms.simplex import project
 from leakcap.labels.statistics.components import features_of
 from leakcap.labels.statistics.sums import calibrated, whole_rows
@@ -96,11 +96,9 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
                 before. The message never quotes a label.
         """
         epsilon, delta, classes = self._checked()
-        if y is None:
-            raise InputError("fit requires y to be passed, but the target y is None: give the labels")
-        features, labels = features_of(X, least_rows=classes.count), column(y)
-        if len(features) != len(labels):
-            raise InputError(f"X has {len(features)} rows, but there are {len(labels)} labels: give one for each")
+        labels = given_labels(y)
+        features = features_of(X, least_rows=classes.count)
+        check_rows(features, len(labels))
         public = self._public(features, classes.count)
         mechanism = calibrated(epsilon, delta, classes, rows=len(labels), columns=public.rows.shape[1])
         rows, codes = whole_rows(public.rows, public.clip, mechanism.length), classes.codes(labels)
@@ -109,9 +107,8 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
         noised = np.asarray(mechanism.release(rows, codes) * step, dtype=np.float64)
         totals = np.asarray(rows.sum(axis=0, dtype=np.int64) * step, dtype=np.float64)
         self.sums_ = NoisedSums(noised, totals, mechanism.sigma * public.clip, len(labels))
-        names = np.asarray(classes.names)
-        order = np.argsort(names, kind="stable")  # scikit-learn's scorers take columns to be sorted by name
-        self.classes_, self.n_features_in_ = names[order], features.shape[1]
+        self.classes_, order = sorted_names(classes.names)
+        self.n_features_in_ = features.shape[1]
         self._learn(public, order)
         return self
 
@@ -175,8 +172,7 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(0.99 * project(scores) + 0.01 / scores.shape[1])  # no class is ruled out
 
     def _features(self, X: Any) -> npt.NDArray[Any]:
-        if not hasattr(self, "classes_"):
-            raise NotFittedError(f"this {type(self).__name__} has learnt nothing yet: call fit(X, y) first")
+        refuse_unfitted(self, "classes_", "fit(X, y)")
         features = features_of(X)
         if features.shape[1] != self.n_features_in_:
             raise InputError(
@@ -189,14 +185,9 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
         epsilon, delta = checks.positive(epsilon=self.epsilon), checks.fraction(delta=self.delta)
         if epsilon < SMALLEST_EPSILON:
             raise InputError(f"epsilon must be at least {SMALLEST_EPSILON:g}: below that the labels say nothing")
-        if hasattr(self, "certificate_"):
-            raise InputError(
-                f"this {type(self).__name__} has privatised labels before, and doing so again would spend epsilon "
-                "again: take clone(model) for other labels"
-            )
+        refuse_again(self, "take clone(model) for other labels")
         classes = Classes(self.n_classes, self.classes)
-        if len({isinstance(name, str) for name in classes.names}) > 1:
-            raise InputError("some classes are text and some are numbers, which cannot be sorted: name all as text")
+        refuse_mixed(classes.names)
         return epsilon, delta, classes
 
     def __sklearn_tags__(self) -> Any:
