@@ -151,6 +151,21 @@ def test_public_rows_teach_and_vote() -> None:
     assert encoder.certificate.public_rows == 300
 
 
+def test_public_rows_have_a_mask_of_their_own() -> None:
+    """With one mask for both, whoever knows the public rows would learn the mask of the private ones."""
+    X, y = pool(each=200)
+    encoder = Encoder(12, mix=3, rows_released=180, draws=0, noise=0.001, public=(X[::2], y[::2]))
+    encoder.encode(X[1::2], y[1::2])
+    key = encoder.key
+    public, back = key.rule(X[::2]), np.linalg.inv(key.mask[0])
+
+    def unmasked(rows: Any) -> Any:
+        return np.abs((rows @ back)[:, None] - public).max(axis=2).min(axis=1)
+
+    assert unmasked(key.voters).min() > 0.01
+    assert unmasked(public[:100] @ key.mask[0]).max() < 1e-6  # the twin: with the private mask they are found
+
+
 def test_blocks_have_masks_of_their_own() -> None:
     encoder, encoded = made(blocks=3)
     assert len(encoder.key.mask) == 3 and all(one.shape == (4, 4) for one in encoder.key.mask)
