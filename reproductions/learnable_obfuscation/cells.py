@@ -5,17 +5,18 @@ A cell is a setting with a noise, with or without public rows. What has a file i
 
 from __future__ import annotations
 
+import argparse
 import datetime
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from reproductions.learnable_obfuscation.published import TABLES, Setting
 
-__all__ = ["KINDS", "MEASURED", "Cell", "cells_of", "read_record", "record_path", "write_record"]
+__all__ = ["KINDS", "MEASURED", "Cell", "asked_of_figure", "cells_of", "read_record", "record_path", "write_record"]
 
 MEASURED = Path(__file__).parent / "measured"
 # What each table needs of its cells.
@@ -63,3 +64,17 @@ def write_record(folder: Path, kind: str, cell: Cell, found: dict[str, Any]) -> 
     half = path.with_suffix(f".{os.getpid()}.half")
     half.write_text(json.dumps(whole | {"date": date}, indent=1) + "\n", encoding="utf-8")
     os.replace(half, path)
+
+
+def asked_of_figure(given: Sequence[str] | None, words: str, file: str) -> argparse.Namespace | None:
+    """What the command line asks of a figure; None where its record is there."""
+    parser = argparse.ArgumentParser(description=words.splitlines()[0])
+    parser.add_argument("--backend", default="torch:cpu")
+    parser.add_argument("--out", type=Path, default=MEASURED)
+    parser.add_argument("--smoke", action="store_true")
+    options = parser.parse_args(given)
+    options.out.mkdir(parents=True, exist_ok=True)
+    if not (options.out / file).is_file():
+        return options
+    print(f"{file} is there")
+    return None

@@ -7,16 +7,14 @@ paper's: log-determinants of closest pairs (ours), and the entropy of the member
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from leakcap.obfuscation.one_unit import Statements
-from reproductions.learnable_obfuscation.cells import MEASURED, Cell
+from reproductions.learnable_obfuscation.cells import Cell, asked_of_figure
 from reproductions.learnable_obfuscation.data import Embedded, made_up, read
 from reproductions.learnable_obfuscation.member import Member
 from reproductions.learnable_obfuscation.published import COLUMNS, TARGETS
@@ -65,16 +63,10 @@ def measured_points(
 
 def main(given: Sequence[str] | None = None) -> None:
     """Measure what is missing; `page` draws the picture."""
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
-    parser.add_argument("--backend", default="torch:cpu")
-    parser.add_argument("--out", type=Path, default=None)
-    parser.add_argument("--smoke", action="store_true")
-    options = parser.parse_args(given)
-    folder = options.out or MEASURED
-    folder.mkdir(parents=True, exist_ok=True)
-    if (folder / FILE).is_file():
-        print(f"{FILE} is there")
+    options = asked_of_figure(given, str(__doc__), FILE)
+    if options is None:
         return
+    folder = options.out
     n, m, k = (200, 200, 2) if options.smoke else (ROWS, RELEASED, MIX)
     mixes, noises = ((2, 5), (0.05, 0.1)) if options.smoke else (MIXES, NOISES)
     points = {(k, noise): Cell((n, m, k), noise) for noise in noises}

@@ -7,17 +7,15 @@ Beside it a tangent that other draws have fixed, which is never too small on ave
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from leakcap.obfuscation.one_unit import Statements
 from leakcap.obfuscation.sampled import draw_mixed
-from reproductions.learnable_obfuscation.cells import MEASURED, Cell
+from reproductions.learnable_obfuscation.cells import Cell, asked_of_figure
 from reproductions.learnable_obfuscation.data import Embedded, made_up, read
 from reproductions.learnable_obfuscation.member import Member, law_of
 from reproductions.learnable_obfuscation.published import COLUMNS
@@ -84,16 +82,10 @@ def plug_in(data: Embedded, cell: Cell, *, columns: int, lengths: Sequence[int] 
 
 def main(given: Sequence[str] | None = None) -> None:
     """Measure what is missing; `page` draws the picture."""
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
-    parser.add_argument("--backend", default="torch:cpu")
-    parser.add_argument("--out", type=Path, default=None)
-    parser.add_argument("--smoke", action="store_true")
-    options = parser.parse_args(given)
-    folder = options.out or MEASURED
-    folder.mkdir(parents=True, exist_ok=True)
-    if (folder / FILE).is_file():
-        print(f"{FILE} is there")
+    options = asked_of_figure(given, str(__doc__), FILE)
+    if options is None:
         return
+    folder = options.out
     data = (made_up if options.smoke else read)(learnable=False)
     scenes = (((200, 100, 5), 0.05),) if options.smoke else SCENES
     columns = 16 if options.smoke else COLUMNS

@@ -16,7 +16,6 @@ from leakcap.ground.arrays import Floats, Ints
 from leakcap.ground.proofs import proves
 from leakcap.leakage.confidence import Attempts
 from leakcap.obfuscation.design import MixingDesign
-from leakcap.obfuscation.least import NoiseForCap
 from leakcap.obfuscation.least import least_noise as noise_for_cap
 from leakcap.obfuscation.masking import encoding_distance
 from leakcap.obfuscation.obfuscated import Obfuscated
@@ -131,7 +130,7 @@ def least_noise(
     if cap - RESERVE <= 0.5:
         raise CapError(f"choose a cap above {0.5 + RESERVE}: closer to a coin flip nothing is certified")
     release = obfuscation_of(pool, public=public, noise=FIRST_NOISE, backend=backend)
-    found = _searched(
+    found = noise_for_cap(
         release, cap - RESERVE, effort=effort, attempts=Attempts(1 - confidence), rng=source_of(seed), tick=tick
     )
     noise = float(found.obfuscated.noise_std)
@@ -164,11 +163,6 @@ def certified_noise(
     except NumericalError:
         return None
     return _stated(bounds, release.law, noise, distance, attempts=1)
-
-
-def _searched(release: Obfuscated, cap: float, **how: object) -> NoiseForCap:
-    """By the leakage of this folder."""
-    return noise_for_cap(release, cap, **how)  # type: ignore[arg-type]
 
 
 def source_of(seed: int | None) -> np.random.Generator:

@@ -39,7 +39,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         )
         return SimpleNamespace(obfuscated=SimpleNamespace(noise_std=0.07), bounds=bounds, attempts=2)
 
-    monkeypatch.setattr(certified, "_searched", found)
+    monkeypatch.setattr(certified, "noise_for_cap", found)
     return noted
 
 
