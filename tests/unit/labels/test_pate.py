@@ -11,6 +11,7 @@ from sklearn.datasets import make_blobs
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.semi_supervised import SelfTrainingClassifier
+from sklearn.utils.estimator_checks import check_estimator
 
 import leakcap as lc
 from leakcap.errors import InputError
@@ -92,14 +93,14 @@ class Failing(ClassifierMixin, BaseEstimator):
         return np.zeros(len(X), dtype=int)
 
 
-def moved(teacher: Any, rows: Any = None) -> int:
+def moved(teacher: Any, rows: Any = None, whole: bool = False) -> int:
     """The most counts of a question, in all, that one label moves."""
     rows, labels = np.zeros((40, 1)) if rows is None else rows, np.arange(40) % 3
     parts, asked = np.array_split(np.arange(40), 8), np.arange(20)
     other = labels.copy()
     other[2] = 1
     counts = [
-        votes_of(teacher, rows, codes, parts=parts, seeds=list(range(8)), asked=asked, classes=3, whole=False)
+        votes_of(teacher, rows, codes, parts=parts, seeds=list(range(8)), asked=asked, classes=3, whole=whole)
         for codes in (labels, other)
     ]
     return int(np.abs(counts[0] - counts[1]).sum(axis=1).max())
@@ -255,5 +256,31 @@ def test_ridge_teachers_at_once_vote_as_each_by_itself(columns: int, intercept: 
     assert (votes == votes_of(single, table, codes, **given)).all() and (votes.sum(axis=1) == 21).all()
 
 
-def test_a_label_moves_one_of_the_teachers_solved_at_once() -> None:
-    assert 0 < moved(RidgeClassifier(), np.random.default_rng(0).standard_normal((40, 3))) <= 2
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_label_moves_one_of_the_teachers_solved_at_once(whole: bool) -> None:
+    teacher = lc.labels.LinearTeacher() if whole else RidgeClassifier()
+    assert 0 < moved(teacher, np.random.default_rng(0).standard_normal((40, 3)), whole) <= 2
+
+
+def test_teachers_that_share_a_covariance_vote_as_each_by_itself() -> None:
+    rng = np.random.default_rng(1)
+    table, codes = rng.standard_normal((300, 12)), rng.integers(4, size=300)
+    table[:, 0] += codes
+    parts = np.array_split(rng.permutation(300), 14)
+    codes[parts[0]] = 2
+    given = {"parts": parts, "seeds": [0] * 14, "asked": np.arange(90), "classes": 4, "whole": True}
+    votes = votes_of(lc.labels.LinearTeacher(), table, codes, **given)
+    single = type("Alone", (lc.labels.LinearTeacher,), {})()  # not known to the kernel
+    assert (votes == votes_of(single, table, codes, **given)).all() and (votes.sum(axis=1) == 14).all()
+
+
+def test_a_linear_teacher_learns_from_rows_without_labels() -> None:
+    rng = np.random.default_rng(2)
+    loud = np.hstack([y[:, None] + 0.1 * rng.standard_normal((len(y), 1)), 9 * rng.standard_normal((len(y), 30))])
+    few = np.where(np.arange(len(y)) < 30, y, -1)
+    teacher = lc.labels.LinearTeacher(alpha=1e-3)
+    alone = clone(teacher).fit(loud[:30], y[:30])
+    assert teacher.fit(loud, few).score(loud[30:], y[30:]) > alone.score(loud[30:], y[30:]) + 0.05
+    with pytest.raises(InputError, match="no row has a label"):
+        clone(teacher).fit(loud, np.full(len(y), -1))
+    check_estimator(lc.labels.LinearTeacher())

@@ -1,4 +1,4 @@
-"""Ridge classifiers on disjoint parts of a table, all of them at once: one batched solve for parts of one size.
+"""Linear classifiers on disjoint parts of a table, all of them at once: one solve for parts of one size, or for all.
 
 Parts are small and share no rows, so nothing is gained from what worlds share; what a loop of fits costs is the loop.
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 from leakcap.ground.arrays import Floats, Ints
 
-__all__ = ["ridge_votes"]
+__all__ = ["ridge_votes", "shared_ridge_votes", "shared_weights"]
 
 AT_ONCE = 2**24  # numbers of gathered rows, or of scores
 
@@ -38,6 +38,48 @@ def ridge_votes(
         level[(signs < 0).all(axis=1)] = -np.inf
         _add_votes(votes, asked, weights, level)
     return votes
+
+
+def shared_ridge_votes(
+    features: Floats, codes: Ints, parts: Sequence[Ints], asked: Floats, *, classes: int, alpha: float
+) -> Ints:
+    """`(asked, classes)`: as `ridge_votes`, for classifiers that all take their Gram matrix from all rows.
+
+    Their labels alone are apart: one factorisation serves them all, and a class's sum of rows is all that each adds.
+    """
+    centre, root = shared_weights(features, alpha)
+    sums, shares = _class_sums(features, codes, parts, classes)
+    size = np.array([len(part) for part in parts])[:, None]
+    held = shares / size
+    weights = sums / size[:, :, None] - held[:, :, None] * (sums.sum(axis=1) / size)[:, None, :]  # (parts, classes, d)
+    weights = (weights.reshape(-1, features.shape[1]) @ root).reshape(weights.shape).transpose(0, 2, 1)
+    level = held - np.einsum("d,pdc->pc", centre, weights)
+    level[shares == 0] = -np.inf
+    votes = np.zeros((len(asked), classes), dtype=np.int64)
+    some = max(1, AT_ONCE // (classes * features.shape[1]))
+    for first in range(0, len(parts), some):
+        _add_votes(votes, asked, weights[first : first + some], level[first : first + some])
+    return votes
+
+
+def shared_weights(features: Floats, alpha: float) -> tuple[Floats, Floats]:
+    """The centre of all rows, and the inverse of their covariance plus `alpha` times its mean variance."""
+    centre = features.mean(axis=0)
+    covariance = features.T @ features / len(features) - np.outer(centre, centre)
+    variance = float(np.trace(covariance)) / len(centre)
+    return centre, np.linalg.inv(covariance + (alpha * variance or 1.0) * np.eye(len(centre)))
+
+
+def _class_sums(features: Floats, codes: Ints, parts: Sequence[Ints], classes: int) -> tuple[Floats, Floats]:
+    """`(parts, classes, d)` sums of rows by part and class, and `(parts, classes)` how many there are."""
+    rows, place = np.concatenate(parts), np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    bins = place * classes + codes[rows]
+    order = np.argsort(bins, kind="stable")
+    counts = np.bincount(bins, minlength=len(parts) * classes)
+    found = np.flatnonzero(counts)
+    sums = np.zeros((len(counts), features.shape[1]))
+    sums[found] = np.add.reduceat(features[rows[order]], np.searchsorted(bins[order], found), axis=0)
+    return sums.reshape(len(parts), classes, -1), counts.reshape(len(parts), classes).astype(np.float64)
 
 
 def _chunks(parts: Sequence[Ints], columns: int) -> Iterator[Ints]:

@@ -16,7 +16,8 @@ from sklearn.utils import _safe_indexing
 
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Ints
-from leakcap.kernels.linear.parts import ridge_votes
+from leakcap.kernels.linear.parts import ridge_votes, shared_ridge_votes
+from leakcap.labels.learning.linear_teacher import LinearTeacher
 from leakcap.simulate.silence import silenced
 
 __all__ = ["fitted", "rehearse", "votes_of"]
@@ -52,6 +53,8 @@ def votes_of(
         whole: hand every teacher all rows, with -1 where it does not know the label.
     """
     questions, places = _safe_indexing(table, asked), np.arange(len(asked))
+    if whole and (shared := _shared_alpha(teacher, table)) is not None:
+        return shared_ridge_votes(table, codes, parts, questions, classes=classes, alpha=shared)
     if not whole and (alpha := _ridge_alpha(teacher, table)) is not None:
         intercept = bool(teacher.fit_intercept)
         return ridge_votes(table, codes, parts, questions, classes=classes, alpha=alpha, intercept=intercept)
@@ -72,6 +75,12 @@ def _ridge_alpha(teacher: Any, table: Any) -> float | None:
         return None
     ordinary = isinstance(teacher.alpha, (int, float)) and teacher.alpha >= LEAST_ALPHA
     return float(teacher.alpha) if ordinary and np.isfinite(table).all() else None
+
+
+def _shared_alpha(teacher: Any, table: Any) -> float | None:
+    """The same, for teachers that see all features."""
+    plain = type(teacher) is LinearTeacher and isinstance(table, np.ndarray) and table.dtype == np.float64
+    return float(teacher.alpha) if plain and np.isfinite(table).all() else None
 
 
 def _named(teacher: Any, table: Any, codes: Ints, part: Ints, *, questions: Any, whole: bool) -> Ints | None:
