@@ -67,7 +67,7 @@ def spent(parts: list[Sums], delta: float) -> float:
         ideal = ndtr(shift / 2 - epsilon / shift) - np.exp(epsilon + log_ndtr(-shift / 2 - epsilon / shift))
         return float(ideal + (1 + math.exp(epsilon)) * distance) - delta
 
-    return float(brentq(excess, 0.0, 100.0)) * (1 + 1e-9)
+    return float(brentq(excess, 0.0, 10.0)) * (1 + 1e-9)
 
 
 def second_epsilon(first: Sums, epsilon: float, delta: float) -> float:
