@@ -30,7 +30,7 @@ AROUND = 9.0  # seconds of sums and features around a school
 CURVE_SECONDS = 8.0  # for the sums at one epsilon
 
 
-def toy_pictures(size: int = 16) -> Pictures:
+def toy_pictures(size: int = 8) -> Pictures:
     """Ten classes of striped pictures: a direction and a hue each."""
     draw = np.random.default_rng(7)
     hues, waves = draw.uniform(60, 195, (10, 3)), draw.uniform(-1, 1, (10, 2))
@@ -42,7 +42,7 @@ def toy_pictures(size: int = 16) -> Pictures:
         x = hues[y][:, None, None] + 40 * np.sin(phase)[..., None] + draw.normal(0, 20, (count, size, size, 3))
         return np.clip(x, 0, 255).astype(np.uint8), y.astype(np.int64)
 
-    return Pictures(*some(1200), *some(400), 10)
+    return Pictures(*some(800), *some(300), 10)
 
 
 @dataclass

@@ -21,7 +21,7 @@ class Encoder(nn.Module):
         self.features, self.size = whole.features, whole.head.in_features
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.features(x).mean((2, 3))
+        return self.features(x).float().mean((2, 3))
 
 
 def projector(size: int, device: torch.device) -> nn.Module:
@@ -45,7 +45,7 @@ class PictureClassifier(nn.Module):
         self.register_buffer("gain", torch.ones((), device=device))
 
     def forward(self, x: Tensor) -> Tensor:
-        z = (self.encoder(x).float() - self.centre) * self.gain
+        z = (self.encoder(x) - self.centre) * self.gain
         return LOGITS * self.head(z)
 
     @torch.no_grad()

@@ -24,6 +24,7 @@ from reproductions.label_dp.pictures import Pictures
 from reproductions.label_dp.train import Say
 
 FLATTER = 0.5  # power of a prediction that is surer than right
+SUMS_SHARE = 0.6  # of second sums beside the network's own prediction
 AGAIN = (4.0, 1.0)  # weight of anchors that come from a schooled network
 
 
@@ -99,9 +100,9 @@ class Ladder:
         sums = Sums.of(seen[doubted].cpu().numpy(), self.labels[rows], step, **self._ridge())
         said = self._there(sums.chances(seen[doubted].cpu().numpy()))
         joined = flat.clone()
-        joined[doubted] = 0.5 * (flat[doubted] + said)
+        joined[doubted] = (1 - SUMS_SHARE) * flat[doubted] + SUMS_SHARE * said
         shares = self._there(below.sums.shares)
-        chances = looks.balanced(looks.smoothed(joined, seen, self.settings.neighbours // 2), shares)
+        chances = looks.balanced(looks.smoothed(joined, seen, self.settings.neighbours), shares)
         anchors = looks.anchors(chances, self.settings.surest)
         net = copy.deepcopy(below.net).requires_grad_(True)
         net.start(seen, chances)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from reproductions.label_dp.augment import Album
 from reproductions.label_dp.central.encoder import Encoder
@@ -33,13 +34,12 @@ def features(encoder: Encoder, album: Album, crops: int, smallest: float) -> Ten
 @torch.no_grad()
 def smoothed(table: Tensor, seen: Tensor, neighbours: int) -> Tensor:
     """Rows of `table`, each averaged with those of its nearest neighbours by angle in `seen`."""
-    white = seen - seen.mean(0)
-    white = torch.nn.functional.normalize(white / white.std(0).clamp_min(1e-6), dim=1)
-    if white.device.type == "cuda":
-        white = white.half()
+    turned = functional.normalize(seen - seen.mean(0), dim=1)
+    if turned.device.type == "cuda":
+        turned = turned.half()
     found = []
-    for start in range(0, len(white), CHUNK):
-        near = (white[start : start + CHUNK] @ white.T).topk(min(neighbours + 1, len(white)), dim=1).indices
+    for start in range(0, len(turned), CHUNK):
+        near = (turned[start : start + CHUNK] @ turned.T).topk(min(neighbours + 1, len(turned)), dim=1).indices
         found.append(table[near].mean(1))
     return torch.cat(found)
 

@@ -21,17 +21,17 @@ class Settings:
 
     width: float = 1.5
     contrastive_epochs: int = 130
-    contrastive_batch: int = 512
+    contrastive_batch: int = 256
     views: int = 4
-    temperature: float = 0.25
-    contrastive_lr: float = 0.3
+    temperature: float = 0.2
+    contrastive_lr: float = 0.2
     smallest_crop: float = 0.2
     crops: int = 16
     components: int | str = "auto"
-    neighbours: int = 20
+    neighbours: int = 10
     surest: float = 0.6
     doubted: float = 0.5
-    school_epochs: int = 50
+    school_epochs: int = 80
     school_batch: int = 512
     school_lr: float = 0.05
     response_lr: float = 0.1

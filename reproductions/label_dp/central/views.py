@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -55,13 +56,19 @@ def recoloured(x: Tensor) -> Tensor:
     light, contrast, colour = torch.where(plain, 1.0, change)
     angle = torch.where(plain, 0.0, angle)
     colour = torch.where(torch.rand(n, device=device) < GREY_SHARE, 0.0, colour)
-    grey, own, turn = (part.to(device) for part in (_GREY, _COLOUR, _TURN))
+    grey, own, turn, yiq = _parts(device)
     matrix = grey + (colour * angle.cos())[:, None, None] * own + (colour * angle.sin())[:, None, None] * turn
     pixels = x.flatten(2)
-    middle = (pixels.mean(2) @ _YIQ[0].to(device))[:, None, None]
+    middle = (pixels.mean(2) @ yiq[0])[:, None, None]
     found = torch.bmm((light * contrast)[:, None, None] * matrix, pixels)
     found = found + (light * (1 - contrast))[:, None, None] * middle
     return found.clamp(0, 1).view_as(x)
+
+
+@cache
+def _parts(device: torch.device) -> tuple[Tensor, ...]:
+    """The constants, sent to a device once."""
+    return tuple(part.to(device) for part in (_GREY, _COLOUR, _TURN, _YIQ))
 
 
 def _ready(album: Album, x: Tensor) -> Tensor:
