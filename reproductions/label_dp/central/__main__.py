@@ -20,14 +20,14 @@ import torch
 
 from reproductions.label_dp.central.contrastive import Contrastive
 from reproductions.label_dp.central.ladder import Ladder, Rung, stages
-from reproductions.label_dp.central.settings import LEVELS, SMOKE, Settings
+from reproductions.label_dp.central.settings import LEVELS, SMOKE, Settings, changed
 from reproductions.label_dp.central.store import load_weights, save_weights, write_json
 from reproductions.label_dp.pictures import Pictures, pictures
 
 NOW = (0.18, 0.29, 1.6)
 SHARES = {"": 1.0, "second": 0.7, "responses": 1.3}  # of the time for schools
-AROUND = 9.0  # seconds of sums and features around a school
-CURVE_SECONDS = 8.0  # for the sums at one epsilon
+AROUND = 12.0  # seconds of sums and features around a school
+CURVE_SECONDS = 3.0  # for the sums at one epsilon
 
 
 def toy_pictures(size: int = 8) -> Pictures:
@@ -42,7 +42,7 @@ def toy_pictures(size: int = 8) -> Pictures:
         x = hues[y][:, None, None] + 40 * np.sin(phase)[..., None] + draw.normal(0, 20, (count, size, size, 3))
         return np.clip(x, 0, 255).astype(np.uint8), y.astype(np.int64)
 
-    return Pictures(*some(800), *some(300), 10)
+    return Pictures(*some(2400), *some(300), 10)
 
 
 @dataclass
@@ -63,12 +63,12 @@ class Call:
     def encoder(self, ladder: Ladder, seconds: float) -> None:
         """The encoder from its file, trained to its end where time allows."""
         training = Contrastive(ladder.settings, ladder.album, ladder.device, self.say)
-        facts = load_weights(self.out, "encoder", training.encoder)
+        facts = load_weights(self.out, "encoder", training.whole)
         if facts is None or facts["epoch"] < facts["epochs"]:
             epoch = facts["epoch"] if facts else 0
 
             def keep(epoch: int, epochs: int) -> None:
-                save_weights(self.out, "encoder", training.encoder, epoch=epoch, epochs=epochs)
+                save_weights(self.out, "encoder", training.whole, epoch=epoch, epochs=epochs)
                 self.say(f"encoder saved after epoch {epoch}")
 
             training.run(seconds, epoch=epoch, keep=keep)
@@ -116,7 +116,7 @@ class Call:
 
     def _seconds(self, kind: str, ahead: float, curve: Sequence[float]) -> float:
         """Time for the next school: its share of what is left, less what is needed around it."""
-        free = self.left - AROUND * math.ceil(ahead) - 0.5 * CURVE_SECONDS * len(curve)
+        free = self.left - AROUND * math.ceil(ahead) - CURVE_SECONDS * len(curve)
         return max(1.0, free * SHARES[kind] / ahead)
 
 
@@ -130,11 +130,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--held-out", type=int, default=0, help="judge on so many of the last training pictures")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE", help="change settings")
     parser.add_argument("--smoke", action="store_true")
     given = parser.parse_args(arguments)
     given.out.mkdir(parents=True, exist_ok=True)
     call = Call(given.out, given.seconds)
-    settings = replace(SMOKE if given.smoke else Settings(), seed=given.seed, held_out=given.held_out)
+    settings = changed(SMOKE if given.smoke else Settings(), given.set)
+    settings = replace(settings, seed=given.seed, held_out=given.held_out)
     device = torch.device(given.device)
     if device.type == "cuda":
         torch.backends.cudnn.benchmark = True

@@ -60,8 +60,8 @@ class Contrastive:
     def __post_init__(self) -> None:
         self.encoder = Encoder(self.settings.width, self.device)
         self.project = projector(self.encoder.size, self.device)
-        parts: list[nn.Module] = [self.encoder, self.project]
-        weights = [w for part in parts for w in part.parameters()]
+        self.whole = nn.ModuleList([self.encoder, self.project])
+        weights = list(self.whole.parameters())
         self.optimizer = torch.optim.SGD(
             [
                 {"params": [w for w in weights if w.ndim > 1], "weight_decay": self.settings.weight_decay},

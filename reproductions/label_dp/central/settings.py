@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+from leakcap.errors import InputError
 
 LEVELS = (0.05, 0.1, 0.18, 0.29, 0.5, 1.0, 1.6, 8.0)
 FIRST_LEVEL = 0.18  # spent on the first sums, or all of a smaller epsilon
@@ -52,3 +56,17 @@ SMOKE = Settings(
     school_epochs=3,
     school_batch=100,
 )
+
+
+def changed(settings: Settings, words: Sequence[str]) -> Settings:
+    """The settings with `name=value` applied."""
+    known = {field.name for field in fields(Settings)}
+    for word in words:
+        name, _, text = word.partition("=")
+        if name not in known:
+            raise InputError(f"there is no setting {name}; there are {', '.join(sorted(known))}")
+        try:
+            settings = replace(settings, **{name: ast.literal_eval(text)})
+        except (ValueError, SyntaxError):
+            settings = replace(settings, **{name: text})
+    return settings

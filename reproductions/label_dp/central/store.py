@@ -1,4 +1,4 @@
-"""Weights and features as files of at most fifteen megabytes in half precision: a later call goes on from them."""
+"""Weights and features as files below 16 MiB, in half precision: a later call goes on from them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
-MOST_BYTES = 15 * 2**20
+MOST_BYTES = 2**24 - 2**16  # in a file
 LARGEST = 6e4  # in half precision
 
 
