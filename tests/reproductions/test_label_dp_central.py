@@ -61,9 +61,11 @@ def test_views_stay_pictures_and_grey_stays_grey() -> None:
     crops = cropped(album, torch.arange(64), 0.2)
     assert crops.shape == (64, 3, 8, 8) and float(crops.min()) >= 0 and float(crops.max()) <= 1
     grey = pixels[..., :1].expand(-1, -1, -1, 3).permute(0, 3, 1, 2).float() / 255
-    assert float((recoloured(grey) - recoloured(grey).mean(1, keepdim=True)).abs().max()) > 0.01  # of another draw
-    found = recoloured(grey)
-    assert float((found - found.mean(1, keepdim=True)).abs().max()) < 1e-3  # hue and saturation cannot colour grey
+
+    def colour(x: torch.Tensor) -> float:
+        return float((x - x.mean(1, keepdim=True)).abs().max())
+
+    assert colour(recoloured(grey)) < 1e-3 < 0.1 < colour(recoloured(crops))  # hue and saturation cannot colour grey
     whole = cropped(album, torch.arange(64), 1.0 - 1e-7)
     plain = pixels.permute(0, 3, 1, 2).float() / 255
     near = torch.minimum((whole - plain).abs().mean((1, 2, 3)), (whole - plain.flip(3)).abs().mean((1, 2, 3)))
@@ -270,7 +272,8 @@ def test_a_call_writes_one_file_an_epsilon_and_a_second_call_goes_on(
     base = ["--smoke", "--out", str(tmp_path), "--set", "contrastive_epochs=1", "--curve", "8"]
     command.main([*base, "--epsilons", "0.18", "--seconds", "10000"])
     command.main([*base, "--epsilons", "0.18", "0.29", "1.6", "--seconds", "10000"])
-    assert len(schools) == 4 and schools[1] > schools[2] and all(0 < s < 10_000 for s in schools)
+    assert len(schools) == 4 and all(0 < s < 10_000 for s in schools)
+    assert schools[1] < 4000 < schools[3]  # the first of three leaves time for the others, the last takes the rest
     records = {e: json.loads((tmp_path / f"central-eps{e}-seed0.json").read_text()) for e in ("0.18", "0.29", "1.6")}
     for epsilon, record in records.items():
         told = record["facts"].get("together", record["facts"]["first"])

@@ -147,7 +147,7 @@ class Ladder:
         return self._schooled(net, lesson, below.sums, seconds, facts)
 
     def result(self, rung: Rung, epsilon: float) -> dict[str, Any]:
-        """The record of a run; accuracy on pictures that no stage has seen."""
+        """The record of a run; accuracy on pictures that no stage has seen. Accuracies are for the custodian alone."""
         both = predict(rung.net, self.judged, self.device)
         alone = predict(rung.net, self.judged, self.device, flip=False)
         cuda = self.device.type == "cuda"
@@ -205,4 +205,3 @@ def stages(epsilon: float) -> tuple[float, str]:
     if epsilon < FIRST_LEVEL * 1.1:
         return epsilon, ""
     return FIRST_LEVEL, "responses" if epsilon >= RESPONSES_FROM else "second"
-
