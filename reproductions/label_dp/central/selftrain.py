@@ -1,7 +1,7 @@
 """A network that teaches itself from evidence about labels: post-processing of what was released.
 
-The target of a picture joins evidence (log-likelihoods of its classes) with the network's own prediction on a weak view,
-as in `reproductions.label_dp.train`; weak and strong views learn it. Evidence that is only a guess, the anchors, fades
+The target of a picture joins evidence (log-likelihoods of classes) with the network's own prediction on a weak view, as
+in `reproductions.label_dp.train`; weak and strong views learn it. Evidence that is only a guess, the anchors, fades
 while the network's trust in itself grows, and pictures without a clear target wait.
 """
 
