@@ -282,3 +282,5 @@ def test_a_call_writes_one_file_an_epsilon_and_a_second_call_goes_on(
         assert {"accuracy", "accuracy_without_flip", "judged_on"} <= set(record)
     command.main([*base, "--epsilons", "0.18", "0.29", "1.6"])
     assert len(schools) == 4  # nothing was left to do
+    command.main([*base, "--epsilons", "0.1", "--seconds", "20"])
+    assert len(schools) == 4 and not (tmp_path / "central-eps0.1-seed0.json").exists()  # too late: nothing was released

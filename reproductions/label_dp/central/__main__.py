@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from leakcap.errors import NumericalError
 from reproductions.label_dp.central.contrastive import Contrastive
 from reproductions.label_dp.central.ladder import Ladder, Rung, stages
 from reproductions.label_dp.central.settings import LEVELS, SMOKE, Settings, changed
@@ -27,6 +28,7 @@ from reproductions.label_dp.pictures import Pictures, pictures
 NOW = (0.18, 0.29, 1.6)
 SHARES = {"": 1.0, "second": 0.7, "responses": 1.3}  # of the time for schools
 AROUND = 12.0  # seconds of sums and features around a school
+LEAST = 15.0  # seconds of a school that is worth its release
 CURVE_SECONDS = 3.0  # for the sums at one epsilon
 
 
@@ -43,6 +45,10 @@ def toy_pictures(size: int = 8) -> Pictures:
         return np.clip(x, 0, 255).astype(np.uint8), y.astype(np.int64)
 
     return Pictures(*some(2400), *some(300), 10)
+
+
+class OutOfTime(Exception):
+    """A school would be too short."""
 
 
 @dataclass
@@ -81,19 +87,27 @@ class Call:
         todo = [epsilon for epsilon in levels if not self.path(ladder, epsilon).is_file()]
         bases: dict[float, Rung] = {}
         for place, epsilon in enumerate(todo):
-            base, follows = stages(epsilon)
-            ahead = self._ahead(todo[place:], set(bases))
-            if base not in bases:
-                bases[base] = ladder.first(base, self._seconds("", ahead, curve))
-                ahead -= SHARES[""]
-            rung = bases[base]
-            if follows:
-                again = ladder.second if follows == "second" else ladder.responses
-                rung = again(rung, epsilon, self._seconds(follows, ahead, curve))
+            try:
+                rung = self._climb(ladder, bases, todo[place:], curve)
+            except (OutOfTime, NumericalError) as error:  # the others may still be had
+                self.say(f"epsilon {epsilon:g}: not done ({error})")
+                continue
             record = {**ladder.result(rung, epsilon), "elapsed": time.perf_counter() - self.began}
             write_json(self.path(ladder, epsilon), record)
             self.say(f"epsilon {epsilon:g}: accuracy {record['accuracy']:.4f}, {record['accuracy_without_flip']:.4f}")
         self.curve(ladder, curve)
+
+    def _climb(self, ladder: Ladder, bases: dict[float, Rung], todo: Sequence[float], curve: Sequence[float]) -> Rung:
+        """The network for the first epsilon of `todo`; first rungs are kept in `bases`."""
+        base, follows = stages(todo[0])
+        ahead = self._ahead(todo, set(bases))
+        if base not in bases:
+            bases[base] = ladder.first(base, self._seconds("", ahead, curve))
+            ahead -= SHARES[""]
+        if not follows:
+            return bases[base]
+        again = ladder.second if follows == "second" else ladder.responses
+        return again(bases[base], todo[0], self._seconds(follows, ahead, curve))
 
     def curve(self, ladder: Ladder, levels: Sequence[float]) -> None:
         """Accuracy of the sums alone, as far as time allows."""
@@ -117,7 +131,10 @@ class Call:
     def _seconds(self, kind: str, ahead: float, curve: Sequence[float]) -> float:
         """Time for the next school: its share of what is left, less what is needed around it."""
         free = self.left - AROUND * math.ceil(ahead) - CURVE_SECONDS * len(curve)
-        return max(1.0, free * SHARES[kind] / ahead)
+        seconds = free * SHARES[kind] / ahead
+        if seconds < LEAST:
+            raise OutOfTime(f"{seconds:.0f} s left for it")
+        return seconds
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -23,6 +23,7 @@ from reproductions.label_dp.central.views import contrastive_view
 from reproductions.label_dp.train import Say, autocast
 
 MOMENTUM, WARM_UP = 0.9, 0.05
+LARGEST_GRADIENT = 5.0
 KEEP_EVERY = 45.0  # seconds between checkpoints
 
 Keep = Callable[[int, int], None]
@@ -83,6 +84,7 @@ class Contrastive:
             z = self.project(self.encoder(x))
         loss = contrast(z, self.settings.views, self.settings.temperature)
         loss.backward()
+        nn.utils.clip_grad_norm_(self.whole.parameters(), LARGEST_GRADIENT)
         return loss.detach()
 
     def run(self, seconds: float = math.inf, *, epoch: int = 0, keep: Keep = lambda epoch, epochs: None) -> int:

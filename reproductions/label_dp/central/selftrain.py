@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from leakcap.errors import NumericalError
 from reproductions.label_dp.augment import Album
@@ -22,6 +22,7 @@ from reproductions.label_dp.central.settings import Settings
 from reproductions.label_dp.train import Say, autocast
 
 MOMENTUM, WARM_UP, AVERAGED = 0.9, 0.15, 0.99
+LARGEST_GRADIENT = 5.0
 BALANCE_STEP = 0.02
 REPORTS = 5
 
@@ -92,6 +93,7 @@ class School:
         entropy = sum(-(target * logits.float().log_softmax(1)).sum(1) for logits in (first, second)) / 2
         loss = (present * entropy).mean()
         loss.backward()
+        nn.utils.clip_grad_norm_(self.net.parameters(), LARGEST_GRADIENT)
         return loss.detach(), present.mean()
 
     def run(self, seconds: float = math.inf) -> int:
