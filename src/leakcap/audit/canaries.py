@@ -101,9 +101,7 @@ class CanaryKey:
             reason = f" ({error.strerror})"
         found = cls._of(held)
         if found is None:
-            raise InputError(
-                f"{place} is no key of canaries{reason}: give the file that was written when planting them"
-            )
+            raise InputError(f"{place} is no key of canaries{reason}: give the file written when they were planted")
         return found
 
     @classmethod

@@ -66,12 +66,9 @@ class MemorisationReport(AuditReport):
             JSON text. Custodian side.
         """
         held = json.loads(super().to_json())
-        mine = {
-            "epsilon_lower": self.epsilon_lower,
-            "delta": self.delta,
-            "counts": [asdict(one) for one in self.counts],
-        }
-        return json.dumps(held | mine, indent=1, allow_nan=False)
+        held |= {"epsilon_lower": self.epsilon_lower, "delta": self.delta}
+        held["counts"] = [asdict(one) for one in self.counts]
+        return json.dumps(held, indent=1, allow_nan=False)
 
 
 def memorised(
@@ -172,7 +169,7 @@ def _judged(one: CanaryGuesses, limit: float | None, delta: float, *, alpha: flo
         verdict = REFUTED if p < alpha else HOLDS if high <= limit + slack else INCONCLUSIVE
     return Finding(
         attack=one.game,
-        question=f"epsilon by {one.guesses:,} guesses about planted labels, at least",
+        question=f"epsilon of a label by {one.guesses:,} guesses, at least",
         measured=low,
         interval=(low, high),
         prior=0.0,

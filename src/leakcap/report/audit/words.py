@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import replace
 
+from leakcap.audit.memorisation import MemorisationReport
 from leakcap.audit.report import AuditReport
 from leakcap.audit.verdicts import CHECK, HOLDS, INCONCLUSIVE, RECOGNITION, REFUTED, UNBOUNDED, Finding
 from leakcap.report.audit.audited import NUMBERS, is_share, leading, releases_needed, surely_won, things
@@ -66,6 +67,11 @@ METHODS = {
     "learns: no certificate is about that",
     "law of the encoding": "no guess: takes the masked means out of encoded sets, looks at the noise that is left, "
     "and for secrets that were drawn before",
+    "one decoy": "is shown the label that was planted and another wrong one, and takes the one that the model believes "
+    "more",
+    "every wrong label": "takes the wrong label that the model believes most",
+    "normal rule": "no attacker of its own: the same guesses with the normal interval, which promises nothing",
+    "appendix B": "guesses against every decoy at once, each canary weighed by its guesses; its interval is too short",
     "told apart": "learns from earlier releases which secret gives which numbers",
 }
 
@@ -76,6 +82,8 @@ def headline(audit: AuditReport) -> str:
     if not audit.findings:
         return "Nothing was attacked: no attack applies to this target."
     verdict = audit.verdict
+    if isinstance(audit, MemorisationReport) and verdict != REFUTED:
+        return audit.sentence
     if verdict == REFUTED:
         return f"Refuted: this release tells more than its {promise} allows. Do not publish it."
     if verdict == INCONCLUSIVE:
