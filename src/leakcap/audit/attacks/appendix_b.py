@@ -67,11 +67,11 @@ def weighted_rule(probabilities: Floats, key: CanaryKey, threshold: float) -> He
     some = weights > 0
     if not some.any():
         return Heuristic(0.5, 0.0, 1.0, 0)
-    return _weighted(right[some] / weights[some], weights[some] / weights.sum())
+    shares = right[some] / weights[some]
+    return _weighted(shares, weights[some] / weights.sum(), float(right.sum() / weights.sum()))
 
 
-def _weighted(shares: Floats, weights: Floats) -> Heuristic:
-    mean = float(shares @ weights)
+def _weighted(shares: Floats, weights: Floats, mean: float) -> Heuristic:
     spread = 1 - float((weights**2).sum())
     variance = float(weights @ (shares - mean) ** 2) / spread if spread > 0 else 0.0
     half = NORMAL * math.sqrt(variance / len(shares))  # the fault: so many do not count alike

@@ -56,7 +56,7 @@ def _first(audit: AuditReport) -> dict[str, Any]:
     return {
         "target": audit.target,
         "warning": warning(audit.certificate) if isinstance(audit.certificate, Certificate) else None,
-        "about": f"leakcap audit · {audit.target} · {audit.trials:,} {things(audit)} for trial, attacked, unpublished",
+        "about": f"leakcap audit · {audit.target} · {audit.trials:,} {things(audit)} {_fate(audit)}",
         "things": things(audit),
         "verdict": audit.verdict,
         "headline": headline(audit),
@@ -66,6 +66,10 @@ def _first(audit: AuditReport) -> dict[str, Any]:
         "scales": scales(audit),
         "key": bar_key(audit),
     }
+
+
+def _fate(audit: AuditReport) -> str:
+    return "in one training" if isinstance(audit, MemorisationReport) else "for trial, attacked, unpublished"
 
 
 def _table(audit: AuditReport) -> tuple[list[str], list[list[str]]]:

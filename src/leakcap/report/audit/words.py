@@ -284,7 +284,7 @@ def _after_doubt(audit: AuditReport) -> list[str]:
     # Round up to two digits: nobody types 61,359.
     size = 10 ** max(math.floor(math.log10(enough)) - 1, 0)
     asked = math.ceil(enough / size) * size
-    option = "models" if things(audit) == "models" else "trials"
+    option = {"models": "models", "canaries": "count"}.get(things(audit), "trials")
     return [
         "You may publish on the strength of the certificate: this page only tried to break it. If your rules ask for "
         "an audit without open figures, wait for a larger one.",
