@@ -12,9 +12,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from leakcap.audit.canaries import CanaryKey
-from leakcap.ground.arrays import Floats
+from leakcap.ground.arrays import Floats, Ints
 
-__all__ = ["PAPER_THRESHOLDS", "Heuristic", "best_of_thresholds", "normal_rule", "weighted_rule"]
+__all__ = [
+    "PAPER_THRESHOLDS",
+    "Heuristic",
+    "best_of_thresholds",
+    "decoy_counts",
+    "normal_rule",
+    "weighted_interval",
+    "weighted_rule",
+]
 
 PAPER_THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 NORMAL = 1.96
@@ -56,6 +64,11 @@ def weighted_rule(probabilities: Floats, key: CanaryKey, threshold: float) -> He
 
     The attacker guesses the label believed more, and abstains where neither is believed by `threshold`.
     """
+    return weighted_interval(*decoy_counts(probabilities, key, threshold))
+
+
+def decoy_counts(probabilities: Floats, key: CanaryKey, threshold: float) -> tuple[Ints, Ints]:
+    """Right guesses and all guesses about each canary, against each of its decoys."""
     each = np.arange(key.count)
     planted = probabilities[each, key.planted][:, None]
     decoy = np.ones_like(probabilities, dtype=np.bool_)
@@ -63,15 +76,16 @@ def weighted_rule(probabilities: Floats, key: CanaryKey, threshold: float) -> He
     if len(key.classes) > 2:
         decoy[each, key.truths] = False
     speaks = decoy & (np.maximum(planted, probabilities) >= threshold)
-    weights, right = speaks.sum(axis=1), (speaks & (planted > probabilities)).sum(axis=1)
-    some = weights > 0
+    return (speaks & (planted > probabilities)).sum(axis=1), speaks.sum(axis=1)
+
+
+def weighted_interval(right: Ints, guesses: Ints) -> Heuristic:
+    """The interval from counts of each canary; of canaries without a guess nothing is said."""
+    some = guesses > 0
     if not some.any():
         return Heuristic(0.5, 0.0, 1.0, 0)
-    shares = right[some] / weights[some]
-    return _weighted(shares, weights[some] / weights.sum(), float(right.sum() / weights.sum()))
-
-
-def _weighted(shares: Floats, weights: Floats, mean: float) -> Heuristic:
+    shares, weights = right[some] / guesses[some], guesses[some] / guesses.sum()
+    mean = float(right.sum() / guesses.sum())
     spread = 1 - float((weights**2).sum())
     variance = float(weights @ (shares - mean) ** 2) / spread if spread > 0 else 0.0
     half = NORMAL * math.sqrt(variance / len(shares))  # the fault: so many do not count alike
