@@ -35,6 +35,13 @@ class MemorisationReport(AuditReport):
     """What a model gives away about planted labels. Custodian side.
 
     Attributes:
+        findings: a lower end on epsilon for each game and number of guesses; then heuristics, marked as such.
+        certificate: the certificate of private labels that was put to the test; None where there is none.
+        trials: number of canaries.
+        alpha: probability of a false "refuted" in the whole report.
+        target: "labels".
+        seconds: time that the audit took.
+        exposed: empty: which labels were planted is the key's alone.
         counts: right guesses of each game.
         delta: at which the lower ends on epsilon hold.
     """

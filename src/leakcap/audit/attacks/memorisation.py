@@ -45,7 +45,9 @@ class CanaryGuesses:
 
         Guarantee: for a training that is so private in each label it is at most `a` with probability at most `a`.
         """
-        return statistics.one_run(self.right, self.guesses, epsilon, delta, self.canaries, candidates=self.candidates)
+        return statistics.one_run(
+            self.right, self.guesses, epsilon, delta, bits=self.canaries, candidates=self.candidates
+        )
 
     @proves("memorisation")
     def epsilon_lower(self, delta: float, alpha: float) -> float:
@@ -54,7 +56,7 @@ class CanaryGuesses:
         Guarantee: exceeds the training's epsilon, at this delta, with probability at most `alpha`.
         """
         return statistics.one_run_epsilon(
-            self.right, self.guesses, alpha, delta, self.canaries, candidates=self.candidates
+            self.right, self.guesses, alpha, delta, bits=self.canaries, candidates=self.candidates
         )
 
     def epsilon_upper(self, alpha: float) -> float:

@@ -100,7 +100,7 @@ def one_run_epsilon(
     """
     level = checks.fraction(alpha=alpha)
     return largest(
-        lambda epsilon: one_run(right, guesses, epsilon, delta, bits, candidates=candidates) <= level,
+        lambda epsilon: one_run(right, guesses, epsilon, delta, bits=bits, candidates=candidates) <= level,
         0.0,
         MAX_EPSILON,
         1e-9,
