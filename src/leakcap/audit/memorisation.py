@@ -18,6 +18,7 @@ from leakcap.audit.report import AuditReport
 from leakcap.audit.run import ALPHA
 from leakcap.audit.verdicts import EPSILON, HOLDS, INCONCLUSIVE, REFUTED, SHOWN, UNBOUNDED, Finding
 from leakcap.certificates.labels import LabelCertificate
+from leakcap.certificates.text import rounded_up
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
@@ -64,7 +65,8 @@ class MemorisationReport(AuditReport):
         )
         if self.verdict == UNBOUNDED:
             return f"{shown}. Nothing was promised, so there is nothing to refute."
-        return f"Not refuted: {shown}, where at most {self.certified:.6g} is allowed. An audit never proves a promise."
+        allowed = f"{rounded_up(self.certified or 0.0, 4):g}"
+        return f"Not refuted: {shown}, where at most {allowed} is allowed. An audit never proves a promise."
 
     def to_json(self) -> str:
         """All figures; the certificate as it was published. No place and no label of a canary is in it.
