@@ -16,6 +16,7 @@ from leakcap.labels.mechanisms.with_prior import RRWithPrior
 
 if TYPE_CHECKING:
     from leakcap.labels.learning.classifier import Classifier
+    from leakcap.labels.learning.linear_teacher import LinearTeacher
     from leakcap.labels.learning.neural import PosteriorLoss, PrivateLabels
     from leakcap.labels.learning.pate import PATE
     from leakcap.labels.learning.two_stage import TwoStage
@@ -30,6 +31,7 @@ __all__ = [
     "Classifier",
     "Gaussian",
     "Laplace",
+    "LinearTeacher",
     "Mechanism",
     "NaiveBayes",
     "PosteriorLoss",
@@ -48,6 +50,7 @@ __all__ = [
 _HOMES = {
     "Classifier": "learning.classifier",
     "LDA": "statistics.lda",
+    "LinearTeacher": "learning.linear_teacher",
     "NaiveBayes": "statistics.naive_bayes",
     "PATE": "learning.pate",
     "PosteriorLoss": "learning.neural",
