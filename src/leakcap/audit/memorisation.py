@@ -206,7 +206,7 @@ def _heuristics(scores: Floats, key: CanaryKey, counts: Sequence[CanaryGuesses])
 def _heuristic(name: str, what: str, rule: Heuristic) -> Finding:
     estimate, low, high = rule.epsilons
     return Finding(
-        attack=f"{name}, heuristic",
+        attack=name,
         question=f"epsilon by {what}, a heuristic",
         measured=estimate,
         interval=(low, high),

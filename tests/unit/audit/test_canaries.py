@@ -210,7 +210,8 @@ def test_heuristics_decide_nothing(planted: tuple[Any, CanaryKey]) -> None:
     labels, key = planted
     report = memorised(np.eye(4)[labels], key, epsilon=30.0)
     rules = [one for one in report.findings if one.heuristic]
-    assert {one.attack.partition(",")[0] for one in rules} == {"normal rule", "appendix B"}
+    assert {one.attack for one in rules} == {"normal rule", "appendix B"}
+    assert all(one.question.endswith("a heuristic") for one in rules)
     assert all(one.verdict == "no promise" and one.certified is None for one in rules)
     assert max(one.measured for one in rules) == np.inf and report.verdict != "refuted"
     assert report.epsilon_lower < 10
@@ -229,5 +230,7 @@ def test_the_report_says_what_was_found(planted: tuple[Any, CanaryKey]) -> None:
         held = json.loads(report.to_json())
         assert held["epsilon_lower"] == report.epsilon_lower and len(held["counts"]) == len(report.counts) == 6
         page = report.to_html()
-        assert "40 canaries in one training" in page and "heuristic" in page
+        assert "40 canaries in one training" in page and "a heuristic" in page
+        first_screen, rest = page.split("What to do", 1)
+        assert "heuristic" not in first_screen and "about " in rest
         assert report.sentence.split(":")[0] in str(report)

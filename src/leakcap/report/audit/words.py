@@ -151,7 +151,7 @@ def _counts(one: Finding, *, blindly: str, guessing: str, allows: str) -> str:
     if one.kind == CHECK:
         return _checked(one)
     if not is_share(one):
-        told = f"at least {neat(one.measured)}"
+        told = f"{'about' if one.heuristic else 'at least'} {neat(one.measured)}"
         return told if one.certified is None else f"{told}; {allows} {at_most(one.certified)}"
     base = _base(one)
     done = f"{counted(one.measured, base)} of {base:,}"
