@@ -47,3 +47,7 @@ def test_of_sums_too_but_for_second_fits_and_classes_in_y(model: object) -> None
         pytest.skip("tags differ before scikit-learn 1.6")
     failed = outcomes(model)
     assert set(failed) <= set(BY_SUMS), failed
+
+
+def test_of_linear_teachers_all_of_them() -> None:
+    assert not outcomes(lc.labels.LinearTeacher())

@@ -40,7 +40,7 @@ class LinearTeacher(ClassifierMixin, BaseEstimator):
         True
     """
 
-    def __init__(self, *, alpha: float = 0.1) -> None:
+    def __init__(self, *, alpha: float = 1.0) -> None:
         self.alpha = alpha
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> LinearTeacher:

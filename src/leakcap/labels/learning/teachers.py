@@ -52,12 +52,14 @@ def votes_of(
         classes: how many.
         whole: hand every teacher all rows, with -1 where it does not know the label.
     """
-    questions, places = _safe_indexing(table, asked), np.arange(len(asked))
-    if whole and (shared := _shared_alpha(teacher, table)) is not None:
-        return shared_ridge_votes(table, codes, parts, questions, classes=classes, alpha=shared)
-    if not whole and (alpha := _ridge_alpha(teacher, table)) is not None:
+    alpha = _shared_alpha(teacher, table) if whole else _ridge_alpha(teacher, table)
+    if alpha is not None:
+        rows = table.astype(np.float64)
+        if whole:
+            return shared_ridge_votes(rows, codes, parts, rows[asked], classes=classes, alpha=alpha)
         intercept = bool(teacher.fit_intercept)
-        return ridge_votes(table, codes, parts, questions, classes=classes, alpha=alpha, intercept=intercept)
+        return ridge_votes(rows, codes, parts, rows[asked], classes=classes, alpha=alpha, intercept=intercept)
+    questions, places = _safe_indexing(table, asked), np.arange(len(asked))
     votes = np.zeros((len(asked), classes), dtype=np.int64)
     for part, seed in zip(parts, seeds, strict=True):
         with silenced(), _own_randomness(seed):
@@ -70,7 +72,7 @@ def votes_of(
 
 def _ridge_alpha(teacher: Any, table: Any) -> float | None:
     """The penalty, where all teachers are solved at once and vote as each by itself would."""
-    plain = type(teacher) is RidgeClassifier and isinstance(table, np.ndarray) and table.dtype == np.float64
+    plain = type(teacher) is RidgeClassifier and isinstance(table, np.ndarray) and table.dtype.kind == "f"
     if not plain or teacher.class_weight is not None or teacher.positive or teacher.solver not in ("auto", "cholesky"):
         return None
     ordinary = isinstance(teacher.alpha, (int, float)) and teacher.alpha >= LEAST_ALPHA
@@ -79,7 +81,7 @@ def _ridge_alpha(teacher: Any, table: Any) -> float | None:
 
 def _shared_alpha(teacher: Any, table: Any) -> float | None:
     """The same, for teachers that see all features."""
-    plain = type(teacher) is LinearTeacher and isinstance(table, np.ndarray) and table.dtype == np.float64
+    plain = type(teacher) is LinearTeacher and isinstance(table, np.ndarray) and table.dtype.kind == "f"
     return float(teacher.alpha) if plain and np.isfinite(table).all() else None
 
 
