@@ -11,7 +11,10 @@ import time
 from typing import Any
 
 import numpy as np
+from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
 
 from benchmarks.encoded_sets import embeddings
 from benchmarks.labels import Task
@@ -19,7 +22,6 @@ from benchmarks.records import record
 from leakcap import labels
 from leakcap.kernels.linear.parts import ridge_votes, shared_ridge_votes
 from leakcap.labels.learning.vote_costs import VoteCosts
-from leakcap.labels.statistics.components import principal_components
 
 DRAWS = 5
 TOPIC = "Private labels"
@@ -47,8 +49,8 @@ def told(found: list[list[float]]) -> str:
 def alone() -> None:
     """Teachers that learn from 128 public components, and nothing else."""
     work, one = task(), labels.LinearTeacher()
-    parts = principal_components(work.train, 128)
-    made = Task(work.name, parts.of(work.train), work.train_kinds, parts.of(work.test), work.test_kinds)
+    parts = make_pipeline(Normalizer(), PCA(128, random_state=0)).fit(work.train)
+    made = Task(work.name, parts.transform(work.train), work.train_kinds, parts.transform(work.test), work.test_kinds)
     found = [
         accuracies(made, one, one, epsilon=epsilon, n_teachers=count, semi_supervised=True)
         for epsilon, count in ((0.29, 2500), (1.6, 1600))
