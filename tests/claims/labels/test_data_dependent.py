@@ -43,7 +43,7 @@ def worst(counts: list[int], sigma: float) -> Any:
 
 
 @pytest.mark.parametrize("sigma", [1.0, 2.0])
-@pytest.mark.parametrize("counts", [[20, 0], [14, 2, 1], [9, 8], [30, 5, 5], [12, 0, 0]])
+@pytest.mark.parametrize("counts", [[8, 0], [9, 2, 1], [9, 8], [12, 5, 5], [7, 0, 0]])
 def test_no_neighbour_is_further_away_than_the_figure_says(counts: list[int], sigma: float) -> None:
     said = answer_divergences(np.array([counts], dtype=float), sigma, ORDERS)[0]
     assert (worst(counts, sigma) <= said + 1e-9).all()
