@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
 from reproductions.label_dp.table3 import SETTINGS, accounts, ensembles, table
 
 

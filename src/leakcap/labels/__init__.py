@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from leakcap.labels.advice import Advice, advise
 from leakcap.labels.mechanisms.auto import auto
 from leakcap.labels.mechanisms.base import Mechanism
 from leakcap.labels.mechanisms.bins import RROnBins
@@ -30,6 +31,7 @@ __all__ = [
     "KRR",
     "LDA",
     "PATE",
+    "Advice",
     "Classifier",
     "Gaussian",
     "Laplace",
@@ -45,6 +47,7 @@ __all__ = [
     "TwoStage",
     "UnaryBits",
     "VoteCosts",
+    "advise",
     "auto",
     "data_dependent",
     "project",
