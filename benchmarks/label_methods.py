@@ -90,8 +90,12 @@ def compare(name: str, work: Task, skipped: tuple[str, ...] = ()) -> None:
         found = {one: accuracy(work, one, epsilon) for one in METHODS if one not in skipped}
         known = {one: said for one, said in found.items() if said is not None}
         best = max(known, key=lambda one: known[one][0])
+        advised = labels.advise(epsilon, work.classes, rows=len(work.train), columns=work.train.shape[1]).method
+        taken = known["ridge" if advised == "statistics" else "responses"]
+        short = max(0.0, known[best][0] - taken[0])
         told = ", ".join(f"{one} {mean:.1f} (±{error:.1f})" for one, (mean, error) in known.items())
-        line = f"epsilon {epsilon:g}: {told}; best: {best}"
+        error = np.hypot(taken[1], known[best][1])
+        line = f"epsilon {epsilon:g}: {told}; best: {best}; advised: {advised}, {short:.1f} short (±{error:.1f})"
         print(f"{work.name}, {line}", flush=True)
         lines.append(line)
     record(

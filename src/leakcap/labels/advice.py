@@ -86,7 +86,7 @@ def advise(
     if nats < ENOUGH and curator:
         why = "few, but delta is 0"
     words = (
-        f"Responses: lc.labels.auto({epsilon:g}, {mechanism.n_classes}), then lc.labels.Classifier with any base. {told}, "
-        f"{why}"
+        f"Responses: lc.labels.auto({epsilon:g}, {mechanism.n_classes}), then lc.labels.Classifier with any base. "
+        f"{told}, {why}"
     )
     return Advice("responses", nats, name, words)
