@@ -11,18 +11,18 @@ import numpy as np
 from leakcap.custody.fingerprint import fingerprint
 from leakcap.errors import InputError
 from leakcap.estimators.base import PrivateEstimator, publish
+from leakcap.estimators.block_average import BlockAverage, noise_of_mean
 from leakcap.estimators.classifiers import Probabilities
 from leakcap.estimators.company import private_parts
 from leakcap.estimators.data import Rows
-from leakcap.estimators.denoised_votes import soft_labels
 from leakcap.estimators.distilled_model import DistilledModel
 from leakcap.estimators.own_session import ClassifierOfSession, sums_by
+from leakcap.estimators.public_basis import public_basis
 from leakcap.estimators.public_rows import public_rows
 from leakcap.estimators.settings import seed_of
-from leakcap.estimators.taught_blocks import TaughtBlocks
+from leakcap.estimators.taught_blocks import TaughtBlocks, as_votes
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
-from leakcap.sessions.block_votes import VotesOfBlocks
 from leakcap.sessions.fitting import Fitting
 from leakcap.simulate.teaching import rehearse
 
@@ -30,8 +30,11 @@ __all__ = ["Distilled"]
 
 COUNT_SHARE, CHECK_SHARE = 0.01, 0.15  # of the clock: for the number of people, and for putting the student right
 SURE = 4.0  # deviations of its own noise, that a number of people is taken for at least
-MOST_NUMBERS = 2**18  # that are asked for at once
-LOUDEST = 0.25  # deviation of the noise in the mean vote over all public rows
+MOST_ROWS = 20_000  # that teachers are asked about
+LOUDEST = 0.1  # deviation of the noise in the mean vote over all public rows
+HEARD = 0.2  # deviation of the noise in the votes of a row, along all directions together
+FEWEST_DIRECTIONS, MOST_DIRECTIONS = 8, 128
+FEWEST_EACH = 10  # people of a block, on average, who take part
 VOTES = ("auto", "scores", "classes")
 
 
@@ -52,7 +55,7 @@ class Distilled(Probabilities, ClassifierOfSession):
             takes `sample_weight` and has `predict_proba`.
         queries: public rows, with the columns of X and without labels; a table or an array. They must not come from the
             data. Thousands of them are best: more rows need no more noise in what the student learns.
-        blocks: how many; "auto": by the root of the noised number of people. More blocks need less noise, and leave
+        blocks: how many; "auto": by the cap and the noised number of people. More blocks need less noise, and leave
             fewer rows to each teacher. The number must not come from the data if the cap is about the pool.
         votes: "classes": a teacher names one class of each row; "scores": it shares its vote by `predict_proba`;
             "auto": scores where the teacher has them.
@@ -66,7 +69,8 @@ class Distilled(Probabilities, ClassifierOfSession):
 
     Attributes:
         student_: the student, fitted; its classes are places in `classes_`.
-        votes_: `(rows, classes)`, released: the noised share of the votes for each class of the rows asked about.
+        votes_: `(rows, classes)`, released: the share of the votes for each class of the rows asked about, as far as
+            it stands out of the noise.
         asked_: which of the public rows these are.
         blocks_: how many there were.
         classes_: the classes that occur in the pool, or those declared.
@@ -128,11 +132,13 @@ class Distilled(Probabilities, ClassifierOfSession):
     def _learnt(self, fitting: Fitting, rows: Rows) -> DistilledModel:
         assert rows.classes is not None
         classes, whole_votes = len(rows.classes), self._whole_votes()
-        public = public_rows(self.queries, fitting.names, MOST_NUMBERS // classes)
+        public = public_rows(self.queries, fitting.names, MOST_ROWS)
         for role in ("teacher", "student"):
             self._rehearse(role, public.rows, classes)
         blocks, share = self._blocks(fitting)
-        self._refuse_noise(fitting, blocks, share)
+        for_votes = share * (1 - CHECK_SHARE)
+        noise = noise_of_mean(fitting.square * for_votes, blocks)
+        _refuse_noise(noise, blocks)
         teachers = TaughtBlocks(
             teacher=self.teacher,
             features=rows.features,
@@ -141,29 +147,19 @@ class Distilled(Probabilities, ClassifierOfSession):
             of_unit=fitting.blocks(blocks),
             blocks=blocks,
             asked=public.rows,
+            basis=public_basis(public.rows, _directions(noise, len(public.rows))),
             classes=classes,
             whole_votes=whole_votes,
             seed=seed_of(self.random_state) or 0,
         )
-        votes, noise = self._voted(fitting, teachers, share * (1 - CHECK_SHARE))
-        made = DistilledModel.of(self.student, public.rows, soft_labels(public.rows, votes, noise), rows.classes)
-        self._put_right(made, fitting, rows, public.rows, share * CHECK_SHARE)
-        made.votes_, made.asked_, made.blocks_ = votes, public.places, blocks
+        heard = BlockAverage(fitting, teachers, public=self.classes is not None).asked(for_votes)
+        labels = as_votes(1 / classes + teachers.basis @ heard)
+        made = DistilledModel.of(self.student, public.rows, labels, rows.classes)
+        self._put_right(made, fitting, rows, public=public.rows, share=share * CHECK_SHARE)
+        made.votes_, made.asked_, made.blocks_ = labels, public.places, blocks
         return made
 
-    def _voted(self, fitting: Fitting, teachers: TaughtBlocks, share: float) -> tuple[Floats, float]:
-        asked = VotesOfBlocks(
-            teachers.votes,
-            people=fitting.units.count,
-            rows=len(teachers.asked),
-            classes=teachers.classes,
-            public=self.classes is not None,
-        )
-        noised = fitting.ask(asked, share, step="votes", blocks=teachers.blocks)
-        votes = noised.value.reshape(len(teachers.asked), teachers.classes) / teachers.blocks
-        return votes, float(noised.deviations[0]) / teachers.blocks
-
-    def _put_right(self, made: DistilledModel, fitting: Fitting, rows: Rows, public: Floats, share: float) -> None:
+    def _put_right(self, made: DistilledModel, fitting: Fitting, rows: Rows, *, public: Floats, share: float) -> None:
         """Count people by what the student says of them and by their class: each is in one cell."""
         cell, _ = made.places(rows.features)
         codes = np.asarray(rows.target)
@@ -195,16 +191,9 @@ class Distilled(Probabilities, ClassifierOfSession):
         )
         people = max(float(found[0, 0]), SURE * deviation)
         taking_part = people if fitting.everybody else people / 2
-        return max(2, round(math.sqrt(taking_part))), fitting.share * (1 - COUNT_SHARE)
-
-    def _refuse_noise(self, fitting: Fitting, blocks: int, share: float) -> None:
-        """Before teachers are taught: by declarations and answers alone."""
-        noise = math.sqrt(2 / (fitting.square * share * (1 - CHECK_SHARE))) / blocks
-        if noise > LOUDEST:
-            raise InputError(
-                f"the cap is too small for {blocks} blocks: their votes would drown in noise. Give "
-                f"{math.ceil(blocks * noise / LOUDEST)} blocks or more, a larger share, or a higher cap"
-            )
+        # The more noise, the more blocks: teachers of fewer rows each, whose average is heard.
+        blocks = round(math.sqrt(taking_part / (4 * fitting.square * fitting.share)))
+        return int(min(max(blocks, 2), max(2.0, taking_part / FEWEST_EACH))), fitting.share * (1 - COUNT_SHARE)
 
     def _whole_votes(self) -> bool:
         checks.choice(VOTES, votes=self.votes)
@@ -220,3 +209,17 @@ class Distilled(Probabilities, ClassifierOfSession):
         ):
             raise InputError(f"the {role} is private already: give the plain model, votes are noised here")
         rehearse(model, public, np.arange(min(len(public), 20 * classes)), classes, role=role, whole=False)
+
+
+def _refuse_noise(noise: float, blocks: int) -> None:
+    """Before teachers are taught: by declarations and answers alone."""
+    if noise > LOUDEST:
+        raise InputError(
+            f"the cap is too small for {blocks} blocks: their votes would drown in noise. Give "
+            f"{math.ceil(blocks * noise / LOUDEST)} blocks or more, a larger share, or a higher cap"
+        )
+
+
+def _directions(noise: float, rows: int) -> int:
+    """More where there is less noise, and no more than rows can tell apart."""
+    return int(np.clip((HEARD / noise) ** 2, FEWEST_DIRECTIONS, min(MOST_DIRECTIONS, rows // 4)))

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from leakcap.ground.arrays import Bools, Floats, Ints
-from leakcap.sessions.block_votes import as_votes
 from leakcap.simulate.teaching import names_classes, own_randomness
 from leakcap.worlds import Units
 
-__all__ = ["TaughtBlocks"]
+__all__ = ["TaughtBlocks", "as_votes"]
+
+
+def as_votes(scores: Floats) -> Floats:
+    """Scores, `(rows, classes)`, as shares of one vote for each row; an even share where they are none."""
+    shares = np.clip(np.where(np.isfinite(scores), scores, 0.0), 0.0, 1.0)
+    total = shares.sum(axis=1, keepdims=True)
+    return np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1 / scores.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,28 +32,38 @@ class TaughtBlocks:
     units: Units
     of_unit: Ints  # (units,): the block of everybody
     blocks: int
-    asked: Any  # public rows
+    asked: Floats  # public rows
+    basis: Floats  # (asked, directions): what is kept of the votes
     classes: int
     whole_votes: bool  # a class for each row, not shares of one vote
     seed: int
+    _last: dict[bytes, Floats] = field(default_factory=dict)
 
-    def votes(self, mask: Bools) -> Floats:
-        """`(blocks, asked, classes)` of models that are taught the rows of those in the mask.
+    def vectors(self, mask: Bools) -> Floats:
+        """`(blocks, directions x classes)`: votes less even shares, along the directions, of models that are taught the
+        rows of those in the mask.
 
-        A model that fails, or answers in another form, has no vote, and so has a block without rows: no other block
-        hears of it. What models say while they learn is for the caller to silence.
+        A model that fails, or answers in another form, votes for all classes alike, and so does a block without rows:
+        no other block hears of it. What models say while they learn is for the caller to silence.
         """
+        key = mask.tobytes()
+        if key not in self._last:
+            self._last.clear()
+            self._last[key] = self._taught(mask)
+        return self._last[key]
+
+    def _taught(self, mask: Bools) -> Floats:
         rows = self.units.rows_in(mask)
         rows = rows[self.codes[rows] >= 0]
         block = self.of_unit[rows if self.units.of_row is None else self.units.of_row[rows]]
-        found = np.zeros((self.blocks, len(self.asked), self.classes), dtype=np.float32)
+        found = np.zeros((self.blocks, self.basis.shape[1] * self.classes))
         for place in range(self.blocks):
             own = rows[block == place]
             if len(own):
-                found[place] = self._said(own, place)
+                found[place] = (self.basis.T @ (self._votes(own, place) - 1 / self.classes)).ravel()
         return found
 
-    def _said(self, own: Ints, place: int) -> Floats:
+    def _votes(self, own: Ints, place: int) -> Floats:
         known = self.codes[own]
         if (known == known[0]).all():  # many classifiers refuse a single class
             return np.tile(np.eye(self.classes)[known[0]], (len(self.asked), 1))
@@ -56,7 +72,7 @@ class TaughtBlocks:
             with own_randomness((self.seed + place) % 2**31):
                 return as_votes(self._scores(clone(self.teacher).fit(self.features[own], known)))
         except BaseException:  # whatever it is, it would tell of a person, and other blocks must not go with it
-            return np.zeros((len(self.asked), self.classes))
+            return np.full((len(self.asked), self.classes), 1 / self.classes)
 
     def _scores(self, taught: Any) -> Floats:
         found = np.zeros((len(self.asked), self.classes))
