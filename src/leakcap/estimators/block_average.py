@@ -51,7 +51,7 @@ class BlockAverage:
         return centre.reshape(directions, classes)
 
     def _spread(self, centre: Floats, share: float, step: int) -> float:
-        """Root mean square distance of blocks from the centre, about. None is further than what shares of votes allow."""
+        """Root mean square distance of blocks from the centre, about; none is further than shares of votes allow."""
         furthest = math.sqrt(len(self.teachers.asked) * (1 - 1 / self.teachers.classes))
 
         def squares(mask: Bools) -> Floats:

@@ -31,6 +31,7 @@ __all__ = ["Distilled"]
 COUNT_SHARE, CHECK_SHARE = 0.01, 0.15  # of the clock: for the number of people, and for putting the student right
 SURE = 4.0  # deviations of its own noise, that a number of people is taken for at least
 MOST_ROWS = 20_000  # that teachers are asked about
+ROUNDS = (0, 3)  # of a student that learns from itself, which people decide about
 LOUDEST = 0.1  # deviation of the noise in the mean vote over all public rows
 HEARD = 0.2  # deviation of the noise in the votes of a row, along all directions together
 FEWEST_DIRECTIONS, MOST_DIRECTIONS = 8, 128
@@ -51,8 +52,8 @@ class Distilled(Probabilities, ClassifierOfSession):
 
     Args:
         teacher: a classifier with `fit` and `predict`, or `predict_proba`; it sees the rows of one block.
-        student: a classifier with `fit` and `predict`; it sees public rows and released votes alone. Best one that
-            takes `sample_weight` and has `predict_proba`.
+        student: a classifier with `fit` and `predict`, best with `predict_proba`; it sees public rows and released
+            votes alone.
         queries: public rows, with the columns of X and without labels; a table or an array. They must not come from the
             data. Thousands of them are best: more rows need no more noise in what the student learns.
         blocks: how many; "auto": by the cap and the noised number of people. More blocks need less noise, and leave
@@ -154,29 +155,30 @@ class Distilled(Probabilities, ClassifierOfSession):
         )
         heard = BlockAverage(fitting, teachers, public=self.classes is not None).asked(for_votes)
         labels = as_votes(1 / classes + teachers.basis @ heard)
-        made = DistilledModel.of(self.student, public.rows, labels, rows.classes)
-        self._put_right(made, fitting, rows, public=public.rows, share=share * CHECK_SHARE)
+        ways = [
+            DistilledModel.of(self.student, public.rows, labels, classes=rows.classes, rounds=rounds)
+            for rounds in ROUNDS
+        ]
+        made = self._best(ways, fitting, rows, public=public.rows, share=share * CHECK_SHARE)
         made.votes_, made.asked_, made.blocks_ = labels, public.places, blocks
         return made
 
-    def _put_right(self, made: DistilledModel, fitting: Fitting, rows: Rows, *, public: Floats, share: float) -> None:
-        """Count people by what the student says of them and by their class: each is in one cell."""
-        cell, _ = made.places(rows.features)
+    def _best(
+        self, ways: list[DistilledModel], fitting: Fitting, rows: Rows, *, public: Floats, share: float
+    ) -> DistilledModel:
+        """Count people by what each student says of them and by their class: the student that suits most, put right."""
+        assert rows.classes is not None
         codes = np.asarray(rows.target)
-        kinds = np.eye(len(made.classes_))[codes] * (codes >= 0)[:, None]
-        counts, noise = sums_by(
-            fitting,
-            np.eye(made.cells)[cell],
-            kinds,
-            most=1.0,
-            share=share,
-            step="counts",
-            public=self.classes is not None,
+        kinds = np.eye(len(rows.classes))[codes] * (codes >= 0)[:, None]
+        cells = [np.eye(made.cells)[made.places(rows.features)[0]] for made in ways]
+        inside = np.hstack(cells) / math.sqrt(len(ways))  # everybody is in one cell of each
+        found, noise = sums_by(
+            fitting, inside, kinds, most=1.0, share=share, step="counts", public=self.classes is not None
         )
-        there, said = made.places(public)
-        sizes = np.bincount(there, minlength=made.cells)[:, None]
-        totals = np.stack([np.bincount(there, column, minlength=made.cells) for column in said.T], axis=1)
-        made.put_right(counts, np.where(sizes > 0, totals / np.maximum(sizes, 1), np.nan), noise)
+        counts = np.split(found * math.sqrt(len(ways)), len(ways))
+        best = int(np.argmax([own.max(axis=1).sum() for own in counts]))
+        ways[best].put_right(counts[best], public, noise * math.sqrt(len(ways)))
+        return ways[best]
 
     def _blocks(self, fitting: Fitting) -> tuple[int, float]:
         """How many blocks, and what is left of the share."""

@@ -8,14 +8,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
-from sklearn.utils.validation import has_fit_parameter
 
-from leakcap.ground.arrays import Floats, Ints
+from leakcap.ground.arrays import Bools, Floats, Ints
 
 __all__ = ["DistilledModel"]
 
 CELLS = 16  # about so many, by the class that a student names and how sure it is
-FAINT = 0.02  # shares of a class that a student is not told of
+SUREST = 0.6  # of the rows of a class, from which a student learns in rounds
 
 
 class DistilledModel(ClassifierMixin, BaseEstimator):
@@ -27,12 +26,14 @@ class DistilledModel(ClassifierMixin, BaseEstimator):
     shifts_: Floats  # (cells, classes): what is added to its probabilities
 
     @classmethod
-    def of(cls, student: Any, rows: Floats, labels: Floats, classes: npt.NDArray[Any]) -> DistilledModel:
-        """A student that has learnt soft labels of public rows, with nothing put right yet."""
+    def of(
+        cls, student: Any, rows: Floats, votes: Floats, *, classes: npt.NDArray[Any], rounds: int = 0
+    ) -> DistilledModel:
+        """A student that has learnt votes about public rows, with nothing put right yet."""
         made = cls()
         made.classes_ = classes
-        made.student_ = _taught(student, rows, labels)
-        said = made._said(rows)
+        made.student_ = _taught(student, rows, votes, rounds)
+        said = _shares(made.student_, rows, len(classes))
         levels = max(1, round(CELLS / len(classes)))
         made.cuts_ = np.stack([_cuts(said, place, levels) for place in range(len(classes))])
         made.shifts_ = np.zeros((len(classes) * levels, len(classes)))
@@ -45,23 +46,25 @@ class DistilledModel(ClassifierMixin, BaseEstimator):
 
     def places(self, X: Any) -> tuple[Ints, Floats]:
         """The cell of each row, and the student's probabilities."""
-        said = self._said(X)
+        said = _shares(self.student_, X, len(self.classes_))
         named = said.argmax(axis=1)
         sure = said[np.arange(len(said)), named]
         level = (sure[:, None] > self.cuts_[named]).sum(axis=1)
         return named * (self.cuts_.shape[1] + 1) + level, said
 
-    def put_right(self, counts: Floats, said: Floats, noise: float) -> None:
+    def put_right(self, counts: Floats, public: Floats, noise: float) -> None:
         """Shift the probabilities of a cell to the shares of its people, as far as these are surer than noise.
 
         Args:
             counts: `(cells, classes)`, noised numbers of people.
-            said: `(cells, classes)`, what the student says of public rows there on average; not a number where there
-                are none.
+            public: rows, on which the student's own average in a cell is taken.
             noise: deviation in each count.
         """
+        cell, said = self.places(public)
+        sizes = np.bincount(cell, minlength=self.cells)[:, None]
+        own = np.stack([np.bincount(cell, column, minlength=self.cells) for column in said.T], axis=1)
         people = np.maximum(counts.sum(axis=1, keepdims=True), noise * np.sqrt(counts.shape[1]))
-        apart = np.where(np.isfinite(said), counts / people - said, 0.0)
+        apart = np.where(sizes > 0, counts / people - own / np.maximum(sizes, 1), 0.0)
         apart -= apart.mean(axis=1, keepdims=True)
         size = np.maximum((apart**2).sum(axis=1, keepdims=True), np.finfo(float).tiny)
         # What remains after noise of this size is taken off (James and Stein).
@@ -77,31 +80,49 @@ class DistilledModel(ClassifierMixin, BaseEstimator):
         """The likeliest class of each row."""
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
-    def _said(self, X: Any) -> Floats:
-        found = np.zeros((len(X), len(self.classes_)))
-        if not hasattr(self.student_, "predict_proba"):
-            found[np.arange(len(X)), np.asarray(self.student_.predict(X), dtype=np.intp)] = 1.0
-            return found
-        found[:, np.asarray(self.student_.classes_, dtype=np.intp)] = self.student_.predict_proba(X)
-        return found
+
+def _taught(student: Any, rows: Floats, votes: Floats, rounds: int) -> Any:
+    """A student of the class with the most votes, for every row; or of the surest rows of each class, round by round.
+
+    After a round rows have the classes that the student names: those of a class are more alike than their votes.
+    """
+    named = votes.argmax(axis=1)
+    if not rounds:
+        return _one_or_more(student, rows, named)
+    taught = None
+    for _ in range(rounds if hasattr(student, "predict_proba") else 1):
+        sure = _surest(votes, named)
+        taught = _one_or_more(student, rows[sure], named[sure])
+        votes = _shares(taught, rows, votes.shape[1])
+        named = votes.argmax(axis=1)
+    return taught
 
 
-def _taught(student: Any, rows: Floats, labels: Floats) -> Any:
-    """Soft labels as rows with weights where the student takes weights; otherwise the likeliest class of each."""
-    likeliest = labels.argmax(axis=1)
-    try:
-        weighs = has_fit_parameter(student, "sample_weight")
-    except (TypeError, ValueError):
-        weighs = False
-    if not weighs:
-        if (likeliest == likeliest[0]).all():
-            return DummyClassifier().fit(rows, likeliest)
-        return clone(student).fit(rows, likeliest)
-    told = labels > np.minimum(FAINT, labels.max(axis=1, keepdims=True) / 2)
-    row, place = np.nonzero(told)
-    if (place == place[0]).all():
-        return DummyClassifier().fit(rows, likeliest)
-    return clone(student).fit(rows[row], place, sample_weight=labels[row, place])
+def _surest(votes: Floats, named: Ints) -> Bools:
+    """The surest rows of each class: by how far it is ahead of the next."""
+    ordered = np.sort(votes, axis=1)
+    ahead = ordered[:, -1] - ordered[:, -2]
+    kept = np.zeros(len(votes), dtype=bool)
+    for place in np.unique(named):
+        own = np.flatnonzero(named == place)
+        kept[own[np.argsort(-ahead[own], kind="stable")][: max(1, round(SUREST * len(own)))]] = True
+    return kept
+
+
+def _one_or_more(student: Any, rows: Floats, named: Ints) -> Any:
+    if (named == named[0]).all():  # many classifiers refuse a single class
+        return DummyClassifier().fit(rows, named)
+    return clone(student).fit(rows, named)
+
+
+def _shares(taught: Any, X: Any, classes: int) -> Floats:
+    """`(rows, classes)`: probabilities, or 1 for the class that is named where there are none."""
+    found = np.zeros((len(X), classes))
+    if hasattr(taught, "predict_proba"):
+        found[:, np.asarray(taught.classes_, dtype=np.intp)] = taught.predict_proba(X)
+    else:
+        found[np.arange(len(X)), np.asarray(taught.predict(X), dtype=np.intp)] = 1.0
+    return found
 
 
 def _cuts(said: Floats, place: int, levels: int) -> Floats:
