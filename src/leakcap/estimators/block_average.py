@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from leakcap.estimators.distilled_model import shrunk
 from leakcap.estimators.taught_blocks import TaughtBlocks
 from leakcap.ground.arrays import Bools, Floats
 from leakcap.sessions.block_vectors import BlockVectors
@@ -76,5 +77,4 @@ def _about(vectors: Callable[[Bools], Floats], centre: Floats) -> Callable[[Bool
 def _heard(said: Floats, noise: float) -> Floats:
     """What remains in every direction after noise of this size is taken off (James and Stein)."""
     said = said - said.mean(axis=1, keepdims=True)  # shares of one vote: the rest is noise
-    size = np.maximum((said**2).sum(axis=1, keepdims=True), np.finfo(float).tiny)
-    return np.asarray(said * np.maximum(0.0, 1 - (said.shape[1] - 1) * noise**2 / size))
+    return said * shrunk((said**2).sum(axis=1, keepdims=True), (said.shape[1] - 1) * noise**2)

@@ -11,7 +11,7 @@ from sklearn.dummy import DummyClassifier
 
 from leakcap.ground.arrays import Bools, Floats, Ints
 
-__all__ = ["DistilledModel"]
+__all__ = ["DistilledModel", "shrunk"]
 
 CELLS = 16  # about so many, by the class that a student names and how sure it is
 SUREST = 0.6  # of the rows of a class, from which a student learns in rounds
@@ -66,9 +66,8 @@ class DistilledModel(ClassifierMixin, BaseEstimator):
         people = np.maximum(counts.sum(axis=1, keepdims=True), noise * np.sqrt(counts.shape[1]))
         apart = np.where(sizes > 0, counts / people - own / np.maximum(sizes, 1), 0.0)
         apart -= apart.mean(axis=1, keepdims=True)
-        size = np.maximum((apart**2).sum(axis=1, keepdims=True), np.finfo(float).tiny)
-        # What remains after noise of this size is taken off (James and Stein).
-        self.shifts_ = apart * np.maximum(0.0, 1 - (counts.shape[1] - 1) * (noise / people) ** 2 / size)
+        of_noise = (counts.shape[1] - 1) * (noise / people) ** 2
+        self.shifts_ = apart * shrunk((apart**2).sum(axis=1, keepdims=True), of_noise)
 
     def predict_proba(self, X: Any) -> Floats:
         """`(rows, classes)`: probabilities."""
@@ -79,6 +78,12 @@ class DistilledModel(ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The likeliest class of each row."""
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+
+def shrunk(squares: Floats, of_noise: Floats | float) -> Floats:
+    """What to keep of vectors with these squared lengths, of which noise makes so much on average (James and Stein)."""
+    heard = squares > of_noise
+    return np.where(heard, 1 - of_noise / np.where(heard, squares, 1.0), 0.0)
 
 
 def _taught(student: Any, rows: Floats, votes: Floats, rounds: int) -> Any:
