@@ -19,6 +19,7 @@ from leakcap.estimators import distilled as settings
 from leakcap.estimators.block_average import BlockAverage
 from leakcap.estimators.public_basis import public_basis
 from leakcap.estimators.taught_blocks import TaughtBlocks
+from leakcap.noise import Seeded
 from leakcap.sessions import desk
 from leakcap.sessions.block_vectors import BlockVectors
 from leakcap.sessions.brought import Length
@@ -142,8 +143,9 @@ def guessed(cap: float = CAP) -> tuple[int, int]:
     so that more for class 1 means that they took part."""
     learnt, right = [], 0
     for seed in range(2 * RELEASES):
-        session = lc.Session((ROWS, CLASSES), cap=cap, seed=seed)
-        session._desk = replace(session._desk, coins=np.append(seed % 2 == 0, np.ones(8, dtype=bool)))
+        session = lc.Session((ROWS, CLASSES), cap=cap, seed=5)  # whose blocks the attacker knows
+        coins = np.append(seed % 2 == 0, np.ones(8, dtype=bool))
+        session._desk = replace(session._desk, coins=coins, randomness=Seeded(seed))
         session.fit(Votes(), target="2", share=1.0)
         found = session.history[-1].numbers[1] * np.sign(BASIS[0, 0])  # the noised sum, for class 1 of all rows alike
         if seed < RELEASES:
