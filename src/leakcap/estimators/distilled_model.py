@@ -14,6 +14,7 @@ from leakcap.ground.arrays import Bools, Floats, Ints
 __all__ = ["DistilledModel", "shrunk"]
 
 CELLS = 16  # about so many, by the class that a student names and how sure it is
+HEARD = 3.0  # deviations of its noise, that the number of people of a cell must exceed
 SUREST = 0.6  # of the rows of a class, from which a student learns in rounds
 
 
@@ -64,7 +65,8 @@ class DistilledModel(ClassifierMixin, BaseEstimator):
         sizes = np.bincount(cell, minlength=self.cells)[:, None]
         own = np.stack([np.bincount(cell, column, minlength=self.cells) for column in said.T], axis=1)
         people = np.maximum(counts.sum(axis=1, keepdims=True), noise * np.sqrt(counts.shape[1]))
-        apart = np.where(sizes > 0, counts / people - own / np.maximum(sizes, 1), 0.0)
+        heard = (sizes > 0) & (people > HEARD * noise * np.sqrt(counts.shape[1]))
+        apart = np.where(heard, counts / people - own / np.maximum(sizes, 1), 0.0)
         apart -= apart.mean(axis=1, keepdims=True)
         of_noise = (counts.shape[1] - 1) * (noise / people) ** 2
         self.shifts_ = apart * shrunk((apart**2).sum(axis=1, keepdims=True), of_noise)
