@@ -16,7 +16,7 @@ from leakcap.estimators.classifiers import Probabilities
 from leakcap.estimators.company import private_parts
 from leakcap.estimators.data import Rows
 from leakcap.estimators.distilled_model import DistilledModel
-from leakcap.estimators.own_session import ClassifierOfSession, sums_by
+from leakcap.estimators.own_session import ClassifierOfSession, session_rows, sums_by
 from leakcap.estimators.public_basis import public_basis
 from leakcap.estimators.public_rows import public_rows
 from leakcap.estimators.settings import seed_of
@@ -126,7 +126,7 @@ class Distilled(Probabilities, ClassifierOfSession):
         made = self._copy_for_session()
         if fitting.target is None:
             raise InputError("say what is to be predicted: session.fit(Distilled(...), target='income')")
-        rows = made._session_rows(fitting)
+        rows = session_rows(made, fitting)
         publish(made, made._learnt(fitting, rows))
         return made
 

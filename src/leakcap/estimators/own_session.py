@@ -18,7 +18,7 @@ from leakcap.sessions.fitting import Fitting
 from leakcap.sessions.products import Factor, OuterProducts
 from leakcap.sessions.session import Session
 
-__all__ = ["ClassifierOfSession", "sums_by"]
+__all__ = ["ClassifierOfSession", "session_rows", "sums_by"]
 
 ALL = 1 - 2.0**-20  # of the clock: charges are rounded up
 TAKEN = {"bounds", "design", "ledger", "name", "rows_per_unit"}
@@ -101,6 +101,11 @@ class ClassifierOfSession(OfDeclaredClasses):
                 f"{type(self).__name__} is fitted with design='bits' or under a pool cap; of options it takes "
                 f"{', '.join(sorted(TAKEN))}"
             )
+
+
+def session_rows(estimator: ClassifierOfSession, fitting: Fitting) -> Rows:
+    """The rows that a session hands to an estimator, with classes that were declared or that the pool has."""
+    return estimator._session_rows(fitting)
 
 
 def sums_by(

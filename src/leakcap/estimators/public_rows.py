@@ -10,20 +10,20 @@ import numpy as np
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats, Ints
 
-__all__ = ["PublicRows", "public_rows"]
+__all__ = ["AskedRows", "public_rows"]
 
 FEWEST = 10
 
 
 @dataclass(frozen=True, eq=False)
-class PublicRows:
+class AskedRows:
     """Public rows as numbers, and which of those given they are."""
 
     rows: Floats
     places: Ints
 
 
-def public_rows(given: Any, names: tuple[str, ...], most: int) -> PublicRows:
+def public_rows(given: Any, names: tuple[str, ...], most: int) -> AskedRows:
     """The rows that are asked about, evenly spaced among those given where these are more than `most`."""
     if given is None:
         raise InputError(
@@ -44,7 +44,7 @@ def public_rows(given: Any, names: tuple[str, ...], most: int) -> PublicRows:
     places = np.arange(len(cells))
     if len(cells) > most:
         places = np.linspace(0, len(cells) - 1, most).astype(np.intp)
-    return PublicRows(np.ascontiguousarray(cells[places]), places)
+    return AskedRows(np.ascontiguousarray(cells[places]), places)
 
 
 def _cells(given: Any, names: tuple[str, ...]) -> Floats:

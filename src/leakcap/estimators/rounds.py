@@ -10,7 +10,7 @@ import numpy as np
 from leakcap.errors import InputError
 from leakcap.estimators.base import publish
 from leakcap.estimators.data import Rows
-from leakcap.estimators.own_session import ClassifierOfSession, sums_by
+from leakcap.estimators.own_session import ClassifierOfSession, session_rows, sums_by
 from leakcap.estimators.public_trees import even_ladder, quantile_ladder
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints
@@ -80,7 +80,7 @@ class ClassifierInRounds(ClassifierOfSession):
         made = self._copy_for_session()
         if fitting.target is None:
             raise InputError(f"say what is to be predicted: session.fit({type(self).__name__}(), target='income')")
-        rows = made._session_rows(fitting)
+        rows = session_rows(made, fitting)
         publish(made, made._learnt(made._in_rounds(rows, fitting), rows.classes))
         return made
 
