@@ -15,10 +15,20 @@ from leakcap.ground import checks
 from leakcap.ground.json_record import entries, is_number, is_words
 from leakcap.ground.proofs import proves
 
-__all__ = ["ASSUMPTIONS", "BY_ROWS", "SUMS", "SUMS_ASSUMPTIONS", "VOTES", "VOTES_ASSUMPTIONS", "LabelCertificate"]
+__all__ = [
+    "ASSUMPTIONS",
+    "BY_ROWS",
+    "SUMS",
+    "SUMS_ASSUMPTIONS",
+    "SUMS_THEN_VOTES",
+    "VOTES",
+    "VOTES_ASSUMPTIONS",
+    "LabelCertificate",
+]
 
 SUMS = "noised class sums"  # the mechanism of label-private statistics
 VOTES = "noised votes of teachers"  # that of PATE
+SUMS_THEN_VOTES = "class sums and votes of teachers, both noised"  # that of PATE with a prior
 
 GAME = (
     "Features are known to everybody; each label was replaced by what was observed of it, drawn by chances that depend "
@@ -45,6 +55,12 @@ VOTES_ATTACKER = (
     "May know all features, every other label, the parts, how votes were noised, the answers, and everything computed "
     "from them, the student included. Does not know the label asked for, nor the teachers. Has unlimited computing "
     "power and uses the best method."
+)
+SUMS_THEN_VOTES_ATTACKER = VOTES_ATTACKER.replace("the answers", "the noised sums, the answers")
+SUMS_THEN_VOTES_GAME = (
+    "Features are known to everybody. Their rows were summed by class, with normal noise. Teachers learnt from the "
+    "labels of one part of the rows each and from the noised sums; how many of them name each class for some rows was "
+    "noised, and the student learnt from the answers and the noised sums. The attacker is asked for one label."
 )
 NOT_PROMISED = (
     "That a label cannot be guessed from the features: whoever could guess it without this release still can.",
@@ -102,7 +118,9 @@ class LabelCertificate(Displayed):
 
     @property
     def leaves(self) -> str:
-        """What was taken from the labels: "observations" of each, "noised sums" by class, or "answers" of teachers."""
+        """What was taken from the labels: "observations" of each, "noised sums" by class, "answers" of teachers; or
+        "noised sums and answers".
+        """
         return next((what for name, what in _LEAVES.items() if self.mechanism.startswith(name)), "observations")
 
     @property
@@ -151,11 +169,12 @@ class LabelCertificate(Displayed):
         return "\n".join(_lines(self))
 
 
-_LEAVES = {SUMS: "noised sums", VOTES: "answers"}
+_LEAVES = {SUMS: "noised sums", VOTES: "answers", SUMS_THEN_VOTES: "noised sums and answers"}
 _GAMES = {
     "observations": (GAME, ATTACKER),
     "noised sums": (SUMS_GAME, SUMS_ATTACKER),
     "answers": (VOTES_GAME, VOTES_ATTACKER),
+    "noised sums and answers": (SUMS_THEN_VOTES_GAME, SUMS_THEN_VOTES_ATTACKER),
 }
 
 

@@ -29,7 +29,7 @@ from leakcap.tables.label_column import LabelColumn
 from leakcap.tables.label_files import open_labels
 from leakcap.tables.private_labels import observed_cells, reading_code, refuse_unfit, secret_labels
 
-__all__ = ["LabelsOrder", "run"]
+__all__ = ["LabelsOrder", "class_names", "run"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ class LabelsOrder:
         """How the labels are privatised; made before the file is opened."""
         request = LabelRequest(
             epsilon=self.epsilon,
-            classes=None if self.classes is None else _names(self.classes),
+            classes=None if self.classes is None else class_names(self.classes),
             mechanism=self.mechanism,
             delta=self.delta,
             prior=None if self.prior is None else _shares(self.prior),
@@ -159,7 +159,8 @@ def _facts(certificate: LabelCertificate, folders: Folders, columns: tuple[str, 
     }
 
 
-def _names(text: str) -> tuple[str, ...]:
+def class_names(text: str) -> tuple[str, ...]:
+    """Names of classes with commas between."""
     names = tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), []))
     if not names or not all(names):
         raise InputError("--classes are names with commas between, such as --classes no,yes")

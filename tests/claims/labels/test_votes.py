@@ -89,6 +89,31 @@ def test_a_planted_factor_of_two_is_exceeded() -> None:
     assert any(stick(*laws, epsilon) > normal_stick(planted, epsilon) + 1e-3 for epsilon in EPSILONS)
 
 
+def joint_stick(first: dict[Any, float], second: dict[Any, float], epsilon: float, before: float) -> float:
+    """Of a transcript and an independent normal variable, moved by `before` deviations: transcript by transcript."""
+    both = [(first[one], second[one]) for one in first if first[one] > 0 and second[one] > 0]
+    alone = sum(first[one] for one in first if second[one] == 0)
+    return alone + sum(p * normal_stick(before, epsilon + np.log(q / p)) for p, q in both)
+
+
+@pytest.mark.parametrize("before", [0.05, 0.7, 2.0])
+@pytest.mark.parametrize("election", ELECTIONS)
+def test_votes_after_sums_exceed_no_normal_law_either(election: Any, before: float) -> None:
+    votes, others = election
+    costs = VoteCosts(len(votes), 2, 1.0, 0.9, before=before)
+    laws = [transcripts(one, costs, 2.5) for one in (votes, others)]
+    for epsilon in EPSILONS:
+        most = max(joint_stick(*laws, epsilon, before), joint_stick(*laws[::-1], epsilon, before))
+        assert most <= normal_stick(costs.apart, epsilon) + 1e-7
+
+
+def test_votes_after_sums_that_are_not_counted_exceed_it() -> None:
+    """The twin: what the prior spent is forgotten."""
+    costs = VoteCosts(2, 2, None, 0.8)
+    laws = [transcripts(one, costs, 0.0) for one in ([[1, 0], [1, 0]], [[0, 1], [0, 1]])]
+    assert any(joint_stick(*laws, epsilon, 1.5) > normal_stick(costs.apart, epsilon) + 1e-3 for epsilon in EPSILONS)
+
+
 def test_one_answer_attains_the_bound() -> None:
     costs = VoteCosts(1, 1, None, 1.3)
     laws = [transcripts([one], costs, 0.0) for one in ([1, 0], [0, 1])]

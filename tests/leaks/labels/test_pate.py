@@ -14,15 +14,16 @@ import leakcap as lc
 from leakcap.labels.learning.vote_costs import VoteCosts
 from leakcap.labels.learning.votes import NoisedVotes
 from leakcap.labels.statistics import grid_noise
+from leakcap.labels.statistics.sums import SumsMechanism, class_sums
 from tests.unit.labels import learning
 
 BLOBS, KINDS = learning.BLOBS[::4], learning.KINDS[::4]
 
 
-def public_bytes(labels: Any, capfd: pytest.CaptureFixture[str], keep: bool = False) -> bytes:
+def public_bytes(labels: Any, capfd: pytest.CaptureFixture[str], keep: bool = False, prior: Any = None) -> bytes:
     model = lc.labels.PATE(
         GaussianNB(), GaussianNB(), sigma2=4.0, sigma1=4.0, threshold=5, n_teachers=10, queries=30, n_classes=3,
-        random_state=0,
+        random_state=0, prior=prior,
     ).fit(BLOBS, labels)  # fmt: skip
     if keep:
         model.votes_ = np.bincount(labels)
@@ -40,6 +41,21 @@ def test_with_the_answers_fixed_every_byte_is_the_same_whatever_the_labels(
     other = (KINDS + 1) % 3
     assert public_bytes(KINDS, capfd) == public_bytes(other, capfd) == public_bytes(np.zeros_like(KINDS), capfd)
     assert public_bytes(KINDS, capfd, keep=True) != public_bytes(np.zeros_like(KINDS), capfd, keep=True)
+
+
+def test_with_sums_and_answers_fixed_every_byte_is_the_same_whatever_the_labels(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(4)
+    same, sums = rng.integers(-1, 3, 30), {}
+    monkeypatch.setattr(NoisedVotes, "release", lambda self, votes: same.copy())
+    monkeypatch.setattr(
+        SumsMechanism, "release", lambda self, rows, codes: sums.setdefault(0, class_sums(rows, codes, 3))
+    )
+    found = [public_bytes(kinds, capfd, prior=lc.labels.Ridge(1.0)) for kinds in (KINDS, (KINDS + 1) % 3)]
+    assert found[0] == found[1]
+    sums.clear()  # the twin: sums of the other labels show
+    assert public_bytes((KINDS + 1) % 3, capfd, prior=lc.labels.Ridge(1.0)) != found[0]
 
 
 def test_as_much_randomness_is_drawn_whatever_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:

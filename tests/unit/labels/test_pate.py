@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_blobs
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.semi_supervised import SelfTrainingClassifier
 
@@ -92,14 +92,14 @@ class Failing(ClassifierMixin, BaseEstimator):
         return np.zeros(len(X), dtype=int)
 
 
-def moved(teacher: Any) -> int:
+def moved(teacher: Any, rows: Any = None, whole: bool = False) -> int:
     """The most counts of a question, in all, that one label moves."""
-    rows, labels = np.zeros((40, 1)), np.arange(40) % 3
+    rows, labels = np.zeros((40, 1)) if rows is None else rows, np.arange(40) % 3
     parts, asked = np.array_split(np.arange(40), 8), np.arange(20)
     other = labels.copy()
     other[2] = 1
     counts = [
-        votes_of(teacher, rows, codes, parts=parts, seeds=list(range(8)), asked=asked, classes=3, whole=False)
+        votes_of(teacher, rows, codes, parts=parts, seeds=list(range(8)), asked=asked, classes=3, whole=whole)
         for codes in (labels, other)
     ]
     return int(np.abs(counts[0] - counts[1]).sum(axis=1).max())
@@ -193,3 +193,92 @@ def test_labels_that_cannot_be_used_are_refused_before_anything_is_asked() -> No
     for wrong in (y + 1, y.astype(float) + 0.5, y[:-1], np.where(y == 0, np.nan, y)):
         with pytest.raises(InputError):
             pate(epsilon=4.0).fit(X, wrong)
+
+
+def test_a_prior_is_spent_first_and_teachers_learn_from_its_scores() -> None:
+    settings = {"epsilon": 2.0, "n_teachers": 100}
+    model = pate(**settings, prior=lc.labels.Ridge(epsilon=1.0)).fit(X, y)
+    assert model.score(X, y) > 0.9 and model.certificate_.epsilon == 2.0
+    assert model.certificate_.leaves == "noised sums and answers" and "summed by class" in str(model.certificate_)
+    assert model.prior_.certificate_.epsilon == 1.0
+    assert model.student_.n_features_in_ == 3
+    plain = dict(pate(**settings, queries=40).fit(X, y).certificate_.settings)["sigma2"]
+    beside = pate(**settings, queries=40, prior=lc.labels.Ridge(epsilon=1.0), passthrough=True).fit(X, y)
+    assert dict(beside.certificate_.settings)["sigma2"] > plain  # less is left for votes
+    assert beside.student_.n_features_in_ == 3 + X.shape[1]
+
+
+def test_two_classes_tables_and_noise_that_is_given_have_priors_too() -> None:
+    import pandas as pd
+
+    table, two = pd.DataFrame(X, columns=["a", "b"]), np.minimum(y, 1)
+    made = {"n_classes": 2, "sigma2": 20.0, "queries": 50, "prior": lc.labels.NaiveBayes(epsilon=1.0)}
+    model = pate(**made, passthrough=True).fit(table, two)
+    assert model.score(table, two) > 0.8 and model.certificate_.epsilon > 1.0
+    assert model.certificate_.epsilon > pate(**(made | {"prior": None})).fit(table, two).certificate_.epsilon
+
+
+@pytest.mark.parametrize(
+    ("prior", "words"),
+    [
+        (GaussianNB(), "with an epsilon of its own"),
+        (lc.labels.Ridge(epsilon=2.0), "leaves nothing for votes"),
+        (lc.labels.Ridge(epsilon=0.5, n_classes=3).fit(X, y), "are spent"),
+    ],
+)
+def test_priors_that_cannot_be_are_refused(prior: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        pate(epsilon=2.0, prior=prior).fit(X, y)
+
+
+def test_a_prior_that_refuses_features_leaves_the_model_unspent() -> None:
+    model = pate(epsilon=2.0, n_teachers=100, prior=lc.labels.Ridge(epsilon=1.0))
+    holes = X.copy()
+    holes[3] = np.nan
+    with pytest.raises(InputError, match="finite"):
+        model.fit(holes, y)
+    assert model.fit(X, y).score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("columns", [2, 60])
+def test_ridge_teachers_at_once_vote_as_each_by_itself(columns: int, intercept: bool) -> None:
+    rng = np.random.default_rng(0)
+    table, codes = rng.standard_normal((400, columns)), rng.integers(4, size=400)
+    table[:, 0] += codes
+    parts = np.array_split(rng.permutation(400), 21)
+    codes[parts[0]] = 2  # a part of one class
+    teacher, asked = RidgeClassifier(0.5, fit_intercept=intercept), np.arange(100)
+    given = {"parts": parts, "seeds": [0] * 21, "asked": asked, "classes": 4, "whole": False}
+    votes = votes_of(teacher, table, codes, **given)
+    single = type("Single", (RidgeClassifier,), {})(0.5, fit_intercept=intercept)  # not known to the kernel
+    assert (votes == votes_of(single, table, codes, **given)).all() and (votes.sum(axis=1) == 21).all()
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_label_moves_one_of_the_teachers_solved_at_once(whole: bool) -> None:
+    teacher = lc.labels.LinearTeacher() if whole else RidgeClassifier()
+    assert 0 < moved(teacher, np.random.default_rng(0).standard_normal((40, 3)), whole) <= 2
+
+
+def test_teachers_that_share_a_covariance_vote_as_each_by_itself() -> None:
+    rng = np.random.default_rng(1)
+    table, codes = rng.standard_normal((300, 12)), rng.integers(4, size=300)
+    table[:, 0] += codes
+    parts = np.array_split(rng.permutation(300), 14)
+    codes[parts[0]] = 2
+    given = {"parts": parts, "seeds": [0] * 14, "asked": np.arange(90), "classes": 4, "whole": True}
+    votes = votes_of(lc.labels.LinearTeacher(), table, codes, **given)
+    single = type("Alone", (lc.labels.LinearTeacher,), {})()  # not known to the kernel
+    assert (votes == votes_of(single, table, codes, **given)).all() and (votes.sum(axis=1) == 14).all()
+
+
+def test_a_linear_teacher_learns_from_rows_without_labels() -> None:
+    rng = np.random.default_rng(2)
+    loud = np.hstack([y[:, None] + 0.1 * rng.standard_normal((len(y), 1)), 9 * rng.standard_normal((len(y), 30))])
+    few = np.where(np.arange(len(y)) < 30, y, -1)
+    teacher = lc.labels.LinearTeacher(alpha=1e-3)
+    alone = clone(teacher).fit(loud[:30], y[:30])
+    assert teacher.fit(loud, few).score(loud[30:], y[30:]) > alone.score(loud[30:], y[30:]) + 0.05
+    with pytest.raises(InputError, match="no row has a label"):
+        clone(teacher).fit(loud, np.full(len(y), -1))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from leakcap.labels.given import (
     sorted_names,
     table_of,
 )
+from leakcap.labels.learning.prior import checked_prior, fitted_prior, spent_by, with_scores
 from leakcap.labels.learning.teachers import votes_of
 from leakcap.labels.learning.vote_costs import VoteCosts, apart_for
 from leakcap.labels.learning.votes import UNANSWERED, NoisedVotes, votes_certificate
@@ -39,6 +40,7 @@ __all__ = ["PATE"]
 ROWS_PER_CLASS = 5  # of a teacher, where nothing else was asked for
 MOST_TEACHERS = 2000
 QUIET = 5.0  # teachers for each deviation of the noise on their counts
+ARITHMETIC = 0.01  # of delta, for that of a prior
 
 
 class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -67,12 +69,17 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         delta: probability with which epsilon may fail.
         n_classes: number of classes; labels are then whole numbers from 0.
         classes: names of the classes instead. Public: never taken from the labels.
+        prior: a label-private model of sums (`lc.labels.Ridge`, `LDA` or `NaiveBayes`) with an epsilon of its own, a
+            part of `epsilon`: it is fitted first, and teachers and student learn from its scores. A teacher with few
+            labels then knows what all labels together have told.
+        passthrough: hand features on beside the prior's scores.
         semi_supervised: hand all rows to teachers and student, with the label -1 where they know none (scikit-learn's
             convention, as in `SelfTrainingClassifier`); otherwise the rows with labels alone.
         random_state: seed of parts and questions, which never look at a label. It has no part in privacy.
 
     Attributes:
-        certificate_: what the best attacker can learn of one label.
+        certificate_: what the best attacker can learn of one label, prior included.
+        prior_: the prior, fitted, if there is one.
         student_: the student, fitted; its classes are places in the list of classes.
         queries_: rows that were asked about.
         answers_: for each of them the place of its class, or -1.
@@ -104,6 +111,8 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         delta: float = 1e-5,
         n_classes: int | None = None,
         classes: Sequence[Any] | None = None,
+        prior: Any = None,
+        passthrough: bool = False,
         semi_supervised: bool = False,
         random_state: Any = None,
     ) -> None:
@@ -119,6 +128,8 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.delta = delta
         self.n_classes = n_classes
         self.classes = classes
+        self.prior = prior
+        self.passthrough = passthrough
         self.semi_supervised = semi_supervised
         self.random_state = random_state
 
@@ -142,14 +153,28 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         classes, table, labels = Classes(self.n_classes, self.classes), table_of(X), given_labels(y)
         refuse_mixed(classes.names)
         check_rows(table, len(labels))
-        plan = self._plan(len(labels), classes)
+        prior = None if self.prior is None else checked_prior(self.prior)
+        plan = self._plan(len(labels), classes, 0.0 if prior is None else spent_by(prior))
         rng = check_random_state(self.random_state)
         parts = np.array_split(rng.permutation(len(labels)), plan.teachers)
         asked = rng.permutation(len(labels))[: plan.votes.costs.questions]
+        seen = table if prior is None else self._made_up_scores(table, classes.count)
         for role, size in (("teacher", len(parts[0])), ("student", len(asked))):
             rows = np.arange(min(len(labels), max(size, 2 * classes.count)))
-            rehearse(getattr(self, role), table, rows, classes.count, role=role, whole=self.semi_supervised)
+            rehearse(getattr(self, role), seen, rows, classes.count, role=role, whole=self.semi_supervised)
         codes = classes.codes(labels)
+        if prior is not None:
+            self._prior = fitted_prior(
+                prior,
+                table,
+                labels,
+                passthrough=bool(self.passthrough),
+                most_arithmetic=plan.votes.earlier,
+                n_classes=self.n_classes,
+                classes=self.classes,
+            )
+            self.prior_, table = self._prior.model, self._prior.of(table)
+        self.certificate_ = plan.certificate(len(labels), classes)
         seeds = rng.randint(2**31, size=plan.teachers)
         votes = votes_of(
             self.teacher,
@@ -161,11 +186,15 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             classes=classes.count,
             whole=self.semi_supervised,
         )
-        self.certificate_ = plan.certificate(len(labels), classes)
         self.queries_, self.answers_ = asked, plan.votes.release(votes)
         self.classes_, self._order = sorted_names(classes.names)
         self.student_ = self._taught(table)
         return self
+
+    def _made_up_scores(self, table: Any, classes: int) -> Any:
+        """What teachers will see, with scores that are made up: for a rehearsal."""
+        made = np.random.default_rng(0).standard_normal((table.shape[0], classes if classes > 2 else 1))
+        return with_scores(table, made) if self.passthrough else made
 
     def _taught(self, table: Any) -> Any:
         known = self.answers_ != UNANSWERED
@@ -189,7 +218,7 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Raises:
             NotFittedError: nothing was learnt yet.
         """
-        places = np.asarray(self._student().predict(table_of(X)), dtype=np.intp)
+        places = np.asarray(self._student().predict(self._seen(X)), dtype=np.intp)
         names = np.asarray(self.classes_)[np.argsort(self._order)]
         return np.asarray(names[places])
 
@@ -206,10 +235,15 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             NotFittedError: nothing was learnt yet.
         """
         student = self._student()
-        said = np.asarray(student.predict_proba(table_of(X)))
+        said = np.asarray(student.predict_proba(self._seen(X)))
         found = np.zeros((len(said), len(self.classes_)))
         found[:, np.asarray(student.classes_, dtype=np.intp)] = said
         return np.asarray(found[:, self._order])
+
+    def _seen(self, X: Any) -> Any:
+        """What the student sees of these rows."""
+        table = table_of(X)
+        return table if self.prior is None else self._prior.of(table)
 
     def _student(self) -> Any:
         refuse_unfitted(self, "student_", "fit(X, y)")
@@ -218,7 +252,7 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "student_")
 
-    def _plan(self, rows: int, classes: Classes) -> _Plan:
+    def _plan(self, rows: int, classes: Classes, before: float) -> _Plan:
         """How many teachers, questions and answers, and what noise: from settings and public facts."""
         delta = checks.fraction(delta=self.delta)
         if self.n_teachers is None:
@@ -235,19 +269,21 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         if self.epsilon is not None:
             return self._for_epsilon(
-                checks.positive(epsilon=self.epsilon), delta, rows, teachers=teachers, classes=classes
+                checks.positive(epsilon=self.epsilon), delta, rows, before=before, teachers=teachers, classes=classes
             )
         asked = rows if self.queries is None else checks.count(queries=self.queries)
         answered = asked if self.answers is None else checks.count(answers=self.answers)
         _check_queries(asked, rows)
-        costs = VoteCosts(asked, answered, self.sigma1, checks.positive(sigma2=self.sigma2))
+        costs = VoteCosts(asked, answered, self.sigma1, checks.positive(sigma2=self.sigma2), before=before)
         votes = NoisedVotes(costs, 0.0 if self.threshold is None else float(self.threshold), classes.count)
         return _Plan.stated(teachers, votes, delta)
 
-    def _for_epsilon(self, epsilon: float, delta: float, rows: int, *, teachers: int, classes: Classes) -> _Plan:
+    def _for_epsilon(
+        self, epsilon: float, delta: float, rows: int, *, before: float, teachers: int, classes: Classes
+    ) -> _Plan:
         if self.sigma1 is not None:
             raise InputError("epsilon= chooses the noise: leave sigma1= and threshold= out, or give sigma2= instead")
-        apart = apart_for(epsilon, delta / 2)
+        apart = _left_of(apart_for(epsilon, delta / 2), before)
         asked = min(rows, math.floor((apart * teachers / QUIET) ** 2 / 2)) if self.queries is None else self.queries
         if asked < classes.count:
             raise InputError(
@@ -257,8 +293,9 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         _check_queries(checks.count(queries=asked), rows)
         answered = asked if self.answers is None else checks.count(answers=self.answers)
         for share in (0.999, 0.99, 0.9, 0.5):  # of delta, for the ideal noise; the rest pays for arithmetic
-            sigma = math.sqrt(2 * answered) / apart_for(epsilon, delta * share) * (1 + 1e-9)
-            votes = NoisedVotes(VoteCosts(asked, answered, None, sigma), 0.0, classes.count)
+            sigma = math.sqrt(2 * answered) / _left_of(apart_for(epsilon, delta * share), before) * (1 + 1e-9)
+            costs = VoteCosts(asked, answered, None, sigma, before=before)
+            votes = NoisedVotes(costs, 0.0, classes.count, earlier=_arithmetic(epsilon, delta, before))
             if votes.distance * (1 + math.exp(min(epsilon, 700.0))) <= delta * (1 - share):
                 return _Plan(teachers, votes, epsilon, delta)
         raise InputError("arithmetic would cost more than half of delta: lower epsilon, or raise delta")
@@ -277,6 +314,7 @@ class _Plan:
     def stated(cls, teachers: int, votes: NoisedVotes, delta: float) -> _Plan:
         """The epsilon of noise that was given: of delta one half is the ideal noise's."""
         epsilon = votes.costs.epsilon(delta / 2)
+        votes = replace(votes, earlier=_arithmetic(epsilon, delta, votes.costs.before))
         if votes.distance * (1 + math.exp(min(epsilon, 700.0))) > delta / 2:
             raise InputError("so little noise hides no label beside arithmetic: choose larger sigmas, or ask less")
         return cls(teachers, votes, epsilon, delta)
@@ -285,6 +323,18 @@ class _Plan:
         return votes_certificate(
             self.votes, epsilon=self.epsilon, delta=self.delta, labels=labels, classes=classes, teachers=self.teachers
         )
+
+
+def _left_of(apart: float, before: float) -> float:
+    """How far a label may move votes, where the prior has moved it so far already; squares add up."""
+    if before >= apart:
+        raise InputError("the prior's epsilon leaves nothing for votes: give it a smaller one, or raise epsilon")
+    return math.sqrt(apart**2 - before**2)
+
+
+def _arithmetic(epsilon: float, delta: float, before: float) -> float:
+    """Total variation that is counted on for the prior's arithmetic."""
+    return ARITHMETIC * delta / (1 + math.exp(min(epsilon, 700.0))) if before else 0.0
 
 
 def _check_queries(asked: int, rows: int) -> None:

@@ -6,13 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.linear_model import RidgeClassifier
 from sklearn.utils import _safe_indexing
 
 from leakcap.ground.arrays import Ints
+from leakcap.kernels.linear.parts import ridge_votes, shared_ridge_votes
+from leakcap.labels.learning.linear_teacher import LinearTeacher
 from leakcap.simulate.silence import silenced
 from leakcap.simulate.teaching import fitted, names_classes, own_randomness
 
 __all__ = ["votes_of"]
+
+LEAST_ALPHA = 1e-6  # of a ridge that is solved for all teachers at once: a smaller one asks for care
 
 
 def votes_of(
@@ -42,8 +47,15 @@ def votes_of(
         classes: how many.
         whole: hand every teacher all rows, with -1 where it does not know the label.
     """
-    votes = np.zeros((len(asked), classes), dtype=np.int64)
+    alpha = _shared_alpha(teacher, table) if whole else _ridge_alpha(teacher, table)
+    if alpha is not None:
+        rows = table.astype(np.float64)
+        if whole:
+            return shared_ridge_votes(rows, codes, parts, rows[asked], classes=classes, alpha=alpha)
+        intercept = bool(teacher.fit_intercept)
+        return ridge_votes(rows, codes, parts, rows[asked], classes=classes, alpha=alpha, intercept=intercept)
     questions, places = _safe_indexing(table, asked), np.arange(len(asked))
+    votes = np.zeros((len(asked), classes), dtype=np.int64)
     for part, seed in zip(parts, seeds, strict=True):
         with silenced(), own_randomness(seed):
             named = _named(teacher, table, codes, part, questions=questions, whole=whole)
@@ -51,6 +63,21 @@ def votes_of(
             right = (named >= 0) & (named < classes)
             votes[places[right], named[right]] += 1
     return votes
+
+
+def _ridge_alpha(teacher: Any, table: Any) -> float | None:
+    """The penalty, where all teachers are solved at once and vote as each by itself would."""
+    plain = type(teacher) is RidgeClassifier and isinstance(table, np.ndarray) and table.dtype.kind == "f"
+    if not plain or teacher.class_weight is not None or teacher.positive or teacher.solver not in ("auto", "cholesky"):
+        return None
+    ordinary = isinstance(teacher.alpha, (int, float)) and teacher.alpha >= LEAST_ALPHA
+    return float(teacher.alpha) if ordinary and np.isfinite(table).all() else None
+
+
+def _shared_alpha(teacher: Any, table: Any) -> float | None:
+    """The same, for teachers that see all features."""
+    plain = type(teacher) is LinearTeacher and isinstance(table, np.ndarray) and table.dtype.kind == "f"
+    return float(teacher.alpha) if plain and np.isfinite(table).all() else None
 
 
 def _named(teacher: Any, table: Any, codes: Ints, part: Ints, *, questions: Any, whole: bool) -> Ints | None:

@@ -33,17 +33,21 @@ class VoteCosts:
         answers: of these, that are answered, at most.
         sigma1: deviation of the noise on the largest count of a question; None where every question is answered.
         sigma2: deviation of the noise on each count of an answer.
+        before: how many deviations apart a label moves a normal law that tells as much as what left before: that of a
+            prior which teachers learn from.
     """
 
     questions: int
     answers: int
     sigma1: float | None
     sigma2: float
+    before: float = 0.0
 
     def __post_init__(self) -> None:
         checks.count(questions=self.questions)
         checks.count(answers=self.answers)
         checks.positive(sigma2=self.sigma2)
+        checks.nonnegative(before=self.before)
         if self.sigma1 is not None:
             checks.positive(sigma1=self.sigma1)
         if self.answers > self.questions:
@@ -58,7 +62,7 @@ class VoteCosts:
         labels, of one normal variable whose mean a label moves by this many deviations.
         """
         asked = 0.0 if self.sigma1 is None else self.questions / self.sigma1**2
-        return math.sqrt(asked + 2 * self.answers / self.sigma2**2) * (1 + 1e-12)
+        return math.sqrt(self.before**2 + asked + 2 * self.answers / self.sigma2**2) * (1 + 1e-12)
 
     def epsilon(self, delta: float, conversion: str = "exact") -> float:
         """The least epsilon for this delta.

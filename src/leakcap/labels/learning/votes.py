@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from leakcap.certificates.labels import VOTES, VOTES_ASSUMPTIONS, LabelCertificate
+from leakcap.certificates.labels import SUMS_THEN_VOTES, VOTES, VOTES_ASSUMPTIONS, LabelCertificate
 from leakcap.ground.arrays import Ints
 from leakcap.ground.proofs import proves
 from leakcap.labels.learning.vote_costs import VoteCosts, success_of_votes
@@ -32,11 +32,13 @@ class NoisedVotes:
         costs: questions, answers and noise.
         threshold: a question is answered if its largest count, noised, is at least this.
         classes: how many.
+        earlier: total variation, at most, between what left before and its ideal law.
     """
 
     costs: VoteCosts
     threshold: float
     classes: int
+    earlier: float = 0.0
 
     @cached_property
     def _selection(self) -> tuple[GridNoise, int] | None:
@@ -50,7 +52,7 @@ class NoisedVotes:
     def distance(self) -> float:
         """Total variation, at most, between what leaves and its ideal law."""
         asked = 0.0 if self._selection is None else self._selection[0].distance(self.costs.questions)
-        return asked + self._answer[0].distance(self.costs.answers * self.classes)
+        return self.earlier + asked + self._answer[0].distance(self.costs.answers * self.classes)
 
     @proves("label-votes")
     def release(self, votes: Ints) -> Ints:
@@ -95,13 +97,14 @@ def votes_certificate(
     chosen = () if costs.sigma1 is None else (("sigma1", costs.sigma1), ("threshold", votes.threshold))
     return LabelCertificate(
         kind="label_dp",
-        mechanism=VOTES,
+        mechanism=SUMS_THEN_VOTES if costs.before else VOTES,
         settings=(
             ("teachers", float(teachers)),
             ("questions", float(costs.questions)),
             ("answers", float(costs.answers)),
             *chosen,
             ("sigma2", costs.sigma2),
+            *((("sums_apart", costs.before),) if costs.before else ()),
         ),
         epsilon=epsilon,
         delta=delta,
@@ -112,7 +115,7 @@ def votes_certificate(
         prior_success=1 / count,
         guess_success=min(1.0, success_of_votes(costs.apart, count) + distance),
         mutual_information=min(math.log(count), (nats + lost) * (1 + 1e-12)),
-        theorems=("label-votes", "label-guessing"),
+        theorems=("label-votes", *(("label-statistics",) if costs.before else ()), "label-guessing"),
         leakcap_version=__version__,
         assumptions=VOTES_ASSUMPTIONS,
     )

@@ -103,6 +103,7 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
         mechanism = calibrated(epsilon, delta, classes, rows=len(labels), columns=public.rows.shape[1])
         rows, codes = whole_rows(public.rows, public.clip, mechanism.length), classes.codes(labels)
         self.certificate_ = mechanism.certificate(len(labels), (("clip", public.clip), *public.settings))
+        self.arithmetic_ = mechanism.distance
         step = public.clip / mechanism.length
         noised = np.asarray(mechanism.release(rows, codes) * step, dtype=np.float64)
         totals = np.asarray(rows.sum(axis=0, dtype=np.int64) * step, dtype=np.float64)

@@ -41,6 +41,7 @@ class LDA(Ridge):
         classes_: names of the classes, sorted.
         certificate_: what the best attacker can learn of a label.
         sums_: the noised sums: all that was taken from the labels.
+        arithmetic_: total variation, at most, between the law of the noised sums and normal noise.
         means_: `(components, classes)`, means of the classes in components of spread 1.
         priors_: shares of the classes.
 

@@ -40,6 +40,7 @@ class NaiveBayes(SumsClassifier):
         classes_: names of the classes, sorted.
         certificate_: what the best attacker can learn of a label.
         sums_: the noised counts: all that was taken from the labels.
+        arithmetic_: total variation, at most, between the law of the noised counts and normal noise.
         edges_: for every column, the values at which a new bin starts.
         priors_: shares of the classes.
 

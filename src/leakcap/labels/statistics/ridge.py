@@ -54,6 +54,7 @@ class Ridge(SumsClassifier):
         classes_: names of the classes, sorted.
         certificate_: what the best attacker can learn of a label.
         sums_: the noised sums: all that was taken from the labels.
+        arithmetic_: total variation, at most, between the law of the noised sums and normal noise.
         components_: the public map to components.
         coef_: `(components, classes)`.
         intercept_: `(classes,)`.

@@ -56,10 +56,17 @@ VOTES_ATTACKER = (
     "asked for, and the teachers, are hidden from them."
 )
 VOTES_LEARN = "Learn from the answers, or predict by the student, as often as you like: it costs nothing."
+SUMS_THEN_VOTES_GAME = (
+    "Everything but the labels is known. The rows of {:,} labels were summed by class, with noise. They were cut into "
+    "parts; a teacher learnt from the labels of each and from the noised sums, and how many of them name each class "
+    "for some rows was noised. Only the noised sums and the answers leave."
+)
+SUMS_THEN_VOTES_ATTACKER = VOTES_ATTACKER.replace("the answers", "the noised sums, the answers")
 WORDS = {
     "observations": (GAME, ATTACKER, LEARN),
     "noised sums": (SUMS_GAME, SUMS_ATTACKER, SUMS_LEARN),
     "answers": (VOTES_GAME, VOTES_ATTACKER, VOTES_LEARN),
+    "noised sums and answers": (SUMS_THEN_VOTES_GAME, SUMS_THEN_VOTES_ATTACKER, VOTES_LEARN),
 }
 ANY_QUESTION = (
     "“Any question” is one whose best answer is right with the chance stated before: “is the label this one?”, asked "

@@ -1,0 +1,169 @@
+"""`python -m reproductions.label_dp.central --out FOLDER`: one JSON for each epsilon, and the encoder's weights.
+
+An epsilon whose file exists is not run again. The encoder is saved every minute, and a later call goes on from it. A
+call that was stopped between two epsilons makes its sums anew: each file counts what was released for it.
+`--smoke`: toy pictures and sizes, on two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from leakcap.errors import NumericalError
+from reproductions.label_dp.central.contrastive import Contrastive
+from reproductions.label_dp.central.ladder import Ladder, Rung, stages
+from reproductions.label_dp.central.settings import LEVELS, SMOKE, Settings, changed
+from reproductions.label_dp.central.store import load_weights, save_weights, write_json
+from reproductions.label_dp.pictures import Pictures, pictures
+
+NOW = (0.18, 0.29, 1.6)
+SHARES = {"": 1.0, "second": 0.7, "responses": 1.3}  # of the time for schools
+AROUND = 12.0  # seconds of sums and features around a school
+LEAST = 15.0  # seconds of a school that is worth its release
+CURVE_SECONDS = 3.0  # for the sums at one epsilon
+
+
+def toy_pictures(size: int = 8) -> Pictures:
+    """Ten classes of striped pictures: a direction and a hue each."""
+    draw = np.random.default_rng(7)
+    hues, waves = draw.uniform(60, 195, (10, 3)), draw.uniform(-1, 1, (10, 2))
+
+    def some(count: int) -> tuple[np.ndarray, np.ndarray]:
+        y = draw.integers(0, 10, count)
+        i, j = np.mgrid[:size, :size]
+        phase = waves[y, :1, None] * i + waves[y, 1:, None] * j + draw.uniform(0, 6, (count, 1, 1))
+        x = hues[y][:, None, None] + 40 * np.sin(phase)[..., None] + draw.normal(0, 20, (count, size, size, 3))
+        return np.clip(x, 0, 255).astype(np.uint8), y.astype(np.int64)
+
+    return Pictures(*some(2400), *some(300), 10)
+
+
+class OutOfTime(Exception):
+    """A school would be too short."""
+
+
+@dataclass
+class Call:
+    """One call of the command: where files go and how much time is left."""
+
+    out: Path
+    deadline: float
+    began: float = field(default_factory=time.perf_counter)
+
+    def say(self, line: str) -> None:
+        print(f"{time.perf_counter() - self.began:6.1f} s  {line}", flush=True)
+
+    @property
+    def left(self) -> float:
+        return self.deadline - (time.perf_counter() - self.began)
+
+    def encoder(self, ladder: Ladder, seconds: float) -> None:
+        """The encoder from its file, trained to its end where time allows."""
+        training = Contrastive(ladder.settings, ladder.album, ladder.device, self.say)
+        facts = load_weights(self.out, "encoder", training.whole)
+        if facts is None or facts["epoch"] < facts["epochs"]:
+            epoch = facts["epoch"] if facts else 0
+
+            def keep(epoch: int, epochs: int) -> None:
+                save_weights(self.out, "encoder", training.whole, epoch=epoch, epochs=epochs)
+                self.say(f"encoder saved after epoch {epoch}")
+
+            training.run(seconds, epoch=epoch, keep=keep)
+        ladder.encoder = training.encoder
+        ladder.look()
+        self.say("features of all pictures")
+
+    def runs(self, ladder: Ladder, levels: Sequence[float], curve: Sequence[float]) -> None:
+        """One file for every epsilon that has none."""
+        todo = [epsilon for epsilon in levels if not self.path(ladder, epsilon).is_file()]
+        bases: dict[float, Rung] = {}
+        for place, epsilon in enumerate(todo):
+            try:
+                rung = self._climb(ladder, bases, todo[place:], curve)
+            except (OutOfTime, NumericalError) as error:  # the others may still be had
+                self.say(f"epsilon {epsilon:g}: not done ({error})")
+                continue
+            record = {**ladder.result(rung, epsilon), "elapsed": time.perf_counter() - self.began}
+            write_json(self.path(ladder, epsilon), record)
+            self.say(f"epsilon {epsilon:g}: accuracy {record['accuracy']:.4f}, {record['accuracy_without_flip']:.4f}")
+        self.curve(ladder, curve)
+
+    def _climb(self, ladder: Ladder, bases: dict[float, Rung], todo: Sequence[float], curve: Sequence[float]) -> Rung:
+        """The network for the first epsilon of `todo`; first rungs are kept in `bases`."""
+        base, follows = stages(todo[0])
+        ahead = self._ahead(todo, set(bases))
+        if base not in bases:
+            bases[base] = ladder.first(base, self._seconds("", ahead, curve))
+            ahead -= SHARES[""]
+        if not follows:
+            return bases[base]
+        again = ladder.second if follows == "second" else ladder.responses
+        return again(bases[base], todo[0], self._seconds(follows, ahead, curve))
+
+    def curve(self, ladder: Ladder, levels: Sequence[float]) -> None:
+        """Accuracy of the sums alone, as far as time allows."""
+        found = {}
+        for epsilon in levels:
+            if self.left > CURVE_SECONDS:
+                found[f"{epsilon:g}"] = ladder.sums_accuracy(ladder.sums(epsilon))
+                write_json(self.out / f"sums-seed{ladder.settings.seed}.json", {"sums_accuracy": found})
+        self.say(f"sums alone: {found}")
+
+    def path(self, ladder: Ladder, epsilon: float) -> Path:
+        kind = "-tuning" if ladder.settings.held_out else ""
+        return self.out / f"central-eps{epsilon:g}{kind}-seed{ladder.settings.seed}.json"
+
+    def _ahead(self, todo: Sequence[float], bases: set[float]) -> float:
+        """The shares of time of all schools to come."""
+        return sum(SHARES[""] for _ in {stages(e)[0] for e in todo} - bases) + sum(
+            SHARES[stages(e)[1]] for e in todo if stages(e)[1]
+        )
+
+    def _seconds(self, kind: str, ahead: float, curve: Sequence[float]) -> float:
+        """Time for the next school: its share of what is left, less what is needed around it."""
+        free = self.left - AROUND * math.ceil(ahead) - CURVE_SECONDS * len(curve)
+        seconds = free * SHARES[kind] / ahead
+        if seconds < LEAST:
+            raise OutOfTime(f"{seconds:.0f} s left for it")
+        return seconds
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("reproductions/out/label_dp_central"))
+    parser.add_argument("--epsilons", type=float, nargs="+", default=NOW)
+    parser.add_argument("--curve", type=float, nargs="*", default=LEVELS, help="sums alone, at the end")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="for the whole call")
+    parser.add_argument("--contrastive-seconds", type=float, default=math.inf)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--held-out", type=int, default=0, help="judge on so many of the last training pictures")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE", help="change settings")
+    parser.add_argument("--smoke", action="store_true")
+    given = parser.parse_args(arguments)
+    given.out.mkdir(parents=True, exist_ok=True)
+    call = Call(given.out, given.seconds)
+    settings = changed(SMOKE if given.smoke else Settings(), given.set)
+    settings = replace(settings, seed=given.seed, held_out=given.held_out)
+    device = torch.device(given.device)
+    if device.type == "cuda":
+        torch.backends.cudnn.benchmark = True
+        torch.set_float32_matmul_precision("high")
+    ladder = Ladder(settings, toy_pictures() if given.smoke else pictures("cifar10"), device, call.say)
+    call.say(f"pictures on {device}")
+    call.encoder(ladder, given.contrastive_seconds)
+    call.runs(ladder, given.epsilons, given.curve)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,207 @@
+"""The stages of a run in order: what they need from each other, what they cost, and what came out."""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import leakcap as lc
+from reproductions.label_dp.augment import Album
+from reproductions.label_dp.central import looks
+from reproductions.label_dp.central.encoder import Encoder, PictureClassifier
+from reproductions.label_dp.central.releases import Responses, Sums, second_epsilon, spent
+from reproductions.label_dp.central.selftrain import School, Schooling, responses_schooling
+from reproductions.label_dp.central.settings import FIRST_LEVEL, RESPONSES_FROM, Settings
+from reproductions.label_dp.judge import accuracy, predict, recalibrate
+from reproductions.label_dp.pictures import Pictures
+from reproductions.label_dp.train import Say
+
+FLATTER = 0.5  # power of a prediction that is surer than right
+SUMS_SHARE = 0.6  # of second sums beside the network's own prediction
+AGAIN = (4.0, 1.0)  # weight of anchors that come from a schooled network
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A schooled network and what it says of the training pictures; `facts`: what was released so far."""
+
+    net: PictureClassifier
+    chances: Tensor
+    sums: Sums
+    facts: dict[str, Any]
+
+
+class Ladder:
+    """Pictures on the device, an encoder made without labels, and the steps from it to a classifier."""
+
+    def __init__(self, settings: Settings, data: Pictures, device: torch.device, say: Say = print) -> None:
+        self.settings, self.device, self.say = settings, device, say
+        self.classes = data.n_classes
+        torch.manual_seed(settings.seed)
+        taught = len(data.y_train) - settings.held_out
+        self.labels = data.y_train[:taught]
+        self.album = Album.of(self._there(data.x_train[:taught]))
+        judged = (data.x_train[taught:], data.y_train[taught:]) if settings.held_out else (data.x_test, data.y_test)
+        self.judged, self.truth = Album.of(self._there(judged[0]), like=self.album), self._there(judged[1])
+        self.encoder = Encoder(settings.width, device)
+        self.seen = torch.empty(0)
+        self.judged_seen = torch.empty(0)
+
+    def look(self) -> None:
+        """Features of all pictures, by the encoder as it is now."""
+        recalibrate(self.encoder, self.album, self.device)
+        self.seen = self._features(self.encoder, self.album)
+        self.judged_seen = self._features(self.encoder, self.judged)
+
+    def sums(self, epsilon: float) -> Sums:
+        """Noised sums of the encoder's features. Spends epsilon."""
+        return Sums.of(self.seen.cpu().numpy(), self.labels, epsilon, **self._ridge())
+
+    def sums_accuracy(self, sums: Sums) -> float:
+        return accuracy(self._there(sums.chances(self.judged_seen.cpu().numpy())), self.truth)
+
+    def first(self, epsilon: float, seconds: float = math.inf) -> Rung:
+        """From noised sums to a network: the first rung."""
+        sums = self.sums(epsilon)
+        shares = self._there(sums.shares)
+        chances = self._there(sums.chances(self.seen.cpu().numpy()))
+        chances = looks.balanced(looks.smoothed(chances, self.seen, self.settings.neighbours), shares)
+        anchors = looks.anchors(chances, self.settings.surest)
+        net = PictureClassifier(copy.deepcopy(self.encoder), self.classes)
+        net.start(self.seen, chances)
+        facts = {
+            "first": {
+                **self._certified(sums.model.certificate_),
+                "sums_accuracy": self.sums_accuracy(sums),
+                "smoothed_training_accuracy": accuracy(chances, self._there(self.labels)),
+                "anchors_right": self._anchors_right(anchors),
+            }
+        }
+        self.say(f"sums at {epsilon:g}: {facts['first']}")
+        lesson = Schooling(anchors, shares, self.settings.school_lr)
+        return self._schooled(net, lesson, sums, seconds, facts)
+
+    def second(self, below: Rung, epsilon: float, seconds: float = math.inf) -> Rung:
+        """Sums again, over the pictures that the network doubts, with its own features; within epsilon in all."""
+        step = second_epsilon(below.sums, epsilon, self.settings.delta)
+        seen = self._features(below.net.encoder, self.album)
+        flat = below.chances.exp() ** FLATTER
+        flat = flat / flat.sum(1, keepdim=True)
+        top = flat.topk(2, dim=1).values
+        doubted = (top[:, 0] - top[:, 1]).argsort()[: int(self.settings.doubted * len(seen))].sort().values
+        rows = doubted.cpu().numpy()
+        sums = Sums.of(seen[doubted].cpu().numpy(), self.labels[rows], step, **self._ridge())
+        said = self._there(sums.chances(seen[doubted].cpu().numpy()))
+        joined = flat.clone()
+        joined[doubted] = (1 - SUMS_SHARE) * flat[doubted] + SUMS_SHARE * said
+        shares = self._there(below.sums.shares)
+        chances = looks.balanced(looks.smoothed(joined, seen, self.settings.neighbours), shares)
+        anchors = looks.anchors(chances, self.settings.surest)
+        net = copy.deepcopy(below.net).requires_grad_(True)
+        net.start(seen, chances)
+        truth = self._there(self.labels)
+        cost = {"epsilon": spent([below.sums, sums], self.settings.delta), "delta": self.settings.delta}
+        facts = {
+            **below.facts,
+            "second": {
+                **self._certified(sums.model.certificate_),
+                "doubted_before": accuracy(below.chances[doubted], truth[doubted]),
+                "doubted_by_sums": accuracy(said, truth[doubted]),
+                "doubted_joined": accuracy(chances[doubted], truth[doubted]),
+                "anchors_right": self._anchors_right(anchors),
+            },
+            "together": {**cost, "by": "Gaussian composition"},
+        }
+        self.say(f"second sums: {facts['second']}, together {cost}")
+        lesson = replace(Schooling(anchors, shares, self.settings.school_lr), weight=AGAIN)
+        return self._schooled(net, lesson, below.sums, seconds, facts)
+
+    def responses(self, below: Rung, epsilon: float, seconds: float = math.inf) -> Rung:
+        """Every label, one by one, among the classes that the network holds likely; within epsilon in all."""
+        given = Responses.of(below.chances.exp().cpu().numpy(), self.labels, epsilon - below.sums.model.epsilon)
+        total = given.after(below.sums)
+        scores = self._there(given.scores)
+        joined = (scores + FLATTER * below.chances).softmax(1)
+        seen = self._features(below.net.encoder, self.album)
+        net = copy.deepcopy(below.net).requires_grad_(True)
+        net.start(seen, joined)
+        shares = self._there(below.sums.shares)
+        facts = {
+            **below.facts,
+            "second": {
+                **self._certified(given.certificate),
+                "likely_classes": given.classes_on_average,
+                "joined_training_accuracy": accuracy(joined, self._there(self.labels)),
+            },
+            "together": {**self._certified(total), "by": "epsilon and delta add up"},
+        }
+        self.say(f"responses: {facts['second']}, together {facts['together']}")
+        lesson = responses_schooling(scores, shares, self.settings.response_lr)
+        return self._schooled(net, lesson, below.sums, seconds, facts)
+
+    def result(self, rung: Rung, epsilon: float) -> dict[str, Any]:
+        """The record of a run; accuracy on pictures that no stage has seen. Accuracies are for the custodian alone."""
+        both = predict(rung.net, self.judged, self.device)
+        alone = predict(rung.net, self.judged, self.device, flip=False)
+        cuda = self.device.type == "cuda"
+        return {
+            "epsilon": epsilon,
+            "delta": self.settings.delta,
+            "accuracy": accuracy(both, self.truth),
+            "accuracy_without_flip": accuracy(alone, self.truth),
+            "training_accuracy": accuracy(rung.chances, self._there(self.labels)),
+            "judged_on": "held-out training pictures" if self.settings.held_out else "test pictures",
+            "facts": rung.facts,
+            "settings": asdict(self.settings),
+            "device": torch.cuda.get_device_name(self.device) if cuda else "CPU",
+            "torch": torch.__version__,
+            "leakcap": lc.__version__,
+        }
+
+    def _schooled(
+        self, net: PictureClassifier, lesson: Schooling, sums: Sums, seconds: float, facts: dict[str, Any]
+    ) -> Rung:
+        began = time.perf_counter()
+        school = School(net, self.album, lesson, self.settings, self.say)
+        epochs = school.run(seconds)
+        recalibrate(school.averaged, self.album, self.device)
+        chances = predict(school.averaged, self.album, self.device)
+        rounds = [*facts.get("schools", []), {"epochs": epochs, "seconds": time.perf_counter() - began}]
+        return Rung(school.averaged, chances, sums, {**facts, "schools": rounds})
+
+    def _features(self, encoder: Encoder, album: Album) -> Tensor:
+        return looks.features(encoder, album, self.settings.crops, self.settings.smallest_crop)
+
+    def _ridge(self) -> dict[str, Any]:
+        return {
+            "n_classes": self.classes,
+            "delta": self.settings.delta,
+            "components": self.settings.components,
+            "random_state": self.settings.seed,
+        }
+
+    def _certified(self, certificate: Any) -> dict[str, Any]:
+        settings = {name: float(value) for name, value in certificate.settings}
+        return {"epsilon": float(certificate.epsilon), "delta": float(certificate.delta), "settings": settings}
+
+    def _anchors_right(self, anchors: Tensor) -> float:
+        """Told to the custodian only: it is printed beside the result and decides nothing."""
+        rows = anchors.amax(1) > 0
+        return accuracy(anchors[rows], self._there(self.labels)[rows])
+
+    def _there(self, array: np.ndarray) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+
+
+def stages(epsilon: float) -> tuple[float, str]:
+    """The epsilon of the first sums, and what follows: nothing, second sums, or responses."""
+    if epsilon < FIRST_LEVEL * 1.1:
+        return epsilon, ""
+    return FIRST_LEVEL, "responses" if epsilon >= RESPONSES_FROM else "second"

@@ -1,0 +1,115 @@
+"""The only place of this folder that reads labels: noised sums, and labels one by one. Each call spends epsilon."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+from scipy.special import log_ndtr, ndtr
+
+import leakcap as lc
+from leakcap.certificates.compose import compose_label_runs
+from leakcap.errors import InputError
+from leakcap.labels.mechanisms.classes import Classes
+from leakcap.labels.mechanisms.gaussian import least_sigma
+from leakcap.labels.statistics.sums import calibrated
+
+Floats = npt.NDArray[np.floating[Any]]
+Whole = npt.NDArray[np.int64]
+
+ARITHMETIC = 0.01  # of delta, kept for the arithmetic of two sums
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Noised sums of features by class: a model, and what it cost.
+
+    `sigma`: deviation of the noise in row lengths. `distance`: total variation to ideal noise.
+    """
+
+    model: Any
+    sigma: float
+    distance: float
+
+    @classmethod
+    def of(cls, seen: Floats, labels: Whole, epsilon: float, **settings: Any) -> Sums:
+        """Sums of these rows; `settings` are those of `lc.labels.Ridge`."""
+        model = lc.labels.Ridge(epsilon, **settings).fit(seen, labels)
+        columns = len(model.components_.values) + 1
+        used = calibrated(epsilon, model.delta, Classes(model.n_classes, None), rows=len(labels), columns=columns)
+        facts = dict(model.certificate_.settings)
+        if facts["sigma"] != used.sigma:
+            raise AssertionError("the mechanism of the certificate is another one")
+        return cls(model, used.sigma, used.distance)
+
+    def chances(self, seen: Floats) -> Floats:
+        return np.asarray(self.model.predict_proba(seen), dtype=np.float32)
+
+    @property
+    def shares(self) -> Floats:
+        return np.asarray(self.model.intercept_, dtype=np.float32)
+
+
+def spent(parts: list[Sums], delta: float) -> float:
+    """The epsilon of several sums over the same labels together, at this delta.
+
+    Gaussian releases of one label, each moving by sqrt 2 row lengths at noise `sigma`, are together one Gaussian
+    release whose squared shift is the sum. Arithmetic is paid from delta: `(1 + e^epsilon)` times the total variation.
+    """
+    shift = math.sqrt(sum(2 / part.sigma**2 for part in parts))
+    distance = sum(part.distance for part in parts)
+
+    def excess(epsilon: float) -> float:
+        ideal = ndtr(shift / 2 - epsilon / shift) - np.exp(epsilon + log_ndtr(-shift / 2 - epsilon / shift))
+        return float(ideal + (1 + math.exp(epsilon)) * distance) - delta
+
+    return float(brentq(excess, 0.0, 10.0)) * (1 + 1e-9)
+
+
+def second_epsilon(first: Sums, epsilon: float, delta: float) -> float:
+    """What second sums may cost by themselves if both together are to stay within epsilon."""
+    whole = 1 / least_sigma(epsilon, (1 - ARITHMETIC) * delta)
+    left = whole**2 - first.sigma**-2
+    if left <= 0:
+        raise InputError("the first sums have spent all of epsilon: ask for a larger one")
+    sigma = left**-0.5
+
+    def excess(log_epsilon: float) -> float:
+        return least_sigma(math.exp(log_epsilon), delta) - sigma
+
+    return math.exp(brentq(excess, math.log(1e-4), math.log(epsilon)))
+
+
+def likely(chances: Floats, flatten: float = 0.5) -> Floats:
+    """A prior that never takes one class for granted: flattened, and its largest entry no larger than the second.
+
+    With it, randomised response always chooses among two classes at least. A prediction is often surer than right.
+    """
+    flat = np.power(np.maximum(chances.astype(np.float64), 1e-12), flatten)
+    second = np.sort(flat, axis=1)[:, -2:-1]
+    flat = np.minimum(flat, second)
+    return np.asarray(flat / flat.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True)
+class Responses:
+    """Labels privatised one by one: log-likelihoods of what was observed, and the certificate of this run alone."""
+
+    scores: npt.NDArray[np.float32]
+    certificate: Any
+    classes_on_average: float
+
+    @classmethod
+    def of(cls, chances: Floats, labels: Whole, epsilon: float) -> Responses:
+        """Each label among the classes that `chances`, made without it or from earlier releases, holds likely."""
+        mechanism = lc.labels.RRWithPrior(epsilon, likely(chances))
+        scores = np.asarray(mechanism.scores(mechanism.privatize(labels)), dtype=np.float32)
+        return cls(scores, mechanism.certificate(len(labels)), float(mechanism.sizes.mean()))
+
+    def after(self, first: Sums) -> Any:
+        """The certificate of these responses and of the sums before them: epsilon and delta add up."""
+        return compose_label_runs([first.model.certificate_], self.certificate)

@@ -1,0 +1,93 @@
+"""What teachers and student learn from besides features: the scores of a model of noised sums, spent on beforehand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.base import clone
+
+from leakcap.errors import InputError
+from leakcap.ground.arrays import Floats
+from leakcap.labels.given import table_of
+from leakcap.labels.learning.vote_costs import apart_for
+from leakcap.labels.statistics.base import SumsClassifier
+
+__all__ = ["PriorScores", "checked_prior", "fitted_prior", "spent_by", "with_scores"]
+
+
+@dataclass(frozen=True, eq=False)
+class PriorScores:
+    """Scores of a label-private model as columns: instead of features, or behind them. Public.
+
+    Args:
+        model: the model, fitted.
+        scale: what scores are divided by, so that they have a deviation of 1 over the rows of the fit.
+        passthrough: whether features come first.
+    """
+
+    model: SumsClassifier
+    scale: float
+    passthrough: bool
+
+    def of(self, table: Any) -> Any:
+        """Columns for these rows."""
+        scores = _scores(self.model, table) / self.scale
+        return with_scores(table, scores) if self.passthrough else scores
+
+
+def with_scores(table: Any, scores: Floats) -> Any:
+    """Features, and scores behind them."""
+    if sparse.issparse(table):
+        return sparse.hstack([table, sparse.csr_array(scores)]).tocsr()
+    if hasattr(table, "assign"):
+        return table.assign(**{f"prior score {place}": column for place, column in enumerate(scores.T)})
+    return np.hstack([np.asarray(table), scores])
+
+
+def checked_prior(prior: Any) -> SumsClassifier:
+    """The prior, if it is one whose cost adds up with that of votes."""
+    if not isinstance(prior, SumsClassifier):
+        raise InputError("prior= must be lc.labels.Ridge, LDA or NaiveBayes, with an epsilon of its own")
+    if hasattr(prior, "certificate_"):
+        raise InputError("prior= was fitted before, and its labels are spent: give a new one")
+    return prior
+
+
+def spent_by(prior: SumsClassifier) -> float:
+    """How many deviations apart a label moves a normal law that tells as much as the prior's noised sums, at most."""
+    return apart_for(prior.epsilon, prior.delta)
+
+
+def fitted_prior(
+    prior: SumsClassifier,
+    table: Any,
+    labels: npt.NDArray[Any],
+    *,
+    passthrough: bool,
+    most_arithmetic: float,
+    **classes: Any,
+) -> PriorScores:
+    """A copy of the prior, fitted; it spends its epsilon here.
+
+    Args:
+        prior: its settings.
+        table: all features.
+        labels: all labels.
+        passthrough: whether features are handed on as well.
+        most_arithmetic: total variation of its noise to the ideal law that was counted on.
+        classes: `n_classes` or `classes`.
+    """
+    model = clone(prior).set_params(**classes).fit(table, labels)
+    if model.arithmetic_ > most_arithmetic:  # known from settings and the shape of features
+        raise InputError("arithmetic of the prior would cost too much of delta: give it a smaller epsilon")
+    scores = _scores(model, table_of(table))
+    return PriorScores(model, float(scores.std()) or 1.0, passthrough)
+
+
+def _scores(model: SumsClassifier, table: Any) -> Floats:
+    scores = np.asarray(model.decision_function(table), dtype=np.float64)
+    return scores if scores.ndim == 2 else scores[:, None]
