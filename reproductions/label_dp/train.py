@@ -9,6 +9,7 @@ consistency between views, which is what weak labels lack. Nothing in the loop w
 from __future__ import annotations
 
 import copy
+import math
 import random
 import time
 from collections.abc import Callable
@@ -91,15 +92,20 @@ def fit(  # noqa: PLR0915  (the loop reads best in one piece)
     n_classes: int,
     device: torch.device,
     *,
+    start: nn.Module | None = None,
+    largest_gradient: float = math.inf,
     compiled: bool = False,
     say: Say = print,
 ) -> Fitted:
-    """A network trained by the recipe on all pictures of the album."""
+    """A network trained by the recipe on all pictures of the album; `start`: train this one, whatever its kind.
+
+    `largest_gradient`: longer ones are shortened to it.
+    """
     count = len(album.pixels)
     batch = min(recipe.batch, count)
     per_epoch = count // batch  # the last, smaller batch is left out: every step has one shape
     steps = recipe.epochs * per_epoch
-    net = network(recipe.network, n_classes, recipe.width, device)
+    net = network(recipe.network, n_classes, recipe.width, device) if start is None else start
     averaged = copy.deepcopy(net)
     averaged.requires_grad_(False)
     forward, teach = _forwards(net, averaged, album.plain(slice(0, batch)), compiled, device, say)
@@ -150,6 +156,8 @@ def fit(  # noqa: PLR0915  (the loop reads best in one piece)
                 loss = sum(losses[1:], losses[0]) / len(losses)
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
+            if largest_gradient < math.inf:
+                nn.utils.clip_grad_norm_(weights, largest_gradient)
             optimizer.step()
             with torch.no_grad():
                 # a young average forgets its random start
