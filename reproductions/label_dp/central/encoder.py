@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import torch
 from torch import Tensor, nn
 
@@ -41,12 +43,20 @@ class PictureClassifier(nn.Module):
         self.encoder = encoder
         device = next(encoder.parameters()).device
         self.head = nn.Linear(encoder.size, n_classes, device=device)
+        # Logits are scaled up, so a step of the bias would be 64 times as long, the same for all pictures: classes die.
+        self.head.bias.requires_grad_(False)
         self.register_buffer("centre", torch.zeros(encoder.size, device=device))
         self.register_buffer("gain", torch.ones((), device=device))
 
     def forward(self, x: Tensor) -> Tensor:
         z = (self.encoder(x) - self.centre) * self.gain
         return LOGITS * self.head(z)
+
+    def trainable(self) -> PictureClassifier:
+        """A copy whose weights, all but the bias of the head, are to be trained."""
+        net = copy.deepcopy(self).requires_grad_(True)
+        net.head.bias.requires_grad_(False)
+        return net
 
     @torch.no_grad()
     def start(self, features: Tensor, targets: Tensor) -> None:

@@ -128,8 +128,8 @@ class Ladder:
         step = epsilon - below.sums.certificate.epsilon
         given = Responses.of(below.chances.exp().cpu().numpy(), self.labels, step)
         total = given.after(below.sums)
-        scores = self._there(given.scores)
-        net = copy.deepcopy(below.net).requires_grad_(True)
+        scores = self._there(given.among_likely())
+        net = below.net.trainable()
         power = likelihood.tempered(net, below.chances, scores)
         truth = self._there(self.labels)
         facts = {
@@ -183,7 +183,7 @@ class Ladder:
         shares = self._there(below.sums.shares)
         chances, anchors = self._anchored(chances, seen, shares)
         self.say(f"anchors again: {self._anchors_right(anchors):.4f} right")
-        net = copy.deepcopy(below.net).requires_grad_(True)
+        net = below.net.trainable()
         net.start(seen, chances)
         lesson = replace(Schooling(anchors, shares, self.settings.school_lr), weight=AGAIN)
         return self._schooled(net, lesson, below.sums, seconds, facts)

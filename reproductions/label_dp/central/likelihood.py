@@ -2,8 +2,7 @@
 
 The loss is the likelihood of the observations, `-log sum_c p(c|x) p(o|c)`, by the loop of `reproductions.label_dp.train`
 with the network's own belief as prior: no target is fixed. What keeps a network from learning wrong observations by
-heart is the loop's own pace, large steps and fast decay of weights: small steps from the same start lost two points
-below where they began.
+heart is the loop's own pace: large steps and fast decay of weights.
 """
 
 from __future__ import annotations

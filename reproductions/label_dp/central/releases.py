@@ -121,6 +121,14 @@ class Responses:
         scores = np.asarray(mechanism.scores(mechanism.privatize(labels)), dtype=np.float32)
         return cls(scores, mechanism.certificate(len(labels)), float(mechanism.sizes.mean()))
 
+    def among_likely(self) -> npt.NDArray[np.float32]:
+        """The same, where a class held unlikely explains an observation no better than a likely one not observed.
+
+        By the mechanism alone it would do better: a label outside becomes any likely class. A network that forgets
+        what it knew then explains everything by unlikely classes. Choosing less favourable odds costs no privacy.
+        """
+        return np.where(self.scores >= self.scores.max(1, keepdims=True), self.scores, 0).astype(np.float32)
+
     def after(self, first: Sums) -> Any:
         """The certificate of these responses and of the sums before them: epsilon and delta add up."""
         return compose_label_runs([first.certificate], self.certificate)

@@ -41,7 +41,7 @@ class Settings:
     school_lr: float = 0.05
     school_rounds: int = 2
     response_epochs: int = 48
-    response_lr: float = 0.3
+    response_lr: float = 0.2
     response_decay: float = 1e-3
     weight_decay: float = 5e-4
     strength: float = 1.0
