@@ -129,24 +129,25 @@ class Ladder:
         given = Responses.of(below.chances.exp().cpu().numpy(), self.labels, step)
         total = given.after(below.sums)
         scores = self._there(given.among_likely())
-        net = below.net.trainable()
-        power = likelihood.tempered(net, below.chances, scores)
+        net = below.net.trainable(likelihood.SCALE)
+        belief = likelihood.tempered(net, below.chances, scores)
         truth = self._there(self.labels)
         facts = {
             **below.facts,
             "second": {
                 **self._certified(given.certificate),
                 "likely_classes": given.classes_on_average,
-                "power": power,
+                "mean_belief": float(belief.amax(1).exp().mean()),
                 "training_accuracy_before": accuracy(below.chances, truth),
-                "joined_training_accuracy": accuracy(scores + power * below.chances, truth),
+                "joined_training_accuracy": accuracy(scores + belief, truth),
             },
             "together": {**self._certified(total), "by": "epsilon and delta add up"},
         }
         self.say(f"responses: {facts['second']}, together {facts['together']}")
         began = time.perf_counter()
         chosen = likelihood.recipe(self.settings, step)
-        fitted, epochs = likelihood.taught(net, self.album, scores, chosen, seconds=seconds, say=self.say)
+        lesson = likelihood.observed(scores, belief, self._there(below.sums.shares))
+        fitted, epochs = likelihood.taught(net, self.album, lesson, chosen, seconds=seconds, say=self.say)
         recalibrate(fitted.averaged, self.album, self.device)
         rounds = [*facts["schools"], {"epochs": epochs, "seconds": time.perf_counter() - began}]
         return self.rung(fitted.averaged, below.sums, {**facts, "schools": rounds})

@@ -20,7 +20,7 @@ class Settings:
     `contrastive_epochs`, `school_epochs`: at most so many; a clock may ask for fewer. `views`: of a picture in a
     contrastive step. `batch`: pictures in a step. `crops`: views whose features are averaged. `surest`: share of every
     class that serves as an anchor. `neighbours`: pictures whose predictions are averaged. `doubted`: share of pictures
-    that the second sums are about. `school_rounds`: how often anchors are chosen, the later times by the network itself.
+    that the second sums are about. `school_rounds`: how often anchors are chosen, later by the network itself.
     `response_...`: the training by labels privatised one by one.
     """
 
