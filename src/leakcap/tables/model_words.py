@@ -52,9 +52,9 @@ def model_code(model: LabelModel, column: LabelColumn) -> str:
     teaches = model.request.method == "pate"
     file = "sums.json" if teaches else "model.json"
     return (
-        "import json\n\nimport numpy as np, pandas as pd\n"
+        "import json\nfrom pathlib import Path\n\nimport numpy as np, pandas as pd\n"
         + ("from sklearn.linear_model import LogisticRegression\n" if teaches else "")
-        + f"\nmodel = json.load(open({file!r}))\n"
+        + f"\nmodel = json.loads(Path({file!r}).read_text())\n"
         f"cells = {_reading_call(column)}  # any rows with these columns\n"
         'text = cells.astype(object).fillna("").astype(str).apply(lambda one: one.str.strip())\n'
         + (PLACED if model.request.in_places else MARKED)
