@@ -1,4 +1,4 @@
-"""`leakcap labels`: a file with its label column privatised, the certificate, and a page.
+"""`leakcap labels`: a file with its label column privatised one by one, the certificate, and a page.
 
 Every run spends epsilon. What was spent is remembered in the custodian's folder, before anything is published; a
 further run into the same folder is refused unless it is asked for, and then its certificate counts all of them.
@@ -103,17 +103,6 @@ class LabelsOrder:
 
 
 def run(order: LabelsOrder, quiet: bool = False, json: bool = False) -> None:
-    """Privatise, record, publish; or learn a model, where one is asked for."""
-    order.refuse_idle()
-    if order.method == "responses":
-        run_responses(order, quiet, json)
-        return
-    from leakcap.cli.label_models import run_model  # scikit-learn is not needed for observations
-
-    run_model(order, quiet, json)
-
-
-def run_responses(order: LabelsOrder, quiet: bool = False, json: bool = False) -> None:
     """Privatise, record, publish."""
     terminal = Terminal(quiet, json)
     recipe = order.recipe()

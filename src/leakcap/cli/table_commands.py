@@ -223,7 +223,14 @@ def labels_command(
     with ending():
         from leakcap.cli.labels import LabelsOrder, run
 
-        run(LabelsOrder(**_ordered(context)), quiet, json)
+        order = LabelsOrder(**_ordered(context))
+        order.refuse_idle()
+        if order.method != "responses":
+            from leakcap.cli.label_models import run_model
+
+            run_model(order, quiet, json)
+            return
+        run(order, quiet, json)
 
 
 def _ordered(context: typer.Context) -> dict[str, Any]:
