@@ -22,7 +22,7 @@ from leakcap.report.labels.page import Labelled, label_page
 from leakcap.tables.label_column import LabelColumn
 from leakcap.tables.label_files import open_labels
 from leakcap.tables.learnt_labels import LabelModel, ModelRequest
-from leakcap.tables.model_words import model_code, model_holds
+from leakcap.tables.model_words import model_code, model_holds, model_learnt
 from leakcap.tables.public_features import read_features
 
 __all__ = ["model_files", "run_model"]
@@ -45,7 +45,7 @@ def run_model(order: LabelsOrder, quiet: bool = False, json: bool = False) -> No
     runs = len(before) + 1
     folders = replace(Folders.under(order.out), public=public_folder(order.out, runs))
     folders.publish(signer.signed(files))
-    print_labels(order, certificate, folders, terminal)
+    print_labels(order, certificate, folders, terminal, learnt=model_learnt(model))
     terminal.result(
         facts_of(certificate, folders, model.features.names, runs) | {"method": order.method, "model": request.model}
     )

@@ -152,9 +152,14 @@ def public_files(
     }
 
 
-def print_labels(order: LabelsOrder, certificate: LabelCertificate, folders: Folders, terminal: Terminal) -> None:
+def print_labels(
+    order: LabelsOrder, certificate: LabelCertificate, folders: Folders, terminal: Terminal, *, learnt: str = ""
+) -> None:
+    """What was done to the labels, what an attacker can learn of one, and what was written where."""
     terminal.heading(order.heading)
     terminal.say(plain(f"{certificate.labels:,} labels by {certificate.mechanism}: {certificate.loss} for each."))
+    if learnt:
+        terminal.say(plain(learnt))
     terminal.heading("What the best attacker can learn about one of them")
     terminal.table(
         ("", "before", "after, at most"),
@@ -170,6 +175,7 @@ def print_labels(order: LabelsOrder, certificate: LabelCertificate, folders: Fol
 
 
 def facts_of(certificate: LabelCertificate, folders: Folders, columns: tuple[str, ...], runs: int) -> dict[str, Any]:
+    """The same for programs."""
     return {
         "public": str(folders.public),
         "custodian": str(folders.custodian),

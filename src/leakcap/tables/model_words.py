@@ -7,7 +7,7 @@ from pathlib import Path
 from leakcap.tables.label_column import LabelColumn
 from leakcap.tables.learnt_labels import LabelModel
 
-__all__ = ["model_code", "model_holds"]
+__all__ = ["model_code", "model_holds", "model_learnt"]
 
 MARKED = """\
 features = np.stack([
@@ -42,6 +42,19 @@ VOTES_HOLD = (
 def model_holds(model: LabelModel) -> str:
     """What was written, in words."""
     return SUMS_HOLD if model.request.method == "statistics" else VOTES_HOLD
+
+
+def model_learnt(model: LabelModel) -> str:
+    """What has learnt from how much, in words. Settings and public features alone."""
+    count = len(model.features.columns)
+    columns = f"{count} public column{'s' * (count > 1)}"
+    if model.request.method == "statistics":
+        return f"A model of noised sums ({model.request.model}), learnt from {columns}."
+    settings = dict(model.estimator.certificate_.settings)
+    return (
+        f"A student of {settings['teachers']:,.0f} teachers, who were asked about {settings['questions']:,.0f} rows; "
+        f"all of them learnt from {columns}."
+    )
 
 
 def model_code(model: LabelModel, column: LabelColumn) -> str:

@@ -55,6 +55,7 @@ def test_a_model_of_noised_sums_leaves_and_its_page_reads_it(
     assert learnt(*SUMS, "--model", model) == 0, capsys.readouterr().err
     said = capsys.readouterr().out
     assert "300 labels by noised class sums" in said and "predictions.csv" in said
+    assert f"A model of noised sums ({model}), learnt from 3 public columns." in said
     assert {path.name for path in Path("out/public").iterdir()} == {"model.json", "predictions.csv", *SIGNED}
     assert (certificate().epsilon, certificate().delta, certificate().classes) == (4.0, 1e-5, ("a", "b", "c"))
     predicted = text_of("out/public/predictions.csv")
@@ -73,6 +74,7 @@ def test_a_student_of_noised_votes_leaves_with_their_answers(
     clusters: pd.DataFrame, monkeypatch: Any, capsys: Any
 ) -> None:
     assert learnt(*VOTES) == 0, capsys.readouterr().err
+    assert "A student of 60 teachers, who were asked about" in " ".join(capsys.readouterr().out.split())
     files = {"sums.json", "answers.csv", "predictions.csv", *SIGNED}
     assert {path.name for path in Path("out/public").iterdir()} == files
     answers = text_of("out/public/answers.csv")
