@@ -46,9 +46,8 @@ def run_model(order: LabelsOrder, quiet: bool = False, json: bool = False) -> No
     folders = replace(Folders.under(order.out), public=public_folder(order.out, runs))
     folders.publish(signer.signed(files))
     print_labels(order, certificate, folders, terminal, learnt=model_learnt(model))
-    terminal.result(
-        facts_of(certificate, folders, model.features.names, runs) | {"method": order.method, "model": request.model}
-    )
+    facts = {"method": order.method} | ({"model": request.model} if order.method == "statistics" else {})
+    terminal.result(facts_of(certificate, folders, model.features.names, runs) | facts)
 
 
 def _request(order: LabelsOrder) -> ModelRequest:

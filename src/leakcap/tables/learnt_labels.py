@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -99,7 +100,7 @@ class LabelModel:
     def fit(self, column: LabelColumn) -> None:
         """Learn from the labels, once."""
         codes = column.codes(self.request.names, self.request.missing_as)
-        self.estimator.fit(self._table()[0], codes)
+        self.estimator.fit(self._table[0], codes)
 
     def certificate(self) -> LabelCertificate:
         """What was promised about each label, the classes by their names."""
@@ -107,7 +108,7 @@ class LabelModel:
 
     def files(self) -> dict[str, str]:
         """What may be published of the model: it in plain numbers, its answers and its predictions."""
-        predicted = self._named(self.estimator.predict(self._table()[0]))
+        predicted = self._named(self.estimator.predict(self._table[0]))
         files = {"predictions.csv": _as_csv(("row", "predicted"), enumerate(predicted))}
         if self.request.method == "statistics":
             return {"model.json": self._in_numbers(self.estimator), **files}
@@ -115,6 +116,7 @@ class LabelModel:
         answers = _as_csv(("row", "answer"), sorted(asked))
         return {"sums.json": self._in_numbers(self.estimator.prior_), "answers.csv": answers, **files}
 
+    @cached_property
     def _table(self) -> tuple[Floats, list[dict[str, Any]]]:
         return self.features.placed() if self.request.in_places else self.features.marked()
 
@@ -124,7 +126,7 @@ class LabelModel:
     def _in_numbers(self, sums: SumsClassifier) -> str:
         """The model of sums as JSON: every number to its last digit."""
         plain = {**sums.portable(), "classes": list(self.request.names)}
-        return json.dumps({"features": self._table()[1], **plain}, indent=1) + "\n"
+        return json.dumps({"features": self._table[1], **plain}, indent=1) + "\n"
 
 
 def _as_csv(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

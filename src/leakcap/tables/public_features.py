@@ -76,15 +76,16 @@ def read_features(labels: LabelColumn, names: Sequence[str] = ()) -> PublicFeatu
 
 def _column(labels: LabelColumn, name: str) -> FeatureColumn:
     cells = labels.public_cells(name)
+    shown = "a column" if labels.file.nameless else f"column {name!r}"  # without names, the first row is in their place
     if cells.dtype.kind == "f":
         if not np.isfinite(cells).all():
-            raise InputError(f"column {name!r} has cells that are missing or infinite: fill them, {OTHERWISE}")
+            raise InputError(f"{shown} has cells that are missing or infinite: fill them, {OTHERWISE}")
         return FeatureColumn(name, (), cells)
     found, places, counts = np.unique(cells.astype(str), return_inverse=True, return_counts=True)
     if len(found) > MOST_VALUES:
         raise InputError(
-            f"column {name!r} is text of more than {MOST_VALUES} kinds, as names and numbers of people are: put rare "
-            f"ones together, {OTHERWISE}"
+            f"{shown} is text of more than {MOST_VALUES} kinds, as names of people are: put rare ones together, mend "
+            f"cells that were to be numbers, {OTHERWISE}"
         )
     order = np.argsort(-counts, kind="stable")
     rank = np.empty(len(order), dtype=np.float64)

@@ -110,6 +110,17 @@ def test_so_it_is_where_no_student_came_of_it(watch: Any, monkeypatch: Any) -> N
     assert "custodian/labels/1.json" in runs[0].files
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_label_that_nobody_named_is_not_shown(kind: str, capfd: Any, caplog: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(SumsMechanism, "release", lambda *given: pytest.fail("labels were summed"))
+    table_of(some_labels(0), "csv")
+    text = Path("data.csv").read_text().rstrip("\n")
+    Path("data.csv").write_text(f"{text[:-1]}zq-4711\n")
+    seen = heard_of(["labels", "data.csv", *COMMON, *KINDS[kind], "--out", "out"], capfd, caplog)
+    assert seen[0] == 2 and "every class there may be" in seen[2]
+    assert "4711" not in repr(seen) and not Path("out").exists()
+
+
 # The planted twins
 
 

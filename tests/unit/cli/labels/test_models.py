@@ -132,6 +132,22 @@ def test_what_was_drawn_is_counted_also_where_no_student_came_of_it(monkeypatch:
     assert "epsilon 9 so far" in capsys.readouterr().err
 
 
+def test_missing_labels_are_a_class_of_their_own_where_it_is_named(clusters: pd.DataFrame, capsys: Any) -> None:
+    clusters.assign(kind=clusters["kind"].where(clusters.index % 3 > 0)).to_csv("holes.csv", index=False)
+    assert learnt(*SUMS, data="holes.csv") == 2
+    assert "--missing-as" in capsys.readouterr().err and not Path("out").exists()
+    assert learnt(*SUMS, "--missing-as", "unknown", "-q", data="holes.csv") == 0
+    assert certificate().classes == ("a", "b", "c", "unknown")
+    assert json.loads(Path("out/public/model.json").read_text())["classes"] == ["a", "b", "c", "unknown"]
+
+
+def test_a_first_row_in_place_of_names_is_not_shown(capsys: Any) -> None:
+    lines = [f"{row}.5,{row % 7},{'ab'[row % 2]}" for row in range(40)]
+    Path("nameless.csv").write_text("\n".join(["4.25,,a", *lines, "9.5,,a"]) + "\n")
+    assert learnt("--column", "a", "--epsilon", "4", "--classes", "a,b", *SUMS[6:], data="nameless.csv") == 2
+    assert "4.25" not in capsys.readouterr().err
+
+
 # Mistakes
 
 
