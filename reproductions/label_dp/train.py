@@ -9,6 +9,7 @@ consistency between views, which is what weak labels lack. Nothing in the loop w
 from __future__ import annotations
 
 import copy
+import math
 import random
 import time
 from collections.abc import Callable
@@ -31,12 +32,14 @@ REPORTS = 5  # lines of progress in a run
 class Lesson:
     """What is taught: fixed `targets`, or `scores` (log-likelihoods of the observations) to be joined with a prior.
 
-    `first_prior`: log-probabilities from an earlier round; `shares`: how frequent the classes are.
+    `first_prior`: log-probabilities from an earlier round; `first_until`: the share of steps over which they give way
+    to the network's own (None: the recipe's `first_share` of them stays). `shares`: how frequent the classes are.
     """
 
     targets: Tensor | None = None
     scores: Tensor | None = None
     first_prior: Tensor | None = None
+    first_until: float | None = None
     shares: Tensor | None = None
 
 
@@ -79,7 +82,9 @@ class Teacher:
             self.mean.lerp_(prior.exp().mean(0), 0.02)
             prior = prior + (self.lesson.shares / self.mean).log()
         if self.lesson.first_prior is not None:
-            prior = torch.lerp(prior, self.lesson.first_prior[rows], self.recipe.first_share)
+            until = self.lesson.first_until
+            share = self.recipe.first_share if until is None else max(0.0, 1 - done / until)
+            prior = torch.lerp(prior, self.lesson.first_prior[rows], share)
         power = 1 + (self.recipe.prior_power - 1) * done
         return (self.lesson.scores[rows] + power * prior).softmax(1)
 
@@ -91,15 +96,20 @@ def fit(  # noqa: PLR0915  (the loop reads best in one piece)
     n_classes: int,
     device: torch.device,
     *,
+    start: nn.Module | None = None,
+    largest_gradient: float = math.inf,
     compiled: bool = False,
     say: Say = print,
 ) -> Fitted:
-    """A network trained by the recipe on all pictures of the album."""
+    """A network trained by the recipe on all pictures of the album; `start`: train this one, whatever its kind.
+
+    `largest_gradient`: longer ones are shortened to it.
+    """
     count = len(album.pixels)
     batch = min(recipe.batch, count)
     per_epoch = count // batch  # the last, smaller batch is left out: every step has one shape
     steps = recipe.epochs * per_epoch
-    net = network(recipe.network, n_classes, recipe.width, device)
+    net = network(recipe.network, n_classes, recipe.width, device) if start is None else start
     averaged = copy.deepcopy(net)
     averaged.requires_grad_(False)
     forward, teach = _forwards(net, averaged, album.plain(slice(0, batch)), compiled, device, say)
@@ -124,8 +134,8 @@ def fit(  # noqa: PLR0915  (the loop reads best in one piece)
     step = 0
     for epoch in range(1, recipe.epochs + 1):
         order = torch.randperm(count, device=device)
-        for start in range(0, per_epoch * batch, batch):
-            rows = order[start : start + batch]
+        for place in range(0, per_epoch * batch, batch):
+            rows = order[place : place + batch]
             for group in optimizer.param_groups:
                 group["lr"] = rate(step, steps, recipe)
             weak = album.weak(rows) if guided or "weak" in recipe.views else None
@@ -150,6 +160,8 @@ def fit(  # noqa: PLR0915  (the loop reads best in one piece)
                 loss = sum(losses[1:], losses[0]) / len(losses)
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
+            if largest_gradient < math.inf:
+                nn.utils.clip_grad_norm_(weights, largest_gradient)
             optimizer.step()
             with torch.no_grad():
                 # a young average forgets its random start

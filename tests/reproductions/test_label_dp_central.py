@@ -13,15 +13,16 @@ import pytest
 import torch
 from reproductions.label_dp.augment import Album
 from reproductions.label_dp.central import __main__ as command
-from reproductions.label_dp.central import looks, pace
+from reproductions.label_dp.central import likelihood, looks, pace
 from reproductions.label_dp.central.contrastive import Contrastive, contrast
 from reproductions.label_dp.central.encoder import Encoder, PictureClassifier
 from reproductions.label_dp.central.ladder import Ladder, stages
 from reproductions.label_dp.central.releases import Responses, Sums, likely, second_epsilon, spent
-from reproductions.label_dp.central.selftrain import School, Schooling, responses_schooling
+from reproductions.label_dp.central.selftrain import School, Schooling
 from reproductions.label_dp.central.settings import SMOKE, Settings, changed
 from reproductions.label_dp.central.store import load_weights, save_weights
 from reproductions.label_dp.central.views import contrastive_view, cropped, recoloured
+from reproductions.label_dp.train import Fitted
 
 import leakcap as lc
 from leakcap.errors import InputError
@@ -180,7 +181,9 @@ def test_targets_join_evidence_and_prediction_by_bayes_rule() -> None:
     logits = torch.tensor([[0.0, 1.0, 2.0]]).repeat(6, 1)
     evidence = torch.zeros(6, 3)
     evidence[0, 0] = 1.42
-    school = School(net, album, responses_schooling(evidence, logits.softmax(1).mean(0), 0.1), TINY)
+    shares = logits.softmax(1).mean(0)
+    plain = Schooling(evidence, shares, 0.1, weight=(1.0, 1.0), power=(1.0, 1.0), sure=0.0)
+    school = School(net, album, plain, TINY)
     target, present = school.targets(torch.arange(6), logits, 0.7)
     assert torch.allclose(target[0], (logits[0] + evidence[0]).softmax(0), atol=1e-5)
     assert torch.allclose(target[1], logits[1].softmax(0), atol=1e-5) and bool((present == 1).all())
@@ -264,23 +267,30 @@ def test_a_call_writes_one_file_an_epsilon_and_a_second_call_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     schools: list[float] = []
+    taught: list[float] = []
 
     def no_school(self: School, seconds: float) -> int:
         schools.append(seconds)
         return 0
 
+    def no_training(net: Any, *rest: Any, seconds: float, **others: Any) -> tuple[Fitted, int]:
+        taught.append(seconds)
+        return Fitted(net, net, 0.0, 0), 0
+
     monkeypatch.setattr(School, "run", no_school)
+    monkeypatch.setattr(likelihood, "taught", no_training)
     base = ["--smoke", "--out", str(tmp_path), "--set", "contrastive_epochs=1", "--curve", "8"]
     command.main([*base, "--epsilons", "0.18", "--seconds", "10000"])
     command.main([*base, "--epsilons", "0.18", "0.29", "1.6", "--seconds", "10000"])
-    assert len(schools) == 4 and all(0 < s < 10_000 for s in schools)
-    assert schools[1] < 4000 < schools[3]  # the first of three leaves time for the others, the last takes the rest
+    assert len(schools) == 3 and len(taught) == 1  # two rounds once: the second call found their network
+    assert all(0 < s < 10_000 for s in schools)
+    assert schools[2] < 4000 < taught[0]  # the first of two leaves time for the other, the last takes the rest
     records = {e: json.loads((tmp_path / f"central-eps{e}-seed0.json").read_text()) for e in ("0.18", "0.29", "1.6")}
     for epsilon, record in records.items():
         told = record["facts"].get("together", record["facts"]["first"])
         assert told["epsilon"] <= float(epsilon) * (1 + 1e-9) and told["delta"] <= 1e-5
         assert {"accuracy", "accuracy_without_flip", "judged_on"} <= set(record)
     command.main([*base, "--epsilons", "0.18", "0.29", "1.6"])
-    assert len(schools) == 4  # nothing was left to do
+    assert len(schools) == 3  # nothing was left to do
     command.main([*base, "--epsilons", "0.1", "--seconds", "20"])
-    assert len(schools) == 4 and not (tmp_path / "central-eps0.1-seed0.json").exists()  # too late: nothing was released
+    assert len(schools) == 3 and not (tmp_path / "central-eps0.1-seed0.json").exists()  # too late: nothing was released

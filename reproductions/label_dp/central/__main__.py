@@ -1,7 +1,8 @@
 """`python -m reproductions.label_dp.central --out FOLDER`: one JSON for each epsilon, and the encoder's weights.
 
-An epsilon whose file exists is not run again. The encoder is saved every minute, and a later call goes on from it. A
-call that was stopped between two epsilons makes its sums anew: each file counts what was released for it.
+An epsilon whose file exists is not run again. The encoder is saved every minute, and the network of the first sums when
+it is schooled; a later call goes on from them (delete `rung-*` to school anew after more contrastive learning). A call
+that was stopped before makes its sums anew: each file counts what was released for it.
 `--smoke`: toy pictures and sizes, on two cores.
 """
 
@@ -21,6 +22,7 @@ import torch
 from leakcap.errors import NumericalError
 from reproductions.label_dp.central.contrastive import Contrastive
 from reproductions.label_dp.central.ladder import Ladder, Rung, stages
+from reproductions.label_dp.central.rungs import load_rung, save_rung
 from reproductions.label_dp.central.settings import LEVELS, SMOKE, Settings, changed
 from reproductions.label_dp.central.store import load_weights, save_weights, write_json
 from reproductions.label_dp.pictures import Pictures, pictures
@@ -86,6 +88,11 @@ class Call:
         """One file for every epsilon that has none."""
         todo = [epsilon for epsilon in levels if not self.path(ladder, epsilon).is_file()]
         bases: dict[float, Rung] = {}
+        for base in sorted({stages(epsilon)[0] for epsilon in todo}):
+            rung = load_rung(self.out, self._rung(ladder, base), ladder)
+            if rung is not None:
+                self.say(f"the network of the sums at {base:g}, from its file")
+                bases[base] = rung
         for place, epsilon in enumerate(todo):
             try:
                 rung = self._climb(ladder, bases, todo[place:], curve)
@@ -103,6 +110,7 @@ class Call:
         ahead = self._ahead(todo, set(bases))
         if base not in bases:
             bases[base] = ladder.first(base, self._seconds("", ahead, curve))
+            save_rung(self.out, self._rung(ladder, base), bases[base])
             ahead -= SHARES[""]
         if not follows:
             return bases[base]
@@ -119,8 +127,14 @@ class Call:
         self.say(f"sums alone: {found}")
 
     def path(self, ladder: Ladder, epsilon: float) -> Path:
+        return self.out / f"central-{self._name(ladder, epsilon)}.json"
+
+    def _rung(self, ladder: Ladder, epsilon: float) -> str:
+        return f"rung-{self._name(ladder, epsilon)}"
+
+    def _name(self, ladder: Ladder, epsilon: float) -> str:
         kind = "-tuning" if ladder.settings.held_out else ""
-        return self.out / f"central-eps{epsilon:g}{kind}-seed{ladder.settings.seed}.json"
+        return f"eps{epsilon:g}{kind}-seed{ladder.settings.seed}"
 
     def _ahead(self, todo: Sequence[float], bases: set[float]) -> float:
         """The shares of time of all schools to come."""

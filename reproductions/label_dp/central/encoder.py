@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import torch
 from torch import Tensor, nn
 
@@ -35,18 +37,36 @@ class PictureClassifier(nn.Module):
 
     centre: Tensor
     gain: Tensor
+    scale: Tensor
 
     def __init__(self, encoder: Encoder, n_classes: int) -> None:
         super().__init__()
         self.encoder = encoder
         device = next(encoder.parameters()).device
         self.head = nn.Linear(encoder.size, n_classes, device=device)
+        # A step of the bias would count `scale` squared times, the same way for all pictures: whole classes vanish.
+        self.head.bias.requires_grad_(False)
         self.register_buffer("centre", torch.zeros(encoder.size, device=device))
         self.register_buffer("gain", torch.ones((), device=device))
+        self.register_buffer("scale", torch.tensor(LOGITS, device=device))
 
     def forward(self, x: Tensor) -> Tensor:
         z = (self.encoder(x) - self.centre) * self.gain
-        return LOGITS * self.head(z)
+        return self.scale * self.head(z)
+
+    def trainable(self, scale: float | None = None) -> PictureClassifier:
+        """A copy whose weights, all but the bias of the head, are to be trained.
+
+        `scale`: of its logits; the same function with heavier weights, so that a step moves the head's logits less.
+        """
+        net = copy.deepcopy(self).requires_grad_(True)
+        net.head.bias.requires_grad_(False)
+        if scale is not None:
+            with torch.no_grad():
+                for part in (net.head.weight, net.head.bias):
+                    part.mul_(net.scale / scale)
+                net.scale.fill_(scale)
+        return net
 
     @torch.no_grad()
     def start(self, features: Tensor, targets: Tensor) -> None:

@@ -14,10 +14,10 @@ from torch import Tensor
 
 import leakcap as lc
 from reproductions.label_dp.augment import Album
-from reproductions.label_dp.central import looks
+from reproductions.label_dp.central import likelihood, looks
 from reproductions.label_dp.central.encoder import Encoder, PictureClassifier
 from reproductions.label_dp.central.releases import Responses, Sums, second_epsilon, spent
-from reproductions.label_dp.central.selftrain import School, Schooling, responses_schooling
+from reproductions.label_dp.central.selftrain import School, Schooling
 from reproductions.label_dp.central.settings import FIRST_LEVEL, RESPONSES_FROM, Settings
 from reproductions.label_dp.judge import accuracy, predict, recalibrate
 from reproductions.label_dp.pictures import Pictures
@@ -72,13 +72,12 @@ class Ladder:
         sums = self.sums(epsilon)
         shares = self._there(sums.shares)
         chances = self._there(sums.chances(self.seen.cpu().numpy()))
-        chances = looks.balanced(looks.smoothed(chances, self.seen, self.settings.neighbours), shares)
-        anchors = looks.anchors(chances, self.settings.surest)
+        chances, anchors = self._anchored(chances, self.seen, shares)
         net = PictureClassifier(copy.deepcopy(self.encoder), self.classes)
         net.start(self.seen, chances)
         facts = {
             "first": {
-                **self._certified(sums.model.certificate_),
+                **self._certified(sums.certificate),
                 "sums_accuracy": self.sums_accuracy(sums),
                 "smoothed_training_accuracy": accuracy(chances, self._there(self.labels)),
                 "anchors_right": self._anchors_right(anchors),
@@ -86,14 +85,22 @@ class Ladder:
         }
         self.say(f"sums at {epsilon:g}: {facts['first']}")
         lesson = Schooling(anchors, shares, self.settings.school_lr)
-        return self._schooled(net, lesson, sums, seconds, facts)
+        each = seconds / self.settings.school_rounds
+        rung = self._schooled(net, lesson, sums, each, facts)
+        for _ in range(self.settings.school_rounds - 1):
+            rung = self.again(rung, each)
+        return rung
+
+    def again(self, below: Rung, seconds: float = math.inf) -> Rung:
+        """Anchors chosen anew by the network itself, with its own features: post-processing, which costs nothing."""
+        seen = self._features(below.net.encoder, self.album)
+        return self._again(below, seen, _flatter(below.chances), seconds, below.facts)
 
     def second(self, below: Rung, epsilon: float, seconds: float = math.inf) -> Rung:
         """Sums again, over the pictures that the network doubts, with its own features; within epsilon in all."""
         step = second_epsilon(below.sums, epsilon, self.settings.delta)
         seen = self._features(below.net.encoder, self.album)
-        flat = below.chances.exp() ** FLATTER
-        flat = flat / flat.sum(1, keepdim=True)
+        flat = _flatter(below.chances)
         top = flat.topk(2, dim=1).values
         doubted = (top[:, 0] - top[:, 1]).argsort()[: int(self.settings.doubted * len(seen))].sort().values
         rows = doubted.cpu().numpy()
@@ -101,50 +108,53 @@ class Ladder:
         said = self._there(sums.chances(seen[doubted].cpu().numpy()))
         joined = flat.clone()
         joined[doubted] = (1 - SUMS_SHARE) * flat[doubted] + SUMS_SHARE * said
-        shares = self._there(below.sums.shares)
-        chances = looks.balanced(looks.smoothed(joined, seen, self.settings.neighbours), shares)
-        anchors = looks.anchors(chances, self.settings.surest)
-        net = copy.deepcopy(below.net).requires_grad_(True)
-        net.start(seen, chances)
         truth = self._there(self.labels)
         cost = {"epsilon": spent([below.sums, sums], self.settings.delta), "delta": self.settings.delta}
         facts = {
             **below.facts,
             "second": {
-                **self._certified(sums.model.certificate_),
+                **self._certified(sums.certificate),
                 "doubted_before": accuracy(below.chances[doubted], truth[doubted]),
                 "doubted_by_sums": accuracy(said, truth[doubted]),
-                "doubted_joined": accuracy(chances[doubted], truth[doubted]),
-                "anchors_right": self._anchors_right(anchors),
+                "doubted_joined": accuracy(joined[doubted], truth[doubted]),
             },
             "together": {**cost, "by": "Gaussian composition"},
         }
         self.say(f"second sums: {facts['second']}, together {cost}")
-        lesson = replace(Schooling(anchors, shares, self.settings.school_lr), weight=AGAIN)
-        return self._schooled(net, lesson, below.sums, seconds, facts)
+        return self._again(below, seen, joined, seconds, facts)
 
     def responses(self, below: Rung, epsilon: float, seconds: float = math.inf) -> Rung:
         """Every label, one by one, among the classes that the network holds likely; within epsilon in all."""
-        given = Responses.of(below.chances.exp().cpu().numpy(), self.labels, epsilon - below.sums.model.epsilon)
+        step = epsilon - below.sums.certificate.epsilon
+        given = Responses.of(below.chances.exp().cpu().numpy(), self.labels, step)
         total = given.after(below.sums)
-        scores = self._there(given.scores)
-        joined = (scores + FLATTER * below.chances).softmax(1)
-        seen = self._features(below.net.encoder, self.album)
-        net = copy.deepcopy(below.net).requires_grad_(True)
-        net.start(seen, joined)
-        shares = self._there(below.sums.shares)
+        scores = self._there(given.among_likely())
+        net = below.net.trainable(likelihood.SCALE)
+        belief = likelihood.tempered(net, below.chances, scores)
+        truth = self._there(self.labels)
         facts = {
             **below.facts,
             "second": {
                 **self._certified(given.certificate),
                 "likely_classes": given.classes_on_average,
-                "joined_training_accuracy": accuracy(joined, self._there(self.labels)),
+                "mean_belief": float(belief.amax(1).exp().mean()),
+                "training_accuracy_before": accuracy(below.chances, truth),
+                "joined_training_accuracy": accuracy(scores + belief, truth),
             },
             "together": {**self._certified(total), "by": "epsilon and delta add up"},
         }
         self.say(f"responses: {facts['second']}, together {facts['together']}")
-        lesson = responses_schooling(scores, shares, self.settings.response_lr)
-        return self._schooled(net, lesson, below.sums, seconds, facts)
+        began = time.perf_counter()
+        chosen = likelihood.recipe(self.settings, step)
+        lesson = likelihood.observed(scores, belief, self._there(below.sums.shares))
+        fitted, epochs = likelihood.taught(net, self.album, lesson, chosen, seconds=seconds, say=self.say)
+        recalibrate(fitted.averaged, self.album, self.device)
+        rounds = [*facts["schools"], {"epochs": epochs, "seconds": time.perf_counter() - began}]
+        return self.rung(fitted.averaged, below.sums, {**facts, "schools": rounds})
+
+    def rung(self, net: PictureClassifier, sums: Sums, facts: dict[str, Any]) -> Rung:
+        """A network with what it says of the training pictures."""
+        return Rung(net, predict(net, self.album, self.device), sums, facts)
 
     def result(self, rung: Rung, epsilon: float) -> dict[str, Any]:
         """The record of a run; accuracy on pictures that no stage has seen. Accuracies are for the custodian alone."""
@@ -165,6 +175,20 @@ class Ladder:
             "leakcap": lc.__version__,
         }
 
+    def _anchored(self, chances: Tensor, seen: Tensor, shares: Tensor) -> tuple[Tensor, Tensor]:
+        """Chances joined with those of neighbours, at the right shares; and the surest of them."""
+        chances = looks.balanced(looks.smoothed(chances, seen, self.settings.neighbours), shares)
+        return chances, looks.anchors(chances, self.settings.surest)
+
+    def _again(self, below: Rung, seen: Tensor, chances: Tensor, seconds: float, facts: dict[str, Any]) -> Rung:
+        shares = self._there(below.sums.shares)
+        chances, anchors = self._anchored(chances, seen, shares)
+        self.say(f"anchors again: {self._anchors_right(anchors):.4f} right")
+        net = below.net.trainable()
+        net.start(seen, chances)
+        lesson = replace(Schooling(anchors, shares, self.settings.school_lr), weight=AGAIN)
+        return self._schooled(net, lesson, below.sums, seconds, facts)
+
     def _schooled(
         self, net: PictureClassifier, lesson: Schooling, sums: Sums, seconds: float, facts: dict[str, Any]
     ) -> Rung:
@@ -172,9 +196,8 @@ class Ladder:
         school = School(net, self.album, lesson, self.settings, self.say)
         epochs = school.run(seconds)
         recalibrate(school.averaged, self.album, self.device)
-        chances = predict(school.averaged, self.album, self.device)
         rounds = [*facts.get("schools", []), {"epochs": epochs, "seconds": time.perf_counter() - began}]
-        return Rung(school.averaged, chances, sums, {**facts, "schools": rounds})
+        return self.rung(school.averaged, sums, {**facts, "schools": rounds})
 
     def _features(self, encoder: Encoder, album: Album) -> Tensor:
         return looks.features(encoder, album, self.settings.crops, self.settings.smallest_crop)
@@ -198,6 +221,10 @@ class Ladder:
 
     def _there(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+
+
+def _flatter(chances: Tensor) -> Tensor:
+    return (FLATTER * chances).softmax(1)
 
 
 def stages(epsilon: float) -> tuple[float, str]:

@@ -13,6 +13,7 @@ from scipy.special import log_ndtr, ndtr
 
 import leakcap as lc
 from leakcap.certificates.compose import compose_label_runs
+from leakcap.certificates.labels import LabelCertificate
 from leakcap.errors import InputError
 from leakcap.labels.mechanisms.classes import Classes
 from leakcap.labels.mechanisms.gaussian import least_sigma
@@ -26,14 +27,17 @@ ARITHMETIC = 0.01  # of delta, kept for the arithmetic of two sums
 
 @dataclass(frozen=True)
 class Sums:
-    """Noised sums of features by class: a model, and what it cost.
+    """Noised sums of features by class: what they cost, how frequent they say the classes are, and a model.
 
-    `sigma`: deviation of the noise in row lengths. `distance`: total variation to ideal noise.
+    `sigma`: deviation of the noise in row lengths. `distance`: total variation to ideal noise. `model` is not kept in
+    files: what it said is in the network that learned from it.
     """
 
-    model: Any
+    certificate: LabelCertificate
     sigma: float
     distance: float
+    shares: Floats
+    model: Any = None
 
     @classmethod
     def of(cls, seen: Floats, labels: Whole, epsilon: float, **settings: Any) -> Sums:
@@ -44,14 +48,21 @@ class Sums:
         facts = dict(model.certificate_.settings)
         if facts["sigma"] != used.sigma:
             raise AssertionError("the mechanism of the certificate is another one")
-        return cls(model, used.sigma, used.distance)
+        shares = np.asarray(model.intercept_, dtype=np.float32)
+        return cls(model.certificate_, used.sigma, used.distance, shares, model)
 
     def chances(self, seen: Floats) -> Floats:
         return np.asarray(self.model.predict_proba(seen), dtype=np.float32)
 
-    @property
-    def shares(self) -> Floats:
-        return np.asarray(self.model.intercept_, dtype=np.float32)
+    def to_record(self) -> dict[str, Any]:
+        """All but the model, as JSON holds it."""
+        rest = {"sigma": self.sigma, "distance": self.distance, "shares": self.shares.tolist()}
+        return {"certificate": self.certificate.to_json(), **rest}
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> Sums:
+        certificate = LabelCertificate.from_json(record["certificate"])
+        return cls(certificate, record["sigma"], record["distance"], np.asarray(record["shares"], dtype=np.float32))
 
 
 def spent(parts: list[Sums], delta: float) -> float:
@@ -110,6 +121,14 @@ class Responses:
         scores = np.asarray(mechanism.scores(mechanism.privatize(labels)), dtype=np.float32)
         return cls(scores, mechanism.certificate(len(labels)), float(mechanism.sizes.mean()))
 
+    def among_likely(self) -> npt.NDArray[np.float32]:
+        """The same, where a class held unlikely explains an observation no better than a likely one not observed.
+
+        By the mechanism alone it would do better: a label outside becomes any likely class. A network that forgets
+        what it knew then explains everything by unlikely classes. Choosing less favourable odds costs no privacy.
+        """
+        return np.where(self.scores >= self.scores.max(1, keepdims=True), self.scores, 0).astype(np.float32)
+
     def after(self, first: Sums) -> Any:
         """The certificate of these responses and of the sums before them: epsilon and delta add up."""
-        return compose_label_runs([first.model.certificate_], self.certificate)
+        return compose_label_runs([first.certificate], self.certificate)

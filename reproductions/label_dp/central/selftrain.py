@@ -44,11 +44,6 @@ class Schooling:
     sure: float = 0.9
 
 
-def responses_schooling(evidence: Tensor, shares: Tensor, lr: float) -> Schooling:
-    """Evidence that is a true likelihood is joined by Bayes' rule, and no picture waits."""
-    return Schooling(evidence, shares, lr, weight=(1.0, 1.0), power=(1.0, 1.0), sure=0.0)
-
-
 class School:
     """One training: the network, its running average, and the targets of every step."""
 
@@ -127,5 +122,5 @@ class School:
                 loss, present = (total / step).tolist()
                 self.say(f"school {epoch}/{epochs}  mean loss {loss:.4f}  took part {present:.2f}  {passed:.0f} s")
         if not all(bool(torch.isfinite(weight).all()) for weight in self.averaged.parameters()):
-            raise NumericalError("self-training diverged: lower school_lr or response_lr")
+            raise NumericalError("self-training diverged: lower school_lr")
         return epochs

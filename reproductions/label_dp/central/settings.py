@@ -20,7 +20,8 @@ class Settings:
     `contrastive_epochs`, `school_epochs`: at most so many; a clock may ask for fewer. `views`: of a picture in a
     contrastive step. `batch`: pictures in a step. `crops`: views whose features are averaged. `surest`: share of every
     class that serves as an anchor. `neighbours`: pictures whose predictions are averaged. `doubted`: share of pictures
-    that the second sums are about.
+    that the second sums are about. `school_rounds`: how often anchors are chosen, later by the network itself.
+    `response_...`: the training by labels privatised one by one.
     """
 
     width: float = 1.5
@@ -38,7 +39,10 @@ class Settings:
     school_epochs: int = 80
     school_batch: int = 512
     school_lr: float = 0.05
-    response_lr: float = 0.1
+    school_rounds: int = 2
+    response_epochs: int = 48
+    response_lr: float = 0.2
+    response_decay: float = 1e-3
     weight_decay: float = 5e-4
     strength: float = 1.0
     delta: float = 1e-5
@@ -55,6 +59,7 @@ SMOKE = Settings(
     neighbours=5,
     school_epochs=3,
     school_batch=100,
+    response_epochs=4,
 )
 
 

@@ -107,7 +107,7 @@ def moved(teacher: Any, rows: Any = None, whole: bool = False) -> int:
 
 def test_a_label_moves_one_teacher_even_if_teachers_draw_from_one_generator(monkeypatch: pytest.MonkeyPatch) -> None:
     assert moved(Drawing()) <= 2
-    monkeypatch.setattr(teachers, "_own_randomness", lambda seed: teachers.silenced())
+    monkeypatch.setattr(teachers, "own_randomness", lambda seed: teachers.silenced())
     assert moved(Drawing()) > 2  # the twin: what one drew shows in the votes of those after it
 
 

@@ -29,10 +29,11 @@ from leakcap.labels.given import (
     table_of,
 )
 from leakcap.labels.learning.prior import checked_prior, fitted_prior, spent_by, with_scores
-from leakcap.labels.learning.teachers import fitted, rehearse, votes_of
+from leakcap.labels.learning.teachers import votes_of
 from leakcap.labels.learning.vote_costs import VoteCosts, apart_for
 from leakcap.labels.learning.votes import UNANSWERED, NoisedVotes, votes_certificate
 from leakcap.labels.mechanisms.classes import Classes
+from leakcap.simulate.teaching import fitted, rehearse
 
 __all__ = ["PATE"]
 
