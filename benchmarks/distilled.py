@@ -62,13 +62,13 @@ class Case:
 
 def main(*names: str) -> None:
     warnings.simplefilter("ignore")
-    for name in names or CASES:
+    for name in names or PARTS:
         for cap in CAPS:
             measure(name, cap)
 
 
 def measure(name: str, cap: str) -> None:
-    case = CASES[name]
+    case = PARTS[name]
     ways = {"teacher on all rows": _plain, "distilled": _distilled} | case.beside
     seen: dict[str, list[float]] = {way: [] for way in ways}
     seconds, blocks = [], 0
@@ -180,7 +180,7 @@ def cifar(seed: int) -> Split:
     return Split(cells[own], labels[own], cells[public], cells[test], labels[test], cells[own], cells[test])
 
 
-CASES = {
+PARTS = {
     "adult": Case(
         "Adult, 24,421 private rows, boosted trees",
         adult,

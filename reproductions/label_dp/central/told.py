@@ -57,7 +57,7 @@ def main() -> None:
         topic="Reproductions",
         claim="CIFAR-10 pictures, no other data, central label privacy, delta 1e-5: representation without labels, "
         "noised sums, self-training; PATE-FM published 73.4, 86.9 and 93.7 %",
-        command="python -m reproductions.label_dp.central; python -m reproductions.label_dp.central.told",
+        command="python -m reproductions.label_dp.central",
         asked=ASKED,
     )
 
