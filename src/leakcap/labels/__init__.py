@@ -16,6 +16,7 @@ from leakcap.labels.mechanisms.with_prior import RRWithPrior
 
 if TYPE_CHECKING:
     from leakcap.labels.learning.classifier import Classifier
+    from leakcap.labels.learning.fixmatch import FixMatch
     from leakcap.labels.learning.linear_teacher import LinearTeacher
     from leakcap.labels.learning.neural import PosteriorLoss, PrivateLabels
     from leakcap.labels.learning.pate import PATE
@@ -29,6 +30,7 @@ __all__ = [
     "LDA",
     "PATE",
     "Classifier",
+    "FixMatch",
     "Gaussian",
     "Laplace",
     "LinearTeacher",
@@ -49,6 +51,7 @@ __all__ = [
 # Loaded on first use: scikit-learn and torch are not needed to privatise labels.
 _HOMES = {
     "Classifier": "learning.classifier",
+    "FixMatch": "learning.fixmatch",
     "LDA": "statistics.lda",
     "LinearTeacher": "learning.linear_teacher",
     "NaiveBayes": "statistics.naive_bayes",
