@@ -1,7 +1,7 @@
 """`python -m reproductions.label_dp.fixmatch --labels 250 --seconds 480 --out FOLDER`: a few true labels of CIFAR-10.
 
-No privacy: this is what teachers and student of PATE-FM can do by themselves. One JSON a run; a run whose file exists is
-not repeated. The labelled pictures are the same number of each class, drawn by the seed. `--smoke`: toys, on two cores.
+No privacy: this is what teachers and student of PATE-FM can do by themselves. One JSON a run; a run whose file exists
+is not repeated. As many labelled pictures of each class, drawn by the seed. `--smoke`: toys, on two cores.
 """
 
 from __future__ import annotations

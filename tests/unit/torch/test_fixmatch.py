@@ -14,7 +14,6 @@ torch = pytest.importorskip("torch")
 from sklearn.base import clone  # noqa: E402
 from torch import nn  # noqa: E402
 
-
 COLUMNS, ROWS = 30, 1000
 
 
