@@ -1,9 +1,9 @@
-"""`python -m reproductions.label_dp.pate_fm --teachers 40 --epsilon 8 --out FOLDER`: a line of Table 1, as far as it goes.
+"""`python -m reproductions.label_dp.pate_fm --teachers 40 --epsilon 8 --out FOLDER`: a line of Table 1, in small.
 
-Every teacher is FixMatch on the labels of its part and all pictures. What it says of the training pictures is a file, so
-a call makes as many teachers as its seconds allow and a later one goes on. These files are the custodian's: they are not
-noised. Once all are there, `lc.labels.PATE` releases noised votes, once, and a student learns from the answers. The paper
-has 200 and more teachers of hours each; with fewer of them the same noise costs a larger epsilon.
+Every teacher is FixMatch on the labels of its part and all pictures. What it says of the training pictures is a file,
+so a call makes as many teachers as its seconds allow and a later one goes on. These files are the custodian's: they are
+not noised. Once all are there, `lc.labels.PATE` releases noised votes, once, and a student learns from the answers. The
+paper has 200 and more teachers of hours each; with fewer of them the same noise costs a larger epsilon.
 """
 
 from __future__ import annotations

@@ -35,17 +35,17 @@ def test_a_run_leaves_a_file_and_is_not_repeated(tmp_path: Path, monkeypatch: py
 
 def test_teachers_are_kept_and_vote_once_all_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pate_fm, "SMOKE", TINY)
-    command = ["--smoke", "--teachers", "12", "--epsilon", "30", "--out", str(tmp_path), "--device", "cpu"]
+    command = ["--smoke", "--teachers", "60", "--epsilon", "8", "--out", str(tmp_path), "--device", "cpu"]
     assert pate_fm.main([*command, "--seconds", "0"]) == 1  # no time: nothing trained, nothing released
     assert not list(tmp_path.glob("*.json"))
     data = toy_pictures()
-    parts = pate_fm.parts_of(len(data.y_train), 12, 0)
-    folder = tmp_path / "teachers-12-seed0"
+    parts = pate_fm.parts_of(len(data.y_train), 60, 0)
+    folder = tmp_path / "teachers-60-seed0"
     for part in parts[1:]:  # perfect teachers, as files
         np.save(pate_fm.kept(folder, int(part[0])), data.y_train.astype(np.uint8))
     assert pate_fm.main(command) == 0  # one teacher was missing, and is trained
-    record = json.loads((tmp_path / "pate-fm-12-eps30-seed0.json").read_text())
-    assert record["epsilon"] == 30 and record["answers_right"] > 0.9
+    record = json.loads((tmp_path / "pate-fm-60-eps8-seed0.json").read_text())
+    assert record["epsilon"] == 8 and record["answers_right"] > 0.9
     monkeypatch.setattr(lc.labels, "PATE", None)
     assert pate_fm.main(command) == 0  # nothing is released again
 
