@@ -101,6 +101,7 @@ class Agreement:
             lr=settings.learning_rate,
             momentum=MOMENTUM,
             nesterov=True,
+            fused=self.device.type == "cuda",
         )
         self.taught = torch.zeros((), device=self.device)
 
