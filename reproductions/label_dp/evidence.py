@@ -5,7 +5,6 @@ The only place of this folder that sees true labels and an epsilon together. All
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,27 +15,6 @@ from reproductions.label_dp.recipe import Recipe
 
 Floats = npt.NDArray[np.float32]
 Whole = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Canaries:
-    """Training pictures with a wrong label (`planted`), and another wrong one (`decoy`) that might have been."""
-
-    rows: Whole
-    planted: Whole
-    decoy: Whole
-
-
-def plant(y: Whole, n_classes: int, count: int, draw: np.random.Generator) -> tuple[Whole, Canaries]:
-    """Labels in which `count` are wrong, and which: Game 3 of the paper's Appendix B."""
-    rows = np.sort(draw.choice(len(y), count, replace=False))
-    first = draw.integers(1, n_classes, count)
-    second = draw.integers(1, n_classes - 1, count)
-    second += second >= first  # different from the first, both different from the truth
-    planted, decoy = ((y[rows] + shift) % n_classes for shift in (first, second))
-    changed = y.copy()
-    changed[rows] = planted
-    return changed, Canaries(rows, planted, decoy)
 
 
 def mechanism(recipe: Recipe, n_classes: int) -> Any:

@@ -54,7 +54,8 @@ class Experiment:
         began = time.perf_counter()
         recipe, secret, canaries = self.recipe, self.y, None
         if recipe.canaries:
-            changed, canaries = evidence.plant(self.y[self.taught], self.classes, recipe.canaries, self.draw)
+            known_labels, seed = self.y[self.taught], int(self.draw.integers(2**62))
+            changed, canaries = lc.audit.plant(known_labels, recipe.canaries, classes=range(self.classes), seed=seed)
             secret = np.concatenate([changed, self.y[self.taught.stop :]])
         scores, used = self._scores(secret)
         fitted = self._train(self._lesson(scores, secret))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import torch
-from scipy.stats import beta
 from torch import Tensor, nn
 
+import leakcap as lc
+from leakcap.audit import CanaryKey
+from leakcap.audit.attacks.appendix_b import decoy_counts
 from reproductions.label_dp.augment import Album
-from reproductions.label_dp.evidence import Canaries
 from reproductions.label_dp.train import autocast
 
-THRESHOLDS = (0.5, 0.9)  # fixed before any score is seen; the paper reports the best of many
+THRESHOLDS = (0.5, 0.9)  # of the paper's rule, fixed before any score is seen; the paper reports the best of many
 CHUNK = 1000
 
 
@@ -61,40 +63,27 @@ def likelihood_gain(scores: Tensor, log_prior: Tensor) -> float:
     return float(((scores + log_prior.double()).logsumexp(1) - even.logsumexp(1)).mean())
 
 
-def memorisation(log_probabilities: Tensor, canaries: Canaries) -> list[dict[str, Any]]:
-    """The attacker of Appendix B against planted labels: for each threshold, how often it guesses and is right.
+def memorisation(log_probabilities: Tensor, key: CanaryKey) -> dict[str, Any]:
+    """What a network gives away about planted labels: counts of both exact games, and what the paper's rules need.
 
-    It is shown the planted label and a decoy, guesses the one the network believes more, and stays silent if it
-    believes neither. One decoy a canary, so that guesses may be counted as a binomial. `epsilon_lower`,
-    `epsilon_upper`: the 95 % Clopper-Pearson interval of the success a, as log(a / (1 - a)).
+    `all_decoys`: for each threshold, right guesses and all guesses about each canary (Appendix B). `believed`: for each
+    canary the larger of the two confidences, and whether the guess is right (Figure 1).
     Differs from the paper: its `1 - log(...)` contradicts its Theorem B.1.
     """
-    confidence = log_probabilities.exp().cpu().numpy()
-    planted = confidence[canaries.rows, canaries.planted]
-    decoy = confidence[canaries.rows, canaries.decoy]
-    return [
-        attack(int(speaks.sum()), int((speaks & (planted > decoy)).sum()), threshold)
-        for threshold in THRESHOLDS
-        for speaks in [np.maximum(planted, decoy) >= threshold]
-    ]
-
-
-def attack(guesses: int, right: int, threshold: float) -> dict[str, Any]:
-    """Counts of an attacker's guesses as an interval for its success and for epsilon."""
-    low = float(beta.ppf(0.025, right, guesses - right + 1)) if right else 0.0
-    high = float(beta.ppf(0.975, right + 1, guesses - right)) if right < guesses else 1.0
+    scores = log_probabilities.double().exp().cpu().numpy()[key.rows]
+    report = lc.audit.memorised(scores, key)
+    each = np.arange(key.count)
+    planted, decoy = scores[each, key.planted], scores[each, key.decoys]
     return {
-        "threshold": threshold,
-        "guesses": guesses,
-        "right": right,
-        "success": right / guesses if guesses else None,
-        "success_lower": low,
-        "success_upper": high,
-        "epsilon_lower": _epsilon(low),
-        "epsilon_upper": _epsilon(high),
+        "canaries": key.count,
+        "epsilon_lower": report.epsilon_lower,
+        "counts": [asdict(count) for count in report.counts],
+        "all_decoys": {
+            f"{threshold:g}": np.stack(decoy_counts(scores, key, threshold), axis=1).tolist()
+            for threshold in THRESHOLDS
+        },
+        "believed": [
+            [round(float(most), 4), bool(right)]
+            for most, right in zip(np.maximum(planted, decoy), planted > decoy, strict=True)
+        ],
     }
-
-
-def _epsilon(success: float) -> float | None:
-    """Theorem B.1; None stands for no upper end."""
-    return None if success >= 1 else max(0.0, math.log(success / (1 - success)) if success > 0 else 0.0)

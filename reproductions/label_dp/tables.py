@@ -80,7 +80,10 @@ def measured(runs: Sequence[Run], data: str) -> str:
     if not runs:
         return "not run" if at_hand(data) else "data not at hand"
     parts = []
-    for attack in runs[0].record["memorisation"]:
+    found = runs[0].record["memorisation"]
+    if isinstance(found, dict):
+        return f"{found['epsilon_lower']:.1f} or more ({found['canaries']:,} canaries)"
+    for attack in found:  # of runs before the audit was in the library
         upper = "∞" if attack["epsilon_upper"] is None else f"{attack['epsilon_upper']:.1f}"
         parts.append(f"{attack['epsilon_lower']:.1f}-{upper} ({attack['guesses']} guesses, τ {attack['threshold']:g})")
     return "; ".join(parts)

@@ -21,6 +21,7 @@ from reproductions.label_dp.central.releases import Responses, Sums, likely, sec
 from reproductions.label_dp.central.selftrain import School, Schooling
 from reproductions.label_dp.central.settings import SMOKE, Settings, changed
 from reproductions.label_dp.central.store import load_weights, save_weights
+from reproductions.label_dp.central.told import runs, table
 from reproductions.label_dp.central.views import contrastive_view, cropped, recoloured
 from reproductions.label_dp.train import Fitted
 
@@ -294,3 +295,8 @@ def test_a_call_writes_one_file_an_epsilon_and_a_second_call_goes_on(
     assert len(schools) == 3  # nothing was left to do
     command.main([*base, "--epsilons", "0.1", "--seconds", "20"])
     assert len(schools) == 3 and not (tmp_path / "central-eps0.1-seed0.json").exists()  # too late: nothing was released
+
+
+def test_the_page_shows_what_the_kept_runs_reached() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reproductions-labels.md").read_text(encoding="utf-8")
+    assert table().strip() in page and set(runs()) >= {0.18, 0.29, 1.6}

@@ -1,7 +1,9 @@
 """Attack your own release: measured lower bounds beside the certified upper ones."""
 
+from leakcap.audit.canaries import CanaryKey, plant
 from leakcap.audit.encoded.entry import ENCODED_ATTACKS, encoded
 from leakcap.audit.mechanism import check_mechanism
+from leakcap.audit.memorisation import MemorisationReport, memorised
 from leakcap.audit.model import MODEL_ATTACKS, model
 from leakcap.audit.report import AuditReport
 from leakcap.audit.run import ATTACKS, run
@@ -17,13 +19,17 @@ __all__ = [
     "ENCODED_ATTACKS",
     "MODEL_ATTACKS",
     "AuditReport",
+    "CanaryKey",
     "Finding",
     "Known",
+    "MemorisationReport",
     "Trials",
     "attribute",
     "check_mechanism",
     "encoded",
+    "memorised",
     "model",
+    "plant",
     "reconstruction",
     "releases",
     "replay",

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from leakcap.audit.verdicts import CHECK, EPSILON, INCONCLUSIVE, REFUTED, SHARE, UNBOUNDED, Finding, overall
 from leakcap.certificates.display import Displayed
+from leakcap.certificates.labels import LabelCertificate
 from leakcap.certificates.release import Certificate
 from leakcap.certificates.text import rounded_up
 from leakcap.errors import LeakcapError
@@ -31,7 +32,7 @@ class AuditReport(Displayed):
     """
 
     findings: tuple[Finding, ...]
-    certificate: Certificate | None
+    certificate: Certificate | LabelCertificate | None
     trials: int
     alpha: float  # chance of a false "refuted" in the whole report
     target: str

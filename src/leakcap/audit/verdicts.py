@@ -55,6 +55,7 @@ class Finding:
         named: whether it is about the most exposed person, named in advance.
         reading: of a check, what the measured value says, with {} in its place.
         slack: how far beyond the promise the interval may reach where the verdict is "holds"; None where not stated.
+        heuristic: whether it is a rule without proof, shown beside others; it is never compared with a promise.
     """
 
     attack: str
@@ -73,6 +74,7 @@ class Finding:
     named: bool = False  # about the most exposed person, named in advance
     reading: str = ""  # of a check: what `measured` says, with {} in its place
     slack: float | None = None  # how far above the promise the interval may end where the verdict is "holds"
+    heuristic: bool = False  # no theorem behind the interval
 
     def __post_init__(self) -> None:
         if self.kind not in ("", *KINDS):

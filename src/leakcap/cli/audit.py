@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from json import loads
 from pathlib import Path
 
+from leakcap.audit import AuditReport
 from leakcap.audit import run as attack
 from leakcap.audit.verdicts import REFUTED, Finding
 from leakcap.certificates.text import rounded_up
@@ -15,29 +16,39 @@ from leakcap.custody.folders import plan_folder
 from leakcap.errors import InputError
 from leakcap.planning.entry import stored_plan
 
-__all__ = ["run", "strongest"]
+__all__ = ["print_report", "refuse_existing", "run", "strongest"]
 
 
 def run(custodian: Path, trials: int, out: Path | None, *, quiet: bool = False, json: bool = False) -> bool:
     """Audit a stored plan; False if anything was refuted."""
     terminal = Terminal(quiet, json)
-    if out is not None and out.exists():
-        raise InputError(f"{out} exists already: name another file with --out, or remove it")
+    refuse_existing(out)
     with terminal.watching() as watch:
         plan = stored_plan(plan_folder(custodian), watch, recompute=False)
     terminal.note(f"making and attacking {trials:,} releases; each has a secret of its own, and none leaves")
     report = attack(plan, trials=trials)
+    print_report(report, out, terminal)
+    return report.verdict != REFUTED
+
+
+def refuse_existing(out: Path | None) -> None:
+    """An error where a report would be written over a file."""
+    if out is not None and out.exists():
+        raise InputError(f"{out} exists already: name another place with --out, or remove it")
+
+
+def print_report(report: AuditReport, out: Path | None, terminal: Terminal) -> None:
+    """The verdict and what speaks most against the promise; all of it in a file where one is named."""
     style = "bold red" if report.verdict == REFUTED else "bold"
     terminal.say(f"[{style}]{plain(report.sentence)}[/{style}]")
     terminal.table(
         ("what the attacker guessed", "measured", "certified", "verdict"),
-        [_row(finding) for finding in strongest(report.findings)],
+        [_row(finding) for finding in strongest(report.findings) if not finding.heuristic],
     )
     if out is not None:
         _write_private(out, report.to_html() if out.suffix in (".html", ".htm") else report.to_json())
         terminal.note(f"written for the custodian: {out}")
     terminal.result(loads(report.to_json()))
-    return report.verdict != REFUTED
 
 
 def strongest(findings: Iterable[Finding]) -> list[Finding]:
@@ -55,8 +66,11 @@ def _weight(finding: Finding) -> tuple[bool, float]:
 
 
 def _row(finding: Finding) -> tuple[str, str, str, str]:
-    certified = "" if finding.certified is None else f"{rounded_up(100 * finding.certified, 2):.2f}%"
     share = finding.kind in ("share", "recognition")  # what a check measures is no share: deviations, a distance
+    certified = ""
+    if finding.certified is not None:
+        limit = finding.certified
+        certified = f"{rounded_up(100 * limit, 2):.2f}%" if share else f"{rounded_up(limit, 4):g}"
     measured = f"{finding.measured:.2%}" if share else f"{finding.measured:.4g}"
     return finding.question, measured, certified, finding.verdict
 

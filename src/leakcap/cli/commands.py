@@ -88,11 +88,26 @@ def check_command(
 
 def audit_command(
     custodian: Annotated[
-        Path, typer.Argument(help="The folder of a release, or its custodian's part.", show_default=False)
-    ],
+        Path | None,
+        typer.Argument(help="The folder of a release; with --plant a file of labels.", show_default=False),
+    ] = None,
     trials: Annotated[int, typer.Option(help="Releases to make and to attack.")] = 60_000,
     out: Annotated[
         Path | None, typer.Option(help="File for the report, .html or .json; the custodian's.", show_default=False)
+    ] = None,
+    plant: Annotated[
+        int | None, typer.Option(help="Labels to make wrong on purpose; --out is a folder then.", metavar="NUMBER")
+    ] = None,
+    column: Annotated[str | None, typer.Option(help="The column of labels, for --plant.", metavar="NAME")] = None,
+    classes: Annotated[str | None, typer.Option(help="Every class, for --plant: no,yes.", metavar="NAMES")] = None,
+    canaries: Annotated[
+        Path | None, typer.Option(help="The key that --plant wrote, to judge a model by.", metavar="KEY")
+    ] = None,
+    predictions: Annotated[
+        Path | None, typer.Option(help="The model's scores of all rows, a column for each class.", metavar="FILE")
+    ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(help="With --canaries: a certificate.json of private labels.", metavar="CERT")
     ] = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -101,11 +116,32 @@ def audit_command(
 
     Makes many releases from the stored plan by the code of a release, each with a secret of its own, and attacks
     them. Exit code 1 if an attacker does what the certificate rules out.
+
+    Of models that learnt from private labels: --plant makes some labels wrong before the training, --canaries asks
+    afterwards whether the model tells which.
     """
     with ending():
-        from leakcap.cli.audit import run
+        from leakcap.cli.canaries import CanaryOrder, run_canaries
 
-        if not run(custodian, trials, out, quiet=quiet, json=json):
+        order = CanaryOrder(
+            data=custodian,
+            plant=plant,
+            column=column,
+            classes=classes,
+            canaries=canaries,
+            predictions=predictions,
+            certificate=certificate,
+            out=out,
+        )
+        if order.is_asked:
+            holds = run_canaries(order, quiet, json)
+        elif custodian is None:
+            raise InputError("name the folder of a release, or --canaries KEY with --predictions FILE")
+        else:
+            from leakcap.cli.audit import run
+
+            holds = run(custodian, trials, out, quiet=quiet, json=json)
+        if not holds:
             raise SystemExit(CHECK_FAILED)
 
 

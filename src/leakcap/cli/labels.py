@@ -1,4 +1,4 @@
-"""`leakcap labels`: a file with its label column privatised, the certificate, and a page.
+"""`leakcap labels`: a file with its label column privatised one by one, the certificate, and a page.
 
 Every run spends epsilon. What was spent is remembered in the custodian's folder, before anything is published; a
 further run into the same folder is refused unless it is asked for, and then its certificate counts all of them.
@@ -23,13 +23,26 @@ from leakcap.custody.folders import Folders
 from leakcap.custody.label_spending import public_folder, record, spent_before
 from leakcap.custody.signing import own_signer
 from leakcap.errors import InputError
+from leakcap.ground import checks
 from leakcap.labels.mechanisms.recipe import LabelRecipe, LabelRequest
 from leakcap.report.labels.page import Labelled, attacks, label_page
 from leakcap.tables.label_column import LabelColumn
 from leakcap.tables.label_files import open_labels
 from leakcap.tables.private_labels import observed_cells, reading_code, refuse_unfit, secret_labels
 
-__all__ = ["LabelsOrder", "run"]
+__all__ = ["LabelsOrder", "class_names", "facts_of", "print_labels", "run"]
+
+METHODS = ("responses", "statistics", "pate")
+# Options that not all methods have.
+OPTIONS = {
+    "mechanism": ("responses",),
+    "prior": ("responses",),
+    "low": ("responses",),
+    "high": ("responses",),
+    "model": ("statistics",),
+    "teachers": ("pate",),
+    "features": ("statistics", "pate"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +53,7 @@ class LabelsOrder:
     column: str
     out: Path
     epsilon: float
+    method: str = "responses"
     classes: str | None = None
     mechanism: str = "auto"
     delta: float | None = None
@@ -47,6 +61,9 @@ class LabelsOrder:
     low: float | None = None
     high: float | None = None
     missing_as: str | None = None
+    model: str | None = None
+    teachers: int | None = None
+    features: tuple[str, ...] | None = None
     read: tuple[str, ...] = ()
     title: str = ""
     issuer: str = ""
@@ -56,11 +73,21 @@ class LabelsOrder:
     def heading(self) -> str:
         return self.title or f"Private labels: {self.column}"
 
+    def refuse_idle(self) -> None:
+        """Options of another method: they would change nothing."""
+        checks.choice(METHODS, method=self.method)
+        for option, methods in OPTIONS.items():
+            if self.method not in methods and getattr(self, option) not in (None, "auto", ()):
+                raise InputError(
+                    f"--{option} is for --method {' and '.join(methods)}, and does nothing for {self.method}: leave "
+                    "it out, or take another method"
+                )
+
     def recipe(self) -> LabelRecipe:
         """How the labels are privatised; made before the file is opened."""
         request = LabelRequest(
             epsilon=self.epsilon,
-            classes=None if self.classes is None else _names(self.classes),
+            classes=None if self.classes is None else class_names(self.classes),
             mechanism=self.mechanism,
             delta=self.delta,
             prior=None if self.prior is None else _shares(self.prior),
@@ -94,8 +121,8 @@ def run(order: LabelsOrder, quiet: bool = False, json: bool = False) -> None:
     record(folders, runs, certificate)
     folders = replace(folders, public=public_folder(order.out, runs))
     folders.publish(signer.signed(files))
-    _print(order, certificate, folders, terminal)
-    terminal.result(_facts(certificate, folders, tuple(cells), runs))
+    print_labels(order, certificate, folders, terminal)
+    terminal.result(facts_of(certificate, folders, tuple(cells), runs))
 
 
 def public_files(
@@ -125,9 +152,14 @@ def public_files(
     }
 
 
-def _print(order: LabelsOrder, certificate: LabelCertificate, folders: Folders, terminal: Terminal) -> None:
+def print_labels(
+    order: LabelsOrder, certificate: LabelCertificate, folders: Folders, terminal: Terminal, *, learnt: str = ""
+) -> None:
+    """What was done to the labels, what an attacker can learn of one, and what was written where."""
     terminal.heading(order.heading)
     terminal.say(plain(f"{certificate.labels:,} labels by {certificate.mechanism}: {certificate.loss} for each."))
+    if learnt:
+        terminal.say(plain(learnt))
     terminal.heading("What the best attacker can learn about one of them")
     terminal.table(
         ("", "before", "after, at most"),
@@ -142,7 +174,8 @@ def _print(order: LabelsOrder, certificate: LabelCertificate, folders: Folders, 
     terminal.say(f"[bold]{escape(str(folders.custodian))}[/bold]: for you alone. What was spent; keep it")
 
 
-def _facts(certificate: LabelCertificate, folders: Folders, columns: tuple[str, ...], runs: int) -> dict[str, Any]:
+def facts_of(certificate: LabelCertificate, folders: Folders, columns: tuple[str, ...], runs: int) -> dict[str, Any]:
+    """The same for programs."""
     return {
         "public": str(folders.public),
         "custodian": str(folders.custodian),
@@ -159,7 +192,8 @@ def _facts(certificate: LabelCertificate, folders: Folders, columns: tuple[str, 
     }
 
 
-def _names(text: str) -> tuple[str, ...]:
+def class_names(text: str) -> tuple[str, ...]:
+    """Names of classes with commas between."""
     names = tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), []))
     if not names or not all(names):
         raise InputError("--classes are names with commas between, such as --classes no,yes")

@@ -163,6 +163,14 @@ def labels_command(
         float, typer.Option(help="What a label may give away: 1 is private, 8 hardly.", show_default=False)
     ],
     out: Out,
+    method: Annotated[
+        str,
+        typer.Option(
+            help="responses (labels, one by one), statistics (a model of noised sums) or pate (noised votes of "
+            "teachers).",
+            metavar="NAME",
+        ),
+    ] = "responses",
     classes: Annotated[
         str | None, typer.Option(help="Every class there may be: no,yes. Never read from the data.", metavar="NAMES")
     ] = None,
@@ -174,7 +182,7 @@ def labels_command(
         ),
     ] = "auto",
     delta: Annotated[
-        float | None, typer.Option(help="For gaussian: how often epsilon may fail; 1e-5 if left out.", metavar="SHARE")
+        float | None, typer.Option(help="How often epsilon may fail; 1e-5 if left out.", metavar="SHARE")
     ] = None,
     prior: Annotated[
         str | None, typer.Option(help="How likely each class is, as publicly known: 0.76,0.24.", metavar="SHARES")
@@ -184,6 +192,16 @@ def labels_command(
     ] = None,
     high: Annotated[
         float | None, typer.Option(help="For labels that are numbers: the largest there may be.", metavar="NUMBER")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="For statistics: ridge (if left out), lda or bayes.", metavar="NAME")
+    ] = None,
+    teachers: Annotated[
+        int | None, typer.Option(help="For pate: how many; by rows and classes if left out.", metavar="NUMBER")
+    ] = None,
+    features: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns to learn from; all others if left out.", metavar="NAMES", show_default=False),
     ] = None,
     read: Read = None,
     missing_as: Annotated[
@@ -197,14 +215,22 @@ def labels_command(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Privatise the label column of a file, certified.
+    """Privatise the label column of a file, certified; or learn a model from it.
 
-    All other columns leave as they are: this is for features that are public and labels that are not.
+    This is for features that are public and labels that are not. By responses, all other columns leave as they are.
+    By statistics and pate a model leaves, and what it predicts for every row.
     """
     with ending():
         from leakcap.cli.labels import LabelsOrder, run
 
-        run(LabelsOrder(**_ordered(context)), quiet, json)
+        order = LabelsOrder(**_ordered(context))
+        order.refuse_idle()
+        if order.method != "responses":
+            from leakcap.cli.label_models import run_model
+
+            run_model(order, quiet, json)
+            return
+        run(order, quiet, json)
 
 
 def _ordered(context: typer.Context) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from leakcap.estimators.boosting import HistGradientBoostingClassifier
 from leakcap.estimators.classification import LinearSVC, LogisticRegression
+from leakcap.estimators.distilled import Distilled
 from leakcap.estimators.forest import RandomForestClassifier
 from leakcap.estimators.kmeans import KMeans
 from leakcap.estimators.moments import Covariance, Mean, StandardScaler
@@ -19,6 +20,7 @@ __all__ = [
     "Covariance",
     "Curve",
     "DecisionTreeClassifier",
+    "Distilled",
     "GaussianNB",
     "HistGradientBoostingClassifier",
     "KMeans",

@@ -41,7 +41,10 @@ def _instead(part: Any) -> str:
     if is_regressor(part):
         return "leakcap.estimators.Ridge, or any fit in blocks of people: leakcap.blocks(...)"
     if _is_of(part, (*BOOSTED, *BOOSTED_BY_DEFAULT)):
-        return "leakcap.estimators.HistGradientBoostingClassifier, whose rounds are noised sums over people"
+        return (
+            "leakcap.estimators.HistGradientBoostingClassifier, whose rounds are noised sums over people; or, with "
+            "public rows, leakcap.estimators.Distilled(model, student, queries=rows), which takes any model"
+        )
     if _is_of(part, TREES) and not _is_of(part, FORESTS):
         return "leakcap.estimators.DecisionTreeClassifier, whose splits are chosen by noised counts"
     return "leakcap.estimators.RandomForestClassifier, whose trees are drawn beforehand, and leaves alone learnt"

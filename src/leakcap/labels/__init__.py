@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from leakcap.labels.advice import Advice, advise
 from leakcap.labels.mechanisms.auto import auto
 from leakcap.labels.mechanisms.base import Mechanism
 from leakcap.labels.mechanisms.bins import RROnBins
@@ -16,11 +17,13 @@ from leakcap.labels.mechanisms.with_prior import RRWithPrior
 
 if TYPE_CHECKING:
     from leakcap.labels.learning.classifier import Classifier
+    from leakcap.labels.learning.data_dependent import data_dependent
     from leakcap.labels.learning.fixmatch import FixMatch
     from leakcap.labels.learning.linear_teacher import LinearTeacher
     from leakcap.labels.learning.neural import PosteriorLoss, PrivateLabels
     from leakcap.labels.learning.pate import PATE
     from leakcap.labels.learning.two_stage import TwoStage
+    from leakcap.labels.learning.vote_costs import VoteCosts
     from leakcap.labels.statistics.lda import LDA
     from leakcap.labels.statistics.naive_bayes import NaiveBayes
     from leakcap.labels.statistics.ridge import Ridge
@@ -29,6 +32,7 @@ __all__ = [
     "KRR",
     "LDA",
     "PATE",
+    "Advice",
     "Classifier",
     "FixMatch",
     "Gaussian",
@@ -44,7 +48,10 @@ __all__ = [
     "SubsetSelection",
     "TwoStage",
     "UnaryBits",
+    "VoteCosts",
+    "advise",
     "auto",
+    "data_dependent",
     "project",
 ]
 
@@ -60,6 +67,8 @@ _HOMES = {
     "PrivateLabels": "learning.neural",
     "Ridge": "statistics.ridge",
     "TwoStage": "learning.two_stage",
+    "VoteCosts": "learning.vote_costs",
+    "data_dependent": "learning.data_dependent",
 }
 
 

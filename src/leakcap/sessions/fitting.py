@@ -16,6 +16,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, is_regressor
 
 from leakcap.errors import InputError
+from leakcap.ground.arrays import Ints
 from leakcap.kernels.bounded import Declared
 from leakcap.sessions.answers import Noised
 from leakcap.sessions.brought import NOBODY, BesidesNobody, Sums
@@ -26,6 +27,7 @@ from leakcap.sessions.table import SessionTable
 from leakcap.sessions.where import missing_among
 from leakcap.simulate.silence import kept_quiet
 from leakcap.worlds import Units
+from leakcap.worlds.keyed import keyed_blocks
 
 __all__ = ["FittedInSession", "Fitting", "fitting"]
 
@@ -73,6 +75,19 @@ class Fitting:
     _words: Mapping[str, Any]
     _pool_made: bool  # whether which columns there are was read off the data
     _answer: Callable[[SessionQuestion, float], Noised]
+    _blocks: Callable[[int], Ints]
+
+    def blocks(self, count: int) -> Ints:
+        """The block of everybody in `units`, of so many: their own name and the session's key decide, and nothing else.
+
+        Args:
+            count: how many blocks; it must follow from declarations and answers.
+
+        Returns:
+            `(units,)` numbers of blocks.
+        """
+        found = self._blocks(count)
+        return np.append(found, np.zeros(self.units.count - len(found), dtype=found.dtype))
 
     def ask(self, sums: Sums, share: float, **step: Any) -> Noised:
         """The answer to sums over people.
@@ -105,6 +120,7 @@ def fitting(
     clock: Clock,
     everybody: bool,
     quiet: bool,
+    block_key: bytes,
 ) -> Fitting:
     """The rows that an estimator asks for; those with anything missing are left out."""
     import pandas
@@ -114,7 +130,8 @@ def fitting(
             f"{type(estimator).__name__} is not made of sums over people: leakcap.estimators has Mean, Covariance, "
             "StandardScaler, Ridge, LinearRegression, PCA, KMeans, GaussianNB, NearestClassMean, LogisticRegression, "
             "DecisionTreeClassifier, RandomForestClassifier, HistGradientBoostingClassifier and, for any torch module, "
-            "NeuralNetwork for sessions. Any other function can be asked in blocks"
+            "NeuralNetwork for sessions; Distilled makes a classifier of any model. Any other function can be asked in "
+            "blocks"
         )
     unbounded = bounds is None and norm is None and not getattr(estimator, "takes_any_features", False)
     if quiet and (columns is None or unbounded):
@@ -168,4 +185,5 @@ def fitting(
         },
         _pool_made=columns is None,
         _answer=answer,
+        _blocks=partial(keyed_blocks, table.units.names, block_key),
     )

@@ -200,9 +200,10 @@ class Session(Asked):
         Args:
             estimator: one of `leakcap.estimators`: Mean, Covariance, StandardScaler, Ridge, LinearRegression, PCA,
                 KMeans, GaussianNB, NearestClassMean, LogisticRegression, DecisionTreeClassifier,
-                RandomForestClassifier, HistGradientBoostingClassifier, NeuralNetwork; a bare `torch.nn.Module`, which
-                is trained with NeuralNetwork's defaults; or any object with `fit_in_session`, which is given the rows:
-                never take one from an analyst. It stays as it is. It needs no cap: that of the session holds.
+                RandomForestClassifier, HistGradientBoostingClassifier, Distilled, NeuralNetwork; a bare
+                `torch.nn.Module`, which is trained with NeuralNetwork's defaults; or any object with `fit_in_session`,
+                which is given the rows: never take one from an analyst. It stays as it is. It needs no cap: that of the
+                session holds.
             columns: names of the features; None for all columns of numbers but the target.
             target: name of the column that is to be predicted, where the estimator needs one.
             bounds: `(low, high)` of every feature, or `{column: (low, high)}`; they must not come from the data. None:
@@ -242,6 +243,7 @@ class Session(Asked):
             clock=desk.clock,
             everybody=desk.everybody,
             quiet=questions.quiet,
+            block_key=questions.block_key,
         )
         with kept_quiet(questions.quiet):
             found = estimator.fit_in_session(made)

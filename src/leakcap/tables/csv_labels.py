@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from leakcap.ground.arrays import Bools, Floats
 from leakcap.tables.class_names import ClassNames, Codes, numbers_in
@@ -44,6 +45,12 @@ class CsvLabels(LabelColumn):
 
     def _numbers(self) -> tuple[Floats, Bools]:
         return numbers_in(self.table[self.name])
+
+    def public_cells(self, name: str) -> npt.NDArray[Any]:
+        text = self.table[name].str.strip()
+        numbers, missing = numbers_in(text)
+        is_text = missing.all() or (np.isnan(numbers) & ~missing).any()
+        return np.asarray(text.to_numpy(dtype=object) if is_text else np.where(missing, np.nan, numbers))
 
     def written(self, cells: Mapping[str, Any]) -> bytes:
         columns: dict[str, Any] = {}

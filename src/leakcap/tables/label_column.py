@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Bools, Floats
@@ -79,6 +80,10 @@ class LabelColumn(ABC):
         for name in columns:
             if name != self.name and name in self.file.columns:
                 raise InputError(f"the file has a column {name!r} already, where privatised labels would go: rename it")
+
+    @abstractmethod
+    def public_cells(self, name: str) -> npt.NDArray[Any]:
+        """Another column, which is public: numbers, NaN where one is missing, or text without blanks around it."""
 
     @abstractmethod
     def written(self, cells: Mapping[str, Any]) -> bytes:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Bools, Floats
@@ -140,6 +141,23 @@ class ParquetLabels(LabelColumn):
         self._typed([])
         numbers = self._column.cast("float64", safe=False).to_numpy(zero_copy_only=False)
         return numbers, np.isnan(numbers)
+
+    def public_cells(self, name: str) -> npt.NDArray[Any]:
+        from pyarrow import types
+
+        cells = self.table.column(name).combine_chunks()
+        if types.is_dictionary(cells.type):
+            cells = cells.cast(cells.type.value_type)
+        if types.is_string(cells.type) or types.is_large_string(cells.type):
+            return np.asarray(cells.fill_null("").to_pandas().str.strip().to_numpy(dtype=object))
+        if types.is_boolean(cells.type):
+            cells = cells.cast("uint8")
+        if not any(kind(cells.type) for kind in (types.is_integer, types.is_floating, types.is_decimal)):
+            raise InputError(
+                f"column {name!r} is of type {cells.type}, and features are numbers, text, or yes and no: turn it into "
+                "one, or name the columns to use with --features"
+            )
+        return np.asarray(cells.cast("float64", safe=False).to_numpy(zero_copy_only=False))
 
     def written(self, cells: Mapping[str, Any]) -> bytes:
         import pyarrow

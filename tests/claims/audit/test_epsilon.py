@@ -47,19 +47,19 @@ def test_epsilon_has_sound_ends():
     assert st.epsilon_p_value(80, 100, 20, 100, 800.0, 0.01) == 1
 
 
-def largest_chance(coins, epsilon, delta, wins):
+def largest_chance(coins, epsilon, delta, wins, *, sides=2):
     """The most likely `wins(guess, coins)` can be, over all (epsilon, delta)-private mechanisms: a linear program.
 
-    A mechanism is a law over guesses (one of 0, 1, abstain per coin) for every state of the coins.
+    A mechanism is a law over guesses (a side, or abstain, per coin) for every state of the coins, or dice.
     """
-    states = list(itertools.product((0, 1), repeat=coins))
-    guesses = list(itertools.product((0, 1, None), repeat=coins))
-    size, slots = len(guesses), len(states) * coins
+    states = list(itertools.product(range(sides), repeat=coins))
+    guesses = list(itertools.product((*range(sides), None), repeat=coins))
+    size, slots = len(guesses), len(states) * coins * (sides - 1)
     law = {state: place * size for place, state in enumerate(states)}
     variables = len(states) * size + slots * size  # the laws, and how much each exceeds e^epsilon times its neighbour
     rows, columns, entries, limits = [], [], [], []
-    for slot, (state, coin) in enumerate(itertools.product(states, range(coins))):
-        other = tuple(1 - bit if place == coin else bit for place, bit in enumerate(state))
+    for slot, (state, coin, turn) in enumerate(itertools.product(states, range(coins), range(1, sides))):
+        other = tuple((side + turn) % sides if place == coin else side for place, side in enumerate(state))
         excess = len(states) * size + slot * size
         for g in range(size):
             row = len(limits)
@@ -101,6 +101,32 @@ def test_no_private_mechanism_beats_the_one_run_p_value(epsilon, delta):
             assert best == pytest.approx(p, rel=1e-6)  # and some mechanism attains it
             if delta > 0:  # the twin that forgets delta
                 assert best > st.one_run(right, guesses, epsilon) + 1e-3
+
+
+@pytest.mark.parametrize(("sides", "dice"), [(3, 2), (5, 1), (4, 2)])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 0.0), (0.8, 0.03)])
+def test_no_private_mechanism_names_more_dice_than_the_p_value_says(epsilon, delta, sides, dice):
+    for guesses, right in ((1, 1), (dice, 1), (dice, dice)):
+        best = largest_chance(
+            dice, epsilon, delta, lambda g, s, v=right, r=guesses: right_and_made(g, s)[1] == r
+            and right_and_made(g, s)[0] >= v, sides=sides
+        )  # fmt: skip
+        p = st.one_run(right, guesses, epsilon, delta, bits=dice, candidates=sides)
+        assert best <= p + 1e-7
+        assert best == pytest.approx(p, rel=1e-6)  # and some mechanism attains it
+        # The twins: a factor of two in the odds, and one side too many.
+        assert best > st.one_run(right, guesses, max(epsilon - math.log(2), 0.0), delta, dice, candidates=sides) + 1e-3
+        assert best > st.one_run(right, guesses, epsilon, delta, bits=dice, candidates=sides + 1) + 1e-3
+
+
+def test_dice_are_judged_by_the_epsilon_that_explains_them():
+    # All named among ten: p^r = alpha with p = e^epsilon / (e^epsilon + 9).
+    p = 0.01 ** (1 / 40)
+    found = st.one_run_epsilon(40, 40, 0.01, candidates=10)
+    assert found == pytest.approx(math.log(9 * p / (1 - p)), abs=1e-6)
+    assert st.one_run_epsilon(4, 40, 0.01, candidates=10) == 0  # as many as by chance
+    with pytest.raises(InputError, match="candidates"):
+        st.one_run(3, 4, 1.0, candidates=1)
 
 
 def test_the_attacker_may_choose_how_many_to_guess_without_delta():

@@ -47,3 +47,9 @@ def test_of_sums_too_but_for_second_fits_and_classes_in_y(model: object) -> None
         pytest.skip("tags differ before scikit-learn 1.6")
     failed = outcomes(model)
     assert set(failed) <= set(BY_SUMS), failed
+
+
+def test_of_linear_teachers_but_for_the_class_that_stands_for_no_label() -> None:
+    if not hasattr(estimator_checks, "estimator_checks_generator"):
+        pytest.skip("tags differ before scikit-learn 1.6")
+    assert set(outcomes(lc.labels.LinearTeacher())) == {"check_classifiers_classes"}

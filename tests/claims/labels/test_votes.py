@@ -100,7 +100,7 @@ def joint_stick(first: dict[Any, float], second: dict[Any, float], epsilon: floa
 @pytest.mark.parametrize("election", ELECTIONS)
 def test_votes_after_sums_exceed_no_normal_law_either(election: Any, before: float) -> None:
     votes, others = election
-    costs = VoteCosts(len(votes), 2, 1.0, 0.9, before)
+    costs = VoteCosts(len(votes), 2, 1.0, 0.9, before=before)
     laws = [transcripts(one, costs, 2.5) for one in (votes, others)]
     for epsilon in EPSILONS:
         most = max(joint_stick(*laws, epsilon, before), joint_stick(*laws[::-1], epsilon, before))

@@ -170,3 +170,26 @@ def test_the_certificate_tells_of_sums_and_is_read_again() -> None:
     assert "noised sums" in cert.to_html() and "observations" not in cert.to_html()
     plain = str(lc.labels.KRR(1.0, 3).certificate(10))
     assert "was replaced" in plain and "summed" not in plain
+
+
+@pytest.mark.parametrize("kind", [lc.labels.Ridge, lc.labels.LDA])
+def test_a_linear_model_in_plain_numbers_has_the_same_scores(kind: Any) -> None:
+    model = kind(epsilon=2.0, n_classes=3).fit(BLOBS, KINDS)
+    plain = model.portable()
+    scores = (BLOBS - np.array(plain["mean"])) @ np.array(plain["weights"]) + plain["intercept"]
+    np.testing.assert_allclose(scores, model.decision_function(BLOBS), rtol=1e-4, atol=1e-4)
+    assert plain["sums"]["noised"] == model.sums_.sums.tolist() and plain["sums"]["labels"] == len(KINDS)
+
+
+def test_naive_bayes_in_plain_numbers_has_the_same_scores() -> None:
+    model = lc.labels.NaiveBayes(epsilon=2.0, n_classes=3).fit(BLOBS, KINDS)
+    plain = model.portable()
+    scores = np.tile(plain["log_shares"], (len(BLOBS), 1))
+    for column, edges, chances in zip(BLOBS.T, plain["edges"], plain["log_chances"], strict=True):
+        scores += np.array(chances)[np.searchsorted(edges, column, side="right")]
+    np.testing.assert_allclose(scores, model.decision_function(BLOBS))
+
+
+def test_a_model_in_plain_numbers_must_have_learnt() -> None:
+    with pytest.raises(NotFittedError):
+        lc.labels.Ridge(epsilon=1.0, n_classes=3).portable()

@@ -60,10 +60,13 @@ def _log_ratio(above: float, below: float) -> float:
 
 
 @proves("audit")
-def one_run(right: int, guesses: int, epsilon: float, delta: float = 0.0, bits: int | None = None) -> float:
+def one_run(
+    right: int, guesses: int, epsilon: float, delta: float = 0.0, bits: int | None = None, *, candidates: int = 2
+) -> float:
     """P-value against (epsilon, delta)-privacy from one run in which every unit took part by a fair coin of its own.
 
     The attacker sees the output and guesses the coins, abstaining where he likes: `right` of `guesses` were right.
+    With more than two `candidates` the coins are fair dice with so many sides, and changing one is what is private.
 
     Guarantee: if coins are independent and fair, and flipping one coin changes the law of the output by (epsilon,
     delta) at most, the p-value is at most `a` with probability at most `a`. With `delta` 0 the attacker may also choose
@@ -80,21 +83,24 @@ def one_run(right: int, guesses: int, epsilon: float, delta: float = 0.0, bits: 
         raise InputError("bits must be at least the number of guesses: count the coins nobody guessed as well")
     if right == 0:
         return 1.0  # nothing guessed, or nothing right
-    tail = float(at_least(right, guesses, special.expit(epsilon)))
+    log_odds = epsilon - math.log(checks.count(at_least=2, candidates=candidates) - 1)  # of a right guess, at most
+    tail = float(at_least(right, guesses, special.expit(log_odds)))
     if delta == 0 or bits is None:
         return tail
-    return tail + (1 - tail) * min(1.0, bits * delta / right * _tail_over_term(right, guesses, epsilon, tail))
+    return tail + (1 - tail) * min(1.0, bits * delta / right * _tail_over_term(right, guesses, log_odds, tail))
 
 
 @proves("audit")
-def one_run_epsilon(right: int, guesses: int, alpha: float, delta: float = 0.0, bits: int | None = None) -> float:
+def one_run_epsilon(
+    right: int, guesses: int, alpha: float, delta: float = 0.0, bits: int | None = None, *, candidates: int = 2
+) -> float:
     """The largest epsilon (to 1e-9) that `one_run` refutes at level `alpha`; 0 where it refutes none.
 
     Guarantee: exceeds the true epsilon with probability at most `alpha`, under the conditions of `one_run`.
     """
     level = checks.fraction(alpha=alpha)
     return largest(
-        lambda epsilon: one_run(right, guesses, epsilon=epsilon, delta=delta, bits=bits) <= level,
+        lambda epsilon: one_run(right, guesses, epsilon, delta, bits=bits, candidates=candidates) <= level,
         0.0,
         MAX_EPSILON,
         1e-9,
@@ -107,15 +113,15 @@ def _against_privacy(counts: Counts, epsilon: float, delta: float, level: float 
     return joint(counts, lambda fpr: np.minimum(ratio * fpr + delta, 1 - (1 - fpr - delta) / ratio), level=level)
 
 
-def _tail_over_term(right: int, guesses: int, epsilon: float, tail: float) -> float:
-    """P(X >= right) / P(X = right) for X binomial with odds e^epsilon."""
+def _tail_over_term(right: int, guesses: int, log_odds: float, tail: float) -> float:
+    """P(X >= right) / P(X = right) for X binomial with odds e^log_odds."""
     log_term = (
         -special.betaln(right + 1, guesses - right + 1)
         - math.log(guesses + 1)
-        - right * np.logaddexp(0.0, -epsilon)
-        - (guesses - right) * np.logaddexp(0.0, epsilon)
+        - right * np.logaddexp(0.0, -log_odds)
+        - (guesses - right) * np.logaddexp(0.0, log_odds)
     )
     # The terms of the tail fall at least geometrically: the way out where tail and term are too small for doubles.
-    fall = (guesses - right) / (right + 1) * math.exp(min(epsilon, 700.0))
+    fall = (guesses - right) / (right + 1) * math.exp(min(log_odds, 700.0))
     series = 1 / (1 - fall) if fall < 1 else math.inf
     return min(series, math.exp(min(700.0, math.log(tail) - log_term)))

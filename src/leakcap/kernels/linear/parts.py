@@ -67,7 +67,8 @@ def shared_weights(features: Floats, alpha: float) -> tuple[Floats, Floats]:
     centre = features.mean(axis=0)
     covariance = features.T @ features / len(features) - np.outer(centre, centre)
     variance = float(np.trace(covariance)) / len(centre)
-    return centre, np.linalg.inv(covariance + (alpha * variance or 1.0) * np.eye(len(centre)))
+    inverse = np.linalg.inv(covariance + (alpha * variance or 1.0) * np.eye(len(centre)))
+    return np.asarray(centre), np.asarray(inverse, dtype=np.float64)
 
 
 def _class_sums(features: Floats, codes: Ints, parts: Sequence[Ints], classes: int) -> tuple[Floats, Floats]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from leakcap.errors import InputError
@@ -40,7 +41,7 @@ class LinearTeacher(ClassifierMixin, BaseEstimator):
         True
     """
 
-    def __init__(self, *, alpha: float = 0.1) -> None:
+    def __init__(self, *, alpha: float = 1.0) -> None:
         self.alpha = alpha
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> LinearTeacher:
@@ -58,6 +59,7 @@ class LinearTeacher(ClassifierMixin, BaseEstimator):
         """
         alpha = checks.positive(alpha=self.alpha)
         table, labels = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(labels)
         known = np.asarray(labels != -1)
         if not known.any():
             raise InputError("no row has a label: -1 stands for rows without one")

@@ -29,10 +29,11 @@ from leakcap.labels.given import (
     table_of,
 )
 from leakcap.labels.learning.prior import checked_prior, fitted_prior, spent_by, with_scores
-from leakcap.labels.learning.teachers import fitted, rehearse, votes_of
+from leakcap.labels.learning.teachers import votes_of
 from leakcap.labels.learning.vote_costs import VoteCosts, apart_for
 from leakcap.labels.learning.votes import UNANSWERED, NoisedVotes, votes_certificate
 from leakcap.labels.mechanisms.classes import Classes
+from leakcap.simulate.teaching import fitted, rehearse
 
 __all__ = ["PATE"]
 
@@ -273,7 +274,7 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         asked = rows if self.queries is None else checks.count(queries=self.queries)
         answered = asked if self.answers is None else checks.count(answers=self.answers)
         _check_queries(asked, rows)
-        costs = VoteCosts(asked, answered, self.sigma1, checks.positive(sigma2=self.sigma2), before)
+        costs = VoteCosts(asked, answered, self.sigma1, checks.positive(sigma2=self.sigma2), before=before)
         votes = NoisedVotes(costs, 0.0 if self.threshold is None else float(self.threshold), classes.count)
         return _Plan.stated(teachers, votes, delta)
 
@@ -293,7 +294,7 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         answered = asked if self.answers is None else checks.count(answers=self.answers)
         for share in (0.999, 0.99, 0.9, 0.5):  # of delta, for the ideal noise; the rest pays for arithmetic
             sigma = math.sqrt(2 * answered) / _left_of(apart_for(epsilon, delta * share), before) * (1 + 1e-9)
-            costs = VoteCosts(asked, answered, None, sigma, before)
+            costs = VoteCosts(asked, answered, None, sigma, before=before)
             votes = NoisedVotes(costs, 0.0, classes.count, earlier=_arithmetic(epsilon, delta, before))
             if votes.distance * (1 + math.exp(min(epsilon, 700.0))) <= delta * (1 - share):
                 return _Plan(teachers, votes, epsilon, delta)

@@ -26,6 +26,8 @@ def auto(
 ) -> Mechanism:
     """The mechanism whose observations carry most nats about labels by this prior; the simplest of equals.
 
+    Whether observations are the way to go at all, or noised sums, is what `advise` says, in words.
+
     Args:
         epsilon: differential privacy of each label, at least 1e-6.
         n_classes: number of classes, at least 2; labels are then whole numbers from 0 to `n_classes` - 1.

@@ -20,7 +20,7 @@ from leakcap.labels.mechanisms.subset import SubsetSelection
 from leakcap.labels.mechanisms.unary import UnaryBits
 from leakcap.labels.mechanisms.with_prior import RRWithPrior
 
-__all__ = ["MECHANISMS", "LabelRecipe", "LabelRequest"]
+__all__ = ["DEFAULT_DELTA", "MECHANISMS", "LabelRecipe", "LabelRequest", "named_classes"]
 
 MECHANISMS = ("auto", "krr", "unary", "subset", "laplace", "gaussian", "bins")
 DEFAULT_DELTA = 1e-5
@@ -90,7 +90,7 @@ class LabelRecipe:
 
     @classmethod
     def _classes(cls, request: LabelRequest) -> LabelRecipe:
-        names, missing_as = _class_names(request)
+        names, missing_as = named_classes(request)
         make: Any = {
             "auto": partial(auto, prior=request.prior),
             "krr": KRR,
@@ -138,7 +138,7 @@ class LabelRecipe:
         return arguments
 
 
-def _class_names(request: LabelRequest) -> tuple[tuple[str, ...], str | None]:
+def named_classes(request: LabelRequest) -> tuple[tuple[str, ...], str | None]:
     """The classes, that of missing labels among them, and what it is called."""
     if request.classes is None:
         raise InputError(

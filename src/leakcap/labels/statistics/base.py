@@ -172,6 +172,34 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
     def _chances(self, scores: Floats) -> Floats:
         return np.asarray(0.99 * project(scores) + 0.01 / scores.shape[1])  # no class is ruled out
 
+    def portable(self) -> dict[str, Any]:
+        """The model in plain numbers and lists, for a file that any language reads; it holds the noised sums too.
+
+        `Ridge` and `LDA`: the scores of a row are `(row - mean) @ weights + intercept`. `NaiveBayes`: they are
+        `log_shares`, and for every column its `log_chances` in the bin that `edges` put the row into. The largest score
+        names the class.
+
+        Returns:
+            `classes` in the order of the scores, the numbers above, and `sums`: `noised`, by column and class in the
+            order of the settings, their public `totals`, the `deviation` of the noise and the number of `labels`.
+
+        Raises:
+            NotFittedError: nothing was learnt yet.
+        """
+        refuse_unfitted(self, "classes_", "fit(X, y)")
+        told = self.sums_
+        sums = {
+            "noised": told.sums.tolist(),
+            "totals": told.totals.tolist(),
+            "deviation": told.deviation,
+            "labels": told.labels,
+        }
+        return {"classes": self.classes_.tolist(), **self._plain(), "sums": sums}
+
+    @abstractmethod
+    def _plain(self) -> dict[str, Any]:
+        """What scores are computed from, in plain numbers."""
+
     def _features(self, X: Any) -> npt.NDArray[Any]:
         refuse_unfitted(self, "classes_", "fit(X, y)")
         features = features_of(X)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
@@ -68,10 +66,8 @@ class LDA(Ridge):
         self._offsets = np.log(self.priors_) - 0.5 * (self.means_ * self._slopes).sum(axis=0)
         self._scale = scale
 
-    def _scores(self, features: npt.NDArray[Any]) -> Floats:
-        return np.asarray(
-            self.components_.of(features) @ (self._scale * self._slopes) + self._offsets, dtype=np.float64
-        )
+    def _linear(self) -> tuple[Floats, Floats]:
+        return np.asarray(self._scale * self._slopes), np.asarray(self._offsets)
 
     def _chances(self, scores: Floats) -> Floats:
         return np.asarray(softmax(scores, axis=1))

@@ -101,6 +101,14 @@ class NaiveBayes(SumsClassifier):
             found += self._log_chances[places]
         return found
 
+    def _plain(self) -> dict[str, Any]:
+        bins = zip(self._starts[:-1], self._starts[1:], strict=True)
+        return {
+            "edges": [edges.tolist() for edges in self.edges_],
+            "log_chances": [self._log_chances[start:end].tolist() for start, end in bins],
+            "log_shares": np.log(self.priors_).tolist(),
+        }
+
     def _chances(self, scores: Floats) -> Floats:
         return np.asarray(softmax(scores, axis=1))
 

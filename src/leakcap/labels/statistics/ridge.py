@@ -135,4 +135,17 @@ class Ridge(SumsClassifier):
         return best_round(sums, variance, guess, rounds=_REFINEMENTS, rng=check_random_state(self.random_state))
 
     def _scores(self, features: npt.NDArray[Any]) -> Floats:
-        return np.asarray(self.components_.of(features) @ self.coef_ + self.intercept_, dtype=np.float64)
+        weights, intercept = self._linear()
+        return np.asarray(self.components_.of(features) @ weights + intercept, dtype=np.float64)
+
+    def _linear(self) -> tuple[Floats, Floats]:
+        """Weights of the components, and what is added to them: a column for every class."""
+        return self.coef_, self.intercept_
+
+    def _plain(self) -> dict[str, Any]:
+        weights, intercept = self._linear()
+        return {
+            "mean": self.components_.mean.tolist(),
+            "weights": (self.components_.directions.astype(np.float64) @ weights).tolist(),
+            "intercept": intercept.tolist(),
+        }

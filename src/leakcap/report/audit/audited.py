@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable
 
+from leakcap.audit.memorisation import MemorisationReport
 from leakcap.audit.report import AuditReport
 from leakcap.audit.verdicts import RECOGNITION, REFUTED, SHARE, UNBOUNDED, Finding
 
@@ -40,7 +41,8 @@ def leading(audit: AuditReport) -> Finding | None:
     What is refuted; where nothing was promised, the surest win over guessing; otherwise the strongest attack on a
     person named in advance.
     """
-    worst = [one for one in audit.findings if one.verdict == REFUTED] or list(audit.findings)
+    proved = [one for one in audit.findings if not one.heuristic]
+    worst = [one for one in proved if one.verdict == REFUTED] or proved
     counted = [one for one in worst if is_share(one)] or worst
     if audit.verdict == UNBOUNDED:
         return max(counted, key=surely_won, default=None)
@@ -62,6 +64,8 @@ def _excess(one: Finding) -> float:
 
 def things(audit: AuditReport) -> str:
     """What was made to be attacked."""
+    if isinstance(audit, MemorisationReport):
+        return "canaries"
     return "models" if audit.target == "model" else "releases"
 
 

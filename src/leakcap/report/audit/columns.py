@@ -23,7 +23,7 @@ Row = tuple[Markup, str, str, Markup]
 
 def column_facts(audit: AuditReport) -> dict[str, Any]:
     """A row for each question, the plainest first: the limit, and what came nearest to it or went beyond."""
-    asked = [members for _, members in groups(one for one in audit.findings if one.kind != CHECK)]
+    asked = [members for _, members in groups(one for one in audit.findings if one.kind != CHECK and not one.heuristic)]
     ranked = sorted(asked, key=lambda members: (min(map(_badness, members)), not any(one.named for one in members)))
     checks = [one for one in audit.findings if one.kind == CHECK]
     rows = [_asked(members) for members in ranked[:MOST_QUESTIONS]] + ([_checked(checks)] if checks else [])

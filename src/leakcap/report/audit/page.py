@@ -9,8 +9,10 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from leakcap.audit.memorisation import MemorisationReport
 from leakcap.audit.report import AuditReport
 from leakcap.audit.verdicts import CHECK, RECOGNITION, UNBOUNDED, Finding
+from leakcap.certificates.labels import LabelCertificate
 from leakcap.certificates.release import Certificate
 from leakcap.report.audit.audited import is_share, releases_needed, things
 from leakcap.report.audit.columns import column_facts
@@ -53,8 +55,8 @@ def _first(audit: AuditReport) -> dict[str, Any]:
     """The verdict, what to do about it, and the figures that it rests on."""
     return {
         "target": audit.target,
-        "warning": None if audit.certificate is None else warning(audit.certificate),
-        "about": f"leakcap audit · {audit.target} · {audit.trials:,} {things(audit)} for trial, attacked, unpublished",
+        "warning": warning(audit.certificate) if isinstance(audit.certificate, Certificate) else None,
+        "about": f"leakcap audit · {audit.target} · {audit.trials:,} {things(audit)} {_fate(audit)}",
         "things": things(audit),
         "verdict": audit.verdict,
         "headline": headline(audit),
@@ -64,6 +66,10 @@ def _first(audit: AuditReport) -> dict[str, Any]:
         "scales": scales(audit),
         "key": bar_key(audit),
     }
+
+
+def _fate(audit: AuditReport) -> str:
+    return "in one training" if isinstance(audit, MemorisationReport) else "for trial, attacked, unpublished"
 
 
 def _table(audit: AuditReport) -> tuple[list[str], list[list[str]]]:
@@ -138,10 +144,20 @@ def _methods(audit: AuditReport) -> list[tuple[str, str]]:
 def _meaning(audit: AuditReport) -> Iterator[str]:
     promise = "certificate" if audit.certificate is not None else "promise"
     what = things(audit)
-    yield (
-        f"It makes {what} by the very code that publishes, each with a secret of its own, lets attackers guess the "
-        f"secret, and counts. Attackers learn and choose on some of the {what} and are judged on the others."
-    )
+    if isinstance(audit, MemorisationReport):
+        yield (
+            "Some labels were made wrong before the model was trained, by coins that only the custodian has seen. The "
+            "attacker sees the model and guesses the coins: no training with a small epsilon lets him be right often."
+        )
+        yield (
+            "Rows that are called heuristics are the rules of the paper that this audit goes back to. Nothing is "
+            "proved about them, and no verdict rests on them."
+        )
+    else:
+        yield (
+            f"It makes {what} by the very code that publishes, each with a secret of its own, lets attackers guess the "
+            f"secret, and counts. Attackers learn and choose on some of the {what} and are judged on the others."
+        )
     yield (
         f"It can refute a {promise}; it can never prove one. What it measures is a lower bound: somebody may find a "
         "better attack."
@@ -176,5 +192,7 @@ def _facts(audit: AuditReport) -> list[tuple[str, str]]:
     return facts
 
 
-def _size(cert: Certificate) -> str:
+def _size(cert: Certificate | LabelCertificate) -> str:
+    if isinstance(cert, LabelCertificate):
+        return f"{cert.labels:,} labels"
     return f"{cert.worlds:,} inputs" if cert.of_inputs else f"{cert.units:,} units"

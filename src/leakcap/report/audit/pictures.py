@@ -11,6 +11,7 @@ import numpy as np
 
 from leakcap.audit.report import AuditReport
 from leakcap.audit.verdicts import CHECK, RECOGNITION, REFUTED, Finding
+from leakcap.certificates.release import Certificate
 from leakcap.report.audit.audited import groups, is_share
 from leakcap.report.audit.words import differing, in_short, spaced
 from leakcap.report.chart import Axis, Chart, captioned, key, linear
@@ -144,7 +145,7 @@ def _recognition_chart(audit: AuditReport, found: Sequence[Finding]) -> Chart:
     )
     alarms = np.geomspace(LEAST_ALARMS, 1, 241)
     allowed = None
-    if audit.certificate is not None:
+    if isinstance(audit.certificate, Certificate):
         allowed = np.asarray(audit.certificate.true_positive_rate(alarms))
         chart.area("between", alarms, alarms, allowed)
         chart.line("bound", alarms, allowed)

@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import replace
 
+from leakcap.audit.memorisation import MemorisationReport
 from leakcap.audit.report import AuditReport
 from leakcap.audit.verdicts import CHECK, HOLDS, INCONCLUSIVE, RECOGNITION, REFUTED, UNBOUNDED, Finding
 from leakcap.report.audit.audited import NUMBERS, is_share, leading, releases_needed, surely_won, things
@@ -66,6 +67,11 @@ METHODS = {
     "learns: no certificate is about that",
     "law of the encoding": "no guess: takes the masked means out of encoded sets, looks at the noise that is left, "
     "and for secrets that were drawn before",
+    "one decoy": "is shown the label that was planted and another wrong one, and takes the one that the model believes "
+    "more",
+    "every wrong label": "takes the wrong label that the model believes most",
+    "normal rule": "no attacker of its own: the same guesses with the normal interval, which promises nothing",
+    "appendix B": "guesses against every decoy at once, each canary weighed by its guesses; its interval is too short",
     "told apart": "learns from earlier releases which secret gives which numbers",
 }
 
@@ -76,6 +82,8 @@ def headline(audit: AuditReport) -> str:
     if not audit.findings:
         return "Nothing was attacked: no attack applies to this target."
     verdict = audit.verdict
+    if isinstance(audit, MemorisationReport) and verdict != REFUTED:
+        return audit.sentence
     if verdict == REFUTED:
         return f"Refuted: this release tells more than its {promise} allows. Do not publish it."
     if verdict == INCONCLUSIVE:
@@ -143,7 +151,7 @@ def _counts(one: Finding, *, blindly: str, guessing: str, allows: str) -> str:
     if one.kind == CHECK:
         return _checked(one)
     if not is_share(one):
-        told = f"at least {neat(one.measured)}"
+        told = f"{'about' if one.heuristic else 'at least'} {neat(one.measured)}"
         return told if one.certified is None else f"{told}; {allows} {at_most(one.certified)}"
     base = _base(one)
     done = f"{counted(one.measured, base)} of {base:,}"
@@ -276,7 +284,7 @@ def _after_doubt(audit: AuditReport) -> list[str]:
     # Round up to two digits: nobody types 61,359.
     size = 10 ** max(math.floor(math.log10(enough)) - 1, 0)
     asked = math.ceil(enough / size) * size
-    option = "models" if things(audit) == "models" else "trials"
+    option = {"models": "models", "canaries": "count"}.get(things(audit), "trials")
     return [
         "You may publish on the strength of the certificate: this page only tried to break it. If your rules ask for "
         "an audit without open figures, wait for a larger one.",

@@ -68,6 +68,21 @@ WORDS = {
     "answers": (VOTES_GAME, VOTES_ATTACKER, VOTES_LEARN),
     "noised sums and answers": (SUMS_THEN_VOTES_GAME, SUMS_THEN_VOTES_ATTACKER, VOTES_LEARN),
 }
+FILE_TITLES = {"observations": "The labels, and how to learn from them"}
+MODEL_TITLE = "The model, and how to use it"
+BAYES = (
+    "Everything learnt from the observations is as private as they are, and costs nothing more: train as often as you "
+    "like. Taking them for the labels themselves would teach a model the noise too; Bayes' rule takes it out:"
+)
+FILE_WORDS = {
+    "observations": BAYES,
+    "noised sums": "Everything computed from the noised sums is as private as they are, and costs nothing more. These "
+    "lines predict by the model:",
+    "answers": "Everything learnt from the answers is as private as they are, and costs nothing more. These lines "
+    "teach a student:",
+    "noised sums and answers": "Everything learnt from the noised sums and the answers is as private as they are, and "
+    "costs nothing more. These lines teach a student:",
+}
 ANY_QUESTION = (
     "“Any question” is one whose best answer is right with the chance stated before: “is the label this one?”, asked "
     "about a person of whom the attacker knows much already."
@@ -76,12 +91,12 @@ ANY_QUESTION = (
 
 @dataclass(frozen=True)
 class Labelled:
-    """The file that holds the privatised labels, in words; public side."""
+    """The file that holds the privatised labels, or a model learnt from them, in words; public side."""
 
     title: str
     file: str
-    columns: tuple[str, ...]
-    holds: str  # what the columns hold, and how to read them
+    columns: tuple[str, ...]  # of labels; or of a model's features
+    holds: str  # what the columns or the model's files hold, and how to read them
     code: str  # a few lines that learn from it
     issuer: str = ""
 
@@ -95,6 +110,8 @@ def label_page(certificate: LabelCertificate, labelled: Labelled | None = None, 
         cert=certificate,
         pictures=joined((_rare(certificate), _likely(certificate))),
         file=None if labelled is None else _file(certificate, labelled),
+        file_title=FILE_TITLES.get(certificate.leaves, MODEL_TITLE),
+        file_words=FILE_WORDS[certificate.leaves],
         code="" if labelled is None else labelled.code,
         method_title="How the labels were privatised",
         method_facts=_method(certificate),
@@ -206,6 +223,14 @@ def _curve(cert: LabelCertificate, chances: np.ndarray, axes: tuple[Axis, Axis])
 
 
 def _file(cert: LabelCertificate, labelled: Labelled) -> list[tuple[str, str]]:
+    if cert.leaves != "observations":
+        return [
+            ("File", labelled.file),
+            ("Rows", f"{cert.labels:,}, of features that are public"),
+            ("Columns of features", _names(labelled.columns)),
+            ("Classes", _names(cert.classes)),
+            ("It holds", labelled.holds),
+        ]
     return [
         ("File", labelled.file),
         ("Rows", f"{cert.labels:,}, in their old order; all other columns are as they were"),

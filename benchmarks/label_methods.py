@@ -1,0 +1,129 @@
+"""Statistics, votes, or labels privatised one by one: which of them learns most from secret labels, where.
+
+`python -m benchmarks.label_methods [beans] [adult] [diabetes-3] [diabetes-30] [cifar] [made]`. Accuracies on rows to
+judge by, a mean over draws; beside them the best of all and what `labels.advise` says, which sees public facts alone.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+
+from benchmarks.encoded_sets import embeddings
+from benchmarks.label_statistics import made
+from benchmarks.labels import LINEAR, Task, adult, diabetes, dry_bean, plain
+from benchmarks.records import record
+from leakcap import labels
+from leakcap.errors import InputError
+
+EPSILONS = (0.1, 0.5, 1.0, 2.0)
+DRAWS = 3
+SUMS_SHARE = 0.7  # of epsilon, for the sums that teachers learn from
+
+
+def ridge(work: Task, epsilon: float, seed: int) -> Any:
+    return labels.Ridge(epsilon, work.classes, random_state=seed).fit(work.train, work.train_kinds)
+
+
+def lda(work: Task, epsilon: float, seed: int) -> Any:
+    return labels.LDA(epsilon, work.classes).fit(work.train, work.train_kinds)
+
+
+def bayes(work: Task, epsilon: float, seed: int) -> Any:
+    return labels.NaiveBayes(epsilon, work.classes).fit(work.train, work.train_kinds)
+
+
+def votes(work: Task, epsilon: float, seed: int) -> Any:
+    prior = labels.Ridge(SUMS_SHARE * epsilon, random_state=seed)
+    teacher, student = RidgeClassifier(), LogisticRegression(max_iter=300)
+    count = min(2000, len(work.train) // (10 * work.classes))
+    return labels.PATE(
+        teacher, student, epsilon=epsilon, prior=prior, n_teachers=count, n_classes=work.classes, random_state=seed
+    ).fit(work.train, work.train_kinds)
+
+
+def responses(work: Task, epsilon: float, seed: int) -> Any:
+    mechanism = labels.auto(epsilon, work.classes)
+    return labels.Classifier(LINEAR, mechanism, random_state=seed).fit(
+        work.train, mechanism.privatize(work.train_kinds)
+    )
+
+
+def naive(work: Task, epsilon: float, seed: int) -> Any:
+    """Randomised labels taken for the labels."""
+    return plain(LINEAR, work.train, labels.KRR(epsilon, work.classes).privatize(work.train_kinds))
+
+
+METHODS: dict[str, Callable[[Task, float, int], Any]] = {
+    "ridge": ridge,
+    "lda": lda,
+    "naive Bayes": bayes,
+    "votes after sums": votes,
+    "responses": responses,
+    "naive": naive,
+}
+
+
+def accuracy(work: Task, method: str, epsilon: float) -> tuple[float, float] | None:
+    """Mean and error of the mean, in %; None where the method refuses so small an epsilon."""
+    found = []
+    for seed in range(DRAWS):
+        try:
+            model = METHODS[method](work, epsilon, seed)
+        except InputError as error:
+            print(f"  {method} at {epsilon:g}: {str(error)[:80]}", flush=True)
+            return None
+        found.append(100 * float(np.mean(model.predict(work.test) == work.test_kinds)))
+    return float(np.mean(found)), float(np.std(found, ddof=1) / np.sqrt(DRAWS))
+
+
+def compare(name: str, work: Task, skipped: tuple[str, ...] = ()) -> None:
+    ceiling = 100 * float(plain(LINEAR, work.train, work.train_kinds).score(work.test, work.test_kinds))
+    share = 100 * float(np.bincount(work.test_kinds).max() / len(work.test_kinds))
+    lines = []
+    for epsilon in EPSILONS:
+        found = {one: accuracy(work, one, epsilon) for one in METHODS if one not in skipped}
+        known = {one: said for one, said in found.items() if said is not None}
+        best = max(known, key=lambda one: known[one][0])
+        advised = labels.advise(epsilon, work.classes, rows=len(work.train), columns=work.train.shape[1]).method
+        taken = known["ridge" if advised == "statistics" else "responses"]
+        short = max(0.0, known[best][0] - taken[0])
+        told = ", ".join(f"{one} {mean:.1f} (±{error:.1f})" for one, (mean, error) in known.items())
+        error = np.hypot(taken[1], known[best][1])
+        line = f"epsilon {epsilon:g}: {told}; best: {best}; advised: {advised}, {short:.1f} short (±{error:.1f})"
+        print(f"{work.name}, {line}", flush=True)
+        lines.append(line)
+    record(
+        f"labels-methods-{name}",
+        "; ".join(lines)
+        + f". Logistic regression on the labels themselves {ceiling:.1f}, the largest class {share:.1f}",
+        topic="Private labels",
+        claim=f"{work.name}, {len(work.train):,} rows to learn from: accuracy by method, mean of {DRAWS} draws",
+        command=f"python -m benchmarks.label_methods {name}",
+        asked="who wins where",
+    )
+
+
+PARTS: dict[str, Callable[[], Any]] = {
+    "beans": lambda: compare("beans", dry_bean()),
+    "adult": lambda: compare("adult", adult()),
+    "diabetes-3": lambda: compare("diabetes-3", next(diabetes())),
+    "diabetes-30": lambda: compare("diabetes-30", list(diabetes())[1]),
+    "cifar": lambda: compare("cifar", Task("CIFAR-10 embeddings", *embeddings())),
+    "made": lambda: compare("made", made()),
+}
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    for name in [one for one in PARTS if one in sys.argv] or list(PARTS):
+        PARTS[name]()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""Models of others' making, as teachers and students: they learn in silence, with randomness that is theirs alone."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from leakcap.errors import InputError
+from leakcap.ground.arrays import Ints
+from leakcap.simulate.silence import silenced
+
+__all__ = ["fitted", "names_classes", "own_randomness", "rehearse"]
+
+
+def fitted(model: Any, table: Any, rows: Ints, labels: Ints, *, whole: bool) -> Any:
+    """A copy of the model that has learnt these rows; or all of them, with the label -1 where it knows none."""
+    if not whole:
+        return clone(model).fit(_safe_indexing(table, rows), labels)
+    known = np.full(table.shape[0], -1)
+    known[rows] = labels
+    return clone(model).fit(table, known)
+
+
+def names_classes(named: npt.NDArray[Any], rows: int) -> bool:
+    """Whether this is the number of a class for each row."""
+    return named.shape == (rows,) and named.dtype.kind in "iu"
+
+
+def rehearse(model: Any, table: Any, rows: Ints, classes: int, *, role: str, whole: bool) -> None:
+    """Fail here, with classes that are made up, wherever that is possible without labels: epsilon is spent once.
+
+    All features are looked at. What goes wrong is told by its kind: it was caused by features and settings alone.
+    """
+    if isinstance(model, type) or not hasattr(model, "predict"):
+        raise InputError(f"{role} must be a classifier with fit and predict, such as LogisticRegression()")
+    try:
+        with silenced(), own_randomness(0):
+            learnt = fitted(model, table, rows, np.arange(len(rows)) % classes, whole=whole)
+            named = np.asarray(learnt.predict(table))
+    except Exception as error:
+        raise InputError(
+            f"the {role} fails on these features, with classes that are made up ({type(error).__name__}): fill missing "
+            f"cells, give more rows to each, or try {role}.fit(X, y) by itself"
+        ) from None
+    if not names_classes(named, table.shape[0]):
+        raise InputError(f"the {role} must predict one class for each row, as it was given them")
+
+
+@contextmanager
+def own_randomness(seed: int) -> Iterator[None]:
+    """The process's generators begin with this seed, and go on afterwards as if nothing had been drawn."""
+    torch = sys.modules.get("torch")
+    before, numbers = random.getstate(), np.random.get_state()  # noqa: NPY002  # what teachers of others' making draw from
+    tensors = None if torch is None else torch.random.get_rng_state()
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
+    if torch is not None:
+        torch.manual_seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(before)
+        np.random.set_state(numbers)  # noqa: NPY002
+        if torch is not None and tensors is not None:
+            torch.random.set_rng_state(tensors)
