@@ -46,6 +46,7 @@ coverage: .venv/dev
 test-torch: .venv/torch
 	$(BIN)/python -m pytest -rs -W default tests/unit/torch tests/reproductions/test_label_dp.py \
 		tests/reproductions/test_label_dp_central.py tests/reproductions/test_label_dp_likelihood.py \
+		tests/reproductions/test_label_dp_fixmatch.py \
 		tests/reproductions/test_learnable_obfuscation.py tests/unit/obfuscation/test_state_dict.py \
 		tests/unit/obfuscation/test_encoder.py tests/claims/obfuscation/test_public_rows.py tests/docs/test_three_processes.py
 

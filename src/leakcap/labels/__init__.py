@@ -18,6 +18,7 @@ from leakcap.labels.mechanisms.with_prior import RRWithPrior
 if TYPE_CHECKING:
     from leakcap.labels.learning.classifier import Classifier
     from leakcap.labels.learning.data_dependent import data_dependent
+    from leakcap.labels.learning.fixmatch import FixMatch
     from leakcap.labels.learning.linear_teacher import LinearTeacher
     from leakcap.labels.learning.neural import PosteriorLoss, PrivateLabels
     from leakcap.labels.learning.pate import PATE
@@ -33,6 +34,7 @@ __all__ = [
     "PATE",
     "Advice",
     "Classifier",
+    "FixMatch",
     "Gaussian",
     "Laplace",
     "LinearTeacher",
@@ -56,6 +58,7 @@ __all__ = [
 # Loaded on first use: scikit-learn and torch are not needed to privatise labels.
 _HOMES = {
     "Classifier": "learning.classifier",
+    "FixMatch": "learning.fixmatch",
     "LDA": "statistics.lda",
     "LinearTeacher": "learning.linear_teacher",
     "NaiveBayes": "statistics.naive_bayes",

@@ -1,0 +1,57 @@
+"""The commands of FixMatch and PATE-FM resume, and a teacher's file is used for its own part alone. Toys."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from reproductions.label_dp import fixmatch, pate_fm
+from reproductions.label_dp.central.__main__ import toy_pictures
+from reproductions.label_dp.fixmatch import some_labels
+
+import leakcap as lc
+
+TINY = {"steps": 1, "batch_size": 8, "mu": 1}
+
+
+def test_as_many_labels_of_each_class_and_no_others() -> None:
+    y = np.arange(500) % 10
+    known = some_labels(y, 50, 10, seed=0)
+    assert np.bincount(known[known >= 0]).tolist() == [5] * 10 and (known[known >= 0] == y[known >= 0]).all()
+    assert not np.array_equal(known, some_labels(y, 50, 10, seed=1))
+
+
+def test_a_run_leaves_a_file_and_is_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fixmatch, "SMOKE", TINY)
+    command = ["--smoke", "--labels", "50", "--out", str(tmp_path), "--device", "cpu"]
+    assert fixmatch.main(command) == 0
+    record = json.loads((tmp_path / "fixmatch-50-seed0.json").read_text())
+    assert record["steps"] == 1 and 0 <= record["accuracy"] <= 1 and record["settings"]["confidence"] == 0.95
+    monkeypatch.setattr(fixmatch, "run", None)
+    assert fixmatch.main(command) == 0
+
+
+def test_teachers_are_kept_and_vote_once_all_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pate_fm, "SMOKE", TINY)
+    command = ["--smoke", "--teachers", "60", "--epsilon", "8", "--out", str(tmp_path), "--device", "cpu"]
+    assert pate_fm.main([*command, "--seconds", "0"]) == 1  # no time: nothing trained, nothing released
+    assert not list(tmp_path.glob("*.json"))
+    data = toy_pictures()
+    parts = pate_fm.parts_of(len(data.y_train), 60, 0)
+    folder = tmp_path / "teachers-60-seed0"
+    for part in parts[1:]:  # perfect teachers, as files
+        np.save(pate_fm.kept(folder, int(part[0])), data.y_train.astype(np.uint8))
+    assert pate_fm.main(command) == 0  # one teacher was missing, and is trained
+    record = json.loads((tmp_path / "pate-fm-60-eps8-seed0.json").read_text())
+    assert record["epsilon"] == 8 and record["answers_right"] > 0.9
+    monkeypatch.setattr(lc.labels, "PATE", None)
+    assert pate_fm.main(command) == 0  # nothing is released again
+
+
+def test_a_teacher_answers_for_the_part_it_learnt(tmp_path: Path) -> None:
+    np.save(pate_fm.kept(tmp_path, 7), np.arange(10, dtype=np.uint8))
+    rows = np.array([[7], [3]])
+    assert pate_fm.KeptTeacher(tmp_path).fit(rows, np.array([0, 1])).predict(rows).tolist() == [7, 3]
+    assert pate_fm.KeptTeacher(tmp_path).fit(rows[::-1], np.array([0, 1])).predict(rows).tolist() == [0, 0]
