@@ -97,7 +97,7 @@ def _recoloured(x: Tensor, strength: float) -> Tensor:
     """Brightness, contrast, saturation, colour cast, inverted highlights."""
     torch = load()
     n, device = len(x), x.device
-    light, contrast, colour, red, green, blue = _spread(n, 6, device).view(6, n, 1, 1, 1) * strength
+    light, contrast, colour, red, green, blue = _spread(n, 6, device).view((6, n, 1, 1, 1)) * strength
     grey = sum(part * x[:, k : k + 1] for k, part in enumerate(GREY))
     x = grey + (x - grey) * torch.exp(0.9 * colour)
     middle = grey.mean((2, 3), keepdim=True)
