@@ -223,6 +223,11 @@ def test_two_classes_tables_and_noise_that_is_given_have_priors_too() -> None:
     [
         (GaussianNB(), "with an epsilon of its own"),
         (lc.labels.Ridge(epsilon=2.0), "leaves nothing for votes"),
+        (lc.labels.Ridge(epsilon=-1.0), "epsilon"),
+        (lc.labels.Ridge(epsilon="much"), "epsilon"),
+        (lc.labels.Ridge(epsilon=float("nan")), "epsilon"),
+        (lc.labels.Ridge(epsilon=0.5, delta=0.0), "delta"),
+        (lc.labels.Ridge(epsilon=0.5, n_classes=5), "takes the classes of PATE"),
         (lc.labels.Ridge(epsilon=0.5, n_classes=3).fit(X, y), "are spent"),
     ],
 )

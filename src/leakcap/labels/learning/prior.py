@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from leakcap.errors import InputError
+from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
 from leakcap.labels.given import table_of
 from leakcap.labels.learning.vote_costs import apart_for
@@ -54,6 +55,10 @@ def checked_prior(prior: Any) -> SumsClassifier:
         raise InputError("prior= must be lc.labels.Ridge, LDA or NaiveBayes, with an epsilon of its own")
     if hasattr(prior, "certificate_"):
         raise InputError("prior= was fitted before, and its labels are spent: give a new one")
+    if prior.n_classes is not None or prior.classes is not None:
+        raise InputError("prior= takes the classes of PATE: leave n_classes= and classes= out of it")
+    checks.positive(epsilon=prior.epsilon)
+    checks.fraction(delta=prior.delta)
     return prior
 
 
