@@ -11,7 +11,7 @@ import pytest
 import leakcap as lc
 from leakcap import estimators as le
 from leakcap.custody.ledger import accounts
-from leakcap.estimators import rounds
+from leakcap.estimators import own_session
 from leakcap.estimators.rounds import RoundRows
 from leakcap.sessions import desk
 from leakcap.sessions.brought import NOBODY
@@ -59,7 +59,7 @@ def test_no_byte_tells_the_coins(name: str, settings: dict[str, Any], monkeypatc
             super().__init__(*data, **how)
             coins.append(self._desk.coins.copy())
 
-    monkeypatch.setattr(rounds, "Session", Watched)
+    monkeypatch.setattr(own_session, "Session", Watched)
     for seed in range(3):
         rig(monkeypatch, seed)
         seen.append(shown(name, lc.membership(0.6), **settings))
@@ -103,7 +103,7 @@ def test_a_planted_number_of_those_who_take_part_is_caught(name: str, monkeypatc
         found, deviation = plain(rows, *given, **how)
         return found * (1 + 1e-13 * coins[0]), deviation
 
-    monkeypatch.setattr(rounds, "Session", Watched)
+    monkeypatch.setattr(own_session, "Session", Watched)
     monkeypatch.setattr(RoundRows, "asked", telling)
     seen, counts = [], []
     for seed in range(3):

@@ -59,8 +59,8 @@ def scaled_ridge(**settings):
 
 
 CAP = 0.65
-# These are many answers of a session: tests/claims/estimators/test_trees.py attacks all of them together.
-IN_ROUNDS = {"DecisionTreeClassifier", "HistGradientBoostingClassifier"}
+# These are many answers of a session: test_trees.py and test_distilled.py in tests/claims/estimators attack all of them
+IN_ROUNDS = {"DecisionTreeClassifier", "Distilled", "HistGradientBoostingClassifier"}
 TRIPLES = {"unit": np.arange(75) // 3}
 CASES: dict[str, Case] = {
     "Mean": Case(estimators.Mean, labelled=False),

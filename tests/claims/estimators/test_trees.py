@@ -11,7 +11,7 @@ from scipy.stats import norm
 import leakcap as lc
 from leakcap import estimators as le
 from leakcap.caps import PoolMembership
-from leakcap.estimators import rounds
+from leakcap.estimators import own_session
 from leakcap.estimators.base import planned
 from leakcap.estimators.rounds import RoundRows
 from leakcap.sessions.clock import Clock
@@ -77,7 +77,7 @@ def test_the_best_attacker_wins_no_more_often_than_the_cap(name: str, monkeypatc
 
     for seed in range(games):
         transcript = Transcript(monkeypatch)
-        monkeypatch.setattr(rounds, "Session", Watched)
+        monkeypatch.setattr(own_session, "Session", Watched)
         MAKE[name](cap=lc.membership(CAP), random_state=seed, **DECLARED).fit(X, Y)
         coins = sessions.pop()._desk.coins
         ratio = np.zeros(PEOPLE)
