@@ -28,6 +28,7 @@ __all__ = ["MemorisationReport", "memorised"]
 SHARES = (1.0, 0.3, 0.1)  # of the canaries, that are guessed about: fixed before any score is seen
 THRESHOLDS = (0.5, 0.9)  # of the heuristics
 OF_ONE, OF_EPSILON = 0.05, 0.15  # an excess of epsilon that has to be visible before "holds" is said
+BEYOND_DELTA, MOST_ALPHA = 1000.0, 0.05  # a promise with delta may fail that often: nobody can be surer of a refutation
 TARGET = "labels"
 
 
@@ -66,6 +67,11 @@ class MemorisationReport(AuditReport):
         if self.verdict == UNBOUNDED:
             return f"{shown}. Nothing was promised, so there is nothing to refute."
         allowed = f"{rounded_up(self.certified or 0.0, 4):g}"
+        if self.certified is not None and self.epsilon_lower > self.certified:
+            return (
+                f"Suspicious, not refuted at {self.alpha:g}: {shown}, where at most {allowed} is allowed. Plant more "
+                "labels and train once more."
+            )
         return f"Not refuted: {shown}, where at most {allowed} is allowed. An audit never proves a promise."
 
     def to_json(self) -> str:
@@ -89,7 +95,7 @@ def memorised(
     epsilon: float | None = None,
     delta: float = 0.0,
     shares: Sequence[float] = SHARES,
-    alpha: float = ALPHA,
+    alpha: float | None = None,
 ) -> MemorisationReport:
     """Ask a model for the labels that were planted in its training, and say how large an epsilon its answers show.
 
@@ -110,7 +116,9 @@ def memorised(
         epsilon: promise to test where there is no certificate.
         delta: beside that epsilon.
         shares: of the canaries that are guessed about. Choose them before you see a score.
-        alpha: probability that the audit says "refuted" of a promise that holds.
+        alpha: probability that the audit says "refuted" of a promise that holds. Left out, that of other audits, or
+            1,000 times delta if this is more, up to .05: a training may show everything with probability delta and
+            keep its promise, so that a smaller alpha would refute nothing.
 
     Returns:
         A report with a lower end on epsilon for each game and share. Custodian side.
@@ -134,7 +142,8 @@ def memorised(
     wanted = _checked_shares(shares)
     scores = canary_scores(predict, key, X)
     counts = tuple(guesses_of(scores, key, wanted))
-    share = checks.fraction(alpha=alpha) / len(counts)
+    alpha = _alpha_for(delta) if alpha is None else checks.fraction(alpha=alpha)
+    share = alpha / len(counts)
     exact = [_judged(one, limit, delta, alpha=share, shown=SHOWN / len(counts)) for one in counts]
     return MemorisationReport(
         findings=(*exact, *_heuristics(scores, key, counts)),
@@ -158,6 +167,10 @@ def _promise(certificate: LabelCertificate | None, epsilon: float | None, delta:
     if epsilon is not None or delta:
         raise InputError("epsilon and delta are the certificate's: leave them out, or leave the certificate out")
     return certificate.epsilon, certificate.delta
+
+
+def _alpha_for(delta: float) -> float:
+    return max(ALPHA, min(MOST_ALPHA, BEYOND_DELTA * delta))
 
 
 def _checked_shares(shares: Sequence[float]) -> tuple[float, ...]:

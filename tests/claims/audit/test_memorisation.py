@@ -221,3 +221,18 @@ def test_delta_is_paid_for() -> None:
     # Who shows everything with probability delta shows nothing otherwise: too likely at 0.01, at 0.001 no excuse.
     assert lc.audit.memorised(np.eye(10)[labels], key, delta=0.01).epsilon_lower == 0
     assert lc.audit.memorised(np.eye(10)[labels], key, delta=0.001).epsilon_lower > 4
+
+
+def test_a_promise_with_delta_can_be_refuted_and_a_surer_refutation_is_none() -> None:
+    """A nearest neighbour under the certificate of label-private ridge: alpha has to leave room for delta."""
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(1500, 5)), rng.integers(10, size=1500)
+    labels, key = lc.audit.plant(y, 300, seed=2)
+    honest = lc.labels.Ridge(epsilon=2.0, n_classes=10).fit(X, labels)
+    shown = np.eye(10)[labels]
+    found = lc.audit.memorised(shown, key, certificate=honest.certificate_)
+    assert found.verdict == "refuted" and found.alpha == pytest.approx(0.01)
+    assert lc.audit.memorised(honest, key, X, certificate=honest.certificate_).verdict != "refuted"
+    # A training that shows everything with probability delta keeps its promise: nobody is surer than that.
+    sure = lc.audit.memorised(shown, key, certificate=honest.certificate_, alpha=1e-6)
+    assert sure.verdict != "refuted" and sure.sentence.startswith("Suspicious")
