@@ -95,7 +95,7 @@ def memorised(
     epsilon: float | None = None,
     delta: float = 0.0,
     shares: Sequence[float] = SHARES,
-    alpha: float | None = None,
+    alpha: float = ALPHA,
 ) -> MemorisationReport:
     """Ask a model for the labels that were planted in its training, and say how large an epsilon its answers show.
 
@@ -116,9 +116,9 @@ def memorised(
         epsilon: promise to test where there is no certificate.
         delta: beside that epsilon.
         shares: of the canaries that are guessed about. Choose them before you see a score.
-        alpha: probability that the audit says "refuted" of a promise that holds. Left out, that of other audits, or
-            1,000 times delta if this is more, up to .05: a training may show everything with probability delta and
-            keep its promise, so that a smaller alpha would refute nothing.
+        alpha: probability that the audit says "refuted" of a promise that holds. It is raised to 1,000 times delta, up
+            to .05, and the report says so: a training may show everything with probability delta and keep its
+            promise, so that a smaller alpha would refute nothing.
 
     Returns:
         A report with a lower end on epsilon for each game and share. Custodian side.
@@ -142,7 +142,7 @@ def memorised(
     wanted = _checked_shares(shares)
     scores = canary_scores(predict, key, X)
     counts = tuple(guesses_of(scores, key, wanted))
-    alpha = _alpha_for(delta) if alpha is None else checks.fraction(alpha=alpha)
+    alpha = max(checks.fraction(alpha=alpha), min(MOST_ALPHA, BEYOND_DELTA * delta))
     share = alpha / len(counts)
     exact = [_judged(one, limit, delta, alpha=share, shown=SHOWN / len(counts)) for one in counts]
     return MemorisationReport(
@@ -167,10 +167,6 @@ def _promise(certificate: LabelCertificate | None, epsilon: float | None, delta:
     if epsilon is not None or delta:
         raise InputError("epsilon and delta are the certificate's: leave them out, or leave the certificate out")
     return certificate.epsilon, certificate.delta
-
-
-def _alpha_for(delta: float) -> float:
-    return max(ALPHA, min(MOST_ALPHA, BEYOND_DELTA * delta))
 
 
 def _checked_shares(shares: Sequence[float]) -> tuple[float, ...]:
