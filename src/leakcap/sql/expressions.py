@@ -1,0 +1,248 @@
+"""What a query computes of a row: expressions of our own, with their kind, their range, and whether they can be missing.
+
+They are total. Whatever DuckDB would fail on, a division by 0, a number too large, a text that is no date, is NULL: an
+error would tell of the row that made it. `written` makes the SQL, letter by letter from allowed words.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+__all__ = ["Expression", "Range", "column", "literal", "quoted_text", "unknown"]
+
+Range = tuple[float, float]
+MOST = 1e300  # beyond, a number counts as out of range
+UNSURE = ("float",)  # kinds that can be infinite or no number
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A node. `op` says what it is: "column", "literal", or a word of `WRITTEN`."""
+
+    op: str
+    kind: str  # bool, int, decimal, float, text, date, timestamp, interval, null
+    args: tuple[Expression, ...] = ()
+    value: Any = None  # of a literal; a column's name in the SQL; what else an op needs
+    digits: tuple[int, int] | None = None
+    range: Range | None = None  # of numbers; dates in days
+    null: bool = True  # whether it can be missing
+    wild: bool = False  # whether it can be infinite or no number, and is guarded where it is used
+    identity: str | None = None  # the key of people that it is
+    levels: tuple[Any, ...] | None = None  # all of its values
+    refers: str | None = None
+    private: bool = False
+    declared: bool = True  # whether its levels were declared, or follow from what was
+
+    def columns(self) -> Iterator[Expression]:
+        """All columns in it."""
+        if self.op == "column":
+            yield self
+        for one in self.args:
+            yield from one.columns()
+
+    @property
+    def sql(self) -> str:
+        """As it is written; guarded nowhere."""
+        return WRITTEN[self.op](self)
+
+    @property
+    def safe(self) -> str:
+        """As it is written where it is used: NULL in place of what is no finite number."""
+        return f"(CASE WHEN isfinite({self.sql}) THEN {self.sql} END)" if self.wild else self.sql
+
+
+def quoted_text(text: str) -> str:
+    """A text as a literal; whatever it holds, it stays one."""
+    if "\x00" in text:
+        raise ValueError("no text has a zero byte")
+    return "'" + text.replace("'", "''") + "'"
+
+
+def column(name: str, kind: str, **facts: Any) -> Expression:
+    return Expression("column", kind, value=name, **facts)
+
+
+def literal(value: Any, kind: str, digits: tuple[int, int] | None = None) -> Expression:
+    span = None
+    if kind in ("int", "decimal", "float"):
+        span = (float(value), float(value))
+    elif kind in ("date", "timestamp"):
+        span = (day_of(value), day_of(value))
+    return Expression(
+        "literal", kind, value=value, digits=digits, range=span, null=value is None, levels=() if value is None else (value,)
+    )
+
+
+def unknown() -> Expression:
+    """NULL."""
+    return literal(None, "null")
+
+
+def day_of(moment: date) -> float:
+    """A date as a number of days."""
+    days = float(moment.toordinal())
+    if isinstance(moment, datetime):
+        days += (moment - datetime(moment.year, moment.month, moment.day)).total_seconds() / 86400
+    return days
+
+
+def span(values: Iterable[float]) -> Range | None:
+    """From the least to the largest, with room for rounding; None where that is too much."""
+    found = list(values)
+    if not found or any(math.isnan(one) or abs(one) > MOST for one in found):
+        return None
+    return min(found), max(found)
+
+
+def _literal(one: Expression) -> str:
+    value = one.value
+    if value is None:
+        return "NULL"
+    if one.kind == "bool":
+        return "TRUE" if value else "FALSE"
+    if one.kind == "int":
+        return f"({int(value)})"
+    if one.kind == "float":
+        return f"({float(value)!r}::DOUBLE)"
+    if one.kind == "decimal":
+        assert one.digits is not None
+        return f"({value}::DECIMAL({one.digits[0]},{one.digits[1]}))"
+    if one.kind == "text":
+        return quoted_text(value)
+    if one.kind == "interval":
+        return f"to_{value[1]}({int(value[0])})"
+    return f"{quoted_text(value.isoformat(sep=' ') if isinstance(value, datetime) else value.isoformat())}::{one.kind.upper()}"
+
+
+def _infix(sign: str) -> Callable[[Expression], str]:
+    def write(one: Expression) -> str:
+        left, right = (arg.sql for arg in one.args)
+        made = f"({left} {sign} {right})"
+        return f"TRY({made})" if may_overflow(one) else made
+
+    return write
+
+
+def may_overflow(one: Expression) -> bool:
+    """Whether DuckDB might fail on the sum, difference or product."""
+    if one.kind == "float":
+        return False
+    room = 10.0 ** (37 - one.digits[1]) if one.digits else 9e18
+    return one.range is None or one.kind in ("date", "timestamp") or max(map(abs, one.range)) >= room
+
+
+def _compared(one: Expression) -> str:
+    left, right = one.args
+    return f"({left.safe} {one.value} {right.safe})"
+
+
+def _divided(one: Expression) -> str:
+    left, right = one.args
+    below = right.safe
+    if right.range is None or right.range[0] <= 0 <= right.range[1]:
+        below = f"(CASE WHEN {below} <> 0 THEN {below} END)"
+    sign = {"divide": "/", "whole": "//", "mod": "%"}[one.op]
+    made = f"({left.sql} {sign} {below})" if one.op == "divide" else f"({left.safe} {sign} {below})"
+    return made if one.op == "divide" else f"TRY({made})"
+
+
+def _joined(word: str) -> Callable[[Expression], str]:
+    return lambda one: "(" + f" {word} ".join(arg.safe for arg in one.args) + ")"
+
+
+def _case(one: Expression) -> str:
+    """`args` are condition, result, condition, result, …, and what is left."""
+    parts = [
+        f"WHEN {one.args[at].safe} THEN {one.args[at + 1].safe}" for at in range(0, len(one.args) - 1, 2)
+    ]
+    return f"(CASE {' '.join(parts)} ELSE {one.args[-1].safe} END)"
+
+
+def _call(name: str, guard: bool = True) -> Callable[[Expression], str]:
+    def write(one: Expression) -> str:
+        made = f"{name}({', '.join(arg.safe for arg in one.args)})"
+        return f"TRY({made})" if guard else made
+
+    return write
+
+
+def _cast(one: Expression) -> str:
+    return f"TRY_CAST({one.args[0].safe} AS {one.value})"
+
+
+def _among(one: Expression) -> str:
+    first, *rest = one.args
+    return f"({first.safe} IN ({', '.join(arg.safe for arg in rest)}))"
+
+
+def _like(one: Expression) -> str:
+    left, right = one.args
+    return f"({left.safe} {one.value} {right.safe})"
+
+
+def _part(one: Expression) -> str:
+    return f"TRY(date_part('{one.value}', {one.args[0].safe}))"
+
+
+def _trunc(one: Expression) -> str:
+    return f"TRY(date_trunc('{one.value}', {one.args[0].safe})::DATE)"
+
+
+def _inside(one: Expression) -> str:
+    """A query inside an expression; its text is ours already."""
+    return f"({one.value})"
+
+
+def _quantified(one: Expression) -> str:
+    word, query = one.value
+    if word in ("EXISTS", "NOT EXISTS"):
+        return f"({word} ({query}))"
+    return f"({one.args[0].safe} {word} ({query}))"
+
+
+def _windowed(one: Expression) -> str:
+    name, partition, order, frame = one.value
+    given = ", ".join(arg.safe for arg in one.args) or ("*" if name == "count" else "")
+    by = f"PARTITION BY {', '.join(partition)}" if partition else ""
+    sort = f" ORDER BY {', '.join(order)}" if order else ""
+    return f"({name}({given}) OVER ({by}{sort}{frame}))"
+
+
+WRITTEN: dict[str, Callable[[Expression], str]] = {
+    "column": lambda one: str(one.value),
+    "literal": _literal,
+    "add": _infix("+"),
+    "subtract": _infix("-"),
+    "multiply": _infix("*"),
+    "divide": _divided,
+    "whole": _divided,
+    "mod": _divided,
+    "negate": lambda one: f"TRY(-{one.args[0].sql})" if one.kind != "float" else f"(-{one.args[0].sql})",
+    "compare": _compared,
+    "and": _joined("AND"),
+    "or": _joined("OR"),
+    "not": lambda one: f"(NOT {one.args[0].safe})",
+    "is null": lambda one: f"({one.args[0].safe} IS NULL)",
+    "case": _case,
+    "coalesce": _call("coalesce", guard=False),
+    "cast": _cast,
+    "in": _among,
+    "like": _like,
+    "part": _part,
+    "trunc": _trunc,
+    "query": _inside,
+    "quantified": _quantified,
+    "window": _windowed,
+    "concat": _joined("||"),
+    **{name: _call(name) for name in ("abs", "floor", "ceil", "round", "sqrt", "ln", "log10", "exp", "pow", "sign")},
+    **{name: _call(name, guard=False) for name in ("lower", "upper", "trim", "ltrim", "rtrim", "length", "substring")},
+    **{name: _call(name, guard=False) for name in ("greatest", "least", "left", "right", "contains", "starts_with")},
+}
+
+
+def any_wild(args: Sequence[Expression]) -> bool:
+    return any(arg.wild for arg in args)

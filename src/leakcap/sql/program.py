@@ -1,0 +1,46 @@
+"""What a question becomes: sums over people that are released one after the other, and a public query over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from leakcap.sql.aggregates import Aggregate, SumOf
+from leakcap.sql.expressions import Expression
+from leakcap.sql.relations import Relation
+
+__all__ = ["Output", "Program", "Release"]
+
+
+@dataclass(frozen=True)
+class Release:
+    """Sums by group over a unit-local relation, which become a public table."""
+
+    table: str
+    base: Relation
+    keys: tuple[Expression, ...]
+    key_names: tuple[str, ...]  # columns of the public table
+    aggregates: tuple[Aggregate, ...]
+    value_names: tuple[str, ...]
+    sums: tuple[SumOf, ...]
+    places: tuple[tuple[int, ...], ...]  # of each aggregate's sums among all
+    asked_for: tuple[Relation, tuple[Expression, ...]] | None = None  # the rows and keys outside that ask for groups
+
+
+@dataclass(frozen=True)
+class Output:
+    """A column of the answer."""
+
+    name: str
+    column: str  # in the last query
+    kind: str
+    released: tuple[str, str] | None = None  # the released table and column that it is, where it is one as it stands
+
+
+@dataclass(frozen=True)
+class Program:
+    """A question that can be answered."""
+
+    text: str  # as it was asked
+    releases: tuple[Release, ...]
+    last: str  # public SQL
+    outputs: tuple[Output, ...]

@@ -1,0 +1,27 @@
+"""What cannot be asked, with the place in the question and what would work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leakcap.errors import InputError
+
+__all__ = ["Refused", "refused"]
+
+SHOWN = 80  # letters of the place
+
+
+class Refused(InputError):
+    """A question that is not answered. It says why by the question and what is declared, never by the data."""
+
+
+def refused(why: str, at: Any = None) -> Refused:
+    """The refusal of a part of a query."""
+    if at is None:
+        return Refused(why)
+    try:
+        text = at.sql(dialect="duckdb")
+    except Exception:  # what cannot be written is not shown
+        return Refused(why)
+    text = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+    return Refused(f"at `{text}`: {why}")

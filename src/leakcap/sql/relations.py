@@ -1,0 +1,143 @@
+"""Rows that a query is made of, and whether they are unit-local.
+
+A relation is unit-local if, for disjoint sets of people, its rows for both together are its rows for the one and its
+rows for the other, and it has none where there is nobody. Then it may be evaluated on the whole pool, and the rows of
+those who take part picked out afterwards: that is the same as evaluating it on their rows alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+from leakcap.ground.proofs import proves
+from leakcap.sql.catalog import UNIT, CatalogTable
+from leakcap.sql.expressions import Expression, column, day_of
+
+__all__ = ["Names", "NamedColumn", "Relation", "scan", "same_person"]
+
+
+class Names:
+    """Names of columns in the SQL that we write: none is given twice, so that none is ever ambiguous."""
+
+    def __init__(self) -> None:
+        self._next = count()
+
+    def fresh(self, letter: str = "x") -> str:
+        return f"{letter}{next(self._next)}"
+
+
+@dataclass(frozen=True)
+class NamedColumn:
+    """A column by the names that a query may call it."""
+
+    table: str | None
+    name: str
+    value: Expression
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Rows with columns, public or unit-local."""
+
+    sql: str
+    columns: tuple[NamedColumn, ...]
+    unit: str | None = None  # the hidden column that says whose row it is; None for public rows
+    most: float | None = None  # rows of one person
+    unique: frozenset[frozenset[str]] = frozenset()  # columns that are a key
+    filters: tuple[Expression, ...] = ()  # what holds of every row
+    origins: Mapping[str, Expression] = field(default_factory=dict)  # what columns were made of
+    scans: Mapping[str, str] = field(default_factory=dict)  # public columns, by the SQL that lists their rows
+
+    @property
+    def private(self) -> bool:
+        return self.unit is not None
+
+    def called(self, alias: str | None) -> Relation:
+        """The same under another name."""
+        if alias is None:
+            return self
+        return replace(self, columns=tuple(replace(one, table=alias) for one in self.columns))
+
+    def again(self, names: Names) -> Relation:
+        """The same rows with columns of their own, for another place in the query."""
+        new = {one.value.value: names.fresh() for one in self.columns}
+        hidden = names.fresh("u") if self.unit else None
+        parts = [f"{old} AS {made}" for old, made in new.items()] + ([f"{self.unit} AS {hidden}"] if hidden else [])
+        origins = {**self.origins, **{made: next(c.value for c in self.columns if c.value.value == old) for old, made in new.items()}}
+        return replace(
+            self,
+            sql=f"SELECT {', '.join(parts)} FROM ({self.sql})",
+            columns=tuple(replace(one, value=replace(one.value, value=new[one.value.value])) for one in self.columns),
+            unit=hidden,
+            unique=frozenset(frozenset(new[one] for one in key) for key in self.unique if all(one in new for one in key)),
+            origins=origins,
+        )
+
+    @property
+    def hidden(self) -> str:
+        return f", {self.unit}" if self.unit else ""
+
+
+def scan(table: CatalogTable, alias: str, names: Names) -> Relation:
+    """A table as it is."""
+    columns, written = [], []
+    for one in table.columns:
+        name = names.fresh()
+        written.append(f"{one.place} AS {name}")
+        span = None if one.low is None else (
+            (day_of(one.low), day_of(one.high)) if one.kind in ("date", "timestamp") else (float(one.low), float(one.high))
+        )
+        value = column(
+            name,
+            one.kind,
+            digits=one.digits,
+            range=span,
+            null=one.nullable,
+            identity=one.identity,
+            levels=one.levels,
+            refers=one.refers,
+            private=table.private,
+            declared=one.declared,
+        )
+        columns.append(NamedColumn(alias, one.name, value))
+    hidden = names.fresh("u") if table.private else None
+    text = f"SELECT {', '.join(written)}{f', {UNIT} AS {hidden}' if hidden else ''} FROM {table.place}"
+    keys = {frozenset([c.value.value]) for c, one in zip(columns, table.columns, strict=True) if one.unique}
+    if table.private and table.most_rows == 1:
+        keys |= {frozenset([c.value.value]) for c in columns if c.value.identity is not None}
+    return Relation(
+        text,
+        tuple(columns),
+        unit=hidden,
+        most=None if table.most_rows is None else float(table.most_rows),
+        unique=frozenset(keys),
+    )
+
+
+@proves("unit-local")
+def same_person(left: Expression, right: Expression) -> bool:
+    """Whether these are equal only in rows of one person: both are the same key of people."""
+    return left.op == right.op == "column" and left.identity is not None and left.identity == right.identity
+
+
+def joined_origins(relations: Iterable[Relation]) -> dict[str, Expression]:
+    return {name: one for relation in relations for name, one in relation.origins.items()}
+
+
+def joined_scans(relations: Iterable[Relation]) -> dict[str, str]:
+    """Public columns of a join, each with the SQL that lists its rows."""
+    found: dict[str, str] = {}
+    for one in relations:
+        found |= one.scans if one.private else {each.value.value: one.sql for each in one.columns}
+    return found
+
+
+def equalities(filters: Sequence[Expression]) -> list[tuple[Expression, Expression]]:
+    """Pairs of columns that are equal in every row."""
+    return [
+        (one.args[0], one.args[1])
+        for one in filters
+        if one.op == "compare" and one.value == "=" and one.args[0].op == one.args[1].op == "column"
+    ]
