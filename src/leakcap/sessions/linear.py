@@ -20,6 +20,8 @@ from leakcap.noise.entropy import sampler_distance
 from leakcap.sessions.clock import Clock
 
 __all__ = [
+    "FINE",
+    "FURTHEST",
     "GRAINS",
     "STEP",
     "Payment",

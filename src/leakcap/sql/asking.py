@@ -1,0 +1,117 @@
+"""A question in SQL, asked of a session: released sum by sum, charged to the same clocks as any other question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from leakcap.errors import InputError
+from leakcap.kernels.bounded import Extent
+from leakcap.sessions.answers import Preview
+from leakcap.sessions.brought import Sums, Within
+from leakcap.sessions.brought_cells import BroughtByCell
+from leakcap.sessions.desk import Desk
+from leakcap.sessions.questions import SessionQuestion
+from leakcap.sql.answer import Released, SqlAnswer, answer_of
+from leakcap.sql.catalog import Catalog
+from leakcap.sql.compile import compiled
+from leakcap.sql.engine import WorkerEngine
+from leakcap.sql.evaluate import CellSums, cell_sums, public_table
+from leakcap.sql.program import Program
+from leakcap.sql.refusals import Refused
+
+__all__ = ["asked", "previewed"]
+
+DEFAULT_SHARE = 0.01
+RATIOS = ("avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop", "covar_samp", "covar_pop", "corr")
+
+
+def asked(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) -> SqlAnswer:
+    """The answer to a question in SQL."""
+    program, engine = compiled(text, catalog), WorkerEngine(catalog.path)
+    try:
+        tables: dict[str, Any] = {}
+        answers: list[Released] = []
+        for at, release in enumerate(program.releases):
+            made = cell_sums(release, catalog, engine, tables)
+            if not made.groups:  # by public facts: nothing is asked of anybody
+                tables[release.table] = public_table(made, np.empty((0, len(release.sums))))
+                continue
+            answer = desk.answer(_question(program, at, made, catalog, desk), **_part(how, program, at))
+            released = Released.of(made, answer, halves=not desk.everybody)
+            answers.append(released)
+            tables[release.table] = released.table
+        return answer_of(program, engine.run(program.last, tables), answers)
+    finally:
+        engine.close()
+
+
+def previewed(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) -> Preview | None:
+    """What the first release of a question would cost; None where nothing is released, and it costs nothing."""
+    program, engine = compiled(text, catalog), WorkerEngine(catalog.path)
+    try:
+        if not program.releases:
+            return None
+        if len(program.releases) > 1:
+            raise Refused("this question is answered in several steps: its price is the share= that it is given")
+        made = cell_sums(program.releases[0], catalog, engine, {})
+        found: Preview = desk.preview(_question(program, 0, made, catalog, desk), **_part(how, program, 0))
+        return found
+    finally:
+        engine.close()
+
+
+def _part(how: Mapping[str, Any], program: Program, at: int) -> dict[str, Any]:
+    """Noise, or a share for each release; of a request, a name for each."""
+    given = dict(how)
+    count = len(program.releases)
+    if given.get("noise") is not None and count > 1:
+        raise InputError("this question is answered in several steps: give share= in place of noise=")
+    if given.get("noise") is None:
+        given["share"] = (DEFAULT_SHARE if given.get("share") is None else given["share"]) / count
+    if given.get("request") is not None and count > 1:
+        given["request"] = f"{given['request']} {at}"
+    return given
+
+
+def _question(program: Program, at: int, made: CellSums, catalog: Catalog, desk: Any) -> SessionQuestion:
+    if not isinstance(desk, Desk):
+        raise InputError("SQL is answered in sessions of design='bits': open one, or ask session.query(fn)")
+    release = made.release
+    bounded = release.base.most is not None
+    if desk.everybody and not made.domain.declared:
+        raise Refused("under a pool cap the values to group by are declared: register with keys={'column': [...]}")
+    if desk.quiet and not bounded:
+        raise Refused(
+            "how many rows of one person this question counts is not known: register with rows_per_unit=, and join public "
+            "tables on their keys"
+        )
+
+    def sums(_: bool) -> Sums:
+        simple = all(one.name not in RATIOS for one in release.aggregates)
+        return BroughtByCell(
+            people=catalog.people,
+            groups=made.groups,
+            units=made.units,
+            cells=made.cells,
+            values=made.values,
+            within=_limits(made) if bounded else None,
+            finish=np.ravel,
+            public=bounded and made.domain.declared,
+            scale=1.0 if simple else None,
+        )
+
+    words = {"kind": "sql", "sql": " ".join(program.text.split()), "step": at}
+    return SessionQuestion(words, sums, lambda _: bounded, pool_made=not (bounded and made.domain.declared))
+
+
+def _limits(made: CellSums) -> Within:
+    """The most of one person: all rows in one group, each as large as declared."""
+    most = made.release.base.most
+    assert most is not None
+    sizes = np.array([one.size for one in made.release.sums])
+    limits = np.tile(np.maximum(most * sizes, 1e-100), made.groups)
+    block = np.repeat(np.arange(made.groups), len(sizes))
+    return Within(Extent(limits, np.zeros_like(block), block, limits**-2.0))
