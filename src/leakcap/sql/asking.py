@@ -30,7 +30,7 @@ RATIOS = ("avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop", "covar_samp
 
 def asked(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) -> SqlAnswer:
     """The answer to a question in SQL."""
-    program, engine = compiled(text, catalog), WorkerEngine(catalog.path)
+    program, engine = compiled(text, catalog, hidden_pool=getattr(desk, "everybody", False)), WorkerEngine(catalog.path)
     try:
         tables: dict[str, Any] = {}
         answers: list[Released] = []
@@ -50,7 +50,7 @@ def asked(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) -> Sql
 
 def previewed(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) -> Preview | None:
     """What the first release of a question would cost; None where nothing is released, and it costs nothing."""
-    program, engine = compiled(text, catalog), WorkerEngine(catalog.path)
+    program, engine = compiled(text, catalog, hidden_pool=getattr(desk, "everybody", False)), WorkerEngine(catalog.path)
     try:
         if not program.releases:
             return None

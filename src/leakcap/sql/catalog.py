@@ -40,7 +40,8 @@ class CatalogColumn:
     identity: str | None = None
     refers: str | None = None
     unique: bool = False  # in its table
-    nullable: bool = True
+    gaps: bool = True  # whether values are missing in this pool
+    key: bool = False  # whether none ever is
 
 
 @dataclass(frozen=True)

@@ -43,8 +43,11 @@ NOT_LOCAL = (
 SELECT_PARTS = {"expressions", "from_", "from", "joins", "where", "group", "having", "order", "limit", "offset", "distinct", "with_", "with"}
 
 
-def compiled(text: str, catalog: Catalog) -> Program:
-    """The program of a question, or a refusal that says what would work."""
+def compiled(text: str, catalog: Catalog, *, hidden_pool: bool = False) -> Program:
+    """The program of a question, or a refusal that says what would work.
+
+    `hidden_pool` where nothing may hang on who is in the pool, not even whether a value is missing.
+    """
     if not isinstance(text, str) or not text.strip():
         raise refused("ask in SQL, as in: select count(*) from stays")
     if len(text) > LONGEST:
@@ -56,7 +59,7 @@ def compiled(text: str, catalog: Catalog) -> Program:
     if len(found) != 1:
         raise refused("ask one question at a time: one SELECT, without a semicolon between")
     try:
-        return _Compiler(catalog).program(text, found[0])
+        return _Compiler(catalog, hidden_pool).program(text, found[0])
     except RecursionError:
         raise refused("the question is nested too deeply: ask several") from None
 
@@ -94,8 +97,8 @@ class _Scope:
 
 
 class _Compiler:
-    def __init__(self, catalog: Catalog) -> None:
-        self.catalog, self.names = catalog, Names()
+    def __init__(self, catalog: Catalog, hidden_pool: bool) -> None:
+        self.catalog, self.names, self.hidden_pool = catalog, Names(), hidden_pool
         self.releases: list[Release] = []
 
     def program(self, text: str, node: exp.Expression) -> Program:
@@ -248,7 +251,7 @@ class _Compiler:
         table = self.catalog.table(node.name)
         if table is None:
             raise refused(f"there is no table of this name: there are {', '.join(self.catalog.tables)}", node)
-        return scan(table, alias, self.names)
+        return scan(table, alias, self.names, hidden_pool=self.hidden_pool)
 
     def _inner(self, parts: Sequence[Relation], filters: Sequence[Expression], scope: _Scope) -> Relation:
         """All parts side by side, and of these the rows for which the conditions hold."""
@@ -304,7 +307,7 @@ class _Compiler:
             unique,
             left.filters,
             joined_origins([left, right]),
-            joined_scans([left, right]),
+            {**joined_scans([left]), **_with_none(right)},
         )
 
     # SELECT
@@ -639,7 +642,7 @@ class _Compiler:
         given = node.args.get("from_") or node.args.get("from")
         if where is None or given is None:
             return None
-        probe = _Compiler(self.catalog)
+        probe = _Compiler(self.catalog, self.hidden_pool)
         parts = [probe._source(given.this, None, tables)]
         parts += [probe._source(join.this, None, tables) for join in node.args.get("joins") or []]
         inner.relations = parts
@@ -678,6 +681,16 @@ class _Compiler:
         if not made.private and any(isinstance(each, exp.Count) for each in only.walk()):
             text = f"SELECT coalesce(({text}), 0)"
         return replace(value, op="query", args=(), value=text, null=True, wild=value.kind == "float", private=made.private or any(one.private for one in outside))
+
+
+def _with_none(right: Relation) -> dict[str, str]:
+    """Public rows of the right side of a LEFT JOIN, and one of which nothing is there."""
+    if right.private:
+        return dict(right.scans)
+    names = [one.value.value for one in right.columns]
+    nothing = ", ".join("NULL" for _ in names)
+    text = f"SELECT {', '.join(names)} FROM ({right.sql}) UNION ALL SELECT {nothing}"
+    return dict.fromkeys(names, text)
 
 
 def _refuse_strangers(people: Sequence[Relation], filters: Sequence[Expression]) -> None:

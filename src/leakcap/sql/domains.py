@@ -6,7 +6,7 @@ answered, empty or not, and rows with a key that is not on it are in no group.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
@@ -128,7 +128,7 @@ class _Work:
         span = self._narrow_part(one)
         if new and one.kind == "int" and span is not None and span[1] - span[0] <= SMALL:
             self.declared &= not _of_pool(one)
-            return self._list(one, range(int(span[0]), int(span[1]) + 1))
+            return self._list(one, _with_gap(one, range(int(span[0]), int(span[1]) + 1)))
         before = (dict(self.listed), {text: set(names) for text, names in self.scanned.items()}, self.declared)
         args = []
         for arg in one.args:
@@ -168,14 +168,15 @@ class _Work:
     def _column(self, one: Expression) -> Expression | None:
         if one.levels is not None:
             self.declared &= one.declared
-            return self._list(one, one.levels)
+            return self._list(one, one.levels if one.declared else _with_gap(one, one.levels))
         if one.refers is not None:
             table, name = one.refers.rsplit(".", 1)
             target = self.catalog.tables[table]
             found = target.column(name)
             assert found is not None
             new = f"d{len(self.listed)}"
-            text = f"(SELECT {found.place} AS {new} FROM {target.place} WHERE {found.place} IS NOT NULL)"
+            text = f"(SELECT {found.place} AS {new} FROM {target.place} WHERE {found.place} IS NOT NULL"
+            text += " UNION ALL SELECT NULL)" if one.null else ")"
             self.listed[one.sql] = (text, replace(one, value=new))
             return self.listed[one.sql][1]
         if one.kind == "bool":
@@ -183,9 +184,9 @@ class _Work:
         if one.range is not None and one.range[1] - one.range[0] <= LARGE:
             low, high = int(one.range[0]), int(one.range[1])
             if one.kind == "int":
-                return self._list(one, range(low, high + 1))
+                return self._list(one, _with_gap(one, range(low, high + 1)))
             if one.kind == "date":
-                return self._list(one, [date.fromordinal(day) for day in range(low, high + 1)])
+                return self._list(one, _with_gap(one, [date.fromordinal(day) for day in range(low, high + 1)]))
         return None
 
     def _bools(self, one: Expression) -> Expression | None:
@@ -222,13 +223,18 @@ class _Work:
             kind = f"DECIMAL({one.digits[0]},{one.digits[1]})" if one.digits else "DOUBLE"
         if not rows:
             raise refused("a list of keys is empty: declare the values of the column")
-        if one.kind == "int" and len(rows) > 1 and rows == list(range(rows[0], rows[-1] + 1)):
+        if one.kind == "int" and len(rows) > 1 and None not in rows and rows == list(range(rows[0], rows[-1] + 1)):
             text = f"(SELECT range AS {name} FROM range({rows[0]}, {rows[-1] + 1}))"
         else:
             listed = ", ".join(f"(CAST({literal(value, one.kind, one.digits).sql} AS {kind}))" for value in rows)
             text = f"(VALUES {listed}) AS s{name}({name})"
         self.listed[one.sql] = (text, column(name, one.kind, digits=one.digits, null=None in rows))
         return self.listed[one.sql][1]
+
+
+def _with_gap(one: Expression, values: Iterable[Any]) -> list[Any]:
+    """NULL is a group too, where values may be missing."""
+    return [*values, None] if one.null else list(values)
 
 
 def _of_pool(one: Expression) -> bool:

@@ -68,7 +68,9 @@ def column(name: str, kind: str, **facts: Any) -> Expression:
 
 def literal(value: Any, kind: str, digits: tuple[int, int] | None = None) -> Expression:
     span = None
-    if kind in ("int", "decimal", "float"):
+    if value is None:
+        pass
+    elif kind in ("int", "decimal", "float"):
         span = (float(value), float(value))
     elif kind in ("date", "timestamp"):
         span = (day_of(value), day_of(value))

@@ -213,7 +213,8 @@ class _Work:
                 identity=identity,
                 refers=".".join(target) if target and target[0] in self.public else None,
                 unique=(name, column) in links.values(),
-                nullable=identity is None,
+                key=identity is not None,
+                gaps=identity is None and self._has_gaps(column, place, made.kind),
             )
             columns.append(made)
             written.append(f"{self._written(made, column)} AS {made.place}")
@@ -284,6 +285,11 @@ class _Work:
             levels=None if levels is None else tuple(levels),
             declared=declared,
         )
+
+    def _has_gaps(self, column: str, place: str, kind: str) -> bool:
+        key = quoted(column)
+        finite = f"AND isfinite(TRY_CAST({key} AS DOUBLE))" if kind == "float" else ""
+        return bool(self.file.execute(f"SELECT count(*) > count(*) FILTER ({key} IS NOT NULL {finite}) FROM rows_{place}").fetchone()[0])
 
     def _public_range(self, column: str, kind: str, place: str) -> tuple[Any, Any]:
         """The range of a public column, which may be read off."""

@@ -80,8 +80,8 @@ class Relation:
         return f", {self.unit}" if self.unit else ""
 
 
-def scan(table: CatalogTable, alias: str, names: Names) -> Relation:
-    """A table as it is."""
+def scan(table: CatalogTable, alias: str, names: Names, *, hidden_pool: bool = False) -> Relation:
+    """A table as it is; where the pool is hidden, whether values are missing is not known of it."""
     columns, written = [], []
     for one in table.columns:
         name = names.fresh()
@@ -94,7 +94,7 @@ def scan(table: CatalogTable, alias: str, names: Names) -> Relation:
             one.kind,
             digits=one.digits,
             range=span,
-            null=one.nullable,
+            null=not one.key and (one.gaps or (hidden_pool and table.private)),
             identity=one.identity,
             levels=one.levels,
             refers=one.refers,

@@ -1,0 +1,87 @@
+"""Questions by the hundred: joins, conditions, queries inside, groups and aggregates, put together at random."""
+
+from __future__ import annotations
+
+import numpy as np
+
+# What there is: tables of people's rows with aliases, and what may be said about them.
+FROMS = {
+    "people p": ["p"],
+    "stays s": ["s"],
+    "tests t": ["t"],
+    "people p, stays s where p.id = s.person": ["p", "s"],
+    "people p join stays s on p.id = s.person": ["p", "s"],
+    "people p left join stays s on p.id = s.person": ["p", "s?"],
+    "stays s join wards w on s.ward = w.ward": ["s", "w"],
+    "stays s left join wards w on s.ward = w.ward and w.beds > 5": ["s", "w?"],
+    "people p, stays s, tests t where p.id = s.person and s.stay = t.stay": ["p", "s", "t"],
+    "stays s join tests t on t.stay = s.stay join drugs d on d.drug = t.drug": ["s", "t", "d"],
+    "people p, stays s, wards w where p.id = s.person and s.ward = w.ward": ["p", "s", "w"],
+}
+NUMBERS = {
+    "p": ["p.age", "p.income", "p.income / 2", "abs(p.income)", "p.age * p.age", "coalesce(p.age, 50)"],
+    "s": ["s.days", "s.cost", "s.cost * s.days", "s.days - 3", "case when s.urgent then s.cost else 0 end"],
+    "t": ["t.level", "t.level * t.level", "-t.level"],
+    "w": ["w.beds", "w.beds + 1"],
+    "d": ["d.price", "d.price * 2"],
+}
+CONDITIONS = {
+    "p": ["p.age > 40", "p.sex = 'f'", "p.town in ('A', 'B')", "p.town is not null", "p.income between 0 and 3000", "not (p.age < 20 or p.age > 90)", "p.id in (select person from stays where days > 10)", "exists (select 1 from stays x where x.person = p.id and x.urgent)", "not exists (select 1 from stays x where x.person = p.id)", "p.income > (select avg(beds) from wards)"],
+    "s": ["s.days >= 5", "s.urgent", "not s.urgent", "s.day < date '2021-06-01'", "year(s.day) = 2021", "s.cost / s.days > 40", "s.ward in (select ward from wards where beds > 0)", "s.person not in (select id from people where age < 30)", "s.day + interval '30' day > date '2021-01-01'", "s.cost > (select sum(t.level) from tests t where t.stay = s.stay)"],
+    "t": ["t.level > 0", "t.level is null", "t.drug <> 20", "floor(t.level) = 1", "sqrt(t.level) < 1.2"],
+    "w": ["w.beds > 0", "w.name like '%st'", "100 / w.beds > 4", "w.name not like 'n%'"],
+    "d": ["d.price > 1", "d.label <> 'z'"],
+}
+KEYS = {
+    "p": ["p.sex", "p.town", "p.age // 20", "p.age > 50", "case when p.income > 2000 then 'rich' when p.income > 0 then 'poor' end"],
+    "s": ["s.urgent", "year(s.day)", "s.ward", "s.days % 3", "extract(month from s.day)", "date_trunc('quarter', s.day)", "s.days"],
+    "t": ["t.drug", "t.level > 0"],
+    "w": ["w.name", "w.beds", "w.beds > 20", "upper(w.name)"],
+    "d": ["d.label", "d.price"],
+}
+AGGREGATES = ["sum({})", "avg({})", "count({})", "var_pop({})", "stddev_samp({})", "sum({}) filter (where {c})", "var_samp({})"]
+PAIRS = ["covar_pop({}, {})", "corr({}, {})", "covar_samp({}, {})"]
+IDENTITIES = {"p": "p.id", "s": "s.stay", "t": "t.stay"}
+
+
+def question(seed: int) -> tuple[str, int]:
+    """A question that can be answered, and how many of its columns are keys; count(*) is the first of the others."""
+    rng = np.random.default_rng(seed)
+
+    def one(listed: list[str]) -> str:
+        return str(listed[rng.integers(len(listed))])
+
+    source = one(list(FROMS))
+    aliases = FROMS[source]
+    sure = [alias.rstrip("?") for alias in aliases]
+    base, _, condition = source.partition(" where ")
+    conditions = [condition] if condition else []
+    for _ in range(rng.integers(0, 3)):
+        alias = one(sure)
+        conditions.append(one(CONDITIONS[alias]))
+    # One key of a table at a time: two of a person's own might need a list for each pair that is very long.
+    keys = [one(KEYS[alias]) for alias in sure if rng.random() < 0.5][:2]
+    values = ["count(*)"]
+    for _ in range(rng.integers(1, 4)):
+        if rng.random() < 0.15:
+            values.append(one(PAIRS).format(one(NUMBERS[one(sure)]), one(NUMBERS[one(sure)])))
+            continue
+        alias = one(sure)
+        values.append(one(AGGREGATES).format(one(NUMBERS[alias]), c=one(CONDITIONS[alias][:3])))
+    owned = [alias for alias in sure if alias in IDENTITIES]
+    if rng.random() < 0.3 and owned:
+        values.append(f"count(distinct {IDENTITIES[one(owned)]})")
+    where = f" where {' and '.join(conditions)}" if conditions else ""
+    inner = rng.random()
+    if inner < 0.25 and keys:  # the same by way of a query in FROM
+        names = [f"k{at}" for at in range(len(keys))]
+        listed = ", ".join([*(f"{key} as {name}" for key, name in zip(keys, names, strict=True)), "1 as one"])
+        text = f"select {', '.join(names)}, count(*), sum(one) from (select {listed} from {base}{where}) as q"
+        return f"{text} group by {', '.join(names)}", len(keys)
+    if inner < 0.4 and owned:  # what each person or stay has, then counted
+        alias = owned[0]
+        number = one(NUMBERS[alias][:2])
+        text = f"with q as (select {IDENTITIES[alias]} as who, count(*) as n, max({number}) as most from {base}{where} group by {IDENTITIES[alias]})"
+        return f"{text} select n, count(*), sum(most), avg(most) from q group by n", 1
+    by = f" group by {', '.join(keys)}" if keys else ""
+    return f"select {', '.join([*keys, *values])} from {base}{where}{by}", len(keys)
