@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from leakcap.version import __version__
 
 if TYPE_CHECKING:
-    from leakcap import audit, convert, estimators, labels, local, obfuscation, stats, synthetic, testing
+    from leakcap import audit, convert, estimators, labels, local, obfuscation, sql, stats, synthetic, testing
     from leakcap.caps import (
         any_inference,
         identification,
@@ -89,6 +89,7 @@ __all__ = [
     "pool_membership",
     "precision",
     "release",
+    "sql",
     "stats",
     "synthetic",
     "task",
@@ -123,7 +124,7 @@ _HOMES = {
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 _MODULES = {"audit", "caps", "convert", "datasets", "errors", "estimators", "labels", "local", "stats", "testing"}
-_MODULES |= {"obfuscation", "synthetic"}
+_MODULES |= {"obfuscation", "sql", "synthetic"}
 
 
 def __getattr__(name: str) -> Any:

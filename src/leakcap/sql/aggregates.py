@@ -102,12 +102,14 @@ class SumOf:
             return f"count(DISTINCT {self.distinct.safe}){where}"
         if not self.of:
             return f"count(*){where}"
-        if len(self.of) == 1 and not self.middles[0]:
+        if len(self.of) == 1 and not self.middles[0] and self.of[0].kind != "float":
             one = self.of[0]
             wide = f"::DECIMAL(38,{one.digits[1]})" if one.kind == "decimal" and one.digits else ""
             return f"coalesce(sum({one.safe}{wide}){where}, 0)::DOUBLE"
         parts = " * ".join(f"({one.safe}::DOUBLE - {middle!r})" for one, middle in zip(self.of, self.middles, strict=True))
-        return f"coalesce(sum({parts}){where}, 0)"
+        # Whole numbers of a fixed grain: so their sum is the same in whatever order, whoever else is there.
+        grain = self.size / 2.0**52 or 1.0
+        return f"coalesce(sum(TRY_CAST(round({parts} / {grain!r}) AS BIGINT)){where}, 0)::DOUBLE * {grain!r}"
 
 
 def aggregate(node: exp.Expression, reader: Reader) -> Aggregate:

@@ -117,7 +117,9 @@ class _Compiler:
     # Queries
 
     def query(self, node: exp.Expression, outer: _Scope | None, tables: Mapping[str, Relation]) -> Relation:
-        node = node.unnest() if isinstance(node, exp.Subquery) else node
+        while isinstance(node, exp.Subquery):
+            only(node, {"this", "alias"})
+            node = node.this
         tables = self._with(node, outer, tables)
         if isinstance(node, exp.Union):
             return self._union(node, outer, tables)
@@ -389,6 +391,7 @@ class _Compiler:
             text += f" ORDER BY {', '.join(keys)}"
         for word, given in (("LIMIT", limit), ("OFFSET", offset)):
             if given is not None:
+                only(given, {"expression"})
                 size = given.expression
                 if not isinstance(size, exp.Literal) or size.is_string or not size.this.isdigit() or len(size.this) > 9:
                     raise refused(f"{word} takes a whole number", given)
@@ -617,7 +620,8 @@ class _Compiler:
 
     def _scalar(self, node: exp.Subquery, scope: _Scope, tables: Mapping[str, Relation]) -> Expression:
         """A query that stands for one value: released first, where it is about people."""
-        inner = node.unnest()
+        only(node, {"this"})
+        inner = node.this
         if not isinstance(inner, exp.Select):
             raise refused("a query in brackets is a SELECT here", node)
         correlated = self._correlated(inner, scope, tables)
