@@ -80,8 +80,12 @@ def together(sums: LabelCertificate, responses: LabelCertificate, nats: float) -
         nats: that a response adds at most.
     """
     count = len(sums.classes)
-    parts = (("epsilon_of_sums", sums.epsilon), ("delta_of_sums", sums.delta))
-    parts += (("epsilon_of_responses", responses.epsilon), ("delta_of_responses", responses.delta))
+    parts = (
+        ("epsilon_of_sums", sums.epsilon),
+        ("delta_of_sums", sums.delta),
+        ("epsilon_of_responses", responses.epsilon),
+        ("delta_of_responses", responses.delta),
+    )
     total = replace(
         responses,
         mechanism=SUMS_THEN_RESPONSES + responses.mechanism,

@@ -107,6 +107,7 @@ class TwoStage(Learner):
         self.first = first
 
     _go_on = "call refit(X) to try other settings"
+    observed_: tuple[Any, npt.NDArray[Any]]
 
     def fit_private(self, X: Any, y: npt.ArrayLike) -> TwoStage:
         """Privatise both parts of the labels, each label once, and learn from all that was observed.
