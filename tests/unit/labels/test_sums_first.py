@@ -21,11 +21,11 @@ KRR = lc.labels.KRR(1.0, 4)
 
 
 def staged(**settings: Any) -> TwoStage:
-    return TwoStage(**{"base": LINEAR, "epsilon": 1.5, "n_classes": 4, "rounds": 1, "holdout": 0.0, "random_state": 0, **settings})
+    return TwoStage(**{"base": clone(LINEAR), "epsilon": 1.5, "n_classes": 4, "rounds": 1, "holdout": 0.0, "random_state": 0, **settings})
 
 
 def classifier(**settings: Any) -> Classifier:
-    return Classifier(**{"base": LINEAR, "mechanism": KRR, "rounds": 1, "holdout": 0.0, "random_state": 0, **settings})
+    return Classifier(**{"base": clone(LINEAR), "mechanism": KRR, "rounds": 1, "holdout": 0.0, "random_state": 0, **settings})
 
 
 @pytest.fixture

@@ -278,7 +278,7 @@ class Classifier(Learner):
             classes=self.mechanism.classes,
             recipe=recipe,
             rng=check_random_state(self.random_state),
-            start=None if self.prior is None else beliefs(self.prior_, table, scores),
+            start=None if self.prior is None else beliefs(self.prior_, table),
         )
         return self
 

@@ -7,15 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from scipy.special import log_softmax
 from sklearn.base import clone
 
 from leakcap.certificates.labels import SUMS_THEN_RESPONSES, SUMS_THEN_RESPONSES_ASSUMPTIONS, LabelCertificate
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
-from leakcap.labels.learning import likelihood as soft
 from leakcap.labels.learning.prior import checked_prior
 from leakcap.labels.mechanisms.base import SMALLEST_EPSILON
 from leakcap.labels.mechanisms.krr import KRR
@@ -44,17 +41,10 @@ def spending_copy(prior: Any, classes: int) -> SumsClassifier:
     return copy
 
 
-def beliefs(model: SumsClassifier, table: Any, scores: npt.NDArray[Any] | None = None) -> Floats:
-    """Logarithms of what the fitted sums make of every row, a column for each class.
-
-    Sums may be too sure of themselves. Where observations are given, their likelihood says by which power to read them:
-    both are public by then.
-    """
-    found = np.asarray(np.log(np.maximum(model.predict_proba(table), _LEAST)))
-    if scores is None:
-        return found
-    power, _ = soft.power(np.asarray(scores, dtype=np.float64), found)
-    return np.asarray(log_softmax(power * found, axis=1))
+def beliefs(model: SumsClassifier, table: Any) -> Floats:
+    """Logarithms of what the fitted sums make of every row, a column for each class."""
+    found = np.maximum(model.predict_proba(table), _LEAST)
+    return np.asarray(np.log(found / found.sum(axis=1, keepdims=True)))
 
 
 @proves("label-statistics")

@@ -168,17 +168,17 @@ class TwoStage(Learner):
         codes = names.codes(labels)  # bad labels are refused before anything is drawn
         self.prior_ = spending_copy(self.prior, names.count)
         self.prior_.fit(table, codes)
-        chances = np.exp(beliefs(self.prior_, table))
-        second = RRWithPrior(left, chances / chances.sum(axis=1, keepdims=True), self.classes)
+        known = beliefs(self.prior_, table)
+        second = RRWithPrior(left, np.exp(known), self.classes)
         seen = second.privatize(labels)
         scores = second.scores(seen)
         self.part_, self.observed_ = np.zeros(len(labels), dtype=bool), (self.prior_.sums_, seen)
-        self._known = scores, beliefs(self.prior_, table, scores)
+        self._known = scores, known
         even = np.full(names.count, 1 / names.count)
         found = together(self.prior_.certificate_, second.certificate(len(labels), even), most_nats(left, names.count))
         self.certificate_ = replace(found, epsilon=float(self.epsilon))  # the sum, but for its last digit
         rng = check_random_state(self.random_state)
-        self._learn(table, scores, classes=names.names, recipe=recipe, rng=rng, start=self._known[1])
+        self._learn(table, scores, classes=names.names, recipe=recipe, rng=rng, start=known)
         return self
 
     def refit(self, X: Any) -> TwoStage:
