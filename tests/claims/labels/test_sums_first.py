@@ -22,7 +22,7 @@ from leakcap.labels.mechanisms.classes import Classes
 from leakcap.labels.statistics.sums import calibrated
 
 NUMBERS = (1.0, -1.0, 0.4)  # in lengths of the longest row
-ACROSS = {2: np.array([[1.0, -1.0]]) / np.sqrt(2), 3: np.array([[1, -1, 0], [0.5, 0.5, -1]]) * [[0.5**0.5], [1.5**-0.5]]}
+ACROSS = {2: np.array([[1, -1]]) / np.sqrt(2), 3: np.array([[1, -1, 0], [1, 1, -2]]) / np.sqrt([[2], [6]])}
 CELLS = {2: 600, 3: 60}  # in each direction
 FAINT, SURE = 0.05, 1.0  # how much a deviation of the sums changes the odds of a prior, in nats
 POOLS = [(2, 1.0, 0.4, 1e-5), (2, 2.5, 1.0, 1e-3), (3, 1.5, 0.5, 1e-3)]  # classes, epsilon, that of sums, delta
