@@ -56,7 +56,7 @@ def model_of(method: str, work: Task, epsilon: float, seed: int) -> Any:
             random_state=seed,
         ).fit(work.train, work.train_kinds)
     seen = labels.auto(epsilon, 10)
-    base = make_pipeline(StandardScaler(), LogisticRegression(max_iter=100))
+    base = LogisticRegression(max_iter=100)
     return labels.Classifier(base, seen, random_state=seed).fit(work.train, seen.privatize(work.train_kinds))
 
 
@@ -64,7 +64,7 @@ def points() -> None:
     """Every point that is not kept yet."""
     held: dict[str, dict[str, list[float]]] = json.loads(KEPT.read_text()) if KEPT.is_file() else {}
     whole = Task("CIFAR-10 embeddings", *embeddings())
-    made = make_pipeline(Normalizer(), PCA(COMPONENTS, random_state=0)).fit(whole.train)
+    made = make_pipeline(Normalizer(), PCA(COMPONENTS, random_state=0), StandardScaler()).fit(whole.train)
     few = Task(whole.name, made.transform(whole.train), whole.train_kinds, made.transform(whole.test), whole.test_kinds)
     for method in NAMES:
         for epsilon in EPSILONS:
@@ -131,12 +131,7 @@ def picture() -> None:
 
 PARTS = {"points": points, "picture": picture}
 
-
-def main() -> None:
-    warnings.simplefilter("ignore")
-    for name in [one for one in PARTS if one in sys.argv] or list(PARTS):
-        PARTS[name]()
-
-
 if __name__ == "__main__":
-    main()
+    warnings.simplefilter("ignore")
+    for part in sys.argv[1:] or PARTS:
+        PARTS[part]()

@@ -15,7 +15,7 @@ import pytest
 from reproductions.label_dp import figure1, page, published, table5, tables, tuning
 from reproductions.label_dp.evidence import class_shares, mechanism
 from reproductions.label_dp.pictures import PARTS, Pictures, pictures
-from reproductions.label_dp.recipe import PRESETS, Recipe, alibi, ceiling, naive, ours
+from reproductions.label_dp.recipe import PRESETS, Recipe, agibi_as_run, alibi, ceiling, naive, ours
 from reproductions.label_dp.runs import Conditions, changed, main, result, run_all, run_one, write
 
 import leakcap as lc
@@ -89,6 +89,17 @@ def test_lists_hold_each_run_once_in_the_promised_order_and_tuning_never_sees_te
 
 
 # Evidence
+
+
+def test_gaussian_noise_as_the_public_code_has_it_is_read_by_its_deviation() -> None:
+    used = mechanism(agibi_as_run(3.7), 4)
+    observed = used.privatize(np.zeros(20_000, dtype=np.int64))
+    assert abs(observed[:, 1:].std() - 1.86) < 0.02 and abs(observed[:, 0].mean() - 1) < 0.06
+    likelihood = -((observed[:, None, :] - np.eye(4)) ** 2).sum(axis=2) / (2 * used.sigma**2)  # equation 5
+    right, said = likelihood - likelihood[:, :1], used.scores(observed) - used.scores(observed)[:, :1]
+    np.testing.assert_allclose(said, used.sigma * right, atol=1e-9)
+    with pytest.raises(InputError, match="known for epsilon"):
+        mechanism(agibi_as_run(4.0), 4)
 
 
 @pytest.mark.parametrize("kind", ["auto", "krr", "laplace", "gaussian", "unary", "subset"])

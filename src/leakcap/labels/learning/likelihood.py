@@ -20,6 +20,7 @@ from scipy.special import log_softmax, logsumexp, softmax
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
+from leakcap.labels.learning.soft_logistic import fits_rows_once, fitted_rows_once
 
 __all__ = [
     "Undo",
@@ -111,16 +112,19 @@ def fit_weighted(base: Any, X: Any, weights: Floats, near: Any = None) -> Any:
     """A copy of the base, fitted to rows repeated once for every class that weighs something there.
 
     `near` is a model fitted to similar weights: logistic regression starts from there, which changes the time it takes
-    and little else, as there is one best fit.
+    and little else, as there is one best fit. Where it can be fitted to every row once, it is.
     """
     from sklearn.base import clone
     from sklearn.dummy import DummyClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.utils import _safe_indexing
 
-    row, code = np.nonzero(weights > _NEGLIGIBLE * float(weights.sum(axis=1).mean()))
-    if len(row) == 0:
+    counted = weights > _NEGLIGIBLE * float(weights.sum(axis=1).mean())
+    if not counted.any():
         raise InputError("these observations say nothing about the labels: there is nothing to learn from them")
+    if counted.sum() > len(counted) and fits_rows_once(base, X, int(counted.any(axis=0).sum())):
+        return fitted_rows_once(base, X, np.where(counted, weights, 0), near)
+    row, code = np.nonzero(counted)
     rows = X if len(row) == len(weights) and (np.diff(row) == 1).all() else _safe_indexing(X, row)
     if (code == code[0]).all():
         return DummyClassifier(strategy="prior").fit(rows, code)
