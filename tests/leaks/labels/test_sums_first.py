@@ -24,7 +24,7 @@ MODELS = [
 
 
 def fixed(model: Any, labels: Any, monkeypatch: pytest.MonkeyPatch, of: Any = None, keep: bool = False) -> bytes:
-    """What leaves when sums (those of the labels `of`, without noise) and responses are the same whatever the labels."""
+    """What leaves when sums (of the labels `of`, without noise) and responses are the same whatever the labels."""
     summed = KINDS if of is None else of
     monkeypatch.setattr(SumsMechanism, "release", lambda self, rows, codes: class_sums(rows, summed, 3))
     monkeypatch.setattr(lc.labels.KRR, "_observe", lambda self, codes: np.arange(len(codes)) % 3)
