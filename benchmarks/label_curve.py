@@ -131,12 +131,7 @@ def picture() -> None:
 
 PARTS = {"points": points, "picture": picture}
 
-
-def main() -> None:
-    warnings.simplefilter("ignore")
-    for name in [one for one in PARTS if one in sys.argv] or list(PARTS):
-        PARTS[name]()
-
-
 if __name__ == "__main__":
-    main()
+    warnings.simplefilter("ignore")
+    for part in sys.argv[1:] or PARTS:
+        PARTS[part]()
