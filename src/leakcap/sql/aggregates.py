@@ -1,4 +1,4 @@
-"""What is asked of a group of rows: aggregates, what they are as sums over people, and what noised sums make of them."""
+"""What is asked of a group of rows: aggregates as sums over people, and what noised sums make of them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from sqlglot import exp
 
 from leakcap.ground.arrays import Floats
 from leakcap.sql.expressions import Expression, Range
-from leakcap.sql.reading import NUMBERS, Reader, numeric, only
-from leakcap.sql.refusals import refused
+from leakcap.sql.kinds import NUMBERS, numeric
+from leakcap.sql.reading import Reader, only
+from leakcap.sql.refusals import Node, refused
 
 __all__ = ["AGGREGATES", "Aggregate", "SumOf", "aggregate", "sums_of", "value_from"]
 
@@ -33,7 +34,9 @@ AGGREGATES = {
 }
 PAIRS = ("covar_samp", "covar_pop", "corr")
 SPREADS = ("var_samp", "var_pop", "stddev_samp", "stddev_pop")
-IN_WORLDS = "needs a session with design='worlds'; as sums over people there are count, sum, avg, var, stddev, covar, corr"
+IN_WORLDS = (
+    "needs a session with design='worlds'; as sums over people there are count, sum, avg, var, stddev, covar, corr"
+)
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,11 @@ class Aggregate:
         """As DuckDB is asked, on rows that are public or one person's."""
         given = ", ".join(one.safe for one in self.args) or "*"
         if self.name == "sum" and self.args[0].kind == "decimal":
-            given = f"{given}::DECIMAL(38,{self.args[0].digits[1]})" if self.args[0].range and self.args[0].digits else f"{given}::DOUBLE"
+            given = (
+                f"{given}::DECIMAL(38,{self.args[0].digits[1]})"
+                if self.args[0].range and self.args[0].digits
+                else f"{given}::DOUBLE"
+            )
         made = f"{self.name}({'DISTINCT ' if self.distinct else ''}{given})"
         return f"{made} FILTER (WHERE {self.where.safe})" if self.where is not None else made
 
@@ -64,7 +71,13 @@ class Aggregate:
         assert first is not None
         if self.name in ("min", "max"):
             return Expression(
-                "column", first.kind, digits=first.digits, range=first.range, levels=first.levels, private=private, declared=first.declared
+                "column",
+                first.kind,
+                digits=first.digits,
+                range=first.range,
+                levels=first.levels,
+                private=private,
+                declared=first.declared,
             )
         if self.name == "sum":
             span = None
@@ -72,7 +85,9 @@ class Aggregate:
                 span = (min(0.0, most * first.range[0]), max(0.0, most * first.range[1]))
             kind = "float" if first.kind == "float" or (first.kind == "decimal" and first.range is None) else first.kind
             digits = (38, first.digits[1]) if kind == "decimal" and first.digits else None
-            return Expression("column", kind, digits=digits, range=span, private=private, wild=kind == "float" and span is None)
+            return Expression(
+                "column", kind, digits=digits, range=span, private=private, wild=kind == "float" and span is None
+            )
         span = first.range if self.name in ("avg", "median") else None
         return Expression("column", "float", range=span, private=private, wild=span is None)
 
@@ -106,13 +121,15 @@ class SumOf:
             one = self.of[0]
             wide = f"::DECIMAL(38,{one.digits[1]})" if one.kind == "decimal" and one.digits else ""
             return f"coalesce(sum({one.safe}{wide}){where}, 0)::DOUBLE"
-        parts = " * ".join(f"({one.safe}::DOUBLE - {middle!r})" for one, middle in zip(self.of, self.middles, strict=True))
+        parts = " * ".join(
+            f"({one.safe}::DOUBLE - {middle!r})" for one, middle in zip(self.of, self.middles, strict=True)
+        )
         # Whole numbers of a fixed grain: so their sum is the same in whatever order, whoever else is there.
         grain = self.size / 2.0**52 or 1.0
         return f"coalesce(sum(TRY_CAST(round({parts} / {grain!r}) AS BIGINT)){where}, 0)::DOUBLE * {grain!r}"
 
 
-def aggregate(node: exp.Expression, reader: Reader) -> Aggregate:
+def aggregate(node: Node, reader: Reader) -> Aggregate:
     """An aggregate as it is written in a query."""
     where = None
     if isinstance(node, exp.Filter):
@@ -142,7 +159,7 @@ def aggregate(node: exp.Expression, reader: Reader) -> Aggregate:
     return Aggregate(name, args, distinct, where)
 
 
-def sums_of(one: Aggregate, node: exp.Expression) -> list[SumOf]:
+def sums_of(one: Aggregate, node: Node) -> list[SumOf]:
     """The sums over people that an aggregate is made of."""
     if one.name in ("min", "max", "median"):
         raise refused(f"{one.name} {IN_WORLDS}", node)

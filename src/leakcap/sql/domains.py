@@ -23,8 +23,8 @@ __all__ = ["Domain", "domain"]
 SMALL = 400  # whole numbers, up to which the range of an expression is its list
 LARGE = 20_000  # values of one column
 PUBLIC = (
-    "groups need public values. Declare keys={'column': [...]} when registering, give a column of dates or whole numbers "
-    "bounds=, link it to a public table, or list the values in the condition: column IN ('A', 'B')"
+    "groups need public values. Declare keys={'column': [...]} when registering, give a column of dates or whole "
+    "numbers bounds=, link it to a public table, or list the values in the condition: column IN ('A', 'B')"
 )
 
 
@@ -52,9 +52,7 @@ def domain(release: Release, catalog: Catalog) -> Domain:
     return found
 
 
-def _listed(
-    base: Relation, keys: Sequence[Expression], names: Sequence[str], catalog: Catalog
-) -> Domain | None:
+def _listed(base: Relation, keys: Sequence[Expression], names: Sequence[str], catalog: Catalog) -> Domain | None:
     work = _Work(base, catalog)
     made = [work.finite(work.inlined(one)) for one in keys]
     if any(one is None for one in made):
@@ -77,7 +75,9 @@ class _Work:
     def sources(self) -> list[str]:
         """What the lists are selected from."""
         found = [text for text, _ in self.listed.values()]
-        return found + [f"(SELECT DISTINCT {', '.join(sorted(names))} FROM ({text}))" for text, names in self.scanned.items()]
+        return found + [
+            f"(SELECT DISTINCT {', '.join(sorted(names))} FROM ({text}))" for text, names in self.scanned.items()
+        ]
 
     def applied(self, filters: Sequence[Expression]) -> list[Expression]:
         """Conditions that hold of the list, with public tables that they lead to."""
@@ -210,15 +210,17 @@ class _Work:
             condition = self.inlined(given)
             if condition.op == "in" and condition.args[0] == one and all(x.op == "literal" for x in condition.args[1:]):
                 return [x.value for x in condition.args[1:]]
-            if condition.op == "compare" and condition.value == "=" and condition.args[0] == one:
-                if condition.args[1].op == "literal":
-                    return [condition.args[1].value]
+            equal = condition.op == "compare" and condition.value == "=" and condition.args[0] == one
+            if equal and condition.args[1].op == "literal":
+                return [condition.args[1].value]
         return None
 
     def _list(self, one: Expression, values: Any) -> Expression:
         name = f"d{len(self.listed)}"
         rows = list(dict.fromkeys(values))
-        kind = {"int": "BIGINT", "float": "DOUBLE", "text": "VARCHAR", "bool": "BOOLEAN"}.get(one.kind, one.kind.upper())
+        kind = {"int": "BIGINT", "float": "DOUBLE", "text": "VARCHAR", "bool": "BOOLEAN"}.get(
+            one.kind, one.kind.upper()
+        )
         if one.kind == "decimal":
             kind = f"DECIMAL({one.digits[0]},{one.digits[1]})" if one.digits else "DOUBLE"
         if not rows:

@@ -1,4 +1,4 @@
-"""What a query computes of a row: expressions of our own, with their kind, their range, and whether they can be missing.
+"""What a query computes of a row: expressions of our own, with kind, range, and whether they can be missing.
 
 They are total. Whatever DuckDB would fail on, a division by 0, a number too large, a text that is no date, is NULL: an
 error would tell of the row that made it. `written` makes the SQL, letter by letter from allowed words.
@@ -75,7 +75,13 @@ def literal(value: Any, kind: str, digits: tuple[int, int] | None = None) -> Exp
     elif kind in ("date", "timestamp"):
         span = (day_of(value), day_of(value))
     return Expression(
-        "literal", kind, value=value, digits=digits, range=span, null=value is None, levels=() if value is None else (value,)
+        "literal",
+        kind,
+        value=value,
+        digits=digits,
+        range=span,
+        null=value is None,
+        levels=() if value is None else (value,),
     )
 
 
@@ -117,7 +123,8 @@ def _literal(one: Expression) -> str:
         return quoted_text(value)
     if one.kind == "interval":
         return f"to_{value[1]}({int(value[0])})"
-    return f"{quoted_text(value.isoformat(sep=' ') if isinstance(value, datetime) else value.isoformat())}::{one.kind.upper()}"
+    moment = value.isoformat(sep=" ") if isinstance(value, datetime) else value.isoformat()
+    return f"{quoted_text(moment)}::{one.kind.upper()}"
 
 
 def _infix(sign: str) -> Callable[[Expression], str]:
@@ -158,9 +165,7 @@ def _joined(word: str) -> Callable[[Expression], str]:
 
 def _case(one: Expression) -> str:
     """`args` are condition, result, condition, result, …, and what is left."""
-    parts = [
-        f"WHEN {one.args[at].safe} THEN {one.args[at + 1].safe}" for at in range(0, len(one.args) - 1, 2)
-    ]
+    parts = [f"WHEN {one.args[at].safe} THEN {one.args[at + 1].safe}" for at in range(0, len(one.args) - 1, 2)]
     return f"(CASE {' '.join(parts)} ELSE {one.args[-1].safe} END)"
 
 
