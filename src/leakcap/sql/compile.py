@@ -16,7 +16,7 @@ from sqlglot.errors import SqlglotError
 from leakcap.sql.catalog import Catalog
 from leakcap.sql.compiling import PEOPLE, SELECT_PARTS, Scope, calls, renamed
 from leakcap.sql.expressions import Expression, column
-from leakcap.sql.grouping import GroupBy
+from leakcap.sql.grouping import GroupClause
 from leakcap.sql.inner_queries import InnerQueries
 from leakcap.sql.joins import FromClause
 from leakcap.sql.program import Output, Program
@@ -52,7 +52,7 @@ def compiled(text: str, catalog: Catalog, *, hidden_pool: bool = False) -> Progr
         raise refused("the question is nested too deeply: ask several") from None
 
 
-class _Compiler(FromClause, SelectList, GroupBy, InnerQueries):
+class _Compiler(FromClause, SelectList, GroupClause, InnerQueries):
     """All parts together."""
 
     def program(self, text: str, node: Node) -> Program:
@@ -155,7 +155,7 @@ class _Compiler(FromClause, SelectList, GroupBy, InnerQueries):
             return self.ordered(node, made, self.reader(Scope([made, whole], outer, []), tables))
         if node.args.get("distinct"):
             raise refused("DISTINCT beside aggregates is not needed: groups differ already", node)
-        grouped, mapped = self.grouped(node, whole, items, called, reader)
+        grouped, mapped = self.grouped(node, whole, reader, items=items, called=called)
         inside = self.reader(Scope([grouped], outer, []), tables, mapped)
         having = node.args.get("having")
         if having is not None:

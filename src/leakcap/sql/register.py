@@ -82,7 +82,7 @@ def register(
     try:
         os.chmod(place, 0o600)
         sources = attached(file, source)
-        work = _Work(
+        work = _Registering(
             file=file,
             sources=sources,
             links=by_column(sources, links, "links"),
@@ -105,7 +105,7 @@ def register(
 
 
 @dataclass
-class _Work:
+class _Registering:
     file: Any
     sources: Mapping[str, Mapping[str, str]]  # columns and types by table
     links: Mapping[tuple[str, str], Any]
@@ -132,7 +132,7 @@ class _Work:
         people = self._print_people(prints, tables)
         whole = self.file.execute(f"SELECT {UNIT}, print FROM {UNIT} ORDER BY {UNIT}").fetchnumpy()
         digest = hashlib.sha256(b"".join(np.ascontiguousarray(one).tobytes() for one in whole.values())).hexdigest()
-        catalog = Catalog(place, tables, people, digest, tuple(self.report))
+        catalog = Catalog(place, tables, people, print=digest, report=tuple(self.report))
         self.file.execute(f"CREATE TABLE {FACTS} (facts VARCHAR)")
         self.file.execute(f"INSERT INTO {FACTS} VALUES (?)", [catalog.to_json()])
         for name in self.sources:
@@ -213,7 +213,7 @@ class _Work:
             self.file.execute(f"CREATE TEMP VIEW rows_{place} AS SELECT * FROM {quoted('source ' + name)}")
         columns, written = [], []
         for at, (column, given) in enumerate(self.sources[name].items()):
-            made = self._column(name, column, given, at, place)
+            made = self._column(name, column, given, at=at, place=place)
             if made is None:
                 continue
             identity = self._identity((name, column), unit, links, private)
@@ -232,7 +232,7 @@ class _Work:
         hidden = f"{UNIT}, " if private else ""
         self.file.execute(f"CREATE TABLE {place} AS SELECT {hidden}{', '.join(written)} FROM rows_{place} {sort}")
         self._report_cuts(name, place, columns)
-        return CatalogTable(name, place, private, tuple(columns), self.rows[name] if private else None)
+        return CatalogTable(name, place, private, tuple(columns), most_rows=self.rows[name] if private else None)
 
     def _refuse_unowned(self, name: str, place: str) -> None:
         lost = self.file.execute(f"SELECT count(*) FROM rows_{place} WHERE {UNIT} IS NULL").fetchone()[0]
@@ -273,7 +273,7 @@ class _Work:
             f"({len(dropped):,} people have more)"
         )
 
-    def _column(self, table: str, column: str, given: str, at: int, place: str) -> CatalogColumn | None:
+    def _column(self, table: str, column: str, given: str, *, at: int, place: str) -> CatalogColumn | None:
         kind, digits = kind_of(given)
         if kind is None:
             self.report.append(f"{table}.{column}: left out, columns of type {given} cannot be asked about")
