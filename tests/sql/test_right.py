@@ -70,7 +70,7 @@ class Compared:
 def _differ(ours: float | None, theirs: float | None, rough: bool) -> bool:
     if ours is None or theirs is None:
         return True
-    return abs(ours - theirs) > (1e-9 * max(1.0, abs(theirs)) + 1e-4 if rough else 1e-12 * max(1.0, abs(theirs)))
+    return abs(ours - theirs) > (1e-9 * max(1.0, abs(theirs)) + 1e-3 if rough else 1e-12 * max(1.0, abs(theirs)))
 
 
 def _rough(program) -> list[bool]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from leakcap.sql.expressions import Expression, literal, span, unknown
+from leakcap.sql.expressions import Expression, Range, literal, span, unknown
 from leakcap.sql.refusals import Node, refused
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "moved",
     "number_of",
     "numeric",
+    "range_of_extremes",
     "same_kind",
     "united",
     "wrong_interval",
@@ -217,3 +218,30 @@ def chosen(parts: list[tuple[Expression, Expression]], default: Expression, node
 
 def wrong_interval(node: Node) -> Any:
     raise refused("an interval is added to a date, and nothing else", node)
+
+
+def range_of_extremes(one: Expression) -> Range | None:
+    """Of greatest and least: also where one end alone is known of what they are taken of."""
+    low, high = _least(one), _most(one)
+    return (low, high) if low is not None and high is not None and low <= high and one.kind in NUMBERS else None
+
+
+def _least(one: Expression) -> float | None:
+    """No value is below this, where that is known: what greatest(value, 0) is good for."""
+    if one.range is not None:
+        return one.range[0]
+    ends = [_least(arg) for arg in one.args] if one.op in ("greatest", "least") else []
+    known = [end for end in ends if end is not None]
+    if one.op == "greatest":
+        return max(known, default=None)
+    return min(known) if known and len(known) == len(ends) else None
+
+
+def _most(one: Expression) -> float | None:
+    if one.range is not None:
+        return one.range[1]
+    ends = [_most(arg) for arg in one.args] if one.op in ("greatest", "least") else []
+    known = [end for end in ends if end is not None]
+    if one.op == "least":
+        return min(known, default=None)
+    return max(known) if known and len(known) == len(ends) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -35,6 +36,7 @@ from leakcap.sql.kinds import (
     moved,
     number_of,
     numeric,
+    range_of_extremes,
     same_kind,
     united,
     wrong_interval,
@@ -339,9 +341,9 @@ class Reader:
 
     def _extreme(self, node: Node) -> Expression:
         args = same_kind([self.read(one) for one in (node.this, *node.expressions)], node)
-        found = united(args)
         name = "greatest" if isinstance(node, exp.Greatest) else "least"
-        return made(name, args[0].kind, tuple(args), **found)
+        found = made(name, args[0].kind, tuple(args), **united(args))
+        return replace(found, range=range_of_extremes(found))
 
 
 METHODS: tuple[tuple[tuple[Any, ...], Callable[[Reader, Any], Expression]], ...] = (

@@ -7,8 +7,8 @@ what is cut to its range, which texts there are. Nothing that a query does later
 from __future__ import annotations
 
 import hashlib
+import hmac
 import os
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from leakcap.custody.keys import own_key
 from leakcap.errors import InputError
 from leakcap.sql.catalog import FACTS, UNIT, Catalog, CatalogColumn, CatalogTable
 from leakcap.sql.declared import (
@@ -49,7 +50,7 @@ def register(
 ) -> Catalog:
     """Make tables ready to be asked about in SQL: `lc.Session(lc.sql.register(...), cap=0.6).sql("select ...")`.
 
-    The rows of a person beyond `rows_per_unit` are left out by an order that nobody knows, numbers are cut to their
+    The rows of a person beyond `rows_per_unit` are left out by an order that your key decides, numbers are cut to their
     `bounds`, and both happen in the whole table before any question. `catalog.report` says what that cost.
 
     Args:
@@ -243,7 +244,7 @@ class _Registering:
             )
 
     def _keep_few(self, name: str, place: str) -> None:
-        """At most so many rows of one person, chosen by an order that nobody knows and that their own rows decide."""
+        """At most so many rows of one person, by an order that only the custodian knows; nobody else's rows decide."""
         most = self.rows[name]
         if most is None:
             return
@@ -254,7 +255,7 @@ class _Registering:
         rows, owners = np.asarray(places["r"]), np.asarray(places["u"])
         if not len(rows):
             return
-        key, dropped, start = secrets.token_bytes(32), [], 0
+        key, dropped, start = hmac.digest(own_key(), b"rows of one person", "sha256"), [], 0
         for end in [*(np.flatnonzero(np.diff(owners)) + 1), len(rows)]:
             own = rows[start:end]
             by = [
