@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 import sqlglot
@@ -21,6 +22,7 @@ from leakcap.sql.program import Output, Program, Release
 from leakcap.sql.reading import Reader, conjuncts, only
 from leakcap.sql.refusals import Refused, refused
 from leakcap.sql.relations import (
+    WRITTEN,
     NamedColumn,
     Names,
     Relation,
@@ -34,7 +36,7 @@ from leakcap.sql.relations import (
 __all__ = ["compiled"]
 
 LONGEST = 50_000  # letters
-WRITTEN = 2_000_000  # letters of what we write
+MOST_QUERIES = 400  # inside one question; those about a row outside are read twice
 PEOPLE = "rows of people do not leave: ask for counts, sums or averages, by columns with public values"
 NOT_LOCAL = (
     "tables of people can only be joined along the links between them, on the key of one person: otherwise a row of one "
@@ -100,6 +102,7 @@ class _Compiler:
     def __init__(self, catalog: Catalog, hidden_pool: bool) -> None:
         self.catalog, self.names, self.hidden_pool = catalog, Names(), hidden_pool
         self.releases: list[Release] = []
+        self.read = count()  # queries so far
 
     def program(self, text: str, node: exp.Expression) -> Program:
         relation = self.query(node, None, {})
@@ -117,6 +120,8 @@ class _Compiler:
     # Queries
 
     def query(self, node: exp.Expression, outer: _Scope | None, tables: Mapping[str, Relation]) -> Relation:
+        if next(self.read) > MOST_QUERIES:
+            raise refused("there are too many queries inside one another: ask several")
         while isinstance(node, exp.Subquery):
             only(node, {"this", "alias"})
             node = node.this
@@ -647,6 +652,7 @@ class _Compiler:
         if where is None or given is None:
             return None
         probe = _Compiler(self.catalog, self.hidden_pool)
+        probe.read = self.read
         parts = [probe._source(given.this, None, tables)]
         parts += [probe._source(join.this, None, tables) for join in node.args.get("joins") or []]
         inner.relations = parts

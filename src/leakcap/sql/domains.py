@@ -13,7 +13,7 @@ from typing import Any
 
 from leakcap.ground.proofs import proves
 from leakcap.sql.catalog import Catalog
-from leakcap.sql.expressions import Expression, Range, column, literal
+from leakcap.sql.expressions import Expression, Range, column, literal, short
 from leakcap.sql.program import Release
 from leakcap.sql.refusals import Refused, refused
 from leakcap.sql.relations import Relation
@@ -73,6 +73,7 @@ class _Work:
     listed: dict[str, tuple[str, Expression]] = field(default_factory=dict)  # lists of values, by what has them
     scanned: dict[str, set[str]] = field(default_factory=dict)  # columns of public rows, by their SQL
     declared: bool = True
+    known: dict[str, Expression] = field(default_factory=dict)  # columns, inlined
 
     def sources(self) -> list[str]:
         """What the lists are selected from."""
@@ -101,10 +102,12 @@ class _Work:
         if one.op == "column":
             if one.value in self.base.scans or one.value not in self.base.origins:
                 return one
-            return self.inlined(self.base.origins[one.value])
+            if one.value not in self.known:
+                self.known[one.value] = self.inlined(self.base.origins[one.value])
+            return self.known[one.value]
         if one.op in ("query", "quantified", "window"):
             return one
-        return replace(one, args=tuple(self.inlined(arg) for arg in one.args))
+        return short(replace(one, args=tuple(self.inlined(arg) for arg in one.args)))
 
     def finite(self, one: Expression, new: bool = True) -> Expression | None:
         """The expression in terms of lists; None where it has no list, or would need a new one that is not wanted."""

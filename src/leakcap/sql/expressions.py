@@ -10,13 +10,17 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import cached_property
 from typing import Any
 
-__all__ = ["Expression", "Range", "column", "literal", "quoted_text", "unknown"]
+from leakcap.sql.refusals import refused
+
+__all__ = ["Expression", "Range", "column", "literal", "quoted_text", "short", "unknown"]
 
 Range = tuple[float, float]
 MOST = 1e300  # beyond, a number counts as out of range
 UNSURE = ("float",)  # kinds that can be infinite or no number
+LARGEST = 200_000  # letters of one expression, about
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,13 @@ class Expression:
         for one in self.args:
             yield from one.columns()
 
+    @cached_property
+    def size(self) -> int:
+        """Letters that it takes, about and at least: what is guarded is written more than once."""
+        own = len(self.value[1]) if self.op == "quantified" else len(str(self.value))
+        twice = self.op in ("divide", "whole", "mod")  # the right side is also compared with 0
+        return 20 + own + sum(one.size * (2 if one.wild else 1) * (2 if twice and at else 1) for at, one in enumerate(self.args))
+
     @property
     def sql(self) -> str:
         """As it is written; guarded nowhere."""
@@ -53,6 +64,13 @@ class Expression:
     def safe(self) -> str:
         """As it is written where it is used: NULL in place of what is no finite number."""
         return f"(CASE WHEN isfinite({self.sql}) THEN {self.sql} END)" if self.wild else self.sql
+
+
+def short(one: Expression) -> Expression:
+    """The expression, where it is not too long to be written: parts that are used twice double what they are part of."""
+    if one.size > LARGEST:
+        raise refused("an expression is too long once written out: ask for less, or in several steps")
+    return one
 
 
 def quoted_text(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from leakcap.sql.expressions import Expression, Range, literal, span, unknown
+from leakcap.sql.expressions import Expression, Range, literal, short, span, unknown
 from leakcap.sql.refusals import refused
 
 __all__ = ["NUMBERS", "Reader", "conjuncts", "numeric", "only"]
@@ -70,7 +70,7 @@ class Reader:
         for kinds, method in METHODS:
             if type(node) in kinds:
                 only(node, PARTS_OF.get(type(node), {"this", "expression"}))
-                return method(self, node)
+                return short(method(self, node))
         raise refused(
             f"{node.key.replace('_', ' ').lower()} is not among what can be asked: use arithmetic, comparisons, CASE, "
             "IN, LIKE, date parts and the functions of the guide",
@@ -78,10 +78,7 @@ class Reader:
         )
 
     def number(self, node: exp.Expression) -> Expression:
-        found = self.read(node)
-        if found.kind not in (*NUMBERS, "null", "bool"):
-            raise refused(f"a number is needed here, and this is of kind {found.kind}", node)
-        return numeric(found)
+        return _counted(self.read(node), node)
 
     def text(self, node: exp.Expression) -> Expression:
         found = self.read(node)
@@ -131,7 +128,7 @@ class Reader:
         left, right = self.read(node.this), self.read(node.expression)
         if left.kind in MOMENTS or right.kind in (*MOMENTS, "interval") or left.kind == "interval":
             return _moved(op, left, right, node)
-        return _combined(op, self.number(node.this), self.number(node.expression))
+        return _combined(op, _counted(left, node.this), _counted(right, node.expression))
 
     def _divided(self, node: exp.Binary) -> Expression:
         left, right = self.number(node.this), self.number(node.expression)
@@ -445,6 +442,12 @@ def _made(op: str, kind: str, args: Sequence[Expression], **facts: Any) -> Expre
         private=any(arg.private for arg in args),
         **facts,
     )
+
+
+def _counted(found: Expression, node: exp.Expression) -> Expression:
+    if found.kind not in (*NUMBERS, "null", "bool"):
+        raise refused(f"a number is needed here, and this is of kind {found.kind}", node)
+    return numeric(found)
 
 
 def _number(node: exp.Literal) -> Expression:

@@ -14,8 +14,12 @@ from itertools import count
 from leakcap.ground.proofs import proves
 from leakcap.sql.catalog import UNIT, CatalogTable
 from leakcap.sql.expressions import Expression, column, day_of
+from leakcap.sql.refusals import refused
 
 __all__ = ["Names", "NamedColumn", "Relation", "scan", "same_person"]
+
+
+WRITTEN = 2_000_000  # letters of what we write
 
 
 class Names:
@@ -49,6 +53,10 @@ class Relation:
     filters: tuple[Expression, ...] = ()  # what holds of every row
     origins: Mapping[str, Expression] = field(default_factory=dict)  # what columns were made of
     scans: Mapping[str, str] = field(default_factory=dict)  # public columns, by the SQL that lists their rows
+
+    def __post_init__(self) -> None:
+        if len(self.sql) > WRITTEN:  # a query that is named twice by another is written twice
+            raise refused("the question is too long once written out: ask several")
 
     @property
     def private(self) -> bool:
