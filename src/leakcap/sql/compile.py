@@ -52,6 +52,8 @@ def compiled(text: str, catalog: Catalog, *, hidden_pool: bool = False) -> Progr
     """
     if not isinstance(text, str) or not text.strip():
         raise refused("ask in SQL, as in: select count(*) from stays")
+    if any("\ud800" <= letter <= "\udfff" or letter == "\x00" for letter in text):
+        raise refused("the question holds letters that are none: half a pair, or a zero byte")
     if len(text) > LONGEST:
         raise refused(f"the question has more than {LONGEST:,} letters: ask several")
     try:
@@ -327,7 +329,7 @@ class _Compiler:
             if not star:
                 found.append(one)
                 continue
-            if isinstance(one, exp.Star) and any(one.args.values()):
+            if any((one if isinstance(one, exp.Star) else one.this).args.values()):
                 raise refused("* takes no EXCLUDE or REPLACE here", one)
             table = one.table if isinstance(one, exp.Column) else ""
             mine = [each for each in whole.columns if not table or (each.table or "").lower() == table.lower()]
@@ -585,6 +587,8 @@ class _Compiler:
         if not isinstance(node, exp.Select) or any(node.args.get(one) for one in ("group", "having", "order", "limit", "with_", "with", "distinct")):
             raise refused("EXISTS takes a plain query: select 1 from table where ...", node)
         only(node, SELECT_PARTS)
+        if any(_calls(one) for one in node.expressions):
+            raise refused("EXISTS with an aggregate always holds: write select 1 from table where ...", node)
         inner = _Scope([], scope, [])
         given = node.args.get("from_") or node.args.get("from")
         if given is None:

@@ -15,6 +15,7 @@ from leakcap.ground.proofs import proves
 from leakcap.sql.catalog import Catalog
 from leakcap.sql.expressions import Expression, Range, column, literal, short
 from leakcap.sql.program import Release
+from leakcap.sql.reading import years
 from leakcap.sql.refusals import Refused, refused
 from leakcap.sql.relations import Relation
 
@@ -157,7 +158,7 @@ class _Work:
                     high = min(high, end[1]) if end and each.value in ("<", "<=", "=") else high
         if low > high:
             return one.range
-        return float(date.fromordinal(int(low)).year), float(date.fromordinal(int(high)).year)
+        return years((low, high))
 
     def _scan(self, one: Expression, text: str, new: bool) -> Expression | None:
         if text in self.scanned:

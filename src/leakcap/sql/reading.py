@@ -14,7 +14,7 @@ from sqlglot import exp
 from leakcap.sql.expressions import Expression, Range, literal, short, span, unknown
 from leakcap.sql.refusals import refused
 
-__all__ = ["NUMBERS", "Reader", "conjuncts", "numeric", "only"]
+__all__ = ["NUMBERS", "Reader", "conjuncts", "numeric", "only", "years"]
 
 NUMBERS = ("int", "decimal", "float")
 MOMENTS = ("date", "timestamp")
@@ -236,7 +236,10 @@ class Reader:
         to = node.to.this.name if hasattr(node.to.this, "name") else str(node.to.this)
         one = self.read(node.this)
         if to == "DECIMAL":
-            given = [int(each.this.this) for each in node.to.expressions] or [18, 3]
+            sizes = [str(each.this.this) for each in node.to.expressions]
+            if not all(re.fullmatch(r"\d{1,2}", size) for size in sizes):
+                raise refused("DECIMAL takes two whole numbers, as in DECIMAL(18, 3)", node)
+            given = [int(size) for size in sizes] or [18, 3]
             digits = (given[0], given[1] if len(given) > 1 else 0)
             if not 1 <= digits[0] <= 38 or not 0 <= digits[1] <= digits[0] or one.kind not in (*NUMBERS, "text", "null"):
                 raise refused("DECIMAL takes numbers of up to 38 digits", node)
@@ -271,7 +274,7 @@ class Reader:
             raise refused(f"parts are taken of dates: {', '.join(PARTS)}", node)
         found: Range | None = PART_RANGES.get(name)
         if name == "year" and one.range is not None:
-            found = tuple(float(date.fromordinal(int(end)).year) for end in one.range)  # type: ignore[assignment]
+            found = years(one.range)
         return _made("part", "int", (one,), value=name, range=found)
 
     def _trunc(self, node: exp.Expression) -> Expression:
@@ -408,6 +411,13 @@ PARTS_OF: dict[type[exp.Expression], set[str]] = {
     exp.Greatest: {"this", "expressions", "ignore_nulls"},
     exp.Least: {"this", "expressions", "ignore_nulls"},
 }
+
+
+def years(days: Range) -> Range | None:
+    """The years of a range of days; None beyond the calendar."""
+    if days[0] < 1 or days[1] >= date.max.toordinal() + 1:
+        return None
+    return float(date.fromordinal(int(days[0])).year), float(date.fromordinal(int(days[1])).year)
 
 
 def only(node: exp.Expression, allowed: set[str]) -> None:
