@@ -49,6 +49,11 @@ class Expression:
             yield from one.columns()
 
     @cached_property
+    def asks(self) -> bool:
+        """Whether there is a query in it."""
+        return self.op in ("query", "quantified") or any(one.asks for one in self.args)
+
+    @cached_property
     def size(self) -> int:
         """Letters that it takes, about and at least: what is guarded is written more than once."""
         own = len(self.value[1]) if self.op == "quantified" else len(str(self.value))
@@ -138,11 +143,21 @@ def _literal(one: Expression) -> str:
     return f"{quoted_text(value.isoformat(sep=' ') if isinstance(value, datetime) else value.isoformat())}::{one.kind.upper()}"
 
 
+def _tried(one: Expression, made: str) -> str:
+    """NULL in place of an error. DuckDB cannot do this around a query."""
+    if one.asks:
+        raise refused(
+            "this function cannot be applied to a query in brackets, EXISTS or IN (select ...): name its result in a query "
+            "in FROM, and apply it there"
+        )
+    return f"TRY({made})"
+
+
 def _infix(sign: str) -> Callable[[Expression], str]:
     def write(one: Expression) -> str:
         left, right = (arg.sql for arg in one.args)
         made = f"({left} {sign} {right})"
-        return f"TRY({made})" if may_overflow(one) else made
+        return _tried(one, made) if may_overflow(one) else made
 
     return write
 
@@ -167,7 +182,7 @@ def _divided(one: Expression) -> str:
         below = f"(CASE WHEN {below} <> 0 THEN {below} END)"
     sign = {"divide": "/", "whole": "//", "mod": "%"}[one.op]
     made = f"({left.sql} {sign} {below})" if one.op == "divide" else f"({left.safe} {sign} {below})"
-    return made if one.op == "divide" else f"TRY({made})"
+    return made if one.op == "divide" else _tried(one, made)
 
 
 def _joined(word: str) -> Callable[[Expression], str]:
@@ -185,7 +200,7 @@ def _case(one: Expression) -> str:
 def _call(name: str, guard: bool = True) -> Callable[[Expression], str]:
     def write(one: Expression) -> str:
         made = f"{name}({', '.join(arg.safe for arg in one.args)})"
-        return f"TRY({made})" if guard else made
+        return _tried(one, made) if guard else made
 
     return write
 
@@ -205,11 +220,11 @@ def _like(one: Expression) -> str:
 
 
 def _part(one: Expression) -> str:
-    return f"TRY(date_part('{one.value}', {one.args[0].safe}))"
+    return _tried(one, f"date_part('{one.value}', {one.args[0].safe})")
 
 
 def _trunc(one: Expression) -> str:
-    return f"TRY(date_trunc('{one.value}', {one.args[0].safe})::DATE)"
+    return _tried(one, f"date_trunc('{one.value}', {one.args[0].safe})::DATE")
 
 
 def _inside(one: Expression) -> str:
@@ -241,7 +256,7 @@ WRITTEN: dict[str, Callable[[Expression], str]] = {
     "divide": _divided,
     "whole": _divided,
     "mod": _divided,
-    "negate": lambda one: f"TRY(-{one.args[0].sql})" if one.kind != "float" else f"(-{one.args[0].sql})",
+    "negate": lambda one: _tried(one, f"-{one.args[0].sql}") if one.kind != "float" else f"(-{one.args[0].sql})",
     "compare": _compared,
     "and": _joined("AND"),
     "or": _joined("OR"),
