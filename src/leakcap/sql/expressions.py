@@ -130,7 +130,7 @@ def _literal(one: Expression) -> str:
     if one.kind == "bool":
         return "TRUE" if value else "FALSE"
     if one.kind == "int":
-        return f"({int(value)})"
+        return f"({int(value)}::BIGINT)"  # two smaller ones might overflow where 64 bits do not
     if one.kind == "float":
         return f"({float(value)!r}::DOUBLE)"
     if one.kind == "decimal":
@@ -273,7 +273,8 @@ WRITTEN: dict[str, Callable[[Expression], str]] = {
     "quantified": _quantified,
     "window": _windowed,
     "concat": _joined("||"),
-    **{name: _call(name) for name in ("abs", "floor", "ceil", "round", "sqrt", "ln", "log10", "exp", "pow", "sign")},
+    "round": lambda one: _tried(one, f"round({one.args[0].safe}, {one.args[1].safe}::INTEGER)"),
+    **{name: _call(name) for name in ("abs", "floor", "ceil", "sqrt", "ln", "log10", "exp", "pow", "sign")},
     **{name: _call(name, guard=False) for name in ("lower", "upper", "trim", "ltrim", "rtrim", "length", "substring")},
     **{name: _call(name, guard=False) for name in ("greatest", "least", "left", "right", "contains", "starts_with")},
 }
