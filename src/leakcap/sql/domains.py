@@ -112,7 +112,7 @@ class _Work:
 
     def finite(self, one: Expression, new: bool = True) -> Expression | None:
         """The expression in terms of lists; None where it has no list, or would need a new one that is not wanted."""
-        if one.op == "literal":
+        if one.op == "literal" or not (one.asks or any(one.columns())):
             return one
         if one.sql in self.listed:
             return self.listed[one.sql][1]
@@ -223,12 +223,14 @@ class _Work:
         name = f"d{len(self.listed)}"
         rows = list(dict.fromkeys(values))
         kind = {"int": "BIGINT", "float": "DOUBLE", "text": "VARCHAR", "bool": "BOOLEAN"}.get(one.kind, one.kind.upper())
+        if one.op == "cast" and one.kind == "int":
+            kind = one.value  # days are added to dates in 32 bits
         if one.kind == "decimal":
             kind = f"DECIMAL({one.digits[0]},{one.digits[1]})" if one.digits else "DOUBLE"
         if not rows:
             raise refused("a list of keys is empty: declare the values of the column")
         if one.kind == "int" and len(rows) > 1 and None not in rows and rows == list(range(rows[0], rows[-1] + 1)):
-            text = f"(SELECT range AS {name} FROM range({rows[0]}, {rows[-1] + 1}))"
+            text = f"(SELECT CAST(range AS {kind}) AS {name} FROM range({rows[0]}, {rows[-1] + 1}))"
         else:
             listed = ", ".join(f"(CAST({literal(value, one.kind, one.digits).sql} AS {kind}))" for value in rows)
             text = f"(VALUES {listed}) AS s{name}({name})"
