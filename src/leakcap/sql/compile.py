@@ -459,9 +459,10 @@ class _Compiler:
         asked: dict[str, tuple[exp.Expression, Aggregate]] = {}
         for call in calls:
             asked.setdefault(_text(call), (call, aggregate(call, reader)))
-        names = [self.names.fresh() for _ in keys]
-        made = {text: self.names.fresh() for text in asked}
         owned = whole.private and any(value.identity is not None and not value.null for _, value in keys)
+        letter = "y" if whole.private and not owned else "x"  # columns of a released table keep their names
+        names = [self.names.fresh(letter) for _ in keys]
+        made = {text: self.names.fresh(letter) for text in asked}
         facts = [replace(value, op="column", args=(), value=name, wild=False) for (_, value), name in zip(keys, names, strict=True)]
         most = whole.most if owned else None
         values = {text: replace(one.facts(most), value=made[text]) for text, (_, one) in asked.items()}

@@ -7,6 +7,7 @@ those who take part picked out afterwards: that is the same as evaluating it on 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -20,6 +21,7 @@ __all__ = ["Names", "NamedColumn", "Relation", "scan", "same_person"]
 
 
 WRITTEN = 2_000_000  # letters of what we write
+NAMED = re.compile(r"'(?:[^']|'')*'|\b[xu]\d+\b")  # literals, and names that are not those of a released table
 
 
 class Names:
@@ -70,6 +72,41 @@ class Relation:
 
     def again(self, names: Names) -> Relation:
         """The same rows with columns of their own, for another place in the query."""
+        return self._deeply(names)._outside(names)
+
+    def _deeply(self, names: Names) -> Relation:
+        """All names inside are new: otherwise two places would share what is known of their columns."""
+        new: dict[str, str] = {}
+
+        def word(found: re.Match[str]) -> str:
+            old = found[0]
+            if not old.startswith("'") and old not in new:
+                new[old] = names.fresh(old[0])
+            return new.get(old, old)
+
+        def text(sql: str) -> str:
+            return NAMED.sub(word, sql)
+
+        def value(one: Expression) -> Expression:
+            own = one.value
+            if one.op in ("column", "query"):
+                own = text(own)
+            elif one.op == "quantified":
+                own = (own[0], text(own[1]))
+            return replace(one, value=own, args=tuple(value(arg) for arg in one.args))
+
+        return replace(
+            self,
+            sql=text(self.sql),
+            columns=tuple(replace(one, value=value(one.value)) for one in self.columns),
+            unit=None if self.unit is None else text(self.unit),
+            unique=frozenset(frozenset(map(text, key)) for key in self.unique),
+            filters=tuple(value(one) for one in self.filters),
+            origins={text(name): value(one) for name, one in self.origins.items()},
+            scans={text(name): text(sql) for name, sql in self.scans.items()},
+        )
+
+    def _outside(self, names: Names) -> Relation:
         new = {one.value.value: names.fresh() for one in self.columns}
         hidden = names.fresh("u") if self.unit else None
         parts = [f"{old} AS {made}" for old, made in new.items()] + ([f"{self.unit} AS {hidden}"] if hidden else [])
