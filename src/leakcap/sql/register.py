@@ -111,6 +111,12 @@ class _Work:
         if unit[0] in self.public:
             raise InputError(f"{unit[0]!r} is said to be public, and to hold the people: it cannot be both")
         links = {here: _one(self.sources, there, "links") for here, there in self.links.items()}
+        for here, there in links.items():
+            if here[0] == unit[0] and there[0] not in self.public:
+                # A row of this table is its own person's, whoever else it names: equal keys would be two people's.
+                raise InputError(
+                    f"links: {'.'.join(here)} leads from the table of people to people, who may be others: leave it out"
+                )
         for there in {*links.values()}:
             self._refuse_repeats(there)
         self._number_people(unit)
