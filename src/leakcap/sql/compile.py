@@ -480,7 +480,7 @@ class _Compiler:
             text = f"SELECT {', '.join(listed)}{whole.hidden} FROM ({whole.sql})"
             if by:
                 text += f" GROUP BY {', '.join(by)}"
-            single = len(keys) == 1 and whole.private and keys[0][1].identity == self._people
+            single = len(keys) == 1 and whole.private and keys[0][1].identity == self.catalog.person
             relation = Relation(
                 text,
                 (),
@@ -511,12 +511,6 @@ class _Compiler:
             return known
 
         return relation, mapped
-
-    @property
-    def _people(self) -> str:
-        """The identity of people themselves."""
-        first = next(one for one in self.catalog.tables.values() if one.private)
-        return next(one.identity for one in first.columns if one.identity is not None)
 
     def _release(
         self,
