@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from leakcap.ground.arrays import Floats
 from leakcap.sql.expressions import Expression, Range
-from leakcap.sql.reading import NUMBERS, Reader, numeric, only
+from leakcap.sql.reading import NAMES_PEOPLE, NUMBERS, Reader, numeric, only
 from leakcap.sql.refusals import refused
 
 __all__ = ["AGGREGATES", "Aggregate", "SumOf", "aggregate", "sums_of", "value_from"]
@@ -144,6 +144,8 @@ def aggregate(node: exp.Expression, reader: Reader) -> Aggregate:
     if node.args.get("expressions"):
         raise refused(f"{name} takes {len(given)} argument{'s' if len(given) > 1 else ''} here", node)
     args = tuple(reader.read(one) for one in given)
+    if name != "count" and any(one.identity is not None for one in args):
+        raise refused(NAMES_PEOPLE, node)
     if name not in ("count", "min", "max"):
         for one in args:
             if one.kind not in (*NUMBERS, "bool"):

@@ -19,7 +19,7 @@ from leakcap.sql.aggregates import AGGREGATES, Aggregate, SumOf, aggregate, sums
 from leakcap.sql.catalog import Catalog
 from leakcap.sql.expressions import Expression, column
 from leakcap.sql.program import Output, Program, Release
-from leakcap.sql.reading import Reader, conjuncts, only
+from leakcap.sql.reading import NAMES_PEOPLE, Reader, conjuncts, only
 from leakcap.sql.refusals import Refused, refused
 from leakcap.sql.relations import (
     WRITTEN,
@@ -171,8 +171,9 @@ class _Compiler:
             a, b = one.value, other.value
             span = (min(a.range[0], b.range[0]), max(a.range[1], b.range[1])) if a.range and b.range else None
             levels = tuple(dict.fromkeys((*a.levels, *b.levels))) if a.levels is not None and b.levels is not None else None
-            same = a.identity if a.identity == b.identity else None
-            value = column(name, a.kind, digits=a.digits, range=span, null=a.null or b.null, levels=levels, identity=same, private=a.private or b.private, declared=a.declared and b.declared)
+            if a.identity != b.identity:
+                raise refused(NAMES_PEOPLE, node)
+            value = column(name, a.kind, digits=a.digits, range=span, null=a.null or b.null, levels=levels, identity=a.identity, private=a.private or b.private, declared=a.declared and b.declared)
             columns.append(NamedColumn(None, one.name, value))
         most = first.most + second.most if first.most is not None and second.most is not None else None
         made = Relation(" UNION ALL ".join(parts), tuple(columns), hidden, most, origins=joined_origins(sides))

@@ -14,7 +14,7 @@ from sqlglot import exp
 from leakcap.sql.expressions import Expression, Range, literal, short, span, unknown
 from leakcap.sql.refusals import refused
 
-__all__ = ["NUMBERS", "Reader", "conjuncts", "numeric", "only", "years"]
+__all__ = ["NAMES_PEOPLE", "NUMBERS", "Reader", "conjuncts", "numeric", "only", "years"]
 
 NUMBERS = ("int", "decimal", "float")
 MOMENTS = ("date", "timestamp")
@@ -49,6 +49,10 @@ ARITHMETIC = {exp.Add: "add", exp.Sub: "subtract", exp.Mul: "multiply"}
 TEXTS = {exp.Upper: "upper", exp.Lower: "lower"}
 ROUNDED = {exp.Floor: "floor", exp.Ceil: "ceil"}
 CURVED = {exp.Sqrt: "sqrt", exp.Ln: "ln", exp.Exp: "exp"}
+NAMES_PEOPLE = (
+    "a key of people is for joins, for IN (select ...), for count(distinct ...) and for GROUP BY in a query inside: whatever "
+    "else is said of it is said of one person"
+)
 LONGEST = 2000  # nodes of one query's expressions
 
 
@@ -443,6 +447,9 @@ def numeric(one: Expression) -> Expression:
 
 
 def _made(op: str, kind: str, args: Sequence[Expression], **facts: Any) -> Expression:
+    keys = {arg.identity for arg in args}
+    if keys != {None} and args and op != "is null" and not (op == "compare" and len(keys) == 1):
+        raise refused(NAMES_PEOPLE)
     null = facts.pop("null", None)
     return Expression(
         op,

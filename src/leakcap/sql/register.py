@@ -209,10 +209,10 @@ class _Work:
             self.file.execute(f"CREATE TEMP VIEW rows_{place} AS SELECT * FROM {quoted('source ' + name)}")
         columns, written = [], []
         for at, (column, given) in enumerate(self.sources[name].items()):
-            made = self._column(name, column, given, at, place)
+            identity = self._identity((name, column), unit, links, private)
+            made = self._column(name, column, given, at, place, names_people=identity is not None)
             if made is None:
                 continue
-            identity = self._identity((name, column), unit, links, private)
             target = links.get((name, column))
             made = replace(
                 made,
@@ -266,7 +266,9 @@ class _Work:
             f"({len(dropped):,} people have more)"
         )
 
-    def _column(self, table: str, column: str, given: str, at: int, place: str) -> CatalogColumn | None:
+    def _column(
+        self, table: str, column: str, given: str, at: int, place: str, *, names_people: bool
+    ) -> CatalogColumn | None:
         kind, digits = kind_of(given)
         if kind is None:
             self.report.append(f"{table}.{column}: left out, columns of type {given} cannot be asked about")
@@ -275,7 +277,7 @@ class _Work:
         if low is None and table in self.public and kind in ("int", "decimal", "float", "date"):
             low, high = self._public_range(column, kind, place)
         levels, declared = self.keys.get((table, column)), (table, column) in self.keys
-        if levels is None and kind == "text":
+        if levels is None and kind == "text" and not names_people:
             key = quoted(column)
             some = self.file.execute(
                 f"SELECT DISTINCT {key}::VARCHAR FROM rows_{place} WHERE {key} IS NOT NULL LIMIT {FEW + 1}"
