@@ -119,12 +119,7 @@ PARTS: dict[str, Callable[[], Any]] = {
     "made": lambda: compare("made", made()),
 }
 
-
-def main() -> None:
-    warnings.simplefilter("ignore")
-    for name in [one for one in PARTS if one in sys.argv] or list(PARTS):
-        PARTS[name]()
-
-
 if __name__ == "__main__":
-    main()
+    warnings.simplefilter("ignore")
+    for part in sys.argv[1:] or PARTS:
+        PARTS[part]()

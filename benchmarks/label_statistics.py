@@ -6,7 +6,6 @@ All but `tables` need the file of embeddings.
 
 from __future__ import annotations
 
-import inspect
 import sys
 import time
 
@@ -114,12 +113,6 @@ def cpu_seconds(model: object, work: Task) -> float:
 
 PARTS = {"small": small, "large": large, "largest": largest, "tables": tables, "speed": speed}
 
-
-def main() -> None:
-    for name in [one for one in PARTS if one in sys.argv] or list(PARTS):
-        print(f"\n{inspect.cleandoc(str(PARTS[name].__doc__))}\n")
-        PARTS[name]()
-
-
 if __name__ == "__main__":
-    main()
+    for part in sys.argv[1:] or PARTS:
+        PARTS[part]()

@@ -6,7 +6,6 @@ file of CIFAR-10 embeddings.
 
 from __future__ import annotations
 
-import inspect
 import sys
 import time
 import warnings
@@ -194,13 +193,7 @@ def speed() -> None:
 
 PARTS = {"null": null, "digits": digits, "embeddings": embeddings, "speed": speed}
 
-
-def main() -> None:
-    warnings.simplefilter("ignore")
-    for name in [one for one in PARTS if one in sys.argv] or list(PARTS):
-        print(f"\n{inspect.cleandoc(str(PARTS[name].__doc__))}\n")
-        PARTS[name]()
-
-
 if __name__ == "__main__":
-    main()
+    warnings.simplefilter("ignore")
+    for part in sys.argv[1:] or PARTS:
+        PARTS[part]()

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import leakcap as lc
 from leakcap.estimators import Distilled
@@ -41,13 +42,13 @@ def _votes_held_fixed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(desk, "with_noise", fixed)
 
 
-def shown(teacher: Any, cap: Any, *, first: int = 0, coins: int | None = None) -> list[bytes]:
+def shown(teacher: Any, cap: Any, *, first: int = 0, coins: int | None = None, student: Any = None) -> list[bytes]:
     """All that a fit in a session shows, without the people before `first`, or by coins of a seed."""
     session = lc.Session((ROWS[first:], CLASSES[first:]), cap=cap, unit=np.arange(first, 24), rows_per_unit=1, seed=1)
     if coins is not None:
         drawn = np.random.default_rng(coins).integers(0, 2, size=24).astype(bool)
         session._desk = replace(session._desk, coins=drawn)
-    model = Distilled(teacher, Telling(), queries=PUBLIC, classes=[0, 1], blocks=4)
+    model = Distilled(teacher, student or Telling(), queries=PUBLIC, classes=[0, 1], blocks=4)
     made = session.fit(model, ["0", "1"], "2", share=0.9)
     public = (made.predict(PUBLIC), made.votes_, made.blocks_, made.estimator_, made)
     texts = repr((made, session.history)), str(session.certificate)
@@ -70,6 +71,23 @@ def test_public_bytes_of_a_distilled_model_are_the_same_whoever_took_part(teache
 @pytest.mark.parametrize("teacher", [Telling(), Leaving()])
 def test_public_bytes_of_a_distilled_model_are_the_same_without_a_person(teacher: Any) -> None:
     assert differing(lambda first: shown(teacher, lc.pool_membership(0.6), first=first), 3) == 0
+
+
+def test_counts_that_put_a_student_right_bring_nobody_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Held fixed, far above the noise: so the student's probabilities are put right at all."""
+
+    def fixed(total: Any, grains: Any, deviations: Any, randomness: Any) -> Any:
+        return 40 * (np.sin(np.arange(len(deviations))) + 1.2) * deviations
+
+    def without(first: int) -> list[bytes]:
+        return shown(Telling(), lc.pool_membership(0.6), first=first, student=LogisticRegression())
+
+    monkeypatch.setattr(desk, "with_noise", fixed)
+    assert differing(without, 3) == 0
+    assert (
+        differing(lambda seed: shown(Telling(), lc.membership(0.6), coins=seed, student=LogisticRegression()), 3) == 0
+    )
+    assert np.abs(pickle.loads(without(0)[3]).shifts_).max() > 0.1
 
 
 def test_a_planted_trace_of_those_who_voted_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,8 @@ __all__ = [
     "BY_ROWS",
     "SUMS",
     "SUMS_ASSUMPTIONS",
+    "SUMS_THEN_RESPONSES",
+    "SUMS_THEN_RESPONSES_ASSUMPTIONS",
     "SUMS_THEN_VOTES",
     "VOTES",
     "VOTES_ASSUMPTIONS",
@@ -29,6 +31,7 @@ __all__ = [
 SUMS = "noised class sums"  # the mechanism of label-private statistics
 VOTES = "noised votes of teachers"  # that of PATE
 SUMS_THEN_VOTES = "class sums and votes of teachers, both noised"  # that of PATE with a prior
+SUMS_THEN_RESPONSES = "noised sums by class, then "  # and then what privatised each label
 
 GAME = (
     "Features are known to everybody; each label was replaced by what was observed of it, drawn by chances that depend "
@@ -62,6 +65,16 @@ SUMS_THEN_VOTES_GAME = (
     "labels of one part of the rows each and from the noised sums; how many of them name each class for some rows was "
     "noised, and the student learnt from the answers and the noised sums. The attacker is asked for one label."
 )
+SUMS_THEN_RESPONSES_GAME = (
+    "Features are known to everybody. Their rows, shortened to one public length, were summed by class, with normal "
+    "noise. Then each label was replaced by what was observed of it, drawn by chances that depend on that label and on "
+    "the noised sums alone. The attacker is asked for one label."
+)
+SUMS_THEN_RESPONSES_ATTACKER = (
+    "May know all features, every other label, how noise and observations were drawn, the noised sums, all "
+    "observations, and everything computed from them, models included. Does not know the label asked for. Has "
+    "unlimited computing power and uses the best method."
+)
 NOT_PROMISED = (
     "That a label cannot be guessed from the features: whoever could guess it without this release still can.",
     "Anything about the features, or about which rows there are: they leave as they are.",
@@ -83,6 +96,13 @@ VOTES_ASSUMPTIONS = (
     "A teacher learns from the labels of its own part alone, and has no memory of other teachers.",
     "The operating system's random numbers are unpredictable.",
     "Only the answers, and what is computed from them, leave. Teachers, votes and labels stay with the custodian.",
+)
+SUMS_THEN_RESPONSES_ASSUMPTIONS = (
+    "The classes are public, and so are features and settings: none of them was taken from these labels.",
+    "A curator may hold all labels while they are summed: without one there are no sums to start from.",
+    "The operating system's random numbers are unpredictable.",
+    "Only the noised sums, the observations, and what is computed from both, leave. The labels themselves stay with "
+    "the custodian.",
 )
 BY_ROWS = (
     "What is known beforehand differs from label to label. The success at naming one, and the prior, are of the label "
@@ -119,7 +139,7 @@ class LabelCertificate(Displayed):
     @property
     def leaves(self) -> str:
         """What was taken from the labels: "observations" of each, "noised sums" by class, "answers" of teachers; or
-        "noised sums and answers".
+        "noised sums and answers", "noised sums and observations".
         """
         return next((what for name, what in _LEAVES.items() if self.mechanism.startswith(name)), "observations")
 
@@ -169,12 +189,18 @@ class LabelCertificate(Displayed):
         return "\n".join(_lines(self))
 
 
-_LEAVES = {SUMS: "noised sums", VOTES: "answers", SUMS_THEN_VOTES: "noised sums and answers"}
+_LEAVES = {
+    SUMS: "noised sums",
+    VOTES: "answers",
+    SUMS_THEN_VOTES: "noised sums and answers",
+    SUMS_THEN_RESPONSES: "noised sums and observations",
+}
 _GAMES = {
     "observations": (GAME, ATTACKER),
     "noised sums": (SUMS_GAME, SUMS_ATTACKER),
     "answers": (VOTES_GAME, VOTES_ATTACKER),
     "noised sums and answers": (SUMS_THEN_VOTES_GAME, SUMS_THEN_VOTES_ATTACKER),
+    "noised sums and observations": (SUMS_THEN_RESPONSES_GAME, SUMS_THEN_RESPONSES_ATTACKER),
 }
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from leakcap.labels.learning.data_dependent import data_dependent
     from leakcap.labels.learning.fixmatch import FixMatch
     from leakcap.labels.learning.linear_teacher import LinearTeacher
+    from leakcap.labels.learning.mlp_teacher import MLPTeacher
     from leakcap.labels.learning.neural import PosteriorLoss, PrivateLabels
     from leakcap.labels.learning.pate import PATE
     from leakcap.labels.learning.two_stage import TwoStage
@@ -38,6 +39,7 @@ __all__ = [
     "Gaussian",
     "Laplace",
     "LinearTeacher",
+    "MLPTeacher",
     "Mechanism",
     "NaiveBayes",
     "PosteriorLoss",
@@ -61,6 +63,7 @@ _HOMES = {
     "FixMatch": "learning.fixmatch",
     "LDA": "statistics.lda",
     "LinearTeacher": "learning.linear_teacher",
+    "MLPTeacher": "learning.mlp_teacher",
     "NaiveBayes": "statistics.naive_bayes",
     "PATE": "learning.pate",
     "PosteriorLoss": "learning.neural",

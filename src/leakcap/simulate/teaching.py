@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from leakcap.errors import InputError
+from leakcap.errors import InputError, MissingExtra
 from leakcap.ground.arrays import Ints
 from leakcap.simulate.silence import silenced
 
@@ -45,6 +45,8 @@ def rehearse(model: Any, table: Any, rows: Ints, classes: int, *, role: str, who
         with silenced(), own_randomness(0):
             learnt = fitted(model, table, rows, np.arange(len(rows)) % classes, whole=whole)
             named = np.asarray(learnt.predict(table))
+    except MissingExtra:
+        raise  # says what to install
     except Exception as error:
         raise InputError(
             f"the {role} fails on these features, with classes that are made up ({type(error).__name__}): fill missing "

@@ -45,13 +45,16 @@ class Transcript:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.sums: list[np.ndarray] = []
+        self.spent = 0.0
         monkeypatch.setattr(desk, "with_noise", self.fixed)
 
     def fixed(self, total: Any, grains: Any, deviations: Any, randomness: Any) -> Any:
         self.sums.append(np.asarray(total) / np.asarray(grains) * STEP)
         return 0.3 * np.arange(len(deviations)) % 1 * deviations + deviations
 
-    def of(self, name: str, coins: np.ndarray, rows: Any = slice(None), cap: Any = None) -> np.ndarray:
+    def of(
+        self, name: str, coins: np.ndarray, rows: Any = slice(None), cap: Any = None, share: float = 1 - 2.0**-20
+    ) -> np.ndarray:
         self.sums = []
         model = Distilled(
             TEACHERS[name], DecisionTreeClassifier(max_depth=1), queries=PUBLIC, blocks=BLOCKS, classes=[0, 1]
@@ -61,7 +64,8 @@ class Transcript:
         )
         if cap is None:
             session._desk = replace(session._desk, coins=coins)
-        session.fit(model, ["0", "1"], "2", share=1 - 2.0**-20)
+        session.fit(model, ["0", "1"], "2", share=share)
+        self.spent = session.spent.share
         return np.concatenate(self.sums)
 
 
@@ -83,6 +87,23 @@ def test_nobody_moves_all_that_leaves_by_more_than_the_cap(monkeypatch: pytest.M
     assert max(shown) <= CAP
     if name == "telling":
         assert shown[0] > 0.5 + 0.5 * (CAP - 0.5), "a teacher that tells all comes near to the bound"
+
+
+def test_a_block_far_from_the_others_moves_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The spread of blocks is told too small, by noise: then votes of all of them are cut."""
+    monkeypatch.setattr(BlockAverage, "_spread", lambda self, centre, share, step: 0.3)
+    assert 0.5 < norm.cdf(most_moved(Transcript(monkeypatch), "telling", 0) / 2) <= CAP
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_what_a_person_moves_is_paid_for(monkeypatch: pytest.MonkeyPatch, share: float) -> None:
+    """Squares of distances add up: so more answers may follow, for what is left of the clock."""
+    transcript, coins = Transcript(monkeypatch), np.ones(9, dtype=bool)
+    inside = transcript.of("telling", coins, share=share)
+    coins[0] = False
+    moved = float(np.linalg.norm(inside - transcript.of("telling", coins, share=share)))
+    paid = (moved / (2 * norm.ppf(CAP))) ** 2
+    assert 0.5 * share < paid <= transcript.spent <= share + 1e-9
 
 
 @pytest.mark.parametrize("name", ["telling", "tree"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,13 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import ndtr, ndtri
 from scipy.stats import norm
+from sklearn.naive_bayes import GaussianNB
 
+import leakcap as lc
 from leakcap.errors import InputError
 from leakcap.labels.learning.vote_costs import VoteCosts, success_of_votes
 from leakcap.labels.learning.votes import UNANSWERED, NoisedVotes
+from tests.unit.labels.learning import BLOBS, KINDS
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0)
 
@@ -187,6 +191,44 @@ def test_answers_follow_the_law_written_out_and_other_noise_does_not() -> None:
     most = kept.sum() + 7 * np.sqrt(2 * kept.sum())
     assert distance(NoisedVotes(costs, 2.5, 2)) < most
     assert distance(NoisedVotes(VoteCosts(3, 2, 1.0, 1.0), 2.5, 2)) > most
+
+
+GIVEN_NOISE = {"sigma2": 12.0, "queries": 30, "answers": 20}
+WAYS: list[dict[str, Any]] = [
+    {"epsilon": 4.0},
+    {"epsilon": 2.0, "queries": 40, "answers": 30},
+    {"epsilon": 2.0, "queries": 40, "prior": lc.labels.Ridge(1.0)},
+    GIVEN_NOISE,
+    GIVEN_NOISE | {"sigma1": 8.0, "threshold": 25},
+    GIVEN_NOISE | {"sigma1": 8.0, "threshold": 25, "prior": lc.labels.NaiveBayes(1.0)},
+]
+
+
+def delta_of(model: Any, rule: NoisedVotes) -> float:
+    """By the noise that was drawn, and what the certificate states: of all questions, answers and sums together."""
+    costs, stated = rule.costs, model.certificate_
+    square = 2 * costs.answers / costs.sigma2**2
+    square += 0.0 if costs.sigma1 is None else costs.questions / costs.sigma1**2
+    arithmetic = rule.distance - rule.earlier
+    if model.prior is not None:
+        square += 2 / dict(model.prior_.certificate_.settings)["sigma"] ** 2
+        arithmetic += model.prior_.arithmetic_
+    return normal_stick(np.sqrt(square), stated.epsilon) + (1 + np.exp(stated.epsilon)) * arithmetic
+
+
+@pytest.mark.parametrize("settings", WAYS, ids="-".join)
+def test_the_noise_of_all_that_leaves_keeps_what_the_certificate_states(
+    settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[NoisedVotes] = []
+    release = NoisedVotes.release
+    monkeypatch.setattr(NoisedVotes, "release", lambda self, votes: used.append(self) or release(self, votes))
+    model = lc.labels.PATE(GaussianNB(), GaussianNB(), n_teachers=50, n_classes=3, random_state=0, **settings)
+    model.fit(BLOBS, KINDS)
+    found = delta_of(model, used[0])
+    assert len(used) == 1 and 0.2e-5 < found <= 1e-5 * (1 + 1e-9)
+    planted = replace(used[0], costs=replace(used[0].costs, sigma2=used[0].costs.sigma2 / 2))
+    assert delta_of(model, planted) > 1e-5  # the twin: noise of half the deviation
 
 
 @pytest.mark.parametrize(

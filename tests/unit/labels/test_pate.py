@@ -227,7 +227,7 @@ def test_two_classes_tables_and_noise_that_is_given_have_priors_too() -> None:
         (lc.labels.Ridge(epsilon="much"), "epsilon"),
         (lc.labels.Ridge(epsilon=float("nan")), "epsilon"),
         (lc.labels.Ridge(epsilon=0.5, delta=0.0), "delta"),
-        (lc.labels.Ridge(epsilon=0.5, n_classes=5), "takes the classes of PATE"),
+        (lc.labels.Ridge(epsilon=0.5, n_classes=5), "takes its classes from"),
         (lc.labels.Ridge(epsilon=0.5, n_classes=3).fit(X, y), "are spent"),
     ],
 )

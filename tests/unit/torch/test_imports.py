@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+import leakcap as lc
 from leakcap.errors import InputError, MissingExtra
 from leakcap.estimators import NeuralNetwork
 from leakcap.kernels import gpu
@@ -31,6 +32,15 @@ def test_a_network_without_torch_names_the_extra(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtra, match=r"leakcap\[torch\]"):
         NeuralNetwork(object())
+
+
+def test_teachers_that_are_networks_name_the_extra_before_anything_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    teacher = lc.labels.MLPTeacher()
+    model = lc.labels.PATE(teacher, teacher, epsilon=4.0, n_teachers=5, queries=2, n_classes=2)
+    with pytest.raises(MissingExtra, match=r"leakcap\[torch\]"):
+        model.fit(X, np.arange(10) % 2)
+    assert not hasattr(model, "certificate_")
 
 
 def test_without_torch_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

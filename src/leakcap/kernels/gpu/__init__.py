@@ -3,7 +3,7 @@
 Every function takes `device`: "cuda", "cuda:1", or "cpu", which runs the same code for those who have no GPU.
 """
 
-from leakcap.kernels.gpu.ensemble import ensemble
+from leakcap.kernels.gpu.ensemble import ensemble, ensemble_apart
 from leakcap.kernels.gpu.kmeans import kmeans
 from leakcap.kernels.gpu.leakage import UnitCapitals, UnitSums, unit_capitals, unit_sums
 from leakcap.kernels.gpu.mlp import mlp, unflatten
@@ -16,6 +16,7 @@ __all__ = [
     "UnitSums",
     "covariances",
     "ensemble",
+    "ensemble_apart",
     "kmeans",
     "masked_sums",
     "means",

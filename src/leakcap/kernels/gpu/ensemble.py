@@ -1,8 +1,8 @@
-"""Any small torch module, trained in all worlds together by full-batch gradient descent: `vmap` over worlds."""
+"""Any small torch module, trained many times together by full-batch gradient descent: `vmap` over worlds, or parts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from leakcap.ground.checks import count, positive
 from leakcap.kernels.gpu.device import Tensor, dense, load, on, send
 from leakcap.worlds import Worlds
 
-__all__ = ["ensemble"]
+__all__ = ["ensemble", "ensemble_apart"]
 
 
 def ensemble(
@@ -66,6 +66,50 @@ def ensemble(
     if not np.isfinite(result).all():
         raise NumericalError("training diverged in some world: choose a smaller rate")
     return result
+
+
+def ensemble_apart(
+    module: Any,
+    loss: Callable[[Tensor, Tensor], Tensor],
+    features: npt.NDArray[Any],
+    targets: npt.NDArray[Any],
+    *,
+    start: Mapping[str, npt.NDArray[Any]],
+    steps: int,
+    rate: float,
+    together: int = 64,
+    device: str = "cuda",
+) -> dict[str, Floats]:
+    """Each parameter of the module, `(networks, ...)`, after training of networks that have rows of their own.
+
+    As `ensemble`, for parts that share no row: a network costs its own rows, not all of them. `features` is
+    `(networks, rows, ...)`, `targets` `(networks, rows)`, and `start` has a value of every parameter, by its name, for
+    every network; its type is the precision.
+
+    No network sees another's rows. One that diverges has values that are not finite, and the others are as without it.
+    """
+    count(steps=steps)
+    positive(rate=rate)
+    torch = load()
+    where = on(device)
+    model = _copied(module).to(where)
+
+    def objective(parameters: dict[str, Tensor], rows: Tensor, answers: Tensor) -> Tensor:
+        return loss(torch.func.functional_call(model, parameters, (rows,)), answers).mean()
+
+    every, found = torch.func.vmap(objective), []
+    for first in range(0, len(features), together):
+        some = slice(first, first + together)
+        values = {name: torch.tensor(value[some], device=where, requires_grad=True) for name, value in start.items()}
+        rows, answers = (torch.tensor(part[some], device=where) for part in (features, targets))
+        for _ in range(steps):
+            # The gradient of a sum: each network's own, as no other term depends on its parameters.
+            slopes = torch.autograd.grad(every(values, rows, answers).sum(), list(values.values()))
+            with torch.no_grad():
+                for value, slope in zip(values.values(), slopes, strict=True):
+                    value.sub_(slope, alpha=rate)
+        found.append({name: value.detach().double().cpu().numpy() for name, value in values.items()})
+    return {name: np.concatenate([one[name] for one in found]) for name in start}
 
 
 def _copied(module: Any) -> Any:

@@ -13,12 +13,14 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
+from leakcap.certificates.labels import LabelCertificate
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
 from leakcap.labels.given import check_rows, refuse_again, refuse_mixed, refuse_unfitted, sorted_names, table_of
 from leakcap.labels.learning import likelihood as soft
 from leakcap.labels.learning.refine import HELD_OUT_AT_LEAST, LearningRecipe, learn
+from leakcap.labels.learning.sums_first import beliefs, spending_copy, together
 from leakcap.labels.mechanisms.base import Mechanism
 from leakcap.labels.mechanisms.classes import column
 
@@ -40,6 +42,7 @@ class Learner(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         retrain: str | None,
         grid: Mapping[str, Sequence[Any]] | None,
         random_state: Any,
+        prior: Any,
     ) -> None:
         self.base = base
         self.rounds = rounds
@@ -48,6 +51,7 @@ class Learner(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.retrain = retrain
         self.grid = grid
         self.random_state = random_state
+        self.prior = prior
 
     def predict_proba(self, X: Any) -> Floats:
         """Probability of every true class.
@@ -129,6 +133,8 @@ class Learner(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         recipe, names = self._recipe(X), mechanism.classes
         check_rows(X, labels)
         refuse_again(self, f"{self._go_on}, or take clone(model) for other labels")
+        if hasattr(self, "prior_"):  # its sums may have been drawn where nothing came of them
+            refuse_again(self.prior_, "take clone(model) for other labels")
         refuse_mixed(names)
         if not mechanism.mutual_information() > 0:
             raise InputError("this mechanism reveals nothing about the labels: raise epsilon, or give another prior")
@@ -151,7 +157,8 @@ class Learner(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         start: Floats | None = None,
     ) -> None:
         settings, bases = self._bases()
-        place, self.learned_ = learn(bases, X, scores=scores, recipe=recipe, rng=rng, start=start)
+        believed = self.prior is not None
+        place, self.learned_ = learn(bases, X, scores=scores, recipe=recipe, rng=rng, start=start, believed=believed)
         self.best_params_ = settings[place]
         self.classes_, self._order = sorted_names(classes)
 
@@ -185,11 +192,15 @@ class Classifier(Learner):
             and keeps it where held-out observations get likelier.
         grid: settings of the base to choose from, such as `{"C": [1, 0.1, 0.01]}`: noise calls for stronger ones.
         random_state: seed of the split into held-out rows and folds. It has no part in privacy.
+        prior: a label-private model of sums (`lc.labels.Ridge`, `LDA` or `NaiveBayes`) with an epsilon of its own, for
+            `fit_private`, and for a curator who may see all labels: it is fitted first, and what it makes of each row
+            is the prior of that row's observation. Epsilons and deltas of both add up.
 
     Attributes:
         classes_: names of the classes, sorted.
         observed_: the observations that were learnt from.
-        certificate_: what the best attacker can learn of a label; after `fit_private`.
+        certificate_: what the best attacker can learn of a label, prior included; after `fit_private`.
+        prior_: the prior, fitted, if there is one; its classes are places in the mechanism's list.
         learned_: the models that are mixed, their shares, and the likelihoods they were chosen by.
         model_: the model that counts most.
         best_params_: the settings of the grid that count most.
@@ -215,9 +226,17 @@ class Classifier(Learner):
         retrain: str | None = None,
         grid: Mapping[str, Sequence[Any]] | None = None,
         random_state: Any = None,
+        prior: Any = None,
     ) -> None:
         super().__init__(
-            base, rounds=rounds, folds=folds, holdout=holdout, retrain=retrain, grid=grid, random_state=random_state
+            base,
+            rounds=rounds,
+            folds=folds,
+            holdout=holdout,
+            retrain=retrain,
+            grid=grid,
+            random_state=random_state,
+            prior=prior,
         )
         self.mechanism = mechanism
 
@@ -245,6 +264,8 @@ class Classifier(Learner):
         recipe = self._recipe(table)
         if observed is None:
             raise InputError("fit requires y to be passed, but the target y is None: give what privatize() returned")
+        if self.prior is not None and not hasattr(getattr(self, "prior_", None), "certificate_"):
+            raise InputError("prior= is fitted to labels: call fit_private(X, y), and fit goes on from there")
         scores = self.mechanism.scores(observed)
         check_rows(table, len(scores))
         if observed is not getattr(self, "observed_", None):
@@ -252,7 +273,12 @@ class Classifier(Learner):
             if hasattr(self, "certificate_"):  # of other observations
                 del self.certificate_
         self._learn(
-            table, scores, classes=self.mechanism.classes, recipe=recipe, rng=check_random_state(self.random_state)
+            table,
+            scores,
+            classes=self.mechanism.classes,
+            recipe=recipe,
+            rng=check_random_state(self.random_state),
+            start=None if self.prior is None else beliefs(self.prior_, table),
         )
         return self
 
@@ -272,9 +298,21 @@ class Classifier(Learner):
             InputError: settings or labels cannot be used (nothing is drawn then), or labels were privatised before.
         """
         self._rehearse(table_of(X), len(column(y)), self.mechanism)
+        places = self.mechanism.places(y)  # bad labels are refused before anything is drawn
+        if self.prior is not None:
+            self.prior_ = spending_copy(self.prior, self.mechanism.n_classes)
+            self.prior_.fit(X, places)
         self.observed_ = self.mechanism.privatize(y)
-        self.certificate_ = self.mechanism.certificate(labels=len(self.observed_))
+        self.certificate_ = self._certificate(len(places))
         return self.fit(X, self.observed_)
+
+    def _certificate(self, labels: int) -> LabelCertificate:
+        if self.prior is None:
+            return self.mechanism.certificate(labels=labels)
+        even = np.full(self.mechanism.n_classes, 1 / self.mechanism.n_classes)
+        responses = self.mechanism.certificate(labels, even)
+        # Given the label, observations do not depend on the sums: together they tell at most what both tell.
+        return together(self.prior_.certificate_, responses, responses.mutual_information)
 
 
 def _check_base(base: Any) -> None:

@@ -56,7 +56,7 @@ def checked_prior(prior: Any) -> SumsClassifier:
     if hasattr(prior, "certificate_"):
         raise InputError("prior= was fitted before, and its labels are spent: give a new one")
     if prior.n_classes is not None or prior.classes is not None:
-        raise InputError("prior= takes the classes of PATE: leave n_classes= and classes= out of it")
+        raise InputError("prior= takes its classes from the model it is for: leave n_classes= and classes= out of it")
     checks.positive(epsilon=prior.epsilon)
     checks.fraction(delta=prior.delta)
     return prior

@@ -109,6 +109,7 @@ class _Task:
     X: Any
     scores: Floats
     start: Floats | None
+    believed: bool
     fold: Whole
     recipe: LearningRecipe
 
@@ -121,6 +122,7 @@ class _Task:
             used=used,
             fold=self.fold if folded else None,
             start=self.start,
+            believed=self.believed,
         )
 
     def is_folded(self, place: int) -> bool:
@@ -173,12 +175,16 @@ def learn(
     recipe: LearningRecipe,
     rng: np.random.RandomState,
     start: Floats | None = None,
+    believed: bool = False,
 ) -> tuple[int, Learned]:
-    """Models fitted to all observations, chosen by what held-out ones support, and the base that counts most."""
+    """Models fitted to all observations, chosen by what held-out ones support, and the base that counts most.
+
+    `start` is what is known of each row beforehand; if `believed`, it stays where observations say nothing.
+    """
     table = np.asarray(scores, dtype=np.float64)
     size, order = round(recipe.holdout * len(table)), rng.permutation(len(table)).argsort()
     fold = rng.permutation(len(table)) % (recipe.folds or _FOLDS)
-    task = _Task(bases=bases, X=X, scores=table, start=start, fold=fold, recipe=recipe)
+    task = _Task(bases=bases, X=X, scores=table, start=start, believed=believed, fold=fold, recipe=recipe)
     if size < HELD_OUT_AT_LEAST:
         return 0, task.unjudged()
     folded = [task.is_folded(k) for k in range(len(bases))]

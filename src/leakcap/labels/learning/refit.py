@@ -18,6 +18,7 @@ __all__ = ["Chain", "Whole"]
 Whole = npt.NDArray[np.int64]
 _STILL = 1e-3  # mean change of a probability that counts as none
 _FOUND_IN_NOISE = 0.015  # share of pure noise that a base may fit and still predict its own rows
+_BELIEF = 0.2  # of what an observation leaves open, that rounds after the first fill by a belief
 
 
 @dataclass
@@ -30,6 +31,7 @@ class Chain:
     used: Bools
     fold: Whole | None = None  # where given, used rows are predicted by models that did not see them
     start: Floats | None = None  # what is known of each row beforehand, in logarithms
+    believed: bool = False  # whether that stays where observations say nothing, as what sums of all labels tell does
     model: Any = None
     undo: Undo | None = None
 
@@ -40,7 +42,7 @@ class Chain:
     def naive(self) -> Floats:
         """Predictions of the first fit, from what is known already. Weights average 1, so penalties count as usual."""
         known = soft.even(self.scores.shape[1]) if self.start is None else self.start
-        weights = soft.informed(self.scores, known)
+        weights = self._weights(known, 1.0)
         weights /= weights[self.used].sum(axis=1).mean()
         if self.start is not None:
             self.undo = None
@@ -51,7 +53,14 @@ class Chain:
     def step(self, log_prior: Floats) -> Floats:
         """Predictions after one more round: the base is fitted to what these predictions make of the observations."""
         self.undo = None
-        return self._fit(soft.informed(self.scores, log_prior))
+        return self._fit(self._weights(log_prior, _BELIEF))
+
+    def _weights(self, log_prior: Floats, share: float) -> Floats:
+        """What observations make of these predictions; what they leave open, for a share, is what is believed."""
+        weights = soft.informed(self.scores, log_prior)
+        if self.believed and self.start is not None:
+            weights += share * (1 - weights.sum(axis=1, keepdims=True)) * np.exp(self.start)
+        return weights
 
     def two_steps(self, log_prior: Floats) -> tuple[Floats, Floats]:
         """Two rounds, and predictions carried on in their direction (squared extrapolation).
@@ -101,6 +110,8 @@ class Chain:
         """Whether the base finds much to fit in weights that were shuffled between rows: in nothing but noise."""
         classes = self.scores.shape[1]
         weights = soft.informed(np.random.RandomState(0).permutation(self.scores), soft.even(classes))
+        if not weights.any():
+            return False  # no observation says anything: there is no noise to fit
         weights /= weights.sum(axis=1).mean()
         fit = np.exp(soft.predicted(soft.fit_weighted(self.base, self.X, weights), self.X, classes))
         whole = weights.sum(axis=1, keepdims=True)

@@ -12,6 +12,7 @@ from sklearn.utils import _safe_indexing
 from leakcap.ground.arrays import Ints
 from leakcap.kernels.linear.parts import ridge_votes, shared_ridge_votes
 from leakcap.labels.learning.linear_teacher import LinearTeacher
+from leakcap.labels.learning.mlp_teacher import MLPTeacher, network_votes
 from leakcap.simulate.silence import silenced
 from leakcap.simulate.teaching import fitted, names_classes, own_randomness
 
@@ -54,6 +55,12 @@ def votes_of(
             return shared_ridge_votes(rows, codes, parts, rows[asked], classes=classes, alpha=alpha)
         intercept = bool(teacher.fit_intercept)
         return ridge_votes(rows, codes, parts, rows[asked], classes=classes, alpha=alpha, intercept=intercept)
+    if type(teacher) is MLPTeacher and _plain(table):
+        rows = table.astype(np.float64)
+        with silenced():
+            return network_votes(
+                teacher, rows, codes, rows[asked], parts=parts, seeds=seeds, classes=classes, whole=whole
+            )
     questions, places = _safe_indexing(table, asked), np.arange(len(asked))
     votes = np.zeros((len(asked), classes), dtype=np.int64)
     for part, seed in zip(parts, seeds, strict=True):
@@ -67,17 +74,22 @@ def votes_of(
 
 def _ridge_alpha(teacher: Any, table: Any) -> float | None:
     """The penalty, where all teachers are solved at once and vote as each by itself would."""
-    plain = type(teacher) is RidgeClassifier and isinstance(table, np.ndarray) and table.dtype.kind == "f"
-    if not plain or teacher.class_weight is not None or teacher.positive or teacher.solver not in ("auto", "cholesky"):
+    if type(teacher) is not RidgeClassifier or not _plain(table):
+        return None
+    if teacher.class_weight is not None or teacher.positive or teacher.solver not in ("auto", "cholesky"):
         return None
     ordinary = isinstance(teacher.alpha, (int, float)) and teacher.alpha >= LEAST_ALPHA
-    return float(teacher.alpha) if ordinary and np.isfinite(table).all() else None
+    return float(teacher.alpha) if ordinary else None
 
 
 def _shared_alpha(teacher: Any, table: Any) -> float | None:
     """The same, for teachers that see all features."""
-    plain = type(teacher) is LinearTeacher and isinstance(table, np.ndarray) and table.dtype.kind == "f"
-    return float(teacher.alpha) if plain and np.isfinite(table).all() else None
+    return float(teacher.alpha) if type(teacher) is LinearTeacher and _plain(table) else None
+
+
+def _plain(table: Any) -> bool:
+    """Whether this is an array of finite numbers, as the kernels take it."""
+    return isinstance(table, np.ndarray) and table.dtype.kind == "f" and bool(np.isfinite(table).all())
 
 
 def _named(teacher: Any, table: Any, codes: Ints, part: Ints, *, questions: Any, whole: bool) -> Ints | None:

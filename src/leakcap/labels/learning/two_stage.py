@@ -16,12 +16,16 @@ from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.labels.given import check_rows, table_of
 from leakcap.labels.learning.classifier import Classifier, Learner
+from leakcap.labels.learning.sums_first import beliefs, left_for_responses, most_nats, spending_copy, together
 from leakcap.labels.mechanisms.auto import auto
 from leakcap.labels.mechanisms.base import Mechanism
 from leakcap.labels.mechanisms.classes import Classes, column
+from leakcap.labels.mechanisms.krr import KRR
 from leakcap.labels.mechanisms.with_prior import RRWithPrior
 
 __all__ = ["TwoStage"]
+
+SHARE = 0.5  # of the labels, for a first stage of responses
 
 
 class TwoStage(Learner):
@@ -32,7 +36,10 @@ class TwoStage(Learner):
     classes that are likely there keeps more of them. The last fit uses all observations, each by its own mechanism.
 
     Guarantee: each label is used by one of two epsilon-DP mechanisms, once; the second depends on the first part
-    through its observations only. So epsilon is not split and does not add up (parallel composition).
+    through its observations only. So epsilon is not split and does not add up (parallel composition). With `prior=`
+    noised sums of all labels take the place of the first part: every label is in the sums and is privatised in their
+    light, and `epsilon` is that of the sums and of the responses together (sequential composition), with the delta of
+    the sums.
 
     Args:
         base: a classifier with `predict_proba` whose `fit` takes `sample_weight`, or a pipeline that ends in one.
@@ -43,12 +50,17 @@ class TwoStage(Learner):
         first: mechanism of the first stage; "auto" takes the one that says most about labels of which nothing is known.
         rounds, folds, holdout, retrain, grid: as in `Classifier`; used for both fits.
         random_state: seed of the split into parts, which never looks at a label. It has no part in privacy.
+        prior: a label-private model of sums (`lc.labels.Ridge`, `LDA` or `NaiveBayes`) with an epsilon of its own, a
+            part of `epsilon`, for a curator who may see all labels. It is the first stage then: leave `share` and
+            `first` out.
 
     Attributes:
         classes_: names of the classes, sorted.
-        observed_: observations of the first and of the second part.
-        part_: for each row, whether it was in the first part.
-        certificate_: what the best attacker can learn of a label of either part.
+        observed_: observations of the first and of the second part; with `prior`, the noised sums and observations of
+            all labels.
+        part_: for each row, whether it was in the first part; with `prior`, none was.
+        certificate_: what the best attacker can learn of a label of either part; of sums and observations together.
+        prior_: the prior, fitted, if there is one; its classes are places in the list of classes.
         learned_: the models that are mixed, their shares, and the likelihoods they were chosen by.
         best_params_: the settings of the grid that count most.
 
@@ -68,7 +80,7 @@ class TwoStage(Learner):
         n_classes: int | None = None,
         *,
         classes: Sequence[Any] | None = None,
-        share: float = 0.5,
+        share: float = SHARE,
         first: Mechanism | str = "auto",
         rounds: int = 10,
         folds: int | str = "auto",
@@ -76,9 +88,17 @@ class TwoStage(Learner):
         retrain: str | None = None,
         grid: Mapping[str, Sequence[Any]] | None = None,
         random_state: Any = None,
+        prior: Any = None,
     ) -> None:
         super().__init__(
-            base, rounds=rounds, folds=folds, holdout=holdout, retrain=retrain, grid=grid, random_state=random_state
+            base,
+            rounds=rounds,
+            folds=folds,
+            holdout=holdout,
+            retrain=retrain,
+            grid=grid,
+            random_state=random_state,
+            prior=prior,
         )
         self.epsilon = epsilon
         self.n_classes = n_classes
@@ -87,6 +107,7 @@ class TwoStage(Learner):
         self.first = first
 
     _go_on = "call refit(X) to try other settings"
+    observed_: tuple[Any, npt.NDArray[Any]]
 
     def fit_private(self, X: Any, y: npt.ArrayLike) -> TwoStage:
         """Privatise both parts of the labels, each label once, and learn from all that was observed.
@@ -103,6 +124,8 @@ class TwoStage(Learner):
         """
         table, labels = table_of(X), column(y)
         names = Classes(self.n_classes, self.classes)
+        if self.prior is not None:
+            return self._after_sums(table, labels, names)
         first = self._first(names)
         recipe = self._rehearse(table, len(labels), first)
         names.codes(labels)  # bad labels are refused before anything is drawn
@@ -136,6 +159,28 @@ class TwoStage(Learner):
         self._learn(table, scores, classes=names.names, recipe=recipe, rng=rng, start=known)
         return self
 
+    def _after_sums(self, table: Any, labels: npt.NDArray[Any], names: Classes) -> TwoStage:
+        """The second stage on all labels, by a prior of noised sums."""
+        if self.first != "auto" or self.share != SHARE:
+            raise InputError("prior= takes the place of a first stage of responses: leave first= and share= out")
+        left = left_for_responses(checks.positive(epsilon=self.epsilon), self.prior)
+        recipe = self._rehearse(table, len(labels), KRR(left, names.count, classes=names.names))
+        codes = names.codes(labels)  # bad labels are refused before anything is drawn
+        self.prior_ = spending_copy(self.prior, names.count)
+        self.prior_.fit(table, codes)
+        known = beliefs(self.prior_, table)
+        second = RRWithPrior(left, np.exp(known), self.classes)
+        seen = second.privatize(labels)
+        scores = second.scores(seen)
+        self.part_, self.observed_ = np.zeros(len(labels), dtype=bool), (self.prior_.sums_, seen)
+        self._known = scores, known
+        even = np.full(names.count, 1 / names.count)
+        found = together(self.prior_.certificate_, second.certificate(len(labels), even), most_nats(left, names.count))
+        self.certificate_ = replace(found, epsilon=float(self.epsilon))  # the sum, but for its last digit
+        rng = check_random_state(self.random_state)
+        self._learn(table, scores, classes=names.names, recipe=recipe, rng=rng, start=known)
+        return self
+
     def refit(self, X: Any) -> TwoStage:
         """Learn again from the observations of `fit_private`, with the settings of now, at no epsilon.
 
@@ -155,7 +200,8 @@ class TwoStage(Learner):
         recipe, (scores, known) = self._recipe(table), self._known
         check_rows(table, len(scores))
         names = Classes(self.n_classes, self.classes).names
-        self._learn(table, scores, classes=names, recipe=recipe, rng=self._split(len(scores))[1], start=known)
+        rng = self._split(len(scores))[1] if self.prior is None else check_random_state(self.random_state)
+        self._learn(table, scores, classes=names, recipe=recipe, rng=rng, start=known)
         return self
 
     def _first(self, names: Classes) -> Mechanism:

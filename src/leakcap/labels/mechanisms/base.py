@@ -96,7 +96,21 @@ class Mechanism(ABC):
         Raises:
             InputError: labels are missing, or not among the classes. The message never quotes a label.
         """
-        return self._observe(self._classes.codes(y))
+        return self._observe(self.places(y))
+
+    def places(self, y: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Labels as places among the classes, refused where `privatize` would refuse them. As secret as the labels.
+
+        Args:
+            y: the labels, one column.
+
+        Returns:
+            A whole number from 0 for each label.
+
+        Raises:
+            InputError: labels are missing, or not among the classes. The message never quotes a label.
+        """
+        return self._classes.codes(y)
 
     @abstractmethod
     def _observe(self, codes: npt.NDArray[np.int64]) -> npt.NDArray[Any]:

@@ -62,11 +62,18 @@ SUMS_THEN_VOTES_GAME = (
     "for some rows was noised. Only the noised sums and the answers leave."
 )
 SUMS_THEN_VOTES_ATTACKER = VOTES_ATTACKER.replace("the answers", "the noised sums, the answers")
+SUMS_THEN_RESPONSES_GAME = (
+    "Everything but the labels is known. The rows of {:,} labels were summed by class, with noise. Then each label was "
+    "replaced by what was observed of it, drawn by chances that depend on that label and on the noised sums alone. "
+    "Only the noised sums and the observations leave."
+)
+SUMS_THEN_RESPONSES_ATTACKER = ATTACKER.replace("the observations", "the noised sums, the observations")
 WORDS = {
     "observations": (GAME, ATTACKER, LEARN),
     "noised sums": (SUMS_GAME, SUMS_ATTACKER, SUMS_LEARN),
     "answers": (VOTES_GAME, VOTES_ATTACKER, VOTES_LEARN),
     "noised sums and answers": (SUMS_THEN_VOTES_GAME, SUMS_THEN_VOTES_ATTACKER, VOTES_LEARN),
+    "noised sums and observations": (SUMS_THEN_RESPONSES_GAME, SUMS_THEN_RESPONSES_ATTACKER, LEARN),
 }
 FILE_TITLES = {"observations": "The labels, and how to learn from them"}
 MODEL_TITLE = "The model, and how to use it"
@@ -82,6 +89,7 @@ FILE_WORDS = {
     "teach a student:",
     "noised sums and answers": "Everything learnt from the noised sums and the answers is as private as they are, and "
     "costs nothing more. These lines teach a student:",
+    "noised sums and observations": BAYES.replace("the observations is", "the noised sums and the observations is"),
 }
 ANY_QUESTION = (
     "“Any question” is one whose best answer is right with the chance stated before: “is the label this one?”, asked "
