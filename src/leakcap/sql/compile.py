@@ -79,7 +79,7 @@ class _Scope:
 
     def find(self, node: exp.Column) -> Expression:
         table, name = node.table, node.name
-        if node.args.get("db") is not None or isinstance(node.this, exp.Star):
+        if not name or node.args.get("db") is not None or isinstance(node.this, exp.Star):
             raise refused("write columns as name or table.name", node)
         found = [
             one.value
@@ -602,6 +602,8 @@ class _Compiler:
         if len(made.columns) != 1:
             raise refused("IN takes a query of one column", node)
         left, right = reader.read(node.this), made.columns[0].value
+        if left.identity is not None and not made.private:
+            raise refused(NAMES_PEOPLE, node)
         if left.kind != right.kind:
             raise refused(f"{left.kind} and {right.kind} cannot be compared", node)
         if made.private and (not same_person(left, right) or right.null or left.null):
