@@ -36,6 +36,7 @@ from leakcap.sql.relations import (
 __all__ = ["compiled"]
 
 LONGEST = 50_000  # letters
+MOST_TABLES = 60  # in one FROM
 MOST_QUERIES = 400  # inside one question; those about a row outside are read twice
 PEOPLE = "rows of people do not leave: ask for counts, sums or averages, by columns with public values"
 NOT_LOCAL = (
@@ -214,6 +215,8 @@ class _Compiler:
         """All tables joined, and the rows of the condition."""
         parts: list[Relation] = [self._source(given.this, scope.outer, tables)]
         conditions: list[exp.Expression] = []
+        if len(node.args.get("joins") or []) >= MOST_TABLES:
+            raise refused(f"there are more than {MOST_TABLES} tables in FROM: ask several")
         for join in node.args.get("joins") or []:
             only(join, {"this", "on", "side", "kind", "using"})
             side, kind = (join.side or "").upper(), (join.kind or "").upper()

@@ -20,7 +20,7 @@ from leakcap.sql.refusals import refused
 __all__ = ["Names", "NamedColumn", "Relation", "scan", "same_person"]
 
 
-WRITTEN = 2_000_000  # letters of what we write
+WRITTEN = 500_000  # letters of what we write
 NAMED = re.compile(r"'(?:[^']|'')*'|\b[xu]\d+\b")  # literals, and names that are not those of a released table
 
 
