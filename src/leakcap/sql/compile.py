@@ -13,7 +13,8 @@ from typing import Any
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ErrorLevel, SqlglotError
+from sqlglot.tokens import TokenType
 
 from leakcap.sql.aggregates import AGGREGATES, Aggregate, SumOf, aggregate, sums_of
 from leakcap.sql.catalog import Catalog
@@ -58,15 +59,30 @@ def compiled(text: str, catalog: Catalog, *, hidden_pool: bool = False) -> Progr
     if len(text) > LONGEST:
         raise refused(f"the question has more than {LONGEST:,} letters: ask several")
     try:
+        return _Compiler(catalog, hidden_pool).program(text, _parsed(text))
+    except RecursionError:
+        raise refused("the question is nested too deeply: ask several") from None
+
+
+def _parsed(text: str) -> exp.Expression:
+    """The one SELECT. What else there is, is not even parsed: the parser would log the text of some of it."""
+    try:
+        tokens = sqlglot.tokenize(text, read="duckdb")
+        while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
+            tokens.pop()
+        if any(one.token_type == TokenType.SEMICOLON for one in tokens):
+            raise refused("ask one question at a time: one SELECT, without a semicolon between")
+        first = next((one.token_type for one in tokens if one.token_type != TokenType.L_PAREN), None)
+        if first not in (TokenType.SELECT, TokenType.WITH):
+            raise refused("a question is a SELECT: nothing is written, set or attached here")
         found = [one for one in sqlglot.parse(text, read="duckdb") if one is not None]
+    except Refused:
+        raise
     except (SqlglotError, RecursionError, ValueError):
         raise refused("this cannot be read as SQL: check brackets, commas and quotes") from None
     if len(found) != 1:
         raise refused("ask one question at a time: one SELECT, without a semicolon between")
-    try:
-        return _Compiler(catalog, hidden_pool).program(text, found[0])
-    except RecursionError:
-        raise refused("the question is nested too deeply: ask several") from None
+    return found[0]
 
 
 @dataclass
@@ -781,11 +797,11 @@ def _scalars(node: exp.Expression) -> Iterator[exp.Subquery]:
 
 
 def _text(node: exp.Expression) -> str:
-    return node.sql(dialect="duckdb", normalize=True)
+    return node.sql(dialect="duckdb", normalize=True, unsupported_level=ErrorLevel.IGNORE)
 
 
 def _label(node: exp.Expression, at: int) -> str:
-    text = node.sql(dialect="duckdb").lower()
+    text = node.sql(dialect="duckdb", unsupported_level=ErrorLevel.IGNORE).lower()
     return text if len(text) <= 40 else f"column {at + 1}"
 
 

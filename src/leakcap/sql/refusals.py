@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sqlglot import ErrorLevel
+
 from leakcap.errors import InputError
 
 __all__ = ["Refused", "refused"]
@@ -20,7 +22,7 @@ def refused(why: str, at: Any = None) -> Refused:
     if at is None:
         return Refused(why)
     try:
-        text = at.sql(dialect="duckdb")
+        text = at.sql(dialect="duckdb", unsupported_level=ErrorLevel.IGNORE)
     except Exception:  # what cannot be written is not shown
         return Refused(why)
     text = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
