@@ -20,7 +20,7 @@ from leakcap.sql.aggregates import AGGREGATES, Aggregate, SumOf, aggregate, sums
 from leakcap.sql.catalog import Catalog
 from leakcap.sql.expressions import Expression, column
 from leakcap.sql.program import Output, Program, Release
-from leakcap.sql.reading import NAMES_PEOPLE, Reader, conjuncts, only
+from leakcap.sql.reading import NAMES_PEOPLE, Reader, alike, conjuncts, only
 from leakcap.sql.refusals import Refused, refused
 from leakcap.sql.relations import (
     WRITTEN,
@@ -183,8 +183,8 @@ class _Compiler:
             listed = [f"{one.value.safe} AS {name}" for one, name in zip(side.columns, new, strict=True)]
             parts.append(f"SELECT {', '.join(listed)}{f', {side.unit} AS {hidden}' if hidden else ''} FROM ({side.sql})")
         for one, other, name in zip(first.columns, second.columns, new, strict=True):
-            if one.value.kind != other.value.kind:
-                raise refused("both sides of UNION ALL need columns of the same kinds", node)
+            if (one.value.kind, one.value.digits) != (other.value.kind, other.value.digits):
+                raise refused("both sides of UNION ALL need columns of the same kinds: cast them", node)
             a, b = one.value, other.value
             span = (min(a.range[0], b.range[0]), max(a.range[1], b.range[1])) if a.range and b.range else None
             levels = tuple(dict.fromkeys((*a.levels, *b.levels))) if a.levels is not None and b.levels is not None else None
@@ -623,8 +623,8 @@ class _Compiler:
         left, right = reader.read(node.this), made.columns[0].value
         if left.identity is not None and not made.private:
             raise refused(NAMES_PEOPLE, node)
-        if left.kind != right.kind:
-            raise refused(f"{left.kind} and {right.kind} cannot be compared", node)
+        if (left.kind, left.digits) != (right.kind, right.digits):
+            raise refused(f"{left.kind} and {right.kind} cannot be compared: cast one of them", node)
         if made.private and (not same_person(left, right) or right.null or left.null):
             raise refused(NOT_LOCAL, node)
         text = f"SELECT {right.value} FROM ({made.sql})"
@@ -707,7 +707,8 @@ class _Compiler:
         value, *inner_keys = [one.value for one in made.columns]
         if made.private and not any(same_person(mine, other) and not mine.null for mine, other in zip(inner_keys, outside, strict=True)):
             raise refused(NOT_LOCAL, node)
-        match = " AND ".join(f"{mine.value} = {other.safe}" for mine, other in zip(inner_keys, outside, strict=True))
+        pairs = [alike(mine, other, node) for mine, other in zip(inner_keys, outside, strict=True)]
+        match = " AND ".join(f"{mine.safe} = {other.safe}" for mine, other in pairs)
         text = f"SELECT {value.value} FROM ({made.sql}) WHERE {match} LIMIT 1"
         if not made.private and any(isinstance(each, exp.Count) for each in only.walk()):
             text = f"SELECT coalesce(({text}), 0)"

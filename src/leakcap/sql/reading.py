@@ -14,7 +14,7 @@ from sqlglot import exp
 from leakcap.sql.expressions import Expression, Range, literal, short, span, unknown
 from leakcap.sql.refusals import refused
 
-__all__ = ["NAMES_PEOPLE", "NUMBERS", "Reader", "conjuncts", "numeric", "only", "years"]
+__all__ = ["NAMES_PEOPLE", "NUMBERS", "Reader", "alike", "conjuncts", "numeric", "only", "years"]
 
 NUMBERS = ("int", "decimal", "float")
 MOMENTS = ("date", "timestamp")
@@ -42,6 +42,7 @@ CASTS = {
     "TEXT": ("text", "VARCHAR"),
     "DATE": ("date", "DATE"),
     "TIMESTAMP": ("timestamp", "TIMESTAMP"),
+    "TIMESTAMPNTZ": ("timestamp", "TIMESTAMP"),
     "BOOLEAN": ("bool", "BOOLEAN"),
 }
 COMPARISONS = {exp.EQ: "=", exp.NEQ: "<>", exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<="}
@@ -159,7 +160,7 @@ class Reader:
         return _made("negate", one.kind, (one,), range=found, digits=one.digits, wild=one.wild)
 
     def _compared(self, node: exp.Binary) -> Expression:
-        left, right = _alike(self.read(node.this), self.read(node.expression), node)
+        left, right = alike(self.read(node.this), self.read(node.expression), node)
         return _made("compare", "bool", (left, right), value=COMPARISONS[type(node)])
 
     def _and(self, node: exp.And) -> Expression:
@@ -186,14 +187,14 @@ class Reader:
         first = self.read(node.this)
         rest = []
         for one in node.expressions:
-            first, other = _alike(first, self.read(one), node)
+            first, other = alike(first, self.read(one), node)
             rest.append(other)
         return _made("in", "bool", (first, *rest))
 
     def _between(self, node: exp.Between) -> Expression:
         first = self.read(node.this)
-        first, low = _alike(first, self.read(node.args["low"]), node)
-        first, high = _alike(first, self.read(node.args["high"]), node)
+        first, low = alike(first, self.read(node.args["low"]), node)
+        first, high = alike(first, self.read(node.args["high"]), node)
         parts = (
             _made("compare", "bool", (first, low), value=">="),
             _made("compare", "bool", (first, high), value="<="),
@@ -215,7 +216,7 @@ class Reader:
             if subject is None:
                 condition = self.truth(one.this)
             else:
-                left, right = _alike(self.read(subject), self.read(one.this), node)
+                left, right = alike(self.read(subject), self.read(one.this), node)
                 condition = _made("compare", "bool", (left, right), value="=")
             parts.append((condition, self.read(one.args["true"])))
         default = node.args.get("default")
@@ -232,7 +233,7 @@ class Reader:
         return _made("coalesce", args[0].kind, tuple(args), null=all(one.null for one in args), **found)
 
     def _nullif(self, node: exp.Nullif) -> Expression:
-        left, right = _alike(self.read(node.this), self.read(node.expression), node)
+        left, right = alike(self.read(node.this), self.read(node.expression), node)
         condition = _made("compare", "bool", (left, right), value="=")
         return _chosen([(condition, unknown())], left, node)
 
@@ -258,7 +259,7 @@ class Reader:
         kept = one.range if kind in NUMBERS and one.kind in NUMBERS or {kind, one.kind} <= set(MOMENTS) else None
         if kept is not None and kind == "int":
             kept = (kept[0] - 1, kept[1] + 1)
-        wild = kind == "float" and one.kind == "text"
+        wild = kind in ("float", *MOMENTS) and one.kind == "text"  # 'infinity' is a date too
         return _made("cast", kind, (one,), value=name, range=kept, wild=wild)
 
     def _interval(self, node: exp.Interval) -> Expression:
@@ -345,9 +346,10 @@ class Reader:
 
     def _extreme(self, node: exp.Expression) -> Expression:
         args = _same([self.read(one) for one in (node.this, *node.expressions)], node)
-        found = _united(args)
         name = "greatest" if isinstance(node, exp.Greatest) else "least"
-        return _made(name, args[0].kind, tuple(args), **found)
+        made = _made(name, args[0].kind, tuple(args), **_united(args))
+        ends = _least(made), _most(made)
+        return made if None in ends or args[0].kind not in NUMBERS else replace(made, range=ends)
 
 
 METHODS: tuple[tuple[tuple[type[exp.Expression], ...], Callable[[Reader, Any], Expression]], ...] = (
@@ -403,7 +405,7 @@ PARTS_OF: dict[type[exp.Expression], set[str]] = {
     exp.If: {"this", "true", "false"},
     exp.Coalesce: {"this", "expressions"},
     exp.Cast: {"this", "to"},
-    exp.TryCast: {"this", "to"},
+    exp.TryCast: {"this", "to", "safe"},
     exp.Interval: {"this", "unit"},
     exp.DateTrunc: {"this", "unit"},
     exp.TimestampTrunc: {"this", "unit"},
@@ -559,7 +561,13 @@ def _moment(one: Expression, kind: str, node: exp.Expression) -> Expression:
     return literal(value, kind)
 
 
-def _alike(left: Expression, right: Expression, node: exp.Expression) -> tuple[Expression, Expression]:
+def _too_wide(args: Sequence[Expression]) -> bool:
+    """Whether there is no decimal that has room for all of these: DuckDB would fail on a row that it is too small for."""
+    digits = [(19, 0) if one.digits is None else one.digits for one in args]
+    return max(p - s for p, s in digits) + max(s for _, s in digits) > 38
+
+
+def alike(left: Expression, right: Expression, node: exp.Expression) -> tuple[Expression, Expression]:
     """Two sides that can be compared."""
     if "null" in (left.kind, right.kind):
         return left, right
@@ -571,7 +579,7 @@ def _alike(left: Expression, right: Expression, node: exp.Expression) -> tuple[E
     if len(kinds) == 1 or kinds <= set(NUMBERS) or kinds <= set(MOMENTS):
         if "interval" in kinds:
             _wrong(node)
-        if "float" in kinds:
+        if "float" in kinds or ("decimal" in kinds and _too_wide((left, right))):
             return _as_float(left), _as_float(right)
         return left, right
     if kinds <= {"bool", *NUMBERS}:
@@ -591,7 +599,7 @@ def _same(args: list[Expression], node: exp.Expression) -> list[Expression]:
         return sorted_nulls(args, kinds.pop())
     if kinds <= {*NUMBERS, "bool"}:
         args = [numeric(one) for one in args]
-        if "float" in kinds:
+        if "float" in kinds or _too_wide([one for one in args if one.kind != "null"]):
             return sorted_nulls([one if one.kind == "null" else _as_float(one) for one in args], "float")
         decimals = [one if one.kind == "null" else _as_decimal(one) for one in args]
         return sorted_nulls(decimals, "decimal")
@@ -617,6 +625,26 @@ def _united(args: Sequence[Expression]) -> dict[str, Any]:
         scale = max(one.digits[1] for one in known if one.digits)
         digits = (min(38, max(one.digits[0] - one.digits[1] for one in known if one.digits) + scale), scale)
     return {"range": found, "digits": digits}
+
+
+def _least(one: Expression) -> float | None:
+    """What a number is never below, by what it was cut to. GREATEST and LEAST leave out what is missing."""
+    if one.op not in ("greatest", "least"):
+        return None if one.range is None else one.range[0]
+    lows = [(_least(arg), arg.null) for arg in one.args]
+    if one.op == "least":
+        return None if any(low is None for low, _ in lows) else min(low for low, _ in lows if low is not None)
+    return max((low for low, null in lows if low is not None and not null), default=None)
+
+
+def _most(one: Expression) -> float | None:
+    """What a number is never above."""
+    if one.op not in ("greatest", "least"):
+        return None if one.range is None else one.range[1]
+    highs = [(_most(arg), arg.null) for arg in one.args]
+    if one.op == "greatest":
+        return None if any(high is None for high, _ in highs) else max(high for high, _ in highs if high is not None)
+    return min((high for high, null in highs if high is not None and not null), default=None)
 
 
 def _chosen(parts: list[tuple[Expression, Expression]], default: Expression, node: exp.Expression) -> Expression:
