@@ -12,9 +12,8 @@ from itertools import count
 from typing import Any
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import TokenType, exp
 from sqlglot.errors import ErrorLevel, SqlglotError
-from sqlglot.tokens import TokenType
 
 from leakcap.sql.aggregates import AGGREGATES, Aggregate, SumOf, aggregate, sums_of
 from leakcap.sql.catalog import Catalog

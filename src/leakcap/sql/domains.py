@@ -212,11 +212,9 @@ class _Work:
         """Values that the condition of the query lists for it."""
         for given in self.base.filters:
             condition = self.inlined(given)
-            if condition.op == "in" and condition.args[0] == one and all(x.op == "literal" for x in condition.args[1:]):
+            equal = condition.op == "in" or (condition.op == "compare" and condition.value == "=")
+            if equal and condition.args[0] == one and all(_is_one_of(x, one) for x in condition.args[1:]):
                 return [x.value for x in condition.args[1:]]
-            if condition.op == "compare" and condition.value == "=" and condition.args[0] == one:
-                if condition.args[1].op == "literal":
-                    return [condition.args[1].value]
         return None
 
     def _list(self, one: Expression, values: Any) -> Expression:
@@ -236,6 +234,13 @@ class _Work:
             text = f"(VALUES {listed}) AS s{name}({name})"
         self.listed[one.sql] = (text, column(name, one.kind, digits=one.digits, null=None in rows))
         return self.listed[one.sql][1]
+
+
+def _is_one_of(value: Expression, one: Expression) -> bool:
+    """Whether a literal is of the same kind as an expression, so that a list of them can be written."""
+    if value.op != "literal" or value.value is None or value.kind != one.kind:
+        return False
+    return value.digits == one.digits or one.kind != "decimal"
 
 
 def _with_gap(one: Expression, values: Iterable[Any]) -> list[Any]:
