@@ -26,20 +26,64 @@ NUMBERS = {
     "d": ["d.price", "d.price * 2"],
 }
 CONDITIONS = {
-    "p": ["p.age > 40", "p.sex = 'f'", "p.town in ('A', 'B')", "p.town is not null", "p.income between 0 and 3000", "not (p.age < 20 or p.age > 90)", "p.id in (select person from stays where days > 10)", "exists (select 1 from stays x where x.person = p.id and x.urgent)", "not exists (select 1 from stays x where x.person = p.id)", "p.income > (select avg(beds) from wards)"],
-    "s": ["s.days >= 5", "s.urgent", "not s.urgent", "s.day < date '2021-06-01'", "year(s.day) = 2021", "s.cost / s.days > 40", "s.ward in (select ward from wards where beds > 0)", "s.person not in (select id from people where age < 30)", "s.day + interval '30' day > date '2021-01-01'", "s.cost > (select sum(t.level) from tests t where t.stay = s.stay)"],
+    "p": [
+        "p.age > 40",
+        "p.sex = 'f'",
+        "p.town in ('A', 'B')",
+        "p.town is not null",
+        "p.income between 0 and 3000",
+        "not (p.age < 20 or p.age > 90)",
+        "p.id in (select person from stays where days > 10)",
+        "exists (select 1 from stays x where x.person = p.id and x.urgent)",
+        "not exists (select 1 from stays x where x.person = p.id)",
+        "p.income > (select avg(beds) from wards)",
+    ],
+    "s": [
+        "s.days >= 5",
+        "s.urgent",
+        "not s.urgent",
+        "s.day < date '2021-06-01'",
+        "year(s.day) = 2021",
+        "s.cost / s.days > 40",
+        "s.ward in (select ward from wards where beds > 0)",
+        "s.person not in (select id from people where age < 30)",
+        "s.day + interval '30' day > date '2021-01-01'",
+        "s.cost > (select sum(t.level) from tests t where t.stay = s.stay)",
+    ],
     "t": ["t.level > 0", "t.level is null", "t.drug <> 20", "floor(t.level) = 1", "sqrt(t.level) < 1.2"],
     "w": ["w.beds > 0", "w.name like '%st'", "100 / w.beds > 4", "w.name not like 'n%'"],
     "d": ["d.price > 1", "d.label <> 'z'"],
 }
 KEYS = {
-    "p": ["p.sex", "p.town", "p.age // 20", "p.age > 50", "case when p.income > 2000 then 'rich' when p.income > 0 then 'poor' end"],
-    "s": ["s.urgent", "year(s.day)", "s.ward", "s.days % 3", "extract(month from s.day)", "date_trunc('quarter', s.day)", "s.days"],
+    "p": [
+        "p.sex",
+        "p.town",
+        "p.age // 20",
+        "p.age > 50",
+        "case when p.income > 2000 then 'rich' when p.income > 0 then 'poor' end",
+    ],
+    "s": [
+        "s.urgent",
+        "year(s.day)",
+        "s.ward",
+        "s.days % 3",
+        "extract(month from s.day)",
+        "date_trunc('quarter', s.day)",
+        "s.days",
+    ],
     "t": ["t.drug", "t.level > 0"],
     "w": ["w.name", "w.beds", "w.beds > 20", "upper(w.name)"],
     "d": ["d.label", "d.price"],
 }
-AGGREGATES = ["sum({})", "avg({})", "count({})", "var_pop({})", "stddev_samp({})", "sum({}) filter (where {c})", "var_samp({})"]
+AGGREGATES = [
+    "sum({})",
+    "avg({})",
+    "count({})",
+    "var_pop({})",
+    "stddev_samp({})",
+    "sum({}) filter (where {c})",
+    "var_samp({})",
+]
 PAIRS = ["covar_pop({}, {})", "corr({}, {})", "covar_samp({}, {})"]
 IDENTITIES = {"p": "p.id", "s": "s.stay", "t": "t.stay"}
 
@@ -81,7 +125,9 @@ def question(seed: int) -> tuple[str, int]:
     if inner < 0.4 and owned:  # what each person or stay has, then counted
         alias = owned[0]
         number = one(NUMBERS[alias][:2])
-        text = f"with q as (select {IDENTITIES[alias]} as who, count(*) as n, max({number}) as most from {base}{where} group by {IDENTITIES[alias]})"
+        key = IDENTITIES[alias]
+        listed = f"{key} as who, count(*) as n, max({number}) as most"
+        text = f"with q as (select {listed} from {base}{where} group by {key})"
         return f"{text} select n, count(*), sum(most), avg(most) from q group by n", 1
     by = f" group by {', '.join(keys)}" if keys else ""
     return f"select {', '.join([*keys, *values])} from {base}{where}{by}", len(keys)

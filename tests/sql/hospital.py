@@ -11,7 +11,12 @@ import pandas as pd
 import leakcap as lc
 
 WARDS = ["north", "south", "o'east", "wëst"]
-LINKS = {"stays.person": "people.id", "tests.stay": "stays.stay", "stays.ward": "wards.ward", "tests.drug": "drugs.drug"}
+LINKS = {
+    "stays.person": "people.id",
+    "tests.stay": "stays.stay",
+    "stays.ward": "wards.ward",
+    "tests.drug": "drugs.drug",
+}
 BOUNDS = {
     "people.age": (0, 110),
     "people.income": (-1000.0, 9000.0),

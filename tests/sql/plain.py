@@ -36,8 +36,8 @@ def rows_of(frame: pd.DataFrame, keys: int) -> dict[tuple[str, ...], list[Any]]:
     """Rows by their first columns, which are keys."""
     found = {}
     for row in frame.itertuples(index=False):
-        key = tuple("NULL" if one is None or one != one else _told(one) for one in row[:keys])
-        found[key] = [None if one is None or one != one else float(one) for one in row[keys:]]
+        key = tuple("NULL" if pd.isna(one) else _told(one) for one in row[:keys])
+        found[key] = [None if pd.isna(one) else float(one) for one in row[keys:]]
     return found
 
 
@@ -49,4 +49,8 @@ def total(text: str) -> str:
 def _told(one: Any) -> str:
     if isinstance(one, (date, pd.Timestamp)):
         return str(one)[:10]
-    return f"{float(one):.9g}" if isinstance(one, (int, float, np.integer, np.floating)) and not isinstance(one, bool) else str(one)
+    return (
+        f"{float(one):.9g}"
+        if isinstance(one, (int, float, np.integer, np.floating)) and not isinstance(one, bool)
+        else str(one)
+    )

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.sql.generated import question
-from tests.sql.hospital import registered
-from tests.sql.plain import Plain, rows_of, total
-from tests.sql.tpch_queries import QUERIES
 
 import leakcap as lc
 from leakcap.sql.compile import compiled
 from leakcap.sql.engine import LocalEngine
 from leakcap.sql.evaluate import in_world
 from leakcap.sql.refusals import Refused
+from tests.sql.generated import question
+from tests.sql.hospital import registered
+from tests.sql.plain import Plain, rows_of, total
+from tests.sql.tpch_queries import QUERIES
 
 QUESTIONS, WORLDS, AT_ONCE = 500, 3, 50
 BY_PEOPLE, PUBLIC = (3, 10, 18), (2, 11, 16)
@@ -59,7 +59,9 @@ class Compared:
             other = rows_of(plain.run(total(text)), keys)
             for key, row in other.items():
                 ours = mine.get(key)
-                if ours is None or any(_differ(a, b, c) for a, b, c in zip(ours, row, rough, strict=True) if b is not None):
+                if ours is None or any(
+                    _differ(a, b, c) for a, b, c in zip(ours, row, rough, strict=True) if b is not None
+                ):
                     found.append((key, ours, row))
             found += [(key, row) for key, row in mine.items() if counted and key not in other and row[0]]
         return found
@@ -73,8 +75,13 @@ def _differ(ours: float | None, theirs: float | None, rough: bool) -> bool:
 
 def _rough(program) -> list[bool]:
     """Which columns are spreads: from sums of squares about the middle of a declared range, which loses digits."""
-    made = {name: one.name for each in program.releases for name, one in zip(each.value_names, each.aggregates, strict=True)}
-    return [made.get(one.released[1] if one.released else "", "count") not in ("count", "sum", "avg") for one in program.outputs]
+    made = {
+        name: one.name for each in program.releases for name, one in zip(each.value_names, each.aggregates, strict=True)
+    }
+    return [
+        made.get(one.released[1] if one.released else "", "count") not in ("count", "sum", "avg")
+        for one in program.outputs
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -152,5 +159,5 @@ def test_tpch_questions_about_public_tables_cost_nothing(tpch, number):
 
 @pytest.mark.parametrize("number", BY_PEOPLE)
 def test_tpch_questions_by_order_or_customer_are_refused_with_the_reason(tpch, number):
-    with pytest.raises(Refused, match="rows of people do not leave.*what one person owns"):
+    with pytest.raises(Refused, match=r"rows of people do not leave.*what one person owns"):
         compiled(QUERIES[number], tpch.catalog)

@@ -119,7 +119,8 @@ QUERIES: dict[int, str] = {
             and p_size between 1 and 10 and l_shipmode in ('AIR', 'AIR REG') and l_shipinstruct = 'DELIVER IN PERSON')
         or (p_partkey = l_partkey and p_brand = 'Brand#34'
             and p_container in ('LG CASE', 'LG BOX', 'LG PACK', 'LG PKG') and l_quantity >= 20 and l_quantity <= 30
-            and p_size between 1 and 15 and l_shipmode in ('AIR', 'AIR REG') and l_shipinstruct = 'DELIVER IN PERSON')""",
+            and p_size between 1 and 15
+            and l_shipmode in ('AIR', 'AIR REG') and l_shipinstruct = 'DELIVER IN PERSON')""",
     20: """select s_name, s_address from supplier, nation
         where s_suppkey in (select ps_suppkey from partsupp
             where ps_partkey in (select p_partkey from part where p_name like 'forest%')

@@ -76,7 +76,7 @@ class BroughtByCell:
         own = np.einsum("ed,ed->e", whitened, whitened)
         # Whose numbers are tiny would have a charge of 0 by underflow, and yet be in the sum.
         own[(own == 0) & whitened.any(axis=1)] = np.finfo(float).tiny
-        return np.bincount(self.units, own, minlength=self.people)
+        return np.asarray(np.bincount(self.units, own, minlength=self.people), dtype=np.float64)
 
     @proves("linear-sessions")
     def charges(self, deviations: Floats, clock: Clock, everybody: bool) -> Ints:

@@ -122,7 +122,9 @@ class Session(Asked):
         self._catalog = data if hasattr(data, "session_data") else None
         if self._catalog is not None:
             if unit is not None or rows_per_unit is not None:
-                raise InputError("whose rows they are, and how many of each count, was said when registering: leave it out")
+                raise InputError(
+                    "whose rows they are, and how many of each count, was said when registering: leave it out"
+                )
             data, unit = self._catalog.session_data()
             rows_per_unit = 1
         everybody = isinstance(caps[0], PoolMembership)
@@ -262,8 +264,8 @@ class Session(Asked):
         """Answer a question in SQL. The session's data are what `leakcap.sql.register` made.
 
         Args:
-            text: one SELECT, in the words of DuckDB: joins along links, conditions, queries inside, GROUP BY columns with
-                public values; count, sum, avg, var, stddev, covar and corr over people's rows.
+            text: one SELECT, in the words of DuckDB: joins along links, conditions, queries inside, GROUP BY columns
+                with public values; count, sum, avg, var, stddev, covar and corr over people's rows.
             **how: `noise=` or `share=` (of the clock, for all of the question), and `request=`, as for `count`.
 
         Returns:
@@ -291,7 +293,9 @@ class Session(Asked):
 
     def _asking(self, name: str) -> Any:
         if self._catalog is None:
-            raise InputError("questions in SQL need tables with names: lc.Session(lc.sql.register(data, unit=...), cap=...)")
+            raise InputError(
+                "questions in SQL need tables with names: lc.Session(lc.sql.register(data, unit=...), cap=...)"
+            )
         from importlib import import_module
 
         return getattr(import_module("leakcap.sql.asking"), name)

@@ -1,4 +1,4 @@
-"""What is asked of a group of rows: aggregates, what they are as sums over people, and what noised sums make of them."""
+"""What is asked of a group of rows: aggregates as sums over people, and what noised sums make of them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from sqlglot import exp
 
 from leakcap.ground.arrays import Floats
 from leakcap.sql.expressions import Expression, Range
-from leakcap.sql.reading import NAMES_PEOPLE, NUMBERS, Reader, numeric, only
-from leakcap.sql.refusals import refused
+from leakcap.sql.kinds import NAMES_PEOPLE, NUMBERS, numeric
+from leakcap.sql.reading import Reader, only
+from leakcap.sql.refusals import Node, refused
 
 __all__ = ["AGGREGATES", "Aggregate", "SumOf", "aggregate", "sums_of", "value_from"]
 
@@ -33,11 +34,13 @@ AGGREGATES = {
 }
 PAIRS = ("covar_samp", "covar_pop", "corr")
 SPREADS = ("var_samp", "var_pop", "stddev_samp", "stddev_pop")
-IN_WORLDS = "needs a session with design='worlds'; as sums over people there are count, sum, avg, var, stddev, covar, corr"
+IN_WORLDS = (
+    "needs a session with design='worlds'; as sums over people there are count, sum, avg, var, stddev, covar, corr"
+)
 
 
 def has_room(one: Expression) -> bool:
-    """Whether a sum of these is exact, and cannot be too large: 64 bits have room in 128, other decimals need a range."""
+    """Whether a sum of these is exact and never too large: 64 bits have room in 128, decimals need a range."""
     if one.kind != "decimal":
         return one.kind == "int"
     return one.range is not None and one.digits is not None and max(map(abs, one.range)) * 10.0 ** one.digits[1] < 1e28
@@ -74,7 +77,13 @@ class Aggregate:
         assert first is not None
         if self.name in ("min", "max"):
             return Expression(
-                "column", first.kind, digits=first.digits, range=first.range, levels=first.levels, private=private, declared=first.declared
+                "column",
+                first.kind,
+                digits=first.digits,
+                range=first.range,
+                levels=first.levels,
+                private=private,
+                declared=first.declared,
             )
         if self.name == "sum":
             span = None
@@ -82,7 +91,9 @@ class Aggregate:
                 span = (min(0.0, most * first.range[0]), max(0.0, most * first.range[1]))
             kind = "float" if first.kind == "decimal" and not has_room(first) else first.kind
             digits = (38, first.digits[1]) if kind == "decimal" and first.digits else None
-            return Expression("column", kind, digits=digits, range=span, private=private, wild=kind == "float" and span is None)
+            return Expression(
+                "column", kind, digits=digits, range=span, private=private, wild=kind == "float" and span is None
+            )
         span = first.range if self.name in ("avg", "median") else None
         return Expression("column", "float", range=span, private=private, wild=span is None)
 
@@ -116,13 +127,15 @@ class SumOf:
             one = self.of[0]
             wide = f"::DECIMAL(38,{one.digits[1]})" if one.kind == "decimal" and one.digits else ""
             return f"coalesce(sum({one.safe}{wide}){where}, 0)::DOUBLE"
-        parts = " * ".join(f"({one.safe}::DOUBLE - {middle!r})" for one, middle in zip(self.of, self.middles, strict=True))
+        parts = " * ".join(
+            f"({one.safe}::DOUBLE - {middle!r})" for one, middle in zip(self.of, self.middles, strict=True)
+        )
         # Whole numbers of a fixed grain: so their sum is the same in whatever order, whoever else is there.
         grain = self.size / 2.0**52 or 1.0
         return f"coalesce(sum(TRY_CAST(round({parts} / {grain!r}) AS BIGINT)){where}, 0)::DOUBLE * {grain!r}"
 
 
-def aggregate(node: exp.Expression, reader: Reader) -> Aggregate:
+def aggregate(node: Node, reader: Reader) -> Aggregate:
     """An aggregate as it is written in a query."""
     where = None
     if isinstance(node, exp.Filter):
@@ -154,7 +167,7 @@ def aggregate(node: exp.Expression, reader: Reader) -> Aggregate:
     return Aggregate(name, args, distinct, where)
 
 
-def sums_of(one: Aggregate, node: exp.Expression) -> list[SumOf]:
+def sums_of(one: Aggregate, node: Node) -> list[SumOf]:
     """The sums over people that an aggregate is made of."""
     if one.name in ("min", "max", "median"):
         raise refused(f"{one.name} {IN_WORLDS}", node)

@@ -72,7 +72,10 @@ def _halving(made: CellSums, sums: Floats) -> Floats:
     most = made.release.base.most
     if most is None:
         return np.zeros_like(sums)
-    known = [not one.of or (len(one.of) == 1 and not one.middles[0] and (one.of[0].range or (-1,))[0] >= 0) for one in made.release.sums]
+    known = [
+        not one.of or (len(one.of) == 1 and not one.middles[0] and (one.of[0].range or (-1,))[0] >= 0)
+        for one in made.release.sums
+    ]
     sizes = np.array([most * one.size if ok else 0.0 for one, ok in zip(made.release.sums, known, strict=True)])
     return np.asarray(sizes * np.maximum(sums, 0.0))
 
@@ -107,11 +110,15 @@ def _rows(program: Program, found: Any, made: CellSums) -> Any:
     """The group of each row of the answer, by the keys that are in it; None where they are not all there."""
     if not made.release.keys:
         return np.zeros(len(found), dtype=np.intp)
-    shown = {one.released[1]: one.column for one in program.outputs if one.released and one.released[0] == made.release.table}
+    shown = {
+        one.released[1]: one.column for one in program.outputs if one.released and one.released[0] == made.release.table
+    }
     if any(name not in shown for name in made.release.key_names):
         return None
     groups = made.keys.to_pandas()
-    by_key = {tuple(map(str, row)): at for at, row in enumerate(groups[list(made.release.key_names)].itertuples(index=False))}
+    by_key = {
+        tuple(map(str, row)): at for at, row in enumerate(groups[list(made.release.key_names)].itertuples(index=False))
+    }
     rows = found[[shown[name] for name in made.release.key_names]].itertuples(index=False)
     return np.array([by_key[tuple(map(str, row))] for row in rows], dtype=np.intp)
 

@@ -85,8 +85,8 @@ def _question(program: Program, at: int, made: CellSums, catalog: Catalog, desk:
         raise Refused("under a pool cap the values to group by are declared: register with keys={'column': [...]}")
     if desk.quiet and not bounded:
         raise Refused(
-            "how many rows of one person this question counts is not known: register with rows_per_unit=, and join public "
-            "tables on their keys"
+            "how many rows of one person this question counts is not known: register with rows_per_unit=, and join "
+            "public tables on their keys"
         )
 
     def sums(_: bool) -> Sums:

@@ -1,4 +1,4 @@
-"""What everybody may know of the tables that can be asked about: their columns, ranges, keys, and whose rows they hold."""
+"""What everybody may know of the tables that can be asked about: columns, ranges, keys, and whose rows they hold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from leakcap.errors import InputError
 
-__all__ = ["UNIT", "Catalog", "CatalogColumn", "CatalogTable"]
+__all__ = ["FACTS", "UNIT", "Catalog", "CatalogColumn", "CatalogTable", "Opened", "named"]
 
 UNIT = "unit"  # the hidden column of every private table, and the table of people
 FACTS = "catalog"  # the table of the file that keeps all this
@@ -82,7 +82,7 @@ class Catalog:
 
     def session_data(self) -> tuple[npt.NDArray[np.int64], list[Any]]:
         """A print of everybody's rows, and who they are, in the order of their hidden numbers."""
-        with opened(self.path) as file:
+        with Opened(self.path) as file:
             found = file.execute(f"SELECT name, print FROM {UNIT} ORDER BY {UNIT}").fetchall()
         return np.array([[row[1]] for row in found], dtype=np.int64), [row[0] for row in found]
 
@@ -103,7 +103,7 @@ class Catalog:
         place = Path(path)
         if not place.is_file():
             raise InputError(f"there is no file {place.name!r}: register(...) makes one")
-        with opened(place) as file:
+        with Opened(place) as file:
             try:
                 text = file.execute(f"SELECT facts FROM {FACTS}").fetchone()[0]
             except Exception:
@@ -113,7 +113,7 @@ class Catalog:
         return cls(place, tables, held["people"], held["print"], tuple(held["report"]), held["person"])
 
 
-class opened:
+class Opened:
     """A connection for the custodian's own use, read only, closed at the end."""
 
     def __init__(self, path: Path) -> None:
@@ -125,7 +125,9 @@ class opened:
         try:
             self.file = duckdb.connect(str(self.path), read_only=True)
         except duckdb.Error:
-            raise InputError(f"{self.path.name!r} cannot be opened as a DuckDB file: register the tables again") from None
+            raise InputError(
+                f"{self.path.name!r} cannot be opened as a DuckDB file: register the tables again"
+            ) from None
         return self.file
 
     def __exit__(self, *_: object) -> None:
@@ -140,7 +142,9 @@ def _table(held: dict[str, Any]) -> CatalogTable:
 def _column(held: dict[str, Any]) -> CatalogColumn:
     kind = DATES.get(held["kind"])
     if kind is not None:
-        held["low"], held["high"] = (None if one is None else kind.fromisoformat(one) for one in (held["low"], held["high"]))
+        held["low"], held["high"] = (
+            None if one is None else kind.fromisoformat(one) for one in (held["low"], held["high"])
+        )
         if held["levels"] is not None:
             held["levels"] = [kind.fromisoformat(one) for one in held["levels"]]
     if held["levels"] is not None:

@@ -14,8 +14,8 @@ from typing import Any
 from leakcap.ground.proofs import proves
 from leakcap.sql.catalog import Catalog
 from leakcap.sql.expressions import Expression, Range, column, literal, short
+from leakcap.sql.kinds import years
 from leakcap.sql.program import Release
-from leakcap.sql.reading import years
 from leakcap.sql.refusals import Refused, refused
 from leakcap.sql.relations import Relation
 
@@ -24,8 +24,8 @@ __all__ = ["Domain", "domain"]
 SMALL = 400  # whole numbers, up to which the range of an expression is its list
 LARGE = 20_000  # values of one column
 PUBLIC = (
-    "groups need public values. Declare keys={'column': [...]} when registering, give a column of dates or whole numbers "
-    "bounds=, link it to a public table, or list the values in the condition: column IN ('A', 'B')"
+    "groups need public values. Declare keys={'column': [...]} when registering, give a column of dates or whole "
+    "numbers bounds=, link it to a public table, or list the values in the condition: column IN ('A', 'B')"
 )
 
 
@@ -53,9 +53,7 @@ def domain(release: Release, catalog: Catalog) -> Domain:
     return found
 
 
-def _listed(
-    base: Relation, keys: Sequence[Expression], names: Sequence[str], catalog: Catalog
-) -> Domain | None:
+def _listed(base: Relation, keys: Sequence[Expression], names: Sequence[str], catalog: Catalog) -> Domain | None:
     work = _Work(base, catalog)
     made = [work.finite(work.inlined(one)) for one in keys]
     if any(one is None for one in made):
@@ -79,7 +77,9 @@ class _Work:
     def sources(self) -> list[str]:
         """What the lists are selected from."""
         found = [text for text, _ in self.listed.values()]
-        return found + [f"(SELECT DISTINCT {', '.join(sorted(names))} FROM ({text}))" for text, names in self.scanned.items()]
+        return found + [
+            f"(SELECT DISTINCT {', '.join(sorted(names))} FROM ({text}))" for text, names in self.scanned.items()
+        ]
 
     def applied(self, filters: Sequence[Expression]) -> list[Expression]:
         """Conditions that hold of the list, with public tables that they lead to."""
@@ -189,7 +189,7 @@ class _Work:
             low, high = int(one.range[0]), int(one.range[1])
             if one.kind == "int":
                 return self._list(one, _with_gap(one, range(low, high + 1)))
-            if one.kind == "date":
+            if one.kind == "date" and low >= 1 and high <= date.max.toordinal():
                 return self._list(one, _with_gap(one, [date.fromordinal(day) for day in range(low, high + 1)]))
         return None
 
@@ -220,7 +220,9 @@ class _Work:
     def _list(self, one: Expression, values: Any) -> Expression:
         name = f"d{len(self.listed)}"
         rows = list(dict.fromkeys(values))
-        kind = {"int": "BIGINT", "float": "DOUBLE", "text": "VARCHAR", "bool": "BOOLEAN"}.get(one.kind, one.kind.upper())
+        kind = {"int": "BIGINT", "float": "DOUBLE", "text": "VARCHAR", "bool": "BOOLEAN"}.get(
+            one.kind, one.kind.upper()
+        )
         if one.op == "cast" and one.kind == "int":
             kind = one.value  # days are added to dates in 32 bits
         if one.kind == "decimal":

@@ -15,7 +15,7 @@ from leakcap.sql.domains import Domain, domain
 from leakcap.sql.program import Program, Release
 from leakcap.sql.refusals import Refused
 
-__all__ = ["CellSums", "Engine", "MOST_NUMBERS", "answered", "cell_sums", "in_world"]
+__all__ = ["MOST_NUMBERS", "CellSums", "Engine", "answered", "cell_sums", "in_world"]
 
 MOST_NUMBERS = 100_000  # of one question: groups times sums
 
@@ -56,8 +56,8 @@ def cell_sums(release: Release, catalog: Catalog, engine: Engine, tables: dict[s
     keys = engine.run(f"SELECT * FROM ({listed.sql}) LIMIT {MOST_NUMBERS + 1}", tables)
     if keys.num_rows * len(release.sums) > MOST_NUMBERS:
         raise Refused(
-            f"this asks for more than {MOST_NUMBERS:,} numbers: group by fewer or coarser columns, or keep to some of the "
-            "keys with IN (...)"
+            f"this asks for more than {MOST_NUMBERS:,} numbers: group by fewer or coarser columns, or keep to some of "
+            "the keys with IN (...)"
         )
     keys = _in_order(keys)
     sql = _contributions(release)
@@ -74,7 +74,8 @@ def _contributions(release: Release) -> str:
     if not release.keys:
         return f"SELECT {base.unit} AS unit, 0 AS cell, {sums} FROM ({base.sql}) GROUP BY {base.unit}"
     match = " AND ".join(
-        f"{one.safe} IS NOT DISTINCT FROM keys.{name}" for one, name in zip(release.keys, release.key_names, strict=True)
+        f"{one.safe} IS NOT DISTINCT FROM keys.{name}"
+        for one, name in zip(release.keys, release.key_names, strict=True)
     )
     return f"SELECT {base.unit} AS unit, cell, {sums} FROM ({base.sql}) JOIN keys ON {match} GROUP BY {base.unit}, cell"
 

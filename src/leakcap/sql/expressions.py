@@ -1,4 +1,4 @@
-"""What a query computes of a row: expressions of our own, with their kind, their range, and whether they can be missing.
+"""What a query computes of a row: expressions of our own, with kind, range, and whether they can be missing.
 
 They are total. Whatever DuckDB would fail on, a division by 0, a number too large, a text that is no date, is NULL: an
 error would tell of the row that made it. `written` makes the SQL, letter by letter from allowed words.
@@ -58,7 +58,11 @@ class Expression:
         """Letters that it takes, about and at least: what is guarded is written more than once."""
         own = len(self.value[1]) if self.op == "quantified" else len(str(self.value))
         twice = self.op in ("divide", "whole", "mod")  # the right side is also compared with 0
-        return 20 + own + sum(one.size * (2 if one.wild else 1) * (2 if twice and at else 1) for at, one in enumerate(self.args))
+        return (
+            20
+            + own
+            + sum(one.size * (2 if one.wild else 1) * (2 if twice and at else 1) for at, one in enumerate(self.args))
+        )
 
     @property
     def sql(self) -> str:
@@ -72,7 +76,7 @@ class Expression:
 
 
 def short(one: Expression) -> Expression:
-    """The expression, where it is not too long to be written: parts that are used twice double what they are part of."""
+    """The expression, where it is not too long to be written: what is used twice doubles at every level."""
     if one.size > LARGEST:
         raise refused("an expression is too long once written out: ask for less, or in several steps")
     return one
@@ -98,7 +102,13 @@ def literal(value: Any, kind: str, digits: tuple[int, int] | None = None) -> Exp
     elif kind in ("date", "timestamp"):
         span = (day_of(value), day_of(value))
     return Expression(
-        "literal", kind, value=value, digits=digits, range=span, null=value is None, levels=() if value is None else (value,)
+        "literal",
+        kind,
+        value=value,
+        digits=digits,
+        range=span,
+        null=value is None,
+        levels=() if value is None else (value,),
     )
 
 
@@ -140,15 +150,16 @@ def _literal(one: Expression) -> str:
         return quoted_text(value)
     if one.kind == "interval":
         return f"to_{value[1]}({int(value[0])})"
-    return f"{quoted_text(value.isoformat(sep=' ') if isinstance(value, datetime) else value.isoformat())}::{one.kind.upper()}"
+    moment = value.isoformat(sep=" ") if isinstance(value, datetime) else value.isoformat()
+    return f"{quoted_text(moment)}::{one.kind.upper()}"
 
 
 def _tried(one: Expression, made: str) -> str:
     """NULL in place of an error. DuckDB cannot do this around a query."""
     if one.asks:
         raise refused(
-            "this function cannot be applied to a query in brackets, EXISTS or IN (select ...): name its result in a query "
-            "in FROM, and apply it there"
+            "this function cannot be applied to a query in brackets, EXISTS or IN (select ...): name its result in a "
+            "query in FROM, and apply it there"
         )
     return f"TRY({made})"
 
@@ -191,9 +202,7 @@ def _joined(word: str) -> Callable[[Expression], str]:
 
 def _case(one: Expression) -> str:
     """`args` are condition, result, condition, result, …, and what is left."""
-    parts = [
-        f"WHEN {one.args[at].safe} THEN {one.args[at + 1].safe}" for at in range(0, len(one.args) - 1, 2)
-    ]
+    parts = [f"WHEN {one.args[at].safe} THEN {one.args[at + 1].safe}" for at in range(0, len(one.args) - 1, 2)]
     return f"(CASE {' '.join(parts)} ELSE {one.args[-1].safe} END)"
 
 

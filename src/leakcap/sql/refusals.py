@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlglot import ErrorLevel
 
 from leakcap.errors import InputError
 
-__all__ = ["Refused", "refused"]
+__all__ = ["Node", "Refused", "refused"]
+
+Node: TypeAlias = Any  # of a parsed query: what it is follows from its class, which the parser's types do not tell
 
 SHOWN = 80  # letters of the place
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +17,17 @@ from typing import Any
 import numpy as np
 
 from leakcap.errors import InputError
-from leakcap.sql.catalog import FACTS, UNIT, Catalog, CatalogColumn, CatalogTable, named
+from leakcap.sql.catalog import FACTS, UNIT, Catalog, CatalogColumn, CatalogTable
+from leakcap.sql.declared import (
+    by_column,
+    checked_ends,
+    gone,
+    in_words,
+    known_tables,
+    new_file,
+    one_column,
+    rows_by_table,
+)
 from leakcap.sql.sources import attached, kind_of, quoted
 
 __all__ = ["register"]
@@ -68,7 +77,7 @@ def register(
         raise InputError("order must be 'unit' or 'as given'")
     import duckdb
 
-    place = _new_file(path)
+    place = new_file(path)
     file = duckdb.connect(str(place))
     try:
         os.chmod(place, 0o600)
@@ -76,20 +85,20 @@ def register(
         work = _Work(
             file=file,
             sources=sources,
-            links=_by_column(sources, links, "links"),
-            bounds=_by_column(sources, bounds, "bounds"),
-            keys=_by_column(sources, keys, "keys"),
-            public=_known(sources, public),
-            rows=_rows(sources, rows_per_unit),
+            links=by_column(sources, links, "links"),
+            bounds=by_column(sources, bounds, "bounds"),
+            keys=by_column(sources, keys, "keys"),
+            public=known_tables(sources, public),
+            rows=rows_by_table(sources, rows_per_unit),
             in_order=order == "unit",
         )
-        facts = work.done(_one(sources, unit, "unit"), place)
+        facts = work.done(one_column(sources, unit, "unit"), place)
         file.execute("CHECKPOINT")
     except duckdb.Error as error:
-        _gone(file, place)
-        raise InputError(_in_words(error)) from None
+        gone(file, place)
+        raise InputError(in_words(error)) from None
     except BaseException:
-        _gone(file, place)
+        gone(file, place)
         raise
     file.close()
     return facts
@@ -110,7 +119,7 @@ class _Work:
     def done(self, unit: tuple[str, str], place: Path) -> Catalog:
         if unit[0] in self.public:
             raise InputError(f"{unit[0]!r} is said to be public, and to hold the people: it cannot be both")
-        links = {here: _one(self.sources, there, "links") for here, there in self.links.items()}
+        links = {here: one_column(self.sources, there, "links") for here, there in self.links.items()}
         for here, there in links.items():
             if here[0] == unit[0] and there[0] not in self.public:
                 # A row of this table is its own person's, whoever else it names: equal keys would be two people's.
@@ -174,7 +183,11 @@ class _Work:
         )
 
     def _owners(
-        self, name: str, unit: tuple[str, str], links: Mapping[tuple[str, str], tuple[str, str]], made: Mapping[str, Any]
+        self,
+        name: str,
+        unit: tuple[str, str],
+        links: Mapping[tuple[str, str], tuple[str, str]],
+        made: Mapping[str, Any],
     ) -> str:
         """Rows of a table with the number of their owner: columns of the source, then `unit`."""
         view = quoted("source " + name)
@@ -185,12 +198,9 @@ class _Work:
             raise InputError(
                 f"table {name!r} has {len(up)} links to tables of people: the owner of a row is found along one link"
             )
-        column, (parent, key) = up[0]
+        column, (parent, _) = up[0]
         place = made[parent]
-        return (
-            f"SELECT s.*, p.{UNIT} FROM {view} s LEFT JOIN "
-            f"owners_{place} p ON p.key = s.{quoted(column)}"
-        )
+        return f"SELECT s.*, p.{UNIT} FROM {view} s LEFT JOIN owners_{place} p ON p.key = s.{quoted(column)}"
 
     def _table(
         self, name: str, place: str, unit: tuple[str, str], links: Mapping[tuple[str, str], tuple[str, str]]
@@ -253,7 +263,10 @@ class _Work:
         key, dropped, start = secrets.token_bytes(32), [], 0
         for end in [*(np.flatnonzero(np.diff(owners)) + 1), len(rows)]:
             own = rows[start:end]
-            by = [hashlib.blake2b(f"{owners[start]} {k}".encode(), key=key, digest_size=8).digest() for k in range(len(own))]
+            by = [
+                hashlib.blake2b(f"{owners[start]} {k}".encode(), key=key, digest_size=8).digest()
+                for k in range(len(own))
+            ]
             dropped.append(own[sorted(range(len(own)), key=by.__getitem__)[most:]])
             start = end
         gone = np.concatenate(dropped)
@@ -273,7 +286,7 @@ class _Work:
         if kind is None:
             self.report.append(f"{table}.{column}: left out, columns of type {given} cannot be asked about")
             return None
-        low, high = _ends(table, column, kind, self.bounds.get((table, column)))
+        low, high = checked_ends(table, column, kind, self.bounds.get((table, column)))
         if low is None and table in self.public and kind in ("int", "decimal", "float", "date"):
             low, high = self._public_range(column, kind, place)
         levels, declared = self.keys.get((table, column)), (table, column) in self.keys
@@ -297,7 +310,11 @@ class _Work:
     def _has_gaps(self, column: str, place: str, kind: str) -> bool:
         key = quoted(column)
         finite = f"AND isfinite(TRY_CAST({key} AS DOUBLE))" if kind == "float" else ""
-        return bool(self.file.execute(f"SELECT count(*) > count(*) FILTER ({key} IS NOT NULL {finite}) FROM rows_{place}").fetchone()[0])
+        return bool(
+            self.file.execute(
+                f"SELECT count(*) > count(*) FILTER ({key} IS NOT NULL {finite}) FROM rows_{place}"
+            ).fetchone()[0]
+        )
 
     def _public_range(self, column: str, kind: str, place: str) -> tuple[Any, Any]:
         """The range of a public column, which may be read off."""
@@ -321,9 +338,16 @@ class _Work:
         elif made.kind == "date":
             key = f"(CASE WHEN isfinite({key}) THEN {key} END)"
         if made.low is not None:
-            low, high = (f"'{one}'::{made.kind}" if made.kind in ("date", "timestamp") else repr(one) for one in (made.low, made.high))
+            low, high = (
+                f"'{one}'::{made.kind}" if made.kind in ("date", "timestamp") else repr(one)
+                for one in (made.low, made.high)
+            )
             kept = f"CASE WHEN {key} < {low} THEN {low} WHEN {key} > {high} THEN {high} ELSE {key} END"
-            kinds = {"int": "BIGINT", "float": "DOUBLE", "decimal": f"DECIMAL({made.digits[0]},{made.digits[1]})" if made.digits else ""}
+            kinds = {
+                "int": "BIGINT",
+                "float": "DOUBLE",
+                "decimal": f"DECIMAL({made.digits[0]},{made.digits[1]})" if made.digits else "",
+            }
             return f"CAST({kept} AS {kinds.get(made.kind, made.kind)})"
         return key
 
@@ -339,7 +363,11 @@ class _Work:
                 self.report.append(f"{name}.{one.name}: {cut:,} of {rows:,} values cut to {one.low} to {one.high}")
 
     def _identity(
-        self, here: tuple[str, str], unit: tuple[str, str], links: Mapping[tuple[str, str], tuple[str, str]], private: bool
+        self,
+        here: tuple[str, str],
+        unit: tuple[str, str],
+        links: Mapping[tuple[str, str], tuple[str, str]],
+        private: bool,
     ) -> str | None:
         """The key of a table of people that this column is, or holds."""
         if not private:
@@ -365,83 +393,3 @@ class _Work:
         )
         self.file.execute(f"UPDATE {UNIT} SET print = 0 WHERE print IS NULL")
         return int(self.file.execute(f"SELECT count(*) FROM {UNIT}").fetchone()[0])
-
-
-def _new_file(path: str | Path | None) -> Path:
-    if path is None:
-        return Path(tempfile.mkdtemp(prefix="leakcap-")) / "tables.duckdb"
-    place = Path(path)
-    if place.exists():
-        raise InputError(f"{place.name!r} exists: choose another path, or open it with leakcap.sql.Catalog.load")
-    if not place.parent.is_dir():
-        raise InputError(f"there is no folder {str(place.parent)!r}: make it first")
-    return place
-
-
-def _gone(file: Any, place: Path) -> None:
-    file.close()
-    place.unlink(missing_ok=True)
-    Path(f"{place}.wal").unlink(missing_ok=True)
-
-
-def _one(tables: Mapping[str, Any], name: str, what: str) -> tuple[str, str]:
-    found = list(named(tables, str(name)))
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise InputError(f"{what}: {name!r} is a column of several tables: write 'table.column'")
-    listed = ", ".join(f"{table}.{column}" for table, columns in tables.items() for column in columns)
-    raise InputError(f"{what}: there is no column {name!r}: there are {listed[:400]}")
-
-
-def _by_column(tables: Mapping[str, Any], given: Mapping[str, Any] | None, what: str) -> dict[tuple[str, str], Any]:
-    if given is not None and not isinstance(given, Mapping):
-        raise InputError(f"{what} must be by column, as in {{'age': ...}}")
-    return {_one(tables, name, what): value for name, value in (given or {}).items()}
-
-
-def _known(tables: Mapping[str, Any], names: Sequence[str]) -> frozenset[str]:
-    given = [names] if isinstance(names, str) else list(names)
-    for name in given:
-        if name not in tables:
-            raise InputError(f"public: there is no table {name!r}: there are {', '.join(tables)}")
-    return frozenset(given)
-
-
-def _rows(tables: Mapping[str, Any], given: int | Mapping[str, int] | None) -> dict[str, int | None]:
-    by_table = given if isinstance(given, Mapping) else dict.fromkeys(tables, given)
-    for name, most in by_table.items():
-        if name not in tables:
-            raise InputError(f"rows_per_unit: there is no table {name!r}: there are {', '.join(tables)}")
-        if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 1):
-            raise InputError("rows_per_unit must be a whole number above 0, for all tables or by table")
-    return {name: by_table.get(name) for name in tables}
-
-
-def _ends(table: str, column: str, kind: str, given: Any) -> tuple[Any, Any]:
-    from datetime import date, datetime
-
-    if given is None:
-        return None, None
-    try:
-        low, high = given
-        if kind in ("date", "timestamp"):
-            read = date.fromisoformat if kind == "date" else datetime.fromisoformat
-            low, high = (read(one) if isinstance(one, str) else one for one in (low, high))
-        elif kind in ("int", "decimal", "float"):
-            low, high = (int(one) if kind == "int" else float(one) for one in (low, high))
-        else:
-            raise TypeError
-        if not low < high or low != low or high - low == float("inf"):
-            raise ValueError
-    except (TypeError, ValueError):
-        raise InputError(
-            f"bounds of {table}.{column} must be (low, high), two finite numbers or dates with low below high"
-        ) from None
-    return low, high
-
-
-def _in_words(error: Exception) -> str:
-    if "disk" in str(error).lower() or "No space" in str(error):
-        return "the file could not be written: is the disk full?"
-    return "the tables could not be read: check that the files are whole, and that columns hold one kind of value each"

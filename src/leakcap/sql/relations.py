@@ -17,7 +17,7 @@ from leakcap.sql.catalog import UNIT, CatalogTable
 from leakcap.sql.expressions import Expression, column, day_of
 from leakcap.sql.refusals import refused
 
-__all__ = ["Names", "NamedColumn", "Relation", "scan", "same_person"]
+__all__ = ["NamedColumn", "Names", "Relation", "same_person", "scan"]
 
 
 WRITTEN = 500_000  # letters of what we write
@@ -110,13 +110,18 @@ class Relation:
         new = {one.value.value: names.fresh() for one in self.columns}
         hidden = names.fresh("u") if self.unit else None
         parts = [f"{old} AS {made}" for old, made in new.items()] + ([f"{self.unit} AS {hidden}"] if hidden else [])
-        origins = {**self.origins, **{made: next(c.value for c in self.columns if c.value.value == old) for old, made in new.items()}}
+        origins = {
+            **self.origins,
+            **{made: next(c.value for c in self.columns if c.value.value == old) for old, made in new.items()},
+        }
         return replace(
             self,
             sql=f"SELECT {', '.join(parts)} FROM ({self.sql})",
             columns=tuple(replace(one, value=replace(one.value, value=new[one.value.value])) for one in self.columns),
             unit=hidden,
-            unique=frozenset(frozenset(new[one] for one in key) for key in self.unique if all(one in new for one in key)),
+            unique=frozenset(
+                frozenset(new[one] for one in key) for key in self.unique if all(one in new for one in key)
+            ),
             origins=origins,
         )
 
@@ -131,8 +136,14 @@ def scan(table: CatalogTable, alias: str, names: Names, *, hidden_pool: bool = F
     for one in table.columns:
         name = names.fresh()
         written.append(f"{one.place} AS {name}")
-        span = None if one.low is None else (
-            (day_of(one.low), day_of(one.high)) if one.kind in ("date", "timestamp") else (float(one.low), float(one.high))
+        span = (
+            None
+            if one.low is None
+            else (
+                (day_of(one.low), day_of(one.high))
+                if one.kind in ("date", "timestamp")
+                else (float(one.low), float(one.high))
+            )
         )
         value = column(
             name,

@@ -8,7 +8,13 @@ from typing import Any, BinaryIO
 
 __all__ = ["main"]
 
-NUMBERS = {"OutOfMemoryException": 1, "InterruptException": 2, "BinderException": 3, "CatalogException": 4, "IOException": 5}
+NUMBERS = {
+    "OutOfMemoryException": 1,
+    "InterruptException": 2,
+    "BinderException": 3,
+    "CatalogException": 4,
+    "IOException": 5,
+}
 
 
 def main() -> None:

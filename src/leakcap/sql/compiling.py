@@ -1,0 +1,146 @@
+"""What every part of the compiler stands on: names and what they mean, and what has been released so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+from sqlglot import ErrorLevel, exp
+
+from leakcap.sql.aggregates import AGGREGATES
+from leakcap.sql.catalog import Catalog
+from leakcap.sql.expressions import Expression
+from leakcap.sql.program import Release
+from leakcap.sql.reading import Reader
+from leakcap.sql.refusals import Node, refused
+from leakcap.sql.relations import Names, Relation
+
+__all__ = [
+    "NOT_LOCAL",
+    "PEOPLE",
+    "SELECT_PARTS",
+    "Compiling",
+    "Mapped",
+    "Scope",
+    "Tables",
+    "calls",
+    "renamed",
+    "scalars",
+    "text_of",
+]
+
+PEOPLE = "rows of people do not leave: ask for counts, sums or averages, by columns with public values"
+NOT_LOCAL = (
+    "tables of people can only be joined along the links between them, on the key of one person: otherwise a row of "
+    "one would meet rows of another"
+)
+SELECT_PARTS = {
+    "expressions",
+    "from_",
+    "from",
+    "joins",
+    "where",
+    "group",
+    "having",
+    "order",
+    "limit",
+    "offset",
+    "distinct",
+    "with_",
+    "with",
+}
+Tables = Mapping[str, Relation]  # of WITH, by name
+Mapped = Callable[[Node], Expression | None]  # what nodes of keys and aggregates are called in a relation of groups
+
+
+@dataclass
+class Scope:
+    """What names mean at a place of the query."""
+
+    relations: Sequence[Relation]
+    outer: Scope | None = None
+    used: list[Expression] | None = None  # columns of outer queries that were named in this one
+    filters: Sequence[Expression] = ()  # conditions that are known so far
+
+    def find(self, node: exp.Column) -> Expression:
+        table, name = node.table, node.name
+        if not name or node.args.get("db") is not None or isinstance(node.this, exp.Star):
+            raise refused("write columns as name or table.name", node)
+        found = [
+            one.value
+            for relation in self.relations
+            for one in relation.columns
+            if one.name.lower() == name.lower() and (not table or (one.table or "").lower() == table.lower())
+        ]
+        if len(found) > 1:
+            raise refused("this name means several columns: write table.name", node)
+        if found:
+            return found[0]
+        if self.outer is not None:
+            value = self.outer.find(node)
+            if self.used is not None:
+                self.used.append(value)
+            return value
+        known = sorted({one.name for relation in self.relations for one in relation.columns})
+        raise refused(f"there is no column of this name: there are {', '.join(known)[:400]}", node)
+
+
+class Compiling:
+    """State of a compilation. Its parts are in files of their own: FROM, SELECT, GROUP BY, and queries inside."""
+
+    def __init__(self, catalog: Catalog, hidden_pool: bool) -> None:
+        self.catalog, self.names, self.hidden_pool = catalog, Names(), hidden_pool
+        self.releases: list[Release] = []
+        self.queries = count()  # how many were read
+
+    def query(self, node: Node, outer: Scope | None, tables: Tables) -> Relation:
+        """The relation of a whole query."""
+        raise NotImplementedError
+
+    def reader(self, scope: Scope, tables: Tables, mapped: Mapped | None = None) -> Reader:
+        """A reader of expressions at a place of the query."""
+        raise NotImplementedError
+
+    def source(self, node: Node, outer: Scope | None, tables: Tables) -> Relation:
+        """A table or a query in FROM."""
+        raise NotImplementedError
+
+    def from_tables(self, node: Node, given: Node, scope: Scope, tables: Tables) -> Relation:
+        """All tables of a query joined, and the rows of its condition."""
+        raise NotImplementedError
+
+
+def calls(node: Node | None) -> list[Node]:
+    """Aggregates in an expression, those of queries inside it left out."""
+    if node is None:
+        return []
+    if isinstance(node, exp.Filter):
+        return [node]
+    if isinstance(node, tuple(AGGREGATES)) or (isinstance(node, exp.AggFunc) and not isinstance(node, exp.Window)):
+        return [node]
+    if isinstance(node, (exp.Subquery, exp.Select, exp.Exists, exp.Window)):
+        return []
+    found = []
+    for one in node.iter_expressions():
+        found += calls(one)
+    return found
+
+
+def scalars(node: Node) -> Iterator[exp.Subquery]:
+    """Queries in brackets that stand for a value."""
+    for one in node.find_all(exp.Subquery):
+        if not isinstance(one.parent, (exp.In, exp.Exists)):
+            yield one
+
+
+def text_of(node: Node) -> str:
+    return str(node.sql(dialect="duckdb", normalize=True, unsupported_level=ErrorLevel.IGNORE))
+
+
+def renamed(made: Relation, names: Sequence[str], node: Node) -> Relation:
+    if not names:
+        return made
+    if len(names) != len(made.columns):
+        raise refused("as many names as columns are needed", node)
+    return replace(made, columns=tuple(replace(one, name=name) for one, name in zip(made.columns, names, strict=True)))

@@ -1,0 +1,168 @@
+"""GROUP BY: groups of one person stay unit-local, groups of several are released."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from leakcap.sql.aggregates import Aggregate, SumOf, aggregate, sums_of
+from leakcap.sql.compiling import Compiling, Mapped, calls, text_of
+from leakcap.sql.expressions import Expression
+from leakcap.sql.program import Release
+from leakcap.sql.reading import Reader, only
+from leakcap.sql.refusals import Node, Refused, refused
+from leakcap.sql.relations import NamedColumn, Relation
+
+__all__ = ["GroupBy"]
+
+
+class GroupBy(Compiling):
+    """Groups and what is asked of each."""
+
+    def _keys(self, node: exp.Select, items: Sequence[Node], reader: Reader) -> list[tuple[Node, Expression]]:
+        group = node.args.get("group")
+        if group is None:
+            return []
+        only(group, {"expressions"})
+        found = []
+        for given in group.expressions:
+            one = given
+            if isinstance(one, exp.Literal) and not one.is_string:
+                place = int(one.this) if one.this.isdigit() else 0
+                if not 1 <= place <= len(items):
+                    raise refused("GROUP BY takes numbers of columns in the list", one)
+                one = items[place - 1]
+            elif isinstance(one, exp.Column) and not one.table:
+                named = [
+                    each for each in items if isinstance(each, exp.Alias) and each.alias.lower() == one.name.lower()
+                ]
+                if named and not _is_known(one, reader):
+                    one = named[0]
+            inner = one.this if isinstance(one, exp.Alias) else one
+            if calls(inner):
+                raise refused("groups cannot be made by an aggregate: ask for it in a query of its own, in FROM", inner)
+            found.append((inner, reader.read(inner)))
+        return found
+
+    def grouped(
+        self,
+        node: exp.Select,
+        whole: Relation,
+        items: Sequence[Node],
+        calls: Sequence[Node],
+        reader: Reader,
+    ) -> tuple[Relation, Mapped]:
+        """The relation of groups, and what the nodes of keys and aggregates are called in it."""
+        keys = self._keys(node, items, reader)
+        asked: dict[str, tuple[Node, Aggregate]] = {}
+        for call in calls:
+            asked.setdefault(text_of(call), (call, aggregate(call, reader)))
+        owned = whole.private and any(value.identity is not None and not value.null for _, value in keys)
+        letter = "y" if whole.private and not owned else "x"  # columns of a released table keep their names
+        names = [self.names.fresh(letter) for _ in keys]
+        made = {text: self.names.fresh(letter) for text in asked}
+        facts = [
+            replace(value, op="column", args=(), value=name, wild=False)
+            for (_, value), name in zip(keys, names, strict=True)
+        ]
+        most = whole.most if owned else None
+        values = {text: replace(one.facts(most), value=made[text]) for text, (_, one) in asked.items()}
+        if whole.private and not owned:
+            table = self.names.fresh("r")
+            self._release(table, whole, keys, names, asked, made)
+            text = f"SELECT {', '.join([*names, *made.values()])} FROM {table}"
+            facts = [replace(one, private=False, identity=None) for one in facts]
+            values = {
+                key: replace(
+                    one, private=False, null=True, range=None, wild=False, levels=None, kind="float", digits=None
+                )
+                for key, one in values.items()
+            }
+            relation = Relation(text, (), origins={})
+        else:
+            listed = [f"{value.safe} AS {name}" for (_, value), name in zip(keys, names, strict=True)]
+            listed += [f"{one.sql} AS {made[key]}" for key, (_, one) in asked.items()]
+            by = [value.safe for _, value in keys] + ([whole.unit] if whole.unit else [])
+            text = f"SELECT {', '.join(listed)}{whole.hidden} FROM ({whole.sql})"
+            if by:
+                text += f" GROUP BY {', '.join(by)}"
+            single = len(keys) == 1 and whole.private and keys[0][1].identity == self.catalog.person
+            relation = Relation(
+                text,
+                (),
+                whole.unit,
+                1.0 if single else whole.most,
+                frozenset([frozenset(names)]),
+                whole.filters,
+                {**whole.origins, **{name: value for (_, value), name in zip(keys, names, strict=True)}},
+                whole.scans,
+            )
+        columns = [
+            NamedColumn(
+                one.table if isinstance(one, exp.Column) else None,
+                one.name if isinstance(one, exp.Column) else "",
+                fact,
+            )
+            for (one, _), fact in zip(keys, facts, strict=True)
+        ]
+        relation = replace(
+            relation, columns=tuple(columns) + tuple(NamedColumn(None, "", one) for one in values.values())
+        )
+        by_text = {**{text_of(one): fact for (one, _), fact in zip(keys, facts, strict=True)}, **values}
+        by_value = {value: fact for (_, value), fact in zip(keys, facts, strict=True)}
+
+        def mapped(one: Node) -> Expression | None:
+            known = by_text.get(text_of(one))
+            if known is None and isinstance(one, exp.Column):
+                try:
+                    known = by_value.get(reader.find(one))
+                except Refused:
+                    return None
+                if known is None:
+                    raise refused("this column is neither grouped by nor in an aggregate", one)
+            return known
+
+        return relation, mapped
+
+    def _release(
+        self,
+        table: str,
+        base: Relation,
+        keys: Sequence[tuple[Node, Expression]],
+        names: Sequence[str],
+        asked: Mapping[str, tuple[Node, Aggregate]],
+        made: Mapping[str, str],
+    ) -> None:
+        if not asked:
+            raise refused("which groups there are would tell of people: ask for count(*) of each")
+        sums: list[SumOf] = []
+        places = []
+        for call, one in asked.values():
+            mine = []
+            for each in sums_of(one, call):
+                if each not in sums:
+                    sums.append(each)
+                mine.append(sums.index(each))
+            places.append(tuple(mine))
+        self.releases.append(
+            Release(
+                table,
+                base,
+                tuple(value for _, value in keys),
+                tuple(names),
+                tuple(one for _, one in asked.values()),
+                tuple(made.values()),
+                tuple(sums),
+                tuple(places),
+            )
+        )
+
+
+def _is_known(node: exp.Column, reader: Reader) -> bool:
+    try:
+        reader.find(node)
+    except Refused:
+        return False
+    return True

@@ -1,0 +1,203 @@
+"""FROM and WHERE: tables side by side, of which rows of people meet rows of the same person alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from leakcap.sql.compiling import NOT_LOCAL, Compiling, Scope, calls, renamed, scalars
+from leakcap.sql.expressions import Expression
+from leakcap.sql.reading import conjuncts, only
+from leakcap.sql.refusals import Node, refused
+from leakcap.sql.relations import Relation, equalities, joined_origins, joined_scans, same_person, scan
+
+__all__ = ["FromClause"]
+
+
+MOST_TABLES = 60  # in one FROM
+
+
+class FromClause(Compiling):
+    """FROM, joins and WHERE."""
+
+    def from_tables(self, node: exp.Select, given: exp.From, scope: Scope, tables: Mapping[str, Relation]) -> Relation:
+        """All tables joined, and the rows of the condition."""
+        parts: list[Relation] = [self.source(given.this, scope.outer, tables)]
+        conditions: list[Node] = []
+        if len(node.args.get("joins") or []) >= MOST_TABLES:
+            raise refused(f"there are more than {MOST_TABLES} tables in FROM: ask several")
+        for join in node.args.get("joins") or []:
+            only(join, {"this", "on", "side", "kind", "using"})
+            side, kind = (join.side or "").upper(), (join.kind or "").upper()
+            if side not in ("", "LEFT") or kind not in ("", "INNER", "CROSS", "OUTER"):
+                raise refused("joins are INNER, CROSS and LEFT: write others with these", join)
+            right = self.source(join.this, scope.outer, tables)
+            if join.args.get("using"):
+                raise refused("write the columns out: JOIN ... ON a.key = b.key", join)
+            if side == "LEFT":
+                left = self._inner(parts, [], scope)
+                parts = [self._left(left, right, join, scope, tables)]
+                continue
+            parts.append(right)
+            scope.relations = parts
+            conditions += conjuncts(join.args.get("on"))
+        _refuse_twice(parts)
+        scope.relations = parts
+        where = node.args.get("where")
+        if where is not None:
+            conditions += conjuncts(where.this)
+        if any(calls(one) for one in conditions):
+            raise refused("a condition on rows cannot hold an aggregate: use HAVING, or a query of its own in brackets")
+        reader = self.reader(scope, tables)
+        plain = [one for one in conditions if not list(scalars(one))]
+        scope.filters = [reader.truth(one) for one in plain]  # what a query about the row outside may rest on
+        late = [reader.truth(one) for one in conditions if list(scalars(one))]
+        return self._inner(parts, [*scope.filters, *late], scope)
+
+    def source(self, node: Node, outer: Scope | None, tables: Mapping[str, Relation]) -> Relation:
+        if isinstance(node, exp.Subquery):
+            only(node, {"this", "alias"})
+            if not node.alias:
+                raise refused("a query in FROM needs a name: (select ...) as t", node)
+            made = self.query(node.this, None, tables).again(self.names)
+            names = [one.name for one in (node.args["alias"].args.get("columns") or [])]
+            return renamed(made, names, node).called(node.alias)
+        if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
+            raise refused("FROM takes tables and queries in brackets: no functions and no files", node)
+        only(node, {"this", "alias"})
+        alias = node.alias or node.name
+        if node.alias and node.args["alias"].args.get("columns"):
+            raise refused("columns of a table keep their names", node)
+        if node.name.lower() in tables:
+            return tables[node.name.lower()].again(self.names).called(alias)
+        table = self.catalog.table(node.name)
+        if table is None:
+            raise refused(f"there is no table of this name: there are {', '.join(self.catalog.tables)}", node)
+        return scan(table, alias, self.names, hidden_pool=self.hidden_pool)
+
+    def _inner(self, parts: Sequence[Relation], filters: Sequence[Expression], scope: Scope) -> Relation:
+        """All parts side by side, and of these the rows for which the conditions hold."""
+        people = [one for one in parts if one.private]
+        _refuse_strangers(people, filters)
+        filters = [*filters, *(each for one in parts for each in one.filters)]
+        if len(parts) == 1 and not filters:
+            return parts[0]
+        hidden = people[0].unit if people else None
+        names = [one.value.value for part in parts for one in part.columns]
+        listed = ", ".join([*names, *([hidden] if hidden else [])])
+        new = [one.safe for one in filters if not any(one in part.filters for part in parts)]
+        text = f"SELECT {listed} FROM {' CROSS JOIN '.join(f'({one.sql})' for one in parts)}"
+        if new:
+            text += f" WHERE {' AND '.join(new)}"
+        most, unique = _most_rows(parts, filters)
+        return Relation(
+            text,
+            tuple(one for part in parts for one in part.columns),
+            hidden,
+            most,
+            unique,
+            tuple(filters),
+            joined_origins(parts),
+            joined_scans(parts),
+        )
+
+    def _left(
+        self, left: Relation, right: Relation, join: exp.Join, scope: Scope, tables: Mapping[str, Relation]
+    ) -> Relation:
+        scope.relations = [left, right]
+        conditions = [self.reader(scope, tables).truth(one) for one in conjuncts(join.args.get("on"))]
+        if not conditions:
+            raise refused("LEFT JOIN needs ON", join)
+        if right.private and not left.private:
+            raise refused(
+                "a public table cannot be kept whole beside rows of people: its rows without a partner would tell who "
+                "is there. Group by its key instead: every key is listed, with 0 where there is nobody",
+                join,
+            )
+        _refuse_strangers([one for one in (left, right) if one.private], conditions)
+        names = [one.value.value for part in (left, right) for one in part.columns]
+        listed = ", ".join([*names, *([left.unit] if left.unit else [])])
+        match = " AND ".join(one.safe for one in conditions)
+        text = f"SELECT {listed} FROM ({left.sql}) LEFT JOIN ({right.sql}) ON {match}"
+        most, unique = _most_rows([left, right], conditions)
+        # A row of the left side stays without a partner: then the right one's columns are missing, keys included.
+        missing = tuple(replace(one, value=replace(one.value, null=True)) for one in right.columns)
+        return Relation(
+            text,
+            (*left.columns, *missing),
+            left.unit,
+            None if most is None else max(most, left.most or most),
+            unique,
+            left.filters,
+            joined_origins([left, right]),
+            {**joined_scans([left]), **_with_none(right)},
+        )
+
+
+def _with_none(right: Relation) -> dict[str, str]:
+    """Public rows of the right side of a LEFT JOIN, and one of which nothing is there."""
+    if right.private:
+        return dict(right.scans)
+    names = [one.value.value for one in right.columns]
+    nothing = ", ".join("NULL" for _ in names)
+    text = f"SELECT {', '.join(names)} FROM ({right.sql}) UNION ALL SELECT {nothing}"
+    return dict.fromkeys(names, text)
+
+
+def _refuse_strangers(people: Sequence[Relation], filters: Sequence[Expression]) -> None:
+    """Rows of people may meet only rows of the same person."""
+    if len(people) < 2:
+        return
+    place = {one.value.value: at for at, relation in enumerate(people) for one in relation.columns}
+    together = list(range(len(people)))
+    for left, right in equalities(filters):
+        if left.value in place and right.value in place and same_person(left, right):
+            old, new = together[place[right.value]], together[place[left.value]]
+            together = [new if one == old else one for one in together]
+    if len(set(together)) > 1:
+        raise refused(NOT_LOCAL)
+
+
+def _refuse_twice(parts: Sequence[Relation]) -> None:
+    names = [next(iter({one.table for one in part.columns}), None) for part in parts if part.columns]
+    plain = [(one or "").lower() for one in names]
+    if len(set(plain)) < len(plain):
+        raise refused("two tables in FROM have the same name: give each a name of its own, as in: stays as s")
+
+
+def _most_rows(
+    parts: Sequence[Relation], filters: Sequence[Expression]
+) -> tuple[float | None, frozenset[frozenset[str]]]:
+    """The most rows that one person has in a join, and what is a key of it.
+
+    Parts are taken in one by one. One that is matched on a key of its own adds no rows.
+    """
+    pairs = [(a.value, b.value) for a, b in equalities(filters)]
+    start = max(range(len(parts)), key=lambda at: (parts[at].private, parts[at].most or 0.0, -at))
+    taken, left = [parts[start]], [one for at, one in enumerate(parts) if at != start]
+    most, unique = parts[start].most, parts[start].unique
+    known = {one.value.value for one in parts[start].columns}
+    fixed = {
+        a.args[0].value
+        for a in filters
+        if a.op == "compare" and a.value == "=" and a.args[0].op == "column" and a.args[1].op == "literal"
+    }
+    while left:
+        for one in left:
+            own = {c.value.value for c in one.columns}
+            bound = {
+                b if b in own else a
+                for a, b in pairs
+                if (a in known) != (b in known) and ({a, b} & own) and ({a, b} & known)
+            } | (fixed & own)
+            if any(key <= bound for key in one.unique):
+                break
+        else:
+            one = left[0]
+            most, unique = None, frozenset()  # how often a row is matched is not known
+        left = [each for each in left if each is not one]
+        taken.append(one)
+        known |= {c.value.value for c in one.columns}
+    return most, unique

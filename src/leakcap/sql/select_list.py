@@ -1,0 +1,130 @@
+"""SELECT, DISTINCT, ORDER BY and LIMIT: columns of a relation, and what may be picked out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import ErrorLevel, exp
+
+from leakcap.sql.compiling import PEOPLE, Compiling
+from leakcap.sql.reading import Reader, only
+from leakcap.sql.refusals import Node, refused
+from leakcap.sql.relations import NamedColumn, Relation
+
+__all__ = ["SelectList"]
+
+
+class SelectList(Compiling):
+    """What a query lists."""
+
+    def items(self, node: exp.Select, whole: Relation) -> list[Node]:
+        """Expressions of the list, with * written out."""
+        found: list[Node] = []
+        for one in node.expressions:
+            star = isinstance(one, exp.Star) or (isinstance(one, exp.Column) and isinstance(one.this, exp.Star))
+            if not star:
+                found.append(one)
+                continue
+            if any((one if isinstance(one, exp.Star) else one.this).args.values()):
+                raise refused("* takes no EXCLUDE or REPLACE here", one)
+            table = one.table if isinstance(one, exp.Column) else ""
+            mine = [each for each in whole.columns if not table or (each.table or "").lower() == table.lower()]
+            if not mine:
+                raise refused("there is no table of this name", one)
+            found += [exp.column(each.name, table=each.table, quoted=True) for each in mine]
+        if not found:
+            raise refused("SELECT needs a list of columns")
+        return found
+
+    def projected(self, node: exp.Select, whole: Relation, items: Sequence[Node], reader: Reader) -> Relation:
+        columns, listed, origins = [], [], dict(whole.origins)
+        for at, one in enumerate(items):
+            value = reader.read(one.this if isinstance(one, exp.Alias) else one)
+            if value.kind == "interval":
+                raise refused("an interval alone is no answer", one)
+            name = self.names.fresh()
+            listed.append(f"{value.safe} AS {name}")
+            origins[name] = value
+            facts = (
+                replace(value, op="column", args=(), value=name, wild=False)
+                if value.op != "column"
+                else replace(value, value=name, wild=False)
+            )
+            label = one.alias_or_name if isinstance(one, (exp.Alias, exp.Column)) else _label(one, at)
+            columns.append(NamedColumn(None, label, facts))
+        kept = {one.value for one in origins.values() if one.op == "column"}
+        new = {origins[c.value.value].value: c.value.value for c in columns if origins[c.value.value].op == "column"}
+        unique = frozenset(frozenset(new[one] for one in key) for key in whole.unique if key <= set(new))
+        del kept
+        return Relation(
+            f"SELECT {', '.join(listed)}{whole.hidden} FROM ({whole.sql})",
+            tuple(columns),
+            whole.unit,
+            whole.most,
+            unique,
+            whole.filters,
+            origins,
+            whole.scans,
+        )
+
+    def distinct(self, node: exp.Select, made: Relation) -> Relation:
+        if node.args["distinct"].args.get("on") is not None:
+            raise refused("DISTINCT ON is not answered: it takes whichever row comes first", node)
+        if made.private and not any(one.value.identity is not None and not one.value.null for one in made.columns):
+            raise refused("DISTINCT over rows of several people would tell who has what: group by public values", node)
+        names = ", ".join(one.value.value for one in made.columns)
+        key = frozenset(one.value.value for one in made.columns)
+        return replace(
+            made,
+            sql=f"SELECT DISTINCT {names}{made.hidden} FROM ({made.sql})",
+            unique=made.unique | {key},
+        )
+
+    def ordered(self, node: Node, made: Relation, reader: Reader | None) -> Relation:
+        order, limit, offset = (node.args.get(one) for one in ("order", "limit", "offset"))
+        if not (order or limit or offset):
+            return made
+        if made.private:
+            raise refused(f"{PEOPLE}. These are about a person each, or about what one person owns")
+        text = f"SELECT {', '.join(one.value.value for one in made.columns)} FROM ({made.sql})"
+        keys = []
+        for one in order.expressions if order is not None else []:
+            only(one, {"this", "desc", "nulls_first"})
+            value = self._sort_key(one.this, made, reader)
+            keys.append(
+                f"{value}{' DESC' if one.args.get('desc') else ''} "
+                f"NULLS {'FIRST' if one.args.get('nulls_first') else 'LAST'}"
+            )
+        if keys:
+            text += f" ORDER BY {', '.join(keys)}"
+        for word, given in (("LIMIT", limit), ("OFFSET", offset)):
+            if given is not None:
+                only(given, {"expression"})
+                size = given.expression
+                if not isinstance(size, exp.Literal) or size.is_string or not size.this.isdigit() or len(size.this) > 9:
+                    raise refused(f"{word} takes a whole number", given)
+                text += f" {word} {int(size.this)}"
+        return replace(made, sql=text)
+
+    def _sort_key(self, node: Node, made: Relation, reader: Reader | None) -> str:
+        if isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit():
+            place = int(node.this)
+            if not 1 <= place <= len(made.columns):
+                raise refused(f"ORDER BY {place}: there are {len(made.columns)} columns", node)
+            return str(made.columns[place - 1].value.value)
+        for one in made.columns:
+            if isinstance(node, exp.Column) and not node.table and one.name.lower() == node.name.lower():
+                return str(one.value.value)
+        if reader is None:
+            raise refused("order by the name or the number of a column here", node)
+        value = reader.read(node)
+        for one in made.columns:
+            if made.origins.get(one.value.value) == value:
+                return str(one.value.value)
+        raise refused("order by what is in the list: add it to SELECT, and order by its name", node)
+
+
+def _label(node: Node, at: int) -> str:
+    text = node.sql(dialect="duckdb", unsupported_level=ErrorLevel.IGNORE).lower()
+    return text if len(text) <= 40 else f"column {at + 1}"
