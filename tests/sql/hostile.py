@@ -1,41 +1,10 @@
-"""Questions that nobody should ask of the hospital, by kind: none of `REFUSED` is answered.
-
-`HARMLESS` are questions that would fail, or would tell of a row by failing, in a database that is asked plainly. They
-are answered, and a row that has no answer counts for nothing: see `test_hostile`.
-"""
+"""Questions that nobody should ask of the hospital, by kind: none is answered."""
 
 from __future__ import annotations
 
+from tests.sql.endless import ENDLESS
+
 FILE = "/etc/passwd"
-
-
-def nested(inner: str, before: str, after: str, times: int) -> str:
-    return before * times + inner + after * times
-
-
-def doubled(times: int) -> str:
-    """Queries each of which uses the one before twice."""
-    named = ["q0 as (select id from people)"]
-    named += [f"q{at + 1} as (select a.id from q{at} a, q{at} b where a.id = b.id)" for at in range(times)]
-    return f"with {', '.join(named)} select count(*) from q{times}"
-
-
-def inside_out(times: int) -> str:
-    """Queries about a number in FROM of queries about a number."""
-    text = "select avg(beds) as b from wards"
-    for _ in range(times):
-        text = f"select avg(b) as b from (select beds as b from wards where beds > (select avg(b) from ({text}) z where b > 0)) y"
-    return text
-
-
-def sums_of_sums(times: int) -> str:
-    """Each column is the sum of two that are the one before."""
-    text = "select age % 7 as x from people"
-    for _ in range(times):
-        text = f"select x + x as x from ({text}) q"
-    return f"select x, count(*) from ({text}) q group by x"
-
-
 REFUSED: dict[str, list[str]] = {
     "rows of people": [
         "select * from people",
@@ -208,7 +177,8 @@ REFUSED: dict[str, list[str]] = {
         "select count(*) from people p where exists (select 1 from stays)",
         "select count(*) from people p where exists (select 1 from stays s where s.person <> p.id)",
         "select count(*) from people p where exists (select 1 from stays s where s.person = p.id or s.days > 3)",
-        "select count(*) from people p where exists (select 1 from people q, stays s where q.id = s.person and s.days = p.age)",
+        "select count(*) from people p where exists (select 1 from people q, stays s where q.id = s.person and "
+        "s.days = p.age)",
         "select count(*) from wards w where exists (select 1 from stays s where s.ward = w.ward)",
         "select name from wards w where exists (select 1 from stays s where s.ward = w.ward and s.cost > 4000)",
         "select name from wards where ward in (select ward from stays)",
@@ -218,9 +188,11 @@ REFUSED: dict[str, list[str]] = {
         "select count(*) from people where age = any (select days from stays)",
         "select count(*) from people where age > all (select age from people)",
         "select count(*) from people where (id, age) in (select person, days from stays)",
-        "select count(*) from people p where age > (select avg(q.age) from people q where q.sex = p.sex and q.id <> p.id)",
+        "select count(*) from people p where age > (select avg(q.age) from people q where q.sex = p.sex and "
+        "q.id <> p.id)",
         "select count(*) from people p where p.income > (select max(q.income) from people q where q.id <> p.id)",
-        "select count(*) from people p where (select count(*) from stays s where s.days = p.age and s.person > p.id) > 1",
+        "select count(*) from people p where 1 < (select count(*) from stays s where s.days = p.age and s.person > "
+        "p.id)",
         "select count(*) from people p where (select s.cost from stays s where s.person = p.id) > 1",
         "select count(*) from people p where (select cost from stays order by cost desc limit 1) > p.income",
         "select count(*) from people union select count(*) from stays",
@@ -231,7 +203,7 @@ REFUSED: dict[str, list[str]] = {
         "select count(*) from (select age from people intersect all select days from stays) q",
         "select count(*) from (select distinct age from people) q",
         "select count(*) from (select distinct on (sex) id from people) q",
-        "select count(*) from (select sex, count(*) as n, max(age) as m from people group by sex) q, people p where p.age = q.m",
+        "select count(*) from (select sex, max(age) as m from people group by sex) q, people p where p.age = q.m",
     ],
     "errors on purpose": [
         "select error('x') from people",
@@ -248,7 +220,6 @@ REFUSED: dict[str, list[str]] = {
         "select sum(cast(income as hugeint)) from people",
         "select sum(cast(sex as uuid)) from people",
         "select sum(1e400) from people",
-        "select sum(age * 99999999999999999999999999999999999999999999) from people",
         "select sum(cast(age as decimal(99, 2))) from people",
         "select sum(cast(age as decimal(a, b))) from people",
         "select sum(cast(age as decimal(1.5))) from people",
@@ -293,7 +264,7 @@ REFUSED: dict[str, list[str]] = {
     ],
     "files": [
         f"select * from '{FILE}'",
-        f"select * from \"{FILE}\"",
+        f'select * from "{FILE}"',
         f"select * from read_csv('{FILE}')",
         f"select * from read_csv_auto('{FILE}')",
         f"select * from read_text('{FILE}')",
@@ -540,7 +511,7 @@ REFUSED: dict[str, list[str]] = {
         "select count(*) from (select lead(cost) over (partition by ward order by day) as n from stays) q where n > 3",
         "select count(*) from (select ntile(60) over (order by income) as n from people) q where n = 1",
         "select count(*) from (select first_value(id) over (order by income desc) as n from people) q where n > 3",
-        "select count(*) from (select max(income) over (partition by town) as n, income from people) q where n = income",
+        "select count(*) from (select max(income) over (partition by town) - income as n from people) q where n = 0",
         "select count(*) from (select cume_dist() over (order by income) as n from people) q where n > 0.5",
         "select count(*) from people qualify row_number() over (order by income) = 1",
         "select sex, count(*) from people group by sex qualify row_number() over (order by count(*)) = 1",
@@ -591,13 +562,13 @@ REFUSED: dict[str, list[str]] = {
         "select cell from people",
         "select * from rows_t0",
         "select * from owners_t0",
-        "select * from \"source people\"",
+        'select * from "source people"',
         "select people.unit from people",
         "select count(*) from people where people.rowid < 5",
-        "select \"\" from people",
-        "select count(*) from people group by \"\"",
-        "select count(*) from people having \"\" > 3",
-        "select p.\"id\".x from people p",
+        'select "" from people',
+        'select count(*) from people group by ""',
+        'select count(*) from people having "" > 3',
+        'select p."id".x from people p',
         "select filename from people",
         "select tables.people.age from people",
         "select main.people.id from people",
@@ -653,187 +624,5 @@ REFUSED: dict[str, list[str]] = {
         "select count(*) from people where json_extract(town, '$.a') = 'a'",
         "select count(*) from people where town::json->>'a' = 'a'",
     ],
-    "work without end": [
-        "select repeat('x', 1000000000) from wards",
-        "select count(*) from people where length(repeat(town, 1000000000)) > 3",
-        "select count(*) from people where lpad(town, 1000000000, 'x') = ''",
-        "select count(*) from people where rpad(town, 1000000000, 'x') = ''",
-        "select count(*) from people where length(bar(age, 0, 1, 1000000000)) > 3",
-        "select count(*) from people where list_sum(range(1000000000000)) > age",
-        "select count(*) from range(1000000000000)",
-        "with recursive q as (select 1 as n union all select n + 1 from q) select count(*) from q",
-        "with recursive q(n) as (select 1 union all select n from q) select max(n) from q, people",
-        "with recursive q as (select id from people) select count(*) from q",
-        "with q as (select * from q) select count(*) from q",
-        "with a as (select * from b), b as (select * from a) select count(*) from a",
-        "select count(*) from people where " + " or ".join(f"age = {at}" for at in range(3000)),
-        "select count(*) from people where " + " and ".join(f"age <> {at}" for at in range(3000)),
-        "select sum(" + " + ".join(["age"] * 3000) + ") from people",
-        "select sum(" + " * ".join(["age"] * 3000) + ") from people",
-        "select count(*) from people where town = " + " || ".join(["'a'"] * 3000),
-        "select sum(coalesce(" + ", ".join(["age"] * 3000) + ")) from people",
-        "select sum(greatest(" + ", ".join(["age"] * 3000) + ")) from people",
-        "select sum(case " + " ".join(f"when age = {at} then {at}" for at in range(1500)) + " end) from people",
-        "select " + ", ".join(f"sum(age + {at})" for at in range(3000)) + " from people",
-        "select count(*) from people where age in (" + ", ".join(map(str, range(20_000))) + ")",
-        "select count(*) from " + ", ".join(f"wards w{at}" for at in range(3000)) + ", people",
-        " union all ".join(["select count(*) from people"] * 1500),
-        "select count(*) from people where " + nested("age > 3", "(", ")", 500),
-        "select count(*) from people where " + nested("age > 3", "(", ")", 20_000),
-        "select count(*) from people where " + nested("age > 3", "not ", "", 3000),
-        "select sum(" + nested("age", "- ", "", 3000) + ") from people",
-        "select sum(" + nested("age", "abs(", ")", 400) + ") from people",
-        "select sum(" + nested("age", "cast(", " as bigint)", 400) + ") from people",
-        "select count(*) from people where " + nested("age", "sqrt(", ")", 40) + " > 1",
-        "select count(*) from people where " + nested("age", "nullif(", ", 1)", 60) + " > 1",
-        "select count(*) from people where " + nested("age", "(1 / ", ")", 30) + " > 1",
-        "select count(*) from people where " + nested("age", "(", " between 0 and 1)", 60),
-        "select count(*) from people where " + nested("age > 1", "case when ", " then true else false end", 300),
-        "select count(*) from " + nested("people", "(select * from ", ") q", 200),
-        "select count(*) from people where " + nested("age > 1", "age > (select count(*) from people where ", ")", 200),
-        "select count(*) from people p where " + nested("true", "exists (select 1 from wards where ", ")", 200),
-        doubled(30),
-        inside_out(12),
-        inside_out(60),
-        sums_of_sums(25),
-        "select count(*) from " + "(" * 3000 + "people" + ")" * 3000,
-        "(" * 3000 + "select count(*) from people" + ")" * 3000,
-        "select " + "[" * 2000 + "1" + "]" * 2000 + " from people",
-        "select cast(age as " + "struct(a " * 300 + "int" + ")" * 300 + ") from people",
-        "select count(*) from people where sex = '" + "x" * 60_000 + "'",
-        "x" * 49_000,
-        "'" * 49_001,
-        "(" * 49_000,
-        "select " * 6000,
-        "-" * 30_000 + "\n",
-        "select count(*) from people -- " + "x" * 60_000,
-    ],
-    "too many numbers": [
-        "select days, day, count(*), sum(cost) from stays group by days, day",
-        "select s.day, t.drug, p.age, count(*) from people p, stays s, tests t "
-        "where p.id = s.person and s.stay = t.stay group by s.day, t.drug, p.age",
-        "select a.age, b.age, c.age, count(*) from people a, people b, people c where a.id = b.id and b.id = c.id "
-        "group by a.age, b.age, c.age",
-        "select day, " + ", ".join(f"sum(days + {at})" for at in range(100)) + " from stays group by day",
-        "select age, days, " + ", ".join(f"count(*) filter (where age > {at})" for at in range(50)) + " from people, stays "
-        "where id = person group by age, days",
-    ],
-}
-
-HARMLESS: dict[str, list[str]] = {
-    "division": [
-        "select count(*) from stays where cost / days > 40",
-        "select count(*) from stays where 1 / days > 0",
-        "select count(*) from stays where cost / 0 > 1",
-        "select count(*) from stays where 1 / (days - days) = 0",
-        "select count(*) from stays where 0 / (days - days) = 0",
-        "select count(*) from stays where days // 0 = 1",
-        "select count(*) from stays where days % 0 = 1",
-        "select count(*) from stays where 5 % days = 1",
-        "select count(*) from stays where 7 // days = 1",
-        "select sum(least(greatest(1 / days, 0), 1)) from stays",
-        "select count(*) from stays where 100 / (select min(beds) from wards) > days",
-        "select days % 5, count(*) from stays where 60 / days > 4 group by 1",
-        "select beds / 0, count(*) from stays s join wards w on s.ward = w.ward group by 1",
-        "select 1 / beds, count(*) from stays s join wards w on s.ward = w.ward group by 1",
-        "select 1 / count(*), 1 / (count(*) - count(*)) from people",
-        "select sex, sum(age) / 0 from people group by sex",
-    ],
-    "casts": [
-        "select count(*) from people where cast(town as bigint) > 0",
-        "select count(*) from people where cast(town as double) > 0",
-        "select count(*) from people where cast(sex as date) > date '2020-01-01'",
-        "select count(*) from people where cast(town as timestamp) is null",
-        "select count(*) from people where cast(town as boolean)",
-        "select count(*) from people where cast(income as bigint) = 1",
-        "select count(*) from people where cast(income as decimal(3, 2)) > 1",
-        "select count(*) from people where cast(income as decimal(38, 38)) > 1",
-        "select count(*) from people where cast(age as varchar) = 'x'",
-        "select count(*) from people where cast(cast(income as varchar) as bigint) > 1",
-        "select count(*) from people where try_cast(town as bigint) is null",
-        "select count(*) from stays where cast(day as varchar) like '2021%'",
-        "select count(*) from stays where cast(cast(day as varchar) as timestamp) > timestamp '2021-01-01'",
-        "select count(*) from people where town::bigint > 0",
-        "select count(*) from people where cast('infinity' as double) > age",
-        "select count(*) from people where cast('nan' as double) > age",
-        "select cast(age as boolean), count(*) from people group by 1",
-    ],
-    "overflow": [
-        "select count(*) from people where age * 999999999999999999 > 0",
-        "select count(*) from people where age + 999999999999999999 + 999999999999999999 * 9 > 0",
-        "select count(*) from people where age * age * age * age * age * age * age * age * age * age * age > 0",
-        "select count(*) from people where -999999999999999999 * 10 - age < 0",
-        "select count(*) from people where cast(age as decimal(38, 10)) * 99999999999999999.5 > 0",
-        "select sum(cast(days as decimal(38, 0)) * 999999999999999999 * 999999999999999999) from stays",
-        "select sum(v * v) from (select stay, sum(days * 300000000000000000) as v from stays group by stay) q",
-        "select count(*) from (select person, sum(days * 999999999999999999) as v from stays group by person) q where v > 0",
-        "select count(*) from (select person, avg(cast(days as decimal(38, 0)) * 999999999999999999 * 9999999999999999) as v "
-        "from stays group by person) q where v > 0",
-        "select count(*) from (select person, var_pop(cost * 1e200) as v from stays group by person) q where v > 0",
-        "select count(*) from (select person, stddev_samp(cost * 1e300) as v from stays group by person) q where v > 0",
-        "select count(*) from (select person, corr(cost * 1e200, days) as v from stays group by person) q where v > 0",
-        "select count(*) from (select person, sum(cost * 1e299 * 1e9) as v from stays group by person) q where v > 0",
-        "select count(*) from people where 2000000000 + 2000000000 > age",
-        "select count(*) from people where 2000000000 * 2000000000 > age",
-        "select count(*) from people where abs(-age * 900000000000000000) > 0",
-        "select count(*) from stays where day + 2000000000 > date '2020-01-01'",
-        "select count(*) from stays where day + interval '999999' year > date '2020-01-01'",
-        "select count(*) from stays where day - interval '999999' month < date '2020-01-01'",
-        "select count(*) from stays where year(day + interval '999999' year) > 5",
-        "select count(*) from stays where date_trunc('year', day - interval '9999' year) < day",
-        "select count(*) from stays where date '9999-12-31' - day > 3",
-        "select year(date_trunc('year', date '0001-01-01')), count(*) from stays group by 1",
-        "select year(day + days), count(*) from stays group by 1",
-        "select date_trunc('week', date '0001-01-01'), count(*) from stays group by 1",
-        "select sum(age) * 1e300 * 1e300 from people",
-    ],
-    "infinity and no number": [
-        "select count(*) from people where exp(age * 100) > 1",
-        "select count(*) from people where exp(exp(age)) > exp(exp(age))",
-        "select count(*) from people where ln(age) > 1",
-        "select count(*) from people where ln(0 * age) > 1",
-        "select count(*) from people where sqrt(income) > 1",
-        "select count(*) from people where sqrt(-age) = sqrt(-age)",
-        "select count(*) from people where pow(income, 0.5) > 1",
-        "select count(*) from people where pow(0, -age) > 1",
-        "select count(*) from people where pow(income, 1e9) > 1",
-        "select count(*) from people where not (exp(income) > 1)",
-        "select count(*) from people where exp(income) is null",
-        "select count(exp(income)) from people",
-        "select count(*) from people where greatest(exp(income), ln(age)) > 1",
-        "select count(*) from people where floor(exp(income)) = 1",
-        "select count(*) from people where round(exp(income), 15) = 1",
-        "select count(*) from people where coalesce(exp(income), 1) = 1",
-        "select count(*) from people where case when exp(income) > 1 then ln(income) end < 2",
-        "select count(*) from people where exp(income) - exp(income) = 0",
-        "select count(*) from people where exp(income) * 0 = 0",
-        "select count(*) from people where exp(income) in (1, 2)",
-        "select exp(income) > 1, count(*) from people group by 1",
-        "select sum(least(greatest(exp(income), 0), 10)) from people",
-        "select avg(level), var_pop(level), corr(level, level * 1e150) from tests",
-        "select count(*) from (select stay, sum(level / level) as v from tests group by stay) q where v > 0",
-        "select count(*) from (select stay, max(ln(level)) as v from tests group by stay) q where v > 0",
-        "select exp(count(*) * 1000), ln(-count(*)) from people",
-    ],
-    "text": [
-        "select count(*) from people where sex = '''; drop table people; --'",
-        "select count(*) from people where sex = '\\'",
-        "select count(*) from people where sex = '\\'' or true --'",
-        "select count(*) from people where sex like '%_%%__'",
-        "select count(*) from people where sex = 'x1' or sex = 'u0' or sex = '{{'",
-        "select count(*) from people where sex = '\u202ef'",
-        "select count(*) from people where substring(town, -100000, 100000) = ''",
-        "select count(*) from people where left(town, -3) = right(town, 100000)",
-        "select count(*) from people where upper(town) || lower(town) || trim(town) = ''",
-        "select count(*) from people where length(town || town || town) = 3",
-        "select count(*) from people where concat(town, null, sex) = 'f'",
-        "select 'a''b' || name, count(*) from stays s join wards w on s.ward = w.ward group by 1",
-        "select count(*) from people /* ; drop table people */ where age > 3 -- x",
-        "select count(*) as \"a; drop table people\" from people",
-        "select count(*) as \"x' \"\" ; --\" from people",
-        "with people as (select * from stays) select count(*) from people",
-        "with unit as (select id from people) select count(*) from unit",
-        "with t0 as (select id as c0 from people), keys as (select c0 from t0) select count(*) from keys",
-        "SELECT COUNT(*) FROM PEOPLE WHERE AGE > 3;",
-    ],
+    **ENDLESS,
 }
