@@ -52,9 +52,9 @@ HARMLESS: dict[str, list[str]] = {
         "select count(*) from people where cast(age as decimal(38, 10)) * 99999999999999999.5 > 0",
         "select sum(cast(days as decimal(38, 0)) * 999999999999999999 * 999999999999999999) from stays",
         "select sum(v * v) from (select stay, sum(days * 300000000000000000) as v from stays group by stay) q",
-        "select count(*) from (select person, sum(days * 99999999999999999) as v from stays group by person) q where v > 0",
-        "select count(*) from (select person, avg(cast(days as decimal(38, 0)) * 999999999999999999 * 9999999999999999) "
-        "as v from stays group by person) q where v > 0",
+        "select count(*) from (select person, sum(days * 9999999999999999) v from stays group by person) q where v > 0",
+        "select count(*) from (select person, avg(cast(days as decimal(38, 0)) * 999999999999999999 * 9999999999999999)"
+        " as v from stays group by person) q where v > 0",
         "select count(*) from (select person, var_pop(cost * 1e200) as v from stays group by person) q where v > 0",
         "select count(*) from (select person, stddev_samp(cost * 1e300) as v from stays group by person) q where v > 0",
         "select count(*) from (select person, corr(cost * 1e200, days) as v from stays group by person) q where v > 0",
