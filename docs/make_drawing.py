@@ -53,7 +53,8 @@ ROOMS = {
     "server": "the service",
 }
 GROUND = {"errors", "version", "ground"}  # everybody stands on these: their arrows are drawn faintly
-DOOR = ("certificates", "report")  # a record asks for its page when it is shown, and only then
+# A record asks for its page when it is shown, a session for its answers when it is asked in SQL, and only then.
+DOORS = (("certificates", "report"), ("sessions", "sql"))
 
 STOREY, WIDTH, HOUSE = 30, 900, (120, 570)  # pixels; left and right wall
 STYLE = """
@@ -124,8 +125,8 @@ def rooms() -> list[str]:
 
 
 def against(counted: Counter[tuple[str, str]], order: list[str]) -> list[tuple[str, str]]:
-    """Arrows that lead up, the door not counted."""
-    return [pair for pair in counted if pair != DOOR and order.index(pair[0]) < order.index(pair[1])]
+    """Arrows that lead up, the doors not counted."""
+    return [pair for pair in counted if pair not in DOORS and order.index(pair[0]) < order.index(pair[1])]
 
 
 def drawing() -> str:
@@ -175,7 +176,7 @@ def _room(room: str, y: int, counted: Counter[tuple[str, str]]) -> str:
 def _arrow(pair: tuple[str, str], number: int, height: dict[str, int], wrong: list[tuple[str, str]]) -> str:
     """Down on the right; the door, and what leads up, on the left. Far rooms bend farther, many imports are broad."""
     above, below = height[pair[0]], height[pair[1]]
-    kind = "door" if pair == DOOR else "against" if pair in wrong else "arrow"
+    kind = "door" if pair in DOORS else "against" if pair in wrong else "arrow"
     wall, side = (HOUSE[1], 1) if kind == "arrow" else (HOUSE[0], -1)
     bend = wall + side * (26 + 0.44 * abs(above - below)) * (1 if side > 0 else 0.4)
     look = f"{kind} ground" if pair[1] in GROUND else kind
@@ -188,15 +189,14 @@ def _arrow(pair: tuple[str, str], number: int, height: dict[str, int], wrong: li
 
 
 def _legend(built: int, counted: Counter[tuple[str, str]], wrong: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    down = [pair for pair in counted if pair != DOOR and pair not in wrong]
+    down = [pair for pair in counted if pair not in DOORS and pair not in wrong]
     imports = sum(counted[pair] for pair in down)
     lines = [
         ('class="what"', f"{built} rooms. {len(down)} arrows lead down ({imports} imports): broad ones stand for many.")
     ]
-    if DOOR in counted:
-        lines.append(
-            ('class="what door-words"', f"The one door up: {DOOR[0]} to {DOOR[1]}, opened when a record is shown.")
-        )
+    said = [f"{here} to {there}" for here, there in DOORS if (here, there) in counted]
+    if said:
+        lines.append(('class="what door-words"', f"Doors up, opened when asked: {', '.join(said)}."))
     if wrong:
         lines.append(('class="what against-words"', f"{len(wrong)} arrows against the order."))
     return lines

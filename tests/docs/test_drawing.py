@@ -39,5 +39,5 @@ def test_lazy_imports_and_imports_for_types_are_counted():
 
 
 def test_a_planted_arrow_against_the_order_is_seen_and_the_door_is_not():
-    planted = Counter({("worlds", "cli"): 1, ("cli", "worlds"): 1, house.DOOR: 1})
+    planted = Counter({("worlds", "cli"): 1, ("cli", "worlds"): 1, house.DOORS[0]: 1, house.DOORS[1]: 1})
     assert house.against(planted, house.rooms()) == [("worlds", "cli")]

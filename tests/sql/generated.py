@@ -17,6 +17,9 @@ FROMS = {
     "people p, stays s, tests t where p.id = s.person and s.stay = t.stay": ["p", "s", "t"],
     "stays s join tests t on t.stay = s.stay join drugs d on d.drug = t.drug": ["s", "t", "d"],
     "people p, stays s, wards w where p.id = s.person and s.ward = w.ward": ["p", "s", "w"],
+    "people p join stays s on p.id = s.person left join wards w on s.ward = w.ward and w.beds > 5": ["p", "s", "w?"],
+    "people p, stays s left join wards w on s.ward = w.ward where p.id = s.person": ["p", "s", "w?"],
+    "people p left join stays s on p.id = s.person left join tests t on t.stay = s.stay": ["p", "s?", "t?"],
 }
 NUMBERS = {
     "p": ["p.age", "p.income", "p.income / 2", "abs(p.income)", "p.age * p.age", "coalesce(p.age, 50)"],

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import leakcap as lc
-from leakcap.sql.engine import FAILED, EngineError, Limits, LocalEngine, WorkerEngine, locked
-from leakcap.sql.refusals import Refused
+from leakcap.sql.engine import FAILED, EngineError, EngineLimits, LocalEngine, WorkerEngine, locked
+from leakcap.sql.refusals import NotAnswered
 from tests.refusals import texts_of
 from tests.sql.hospital import registered, tables
 
-SMALL = Limits(seconds=30.0, memory="200MB", threads=1)
+SMALL = EngineLimits(seconds=30.0, memory="200MB", threads=1)
 SECRET = "sesame-4711"  # in a file beside the tables
 
 READS = [
@@ -211,10 +211,10 @@ ENDLESS = {
 
 @pytest.mark.parametrize("kind", ENDLESS)
 def test_what_has_no_end_is_killed_at_its_limit_and_the_one_who_asks_lives(catalog: lc.sql.Catalog, kind: str) -> None:
-    engine = WorkerEngine(catalog.path, Limits(seconds=2.5, memory="200MB", threads=1))
+    engine = WorkerEngine(catalog.path, EngineLimits(seconds=2.5, memory="200MB", threads=1))
     process = engine.process
     try:
-        with pytest.raises((Refused, EngineError), match=r"took longer than 2.5 seconds|error [19]"):
+        with pytest.raises((NotAnswered, EngineError), match=r"took longer than 2.5 seconds|error [19]"):
             engine.run(ENDLESS[kind], {})
     finally:
         engine.close()

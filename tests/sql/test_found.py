@@ -14,7 +14,7 @@ from leakcap.errors import InputError
 from leakcap.sql.compile import compiled
 from leakcap.sql.engine import LocalEngine
 from leakcap.sql.evaluate import in_world
-from leakcap.sql.refusals import Refused
+from leakcap.sql.refusals import NotAnswered
 from tests.sql.hospital import registered
 from tests.sql.plain import Plain, rows_of
 
@@ -70,7 +70,7 @@ def test_as_in_the_world_itself(both: Both, text: str) -> None:
     ],
 )
 def test_refused_rather_than_answered_wrongly(both: Both, text: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(NotAnswered):
         compiled(text, both.catalog)
 
 
@@ -88,7 +88,7 @@ def test_a_link_from_people_to_people_would_join_a_person_to_another() -> None:
 
 @pytest.mark.parametrize("key", ["upper(id)", "id || 'x'", "case when pay > 0 then id end", "substring(id, 1, 2)"])
 def test_names_of_few_people_are_no_public_list(key: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(NotAnswered):
         compiled(f"select {key}, count(*) from people group by 1", small())
 
 

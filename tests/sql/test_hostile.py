@@ -11,7 +11,7 @@ import pytest
 
 from leakcap.sql.compile import compiled
 from leakcap.sql.evaluate import cell_sums
-from leakcap.sql.refusals import Refused
+from leakcap.sql.refusals import NotAnswered
 from tests.refusals import texts_of
 from tests.sql.harmless import HARMLESS
 from tests.sql.hospital import tables
@@ -49,14 +49,14 @@ def values() -> set[str]:
     return {one for one in found if len(one) > 2 and one not in ("True", "False", "inf")}
 
 
-def asked(hospitals: Hospitals, text: str) -> Refused | None:
+def asked(hospitals: Hospitals, text: str) -> NotAnswered | None:
     """The refusal of a question, None where it is answered."""
     signal.alarm(HANGS)
     try:
         program = compiled(text, hospitals.catalogs[0])
         for release in program.releases:
             cell_sums(release, hospitals.catalogs[0], hospitals.engines[0], {})
-    except Refused as refusal:
+    except NotAnswered as refusal:
         return refusal
     return None
 
@@ -97,7 +97,7 @@ def test_refusals_are_the_same_whatever_the_rows(hospitals: Hospitals, kind: str
             signal.alarm(HANGS)
             try:
                 compiled(text, catalog)
-            except Refused as refusal:
+            except NotAnswered as refusal:
                 said.add(texts_of(refusal).splitlines()[-1])
             else:
                 said.add("")

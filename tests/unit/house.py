@@ -38,11 +38,15 @@ ORDER = (
     "obfuscation",
     "audit",
     "tables",
+    "sql",
     "report",
     "testing",
     "cli",
 )
-DOOR = ("leakcap.certificates.display", "leakcap.report.pages")  # the one arrow against the order
+DOORS = {  # the arrows against the order: a record asks for its page, a session for its answers in SQL
+    "leakcap.certificates.display": "leakcap.report.pages",
+    "leakcap.sessions.asked": "leakcap.sql.asking",
+}
 
 
 @cache

@@ -12,6 +12,7 @@ import typer
 from leakcap.cli.commands import audit_command, check_command, demo_command, explain_command, open_command
 from leakcap.cli.ledger_commands import ledger_app
 from leakcap.cli.obfuscate_commands import obfuscate_app
+from leakcap.cli.sql_commands import sql_command
 from leakcap.cli.table_commands import labels_command, party_command, release_command
 from leakcap.version import __version__
 
@@ -45,6 +46,7 @@ app.command("check")(check_command)
 app.command("audit")(audit_command)
 app.command("labels")(labels_command)
 app.command("party")(party_command)
+app.command("sql")(sql_command)
 app.add_typer(obfuscate_app, name="obfuscate")
 app.add_typer(ledger_app, name="ledger")
 

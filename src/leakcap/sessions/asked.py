@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
-from leakcap.sessions.answers import SessionAnswer
+from leakcap.errors import InputError
+from leakcap.sessions.answers import Preview, SessionAnswer
 from leakcap.sessions.questions import Where
 from leakcap.sessions.unasked import checked_how, no_question
 
 __all__ = ["Asked"]
+
+UPSTAIRS = "leakcap.sql.asking"  # a session asks for it by name, when it is asked in SQL
 
 
 class Asked:
@@ -17,6 +21,7 @@ class Asked:
 
     _desk: Any
     _questions: Any
+    _catalog: Any  # of tables to be asked in SQL; None where the data are one table
 
     def __getattr__(self, name: str) -> Any:
         raise no_question(name)
@@ -184,3 +189,41 @@ class Asked:
             The average over blocks.
         """
         return self._answered("blocks", self._questions.blocks(fn, blocks=blocks, bounds=bounds), how)
+
+    def sql(self, text: str, **how: Any) -> Any:
+        """Answer a question in SQL. The session's data are what `leakcap.sql.register` made.
+
+        Args:
+            text: one SELECT, in the words of DuckDB: joins along links, conditions, queries inside, GROUP BY columns
+                with public values; count, sum, avg, var, stddev, covar and corr over people's rows.
+            **how: `noise=` or `share=` (of the clock, for all of the question), and `request=`, as for `count`.
+
+        Returns:
+            A `SqlAnswer`: its `frame` has every number with the ends of its interval.
+
+        Raises:
+            InputError: the question cannot be answered; the sentence shows the place, and says what would work.
+        """
+        return self._asking("asked")(self._catalog, self._desk, text, checked_how("sql", Asked.sql, how))
+
+    def preview_sql(self, text: str, **how: Any) -> Preview | None:
+        """What a question in SQL would cost; None where it is about public tables alone. Nothing is spent.
+
+        Args:
+            text: as for `sql`.
+            **how: as for `sql`.
+
+        Returns:
+            Its price and its noise.
+        """
+        found: Preview | None = self._asking("previewed")(
+            self._catalog, self._desk, text, checked_how("sql", Asked.sql, how)
+        )
+        return found
+
+    def _asking(self, name: str) -> Any:
+        if self._catalog is None:
+            raise InputError(
+                "questions in SQL need tables with names: lc.Session(lc.sql.register(data, unit=...), cap=...)"
+            )
+        return getattr(import_module(UPSTAIRS), name)

@@ -260,46 +260,6 @@ class Session(Asked):
         warn_of_left_out(left_out, fit=True)
         return found
 
-    def sql(self, text: str, **how: Any) -> Any:
-        """Answer a question in SQL. The session's data are what `leakcap.sql.register` made.
-
-        Args:
-            text: one SELECT, in the words of DuckDB: joins along links, conditions, queries inside, GROUP BY columns
-                with public values; count, sum, avg, var, stddev, covar and corr over people's rows.
-            **how: `noise=` or `share=` (of the clock, for all of the question), and `request=`, as for `count`.
-
-        Returns:
-            A `SqlAnswer`: its `frame` has every number with the ends of its interval.
-
-        Raises:
-            InputError: the question cannot be answered; the sentence shows the place, and says what would work.
-        """
-        return self._asking("asked")(self._catalog, self._desk, text, checked_how("sql", Session.sql, how))
-
-    def preview_sql(self, text: str, **how: Any) -> Preview | None:
-        """What a question in SQL would cost; None where it is about public tables alone. Nothing is spent.
-
-        Args:
-            text: as for `sql`.
-            **how: as for `sql`.
-
-        Returns:
-            Its price and its noise.
-        """
-        found: Preview | None = self._asking("previewed")(
-            self._catalog, self._desk, text, checked_how("sql", Session.sql, how)
-        )
-        return found
-
-    def _asking(self, name: str) -> Any:
-        if self._catalog is None:
-            raise InputError(
-                "questions in SQL need tables with names: lc.Session(lc.sql.register(data, unit=...), cap=...)"
-            )
-        from importlib import import_module
-
-        return getattr(import_module("leakcap.sql.asking"), name)
-
     def preview(self, kind: str, *question: Any, **details: Any) -> Preview:
         """What a question would cost. Nothing is spent, nothing leaves, no secret is touched.
 

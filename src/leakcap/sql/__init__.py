@@ -1,6 +1,7 @@
-"""Private answers to questions in SQL."""
+"""Private answers to questions in SQL: register tables once, then ask a session."""
 
 from leakcap.sql.catalog import Catalog
+from leakcap.sql.refusals import NotAnswered
 from leakcap.sql.register import register
 
-__all__ = ["Catalog", "register"]
+__all__ = ["Catalog", "NotAnswered", "register"]

@@ -20,7 +20,7 @@ from leakcap.sql.compile import compiled
 from leakcap.sql.engine import WorkerEngine
 from leakcap.sql.evaluate import CellSums, cell_sums, public_table
 from leakcap.sql.program import Program
-from leakcap.sql.refusals import Refused
+from leakcap.sql.refusals import NotAnswered
 
 __all__ = ["asked", "previewed"]
 
@@ -39,7 +39,7 @@ def asked(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) -> Sql
             if not made.groups:  # by public facts: nothing is asked of anybody
                 tables[release.table] = public_table(made, np.empty((0, len(release.sums))))
                 continue
-            answer = desk.answer(_question(program, at, made, catalog, desk), **_part(how, program, at))
+            answer = desk.answer(_question(program, at, made, desk), **_part(how, program, at))
             released = Released.of(made, answer, halves=not desk.everybody)
             answers.append(released)
             tables[release.table] = released.table
@@ -55,9 +55,9 @@ def previewed(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) ->
         if not program.releases:
             return None
         if len(program.releases) > 1:
-            raise Refused("this question is answered in several steps: its price is the share= that it is given")
+            raise NotAnswered("this question is answered in several steps: its price is the share= that it is given")
         made = cell_sums(program.releases[0], catalog, engine, {})
-        found: Preview = desk.preview(_question(program, 0, made, catalog, desk), **_part(how, program, 0))
+        found: Preview = desk.preview(_question(program, 0, made, desk), **_part(how, program, 0))
         return found
     finally:
         engine.close()
@@ -76,15 +76,15 @@ def _part(how: Mapping[str, Any], program: Program, at: int) -> dict[str, Any]:
     return given
 
 
-def _question(program: Program, at: int, made: CellSums, catalog: Catalog, desk: Any) -> SessionQuestion:
+def _question(program: Program, at: int, made: CellSums, desk: Any) -> SessionQuestion:
     if not isinstance(desk, Desk):
         raise InputError("SQL is answered in sessions of design='bits': open one, or ask session.query(fn)")
     release = made.release
     bounded = release.base.most is not None
     if desk.everybody and not made.domain.declared:
-        raise Refused("under a pool cap the values to group by are declared: register with keys={'column': [...]}")
+        raise NotAnswered("under a pool cap the values to group by are declared: register with keys={'column': [...]}")
     if desk.quiet and not bounded:
-        raise Refused(
+        raise NotAnswered(
             "how many rows of one person this question counts is not known: register with rows_per_unit=, and join "
             "public tables on their keys"
         )
@@ -92,7 +92,7 @@ def _question(program: Program, at: int, made: CellSums, catalog: Catalog, desk:
     def sums(_: bool) -> Sums:
         simple = all(one.name not in RATIOS for one in release.aggregates)
         return BroughtByCell(
-            people=catalog.people,
+            people=made.people,
             groups=made.groups,
             units=made.units,
             cells=made.cells,

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from leakcap.errors import InputError
 
-__all__ = ["FACTS", "UNIT", "Catalog", "CatalogColumn", "CatalogTable", "Opened", "named"]
+__all__ = ["FACTS", "UNIT", "Catalog", "CatalogColumn", "CatalogFile", "CatalogTable", "named"]
 
 UNIT = "unit"  # the hidden column of every private table, and the table of people
 FACTS = "catalog"  # the table of the file that keeps all this
@@ -82,7 +82,7 @@ class Catalog:
 
     def session_data(self) -> tuple[npt.NDArray[np.int64], list[Any]]:
         """A print of everybody's rows, and who they are, in the order of their hidden numbers."""
-        with Opened(self.path) as file:
+        with CatalogFile(self.path) as file:
             found = file.execute(f"SELECT name, print FROM {UNIT} ORDER BY {UNIT}").fetchall()
         return np.array([[row[1]] for row in found], dtype=np.int64), [row[0] for row in found]
 
@@ -103,7 +103,7 @@ class Catalog:
         place = Path(path)
         if not place.is_file():
             raise InputError(f"there is no file {place.name!r}: register(...) makes one")
-        with Opened(place) as file:
+        with CatalogFile(place) as file:
             try:
                 text = file.execute(f"SELECT facts FROM {FACTS}").fetchone()[0]
             except Exception:
@@ -113,7 +113,7 @@ class Catalog:
         return cls(place, tables, held["people"], held["print"], tuple(held["report"]), held["person"])
 
 
-class Opened:
+class CatalogFile:
     """A connection for the custodian's own use, read only, closed at the end."""
 
     def __init__(self, path: Path) -> None:

@@ -16,13 +16,13 @@ from sqlglot.errors import SqlglotError
 from leakcap.sql.catalog import Catalog
 from leakcap.sql.compiling import PEOPLE, SELECT_PARTS, Scope, calls, renamed
 from leakcap.sql.expressions import Expression, column
-from leakcap.sql.grouping import GroupBy
+from leakcap.sql.grouping import GroupClause
 from leakcap.sql.inner_queries import InnerQueries
 from leakcap.sql.joins import FromClause
 from leakcap.sql.kinds import NAMES_PEOPLE
 from leakcap.sql.program import Output, Program
 from leakcap.sql.reading import only
-from leakcap.sql.refusals import Node, Refused, refused
+from leakcap.sql.refusals import Node, NotAnswered, refused
 from leakcap.sql.relations import WRITTEN, NamedColumn, Relation, joined_origins
 from leakcap.sql.select_list import SelectList
 
@@ -61,7 +61,7 @@ def _parsed(text: str) -> Node:
         if first not in (TokenType.SELECT, TokenType.WITH):
             raise refused("a question is a SELECT: nothing is written, set or attached here")
         found = [one for one in sqlglot.parse(text, read="duckdb") if one is not None]
-    except Refused:
+    except NotAnswered:
         raise
     except (SqlglotError, RecursionError, ValueError):
         raise refused("this cannot be read as SQL: check brackets, commas and quotes") from None
@@ -70,7 +70,7 @@ def _parsed(text: str) -> Node:
     return found[0]
 
 
-class _Compiler(FromClause, SelectList, GroupBy, InnerQueries):
+class _Compiler(FromClause, SelectList, GroupClause, InnerQueries):
     """All parts together."""
 
     def program(self, text: str, node: Node) -> Program:
@@ -176,7 +176,7 @@ class _Compiler(FromClause, SelectList, GroupBy, InnerQueries):
             return self.ordered(node, made, self.reader(Scope([made, whole], outer, []), tables))
         if node.args.get("distinct"):
             raise refused("DISTINCT beside aggregates is not needed: groups differ already", node)
-        grouped, mapped = self.grouped(node, whole, items, called, reader)
+        grouped, mapped = self.grouped(node, whole, reader, items=items, called=called)
         inside = self.reader(Scope([grouped], outer, []), tables, mapped)
         having = node.args.get("having")
         if having is not None:

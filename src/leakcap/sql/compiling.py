@@ -11,7 +11,7 @@ from sqlglot import ErrorLevel, exp
 from leakcap.sql.aggregates import AGGREGATES
 from leakcap.sql.catalog import Catalog
 from leakcap.sql.expressions import Expression
-from leakcap.sql.program import Release
+from leakcap.sql.program import SqlRelease
 from leakcap.sql.reading import Reader
 from leakcap.sql.refusals import Node, refused
 from leakcap.sql.relations import Names, Relation
@@ -91,7 +91,7 @@ class Compiling:
 
     def __init__(self, catalog: Catalog, hidden_pool: bool) -> None:
         self.catalog, self.names, self.hidden_pool = catalog, Names(), hidden_pool
-        self.releases: list[Release] = []
+        self.releases: list[SqlRelease] = []
         self.queries = count()  # how many were read
 
     def query(self, node: Node, outer: Scope | None, tables: Tables) -> Relation:

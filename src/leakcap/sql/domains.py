@@ -15,8 +15,8 @@ from leakcap.ground.proofs import proves
 from leakcap.sql.catalog import Catalog
 from leakcap.sql.expressions import Expression, Range, column, literal, short
 from leakcap.sql.kinds import years
-from leakcap.sql.program import Release
-from leakcap.sql.refusals import Refused, refused
+from leakcap.sql.program import SqlRelease
+from leakcap.sql.refusals import NotAnswered, refused
 from leakcap.sql.relations import Relation
 
 __all__ = ["Domain", "domain"]
@@ -38,7 +38,7 @@ class Domain:
 
 
 @proves("unit-local")
-def domain(release: Release, catalog: Catalog) -> Domain:
+def domain(release: SqlRelease, catalog: Catalog) -> Domain:
     """The list of a release's groups."""
     if not release.keys:
         return Domain("SELECT 1 AS one", True)
@@ -49,12 +49,12 @@ def domain(release: Release, catalog: Catalog) -> Domain:
             return found
     found = _listed(release.base, release.keys, release.key_names, catalog)
     if found is None:
-        raise Refused(PUBLIC)
+        raise NotAnswered(PUBLIC)
     return found
 
 
 def _listed(base: Relation, keys: Sequence[Expression], names: Sequence[str], catalog: Catalog) -> Domain | None:
-    work = _Work(base, catalog)
+    work = _Listing(base, catalog)
     made = [work.finite(work.inlined(one)) for one in keys]
     if any(one is None for one in made):
         return None
@@ -66,7 +66,7 @@ def _listed(base: Relation, keys: Sequence[Expression], names: Sequence[str], ca
 
 
 @dataclass
-class _Work:
+class _Listing:
     base: Relation
     catalog: Catalog
     listed: dict[str, tuple[str, Expression]] = field(default_factory=dict)  # lists of values, by what has them

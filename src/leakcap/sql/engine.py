@@ -18,9 +18,9 @@ from select import select
 from typing import Any
 
 from leakcap.errors import LeakcapError
-from leakcap.sql.refusals import Refused
+from leakcap.sql.refusals import NotAnswered
 
-__all__ = ["EngineError", "Limits", "LocalEngine", "WorkerEngine"]
+__all__ = ["EngineError", "EngineLimits", "LocalEngine", "WorkerEngine"]
 
 # External access goes last: what is set before still needs none, and after it nothing can be switched on again.
 SETTINGS = {
@@ -41,7 +41,7 @@ class EngineError(LeakcapError):
 
 
 @dataclass(frozen=True)
-class Limits:
+class EngineLimits:
     """What one question may use."""
 
     seconds: float = 60.0
@@ -49,7 +49,7 @@ class Limits:
     threads: int = 2
 
 
-def locked(path: Path | str, limits: Limits) -> Any:
+def locked(path: Path | str, limits: EngineLimits) -> Any:
     """A connection that can read this file and nothing else."""
     import duckdb
 
@@ -64,7 +64,7 @@ def locked(path: Path | str, limits: Limits) -> Any:
 class LocalEngine:
     """In this process. Inside the worker, and where nobody asks but the custodian's own tests."""
 
-    def __init__(self, path: Path | str, limits: Limits = Limits()) -> None:
+    def __init__(self, path: Path | str, limits: EngineLimits = EngineLimits()) -> None:
         self.file = locked(path, limits)
 
     def run(self, sql: str, tables: Mapping[str, Any]) -> Any:
@@ -87,7 +87,7 @@ class LocalEngine:
 class WorkerEngine:
     """A process for one question."""
 
-    def __init__(self, path: Path | str, limits: Limits = Limits()) -> None:
+    def __init__(self, path: Path | str, limits: EngineLimits = EngineLimits()) -> None:
         self.limits, self.left = limits, limits.seconds
         told = json.dumps({"path": str(path), "memory": limits.memory, "threads": limits.threads})
         self.process = subprocess.Popen(
@@ -126,7 +126,7 @@ class WorkerEngine:
             left = self.left - (time.monotonic() - began)
             if left <= 0 or not select([self.process.stdout], [], [], left)[0]:
                 self.close()
-                raise Refused(TOO_LONG.format(seconds=self.limits.seconds))
+                raise NotAnswered(TOO_LONG.format(seconds=self.limits.seconds))
             part = self.process.stdout.read1(size - len(found))  # type: ignore[attr-defined]
             if not part:
                 raise EOFError

@@ -12,8 +12,8 @@ from leakcap.ground.arrays import Bools, Floats, Ints
 from leakcap.sql.aggregates import value_from
 from leakcap.sql.catalog import Catalog
 from leakcap.sql.domains import Domain, domain
-from leakcap.sql.program import Program, Release
-from leakcap.sql.refusals import Refused
+from leakcap.sql.program import Program, SqlRelease
+from leakcap.sql.refusals import NotAnswered
 
 __all__ = ["MOST_NUMBERS", "CellSums", "Engine", "answered", "cell_sums", "in_world"]
 
@@ -32,9 +32,10 @@ class Engine(Protocol):
 class CellSums:
     """What everybody brings to each group of a release; custodian side."""
 
-    release: Release
+    release: SqlRelease
     domain: Domain
     keys: Any  # Arrow table of the groups, in order
+    people: int
     units: Ints  # (entries,): whose
     cells: Ints  # (entries,): to which group
     values: Floats  # (entries, sums)
@@ -50,12 +51,12 @@ class CellSums:
         return np.stack(found, axis=1)
 
 
-def cell_sums(release: Release, catalog: Catalog, engine: Engine, tables: dict[str, Any]) -> CellSums:
+def cell_sums(release: SqlRelease, catalog: Catalog, engine: Engine, tables: dict[str, Any]) -> CellSums:
     """Sums by person and group."""
     listed = domain(release, catalog)
     keys = engine.run(f"SELECT * FROM ({listed.sql}) LIMIT {MOST_NUMBERS + 1}", tables)
     if keys.num_rows * len(release.sums) > MOST_NUMBERS:
-        raise Refused(
+        raise NotAnswered(
             f"this asks for more than {MOST_NUMBERS:,} numbers: group by fewer or coarser columns, or keep to some of "
             "the keys with IN (...)"
         )
@@ -65,10 +66,18 @@ def cell_sums(release: Release, catalog: Catalog, engine: Engine, tables: dict[s
     found = engine.run(sql, {**tables, "keys": numbered} if release.keys else tables)
     names = found.column_names
     values = np.stack([_floats(found.column(name)) for name in names[2:]], axis=1)
-    return CellSums(release, listed, keys, _ints(found.column("unit")), _ints(found.column("cell")), values)
+    return CellSums(
+        release=release,
+        domain=listed,
+        keys=keys,
+        people=catalog.people,
+        units=_ints(found.column("unit")),
+        cells=_ints(found.column("cell")),
+        values=values,
+    )
 
 
-def _contributions(release: Release) -> str:
+def _contributions(release: SqlRelease) -> str:
     base = release.base
     sums = ", ".join(f"{one.sql} AS s{at}" for at, one in enumerate(release.sums))
     if not release.keys:

@@ -10,15 +10,15 @@ from sqlglot import exp
 from leakcap.sql.aggregates import Aggregate, SumOf, aggregate, sums_of
 from leakcap.sql.compiling import Compiling, Mapped, calls, text_of
 from leakcap.sql.expressions import Expression
-from leakcap.sql.program import Release
+from leakcap.sql.program import SqlRelease
 from leakcap.sql.reading import Reader, only
-from leakcap.sql.refusals import Node, Refused, refused
+from leakcap.sql.refusals import Node, NotAnswered, refused
 from leakcap.sql.relations import NamedColumn, Relation
 
-__all__ = ["GroupBy"]
+__all__ = ["GroupClause"]
 
 
-class GroupBy(Compiling):
+class GroupClause(Compiling):
     """Groups and what is asked of each."""
 
     def _keys(self, node: exp.Select, items: Sequence[Node], reader: Reader) -> list[tuple[Node, Expression]]:
@@ -47,17 +47,12 @@ class GroupBy(Compiling):
         return found
 
     def grouped(
-        self,
-        node: exp.Select,
-        whole: Relation,
-        items: Sequence[Node],
-        calls: Sequence[Node],
-        reader: Reader,
+        self, node: exp.Select, whole: Relation, reader: Reader, *, items: Sequence[Node], called: Sequence[Node]
     ) -> tuple[Relation, Mapped]:
         """The relation of groups, and what the nodes of keys and aggregates are called in it."""
         keys = self._keys(node, items, reader)
         asked: dict[str, tuple[Node, Aggregate]] = {}
-        for call in calls:
+        for call in called:
             asked.setdefault(text_of(call), (call, aggregate(call, reader)))
         owned = whole.private and any(value.identity is not None and not value.null for _, value in keys)
         letter = "y" if whole.private and not owned else "x"  # columns of a released table keep their names
@@ -71,7 +66,9 @@ class GroupBy(Compiling):
         values = {text: replace(one.facts(most), value=made[text]) for text, (_, one) in asked.items()}
         if whole.private and not owned:
             table = self.names.fresh("r")
-            self._release(table, whole, keys, names, asked, made)
+            self._release(
+                table, whole, dict(zip(names, (value for _, value in keys), strict=True)), asked=asked, made=made
+            )
             text = f"SELECT {', '.join([*names, *made.values()])} FROM {table}"
             facts = [replace(one, private=False, identity=None) for one in facts]
             values = {
@@ -92,12 +89,12 @@ class GroupBy(Compiling):
             relation = Relation(
                 text,
                 (),
-                whole.unit,
-                1.0 if single else whole.most,
-                frozenset([frozenset(names)]),
-                whole.filters,
-                {**whole.origins, **{name: value for (_, value), name in zip(keys, names, strict=True)}},
-                whole.scans,
+                unit=whole.unit,
+                most=1.0 if single else whole.most,
+                unique=frozenset([frozenset(names)]),
+                filters=whole.filters,
+                origins={**whole.origins, **{name: value for (_, value), name in zip(keys, names, strict=True)}},
+                scans=whole.scans,
             )
         columns = [
             NamedColumn(
@@ -118,7 +115,7 @@ class GroupBy(Compiling):
             if known is None and isinstance(one, exp.Column):
                 try:
                     known = by_value.get(reader.find(one))
-                except Refused:
+                except NotAnswered:
                     return None
                 if known is None:
                     raise refused("this column is neither grouped by nor in an aggregate", one)
@@ -130,8 +127,8 @@ class GroupBy(Compiling):
         self,
         table: str,
         base: Relation,
-        keys: Sequence[tuple[Node, Expression]],
-        names: Sequence[str],
+        keys: Mapping[str, Expression],
+        *,
         asked: Mapping[str, tuple[Node, Aggregate]],
         made: Mapping[str, str],
     ) -> None:
@@ -147,15 +144,15 @@ class GroupBy(Compiling):
                 mine.append(sums.index(each))
             places.append(tuple(mine))
         self.releases.append(
-            Release(
-                table,
-                base,
-                tuple(value for _, value in keys),
-                tuple(names),
-                tuple(one for _, one in asked.values()),
-                tuple(made.values()),
-                tuple(sums),
-                tuple(places),
+            SqlRelease(
+                table=table,
+                base=base,
+                keys=tuple(keys.values()),
+                key_names=tuple(keys),
+                aggregates=tuple(one for _, one in asked.values()),
+                value_names=tuple(made.values()),
+                sums=tuple(sums),
+                places=tuple(places),
             )
         )
 
@@ -163,6 +160,6 @@ class GroupBy(Compiling):
 def _is_known(node: exp.Column, reader: Reader) -> bool:
     try:
         reader.find(node)
-    except Refused:
+    except NotAnswered:
         return False
     return True

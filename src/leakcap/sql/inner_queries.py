@@ -12,7 +12,7 @@ from leakcap.sql.compiling import NOT_LOCAL, PEOPLE, SELECT_PARTS, Compiling, Ma
 from leakcap.sql.expressions import Expression
 from leakcap.sql.kinds import NAMES_PEOPLE, alike
 from leakcap.sql.reading import Reader, conjuncts, only
-from leakcap.sql.refusals import Node, Refused, refused
+from leakcap.sql.refusals import Node, NotAnswered, refused
 from leakcap.sql.relations import Relation, equalities, joined_origins, joined_scans, same_person
 
 __all__ = ["InnerQueries"]
@@ -200,6 +200,6 @@ def _all_known(node: Node, scope: Scope) -> bool:
     for one in columns:
         try:
             scope.find(one)
-        except Refused:
+        except NotAnswered:
             return False
     return True

@@ -24,6 +24,8 @@ def with_ends(one: Aggregate, sums: Floats, deviations: Floats) -> tuple[Floats,
     if one.name in ("count", "sum"):
         return found, found - LEVEL * deviations[:, 0], found + LEVEL * deviations[:, 0]
     few = sums[:, 0] <= deviations[:, 0]
+    if one.name == RATIO and one.args[0].range is not None:
+        found = np.clip(found, *one.args[0].range)
     low, high = _fieller(one, sums, deviations) if one.name == RATIO else _drawn(one, sums, deviations)
     return tuple(np.where(few, np.nan, each) for each in (found, low, high))  # type: ignore[return-value]
 

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from leakcap.sql.compiling import NOT_LOCAL, Compiling, Scope, calls, renamed, scalars
 from leakcap.sql.expressions import Expression
-from leakcap.sql.reading import conjuncts, only
+from leakcap.sql.reading import Reader, conjuncts, only
 from leakcap.sql.refusals import Node, refused
 from leakcap.sql.relations import Relation, equalities, joined_origins, joined_scans, same_person, scan
 
@@ -24,25 +24,35 @@ class FromClause(Compiling):
 
     def from_tables(self, node: exp.Select, given: exp.From, scope: Scope, tables: Mapping[str, Relation]) -> Relation:
         """All tables joined, and the rows of the condition."""
-        parts: list[Relation] = [self.source(given.this, scope.outer, tables)]
+        # A comma binds last: each chain of joins between commas is put together first.
+        chains: list[list[Relation]] = [[self.source(given.this, scope.outer, tables)]]
         conditions: list[Node] = []
         if len(node.args.get("joins") or []) >= MOST_TABLES:
             raise refused(f"there are more than {MOST_TABLES} tables in FROM: ask several")
         for join in node.args.get("joins") or []:
-            only(join, {"this", "on", "side", "kind", "using"})
+            only(join, {"this", "on", "side", "kind"})
             side, kind = (join.side or "").upper(), (join.kind or "").upper()
             if side not in ("", "LEFT") or kind not in ("", "INNER", "CROSS", "OUTER"):
                 raise refused("joins are INNER, CROSS and LEFT: write others with these", join)
             right = self.source(join.this, scope.outer, tables)
-            if join.args.get("using"):
-                raise refused("write the columns out: JOIN ... ON a.key = b.key", join)
             if side == "LEFT":
-                left = self._inner(parts, [], scope)
-                parts = [self._left(left, right, join, scope, tables)]
-                continue
-            parts.append(right)
-            scope.relations = parts
-            conditions += conjuncts(join.args.get("on"))
+                scope.relations = chains[-1]
+                reader = self.reader(scope, tables)
+                left = self._inner(chains[-1], [reader.truth(one) for one in conditions])
+                conditions = []
+                chains[-1] = [self._left(left, right, join, self.reader(Scope([left, right], scope.outer, []), tables))]
+            elif join.args.get("on") is None and not kind:
+                scope.relations = chains[-1]
+                reader = self.reader(scope, tables)
+                chains[-1] = (
+                    [self._inner(chains[-1], [reader.truth(one) for one in conditions])] if conditions else chains[-1]
+                )
+                conditions = []
+                chains.append([right])
+            else:
+                chains[-1].append(right)
+                conditions += conjuncts(join.args.get("on"))
+        parts = [one for chain in chains for one in chain]
         _refuse_twice(parts)
         scope.relations = parts
         where = node.args.get("where")
@@ -54,7 +64,7 @@ class FromClause(Compiling):
         plain = [one for one in conditions if not list(scalars(one))]
         scope.filters = [reader.truth(one) for one in plain]  # what a query about the row outside may rest on
         late = [reader.truth(one) for one in conditions if list(scalars(one))]
-        return self._inner(parts, [*scope.filters, *late], scope)
+        return self._inner(parts, [*scope.filters, *late])
 
     def source(self, node: Node, outer: Scope | None, tables: Mapping[str, Relation]) -> Relation:
         if isinstance(node, exp.Subquery):
@@ -77,7 +87,7 @@ class FromClause(Compiling):
             raise refused(f"there is no table of this name: there are {', '.join(self.catalog.tables)}", node)
         return scan(table, alias, self.names, hidden_pool=self.hidden_pool)
 
-    def _inner(self, parts: Sequence[Relation], filters: Sequence[Expression], scope: Scope) -> Relation:
+    def _inner(self, parts: Sequence[Relation], filters: Sequence[Expression]) -> Relation:
         """All parts side by side, and of these the rows for which the conditions hold."""
         people = [one for one in parts if one.private]
         _refuse_strangers(people, filters)
@@ -95,19 +105,16 @@ class FromClause(Compiling):
         return Relation(
             text,
             tuple(one for part in parts for one in part.columns),
-            hidden,
-            most,
-            unique,
-            tuple(filters),
-            joined_origins(parts),
-            joined_scans(parts),
+            unit=hidden,
+            most=most,
+            unique=unique,
+            filters=tuple(filters),
+            origins=joined_origins(parts),
+            scans=joined_scans(parts),
         )
 
-    def _left(
-        self, left: Relation, right: Relation, join: exp.Join, scope: Scope, tables: Mapping[str, Relation]
-    ) -> Relation:
-        scope.relations = [left, right]
-        conditions = [self.reader(scope, tables).truth(one) for one in conjuncts(join.args.get("on"))]
+    def _left(self, left: Relation, right: Relation, join: exp.Join, reader: Reader) -> Relation:
+        conditions = [reader.truth(one) for one in conjuncts(join.args.get("on"))]
         if not conditions:
             raise refused("LEFT JOIN needs ON", join)
         if right.private and not left.private:
@@ -127,12 +134,12 @@ class FromClause(Compiling):
         return Relation(
             text,
             (*left.columns, *missing),
-            left.unit,
-            None if most is None else max(most, left.most or most),
-            unique,
-            left.filters,
-            joined_origins([left, right]),
-            {**joined_scans([left]), **_with_none(right)},
+            unit=left.unit,
+            most=None if most is None else max(most, left.most or most),
+            unique=unique,
+            filters=left.filters,
+            origins=joined_origins([left, right]),
+            scans={**joined_scans([left]), **_with_none(right)},
         )
 
 

@@ -22,12 +22,12 @@ __all__ = [
     "as_float",
     "chosen",
     "combined",
-    "cut_to",
     "made",
     "moment",
     "moved",
     "number_of",
     "numeric",
+    "range_of_extremes",
     "same_kind",
     "united",
     "wrong_interval",
@@ -224,32 +224,6 @@ def united(args: Sequence[Expression]) -> dict[str, Any]:
     return {"range": found, "digits": digits}
 
 
-def cut_to(one: Expression) -> Range | None:
-    """The range that a GREATEST or LEAST of numbers cuts to, whatever is in it."""
-    low, high = _least(one), _most(one)
-    return None if low is None or high is None or one.kind not in NUMBERS else (low, high)
-
-
-def _least(one: Expression) -> float | None:
-    """What a number is never below. GREATEST and LEAST leave out what is missing."""
-    if one.op not in ("greatest", "least"):
-        return None if one.range is None else one.range[0]
-    lows = [(_least(arg), arg.null) for arg in one.args]
-    if one.op == "least":
-        return None if any(low is None for low, _ in lows) else min(low for low, _ in lows if low is not None)
-    return max((low for low, null in lows if low is not None and not null), default=None)
-
-
-def _most(one: Expression) -> float | None:
-    """What a number is never above."""
-    if one.op not in ("greatest", "least"):
-        return None if one.range is None else one.range[1]
-    highs = [(_most(arg), arg.null) for arg in one.args]
-    if one.op == "greatest":
-        return None if any(high is None for high, _ in highs) else max(high for high, _ in highs if high is not None)
-    return min((high for high, null in highs if high is not None and not null), default=None)
-
-
 def years(days: Range) -> Range | None:
     """The years of a range of days; None beyond the calendar."""
     if days[0] < 1 or days[1] >= date.max.toordinal() + 1:
@@ -266,3 +240,29 @@ def chosen(parts: list[tuple[Expression, Expression]], default: Expression, node
 
 def wrong_interval(node: Node) -> Any:
     raise refused("an interval is added to a date, and nothing else", node)
+
+
+def range_of_extremes(one: Expression) -> Range | None:
+    """Of greatest and least: also where one end alone is known of what they are taken of."""
+    low, high = _least(one), _most(one)
+    return (low, high) if low is not None and high is not None and low <= high and one.kind in NUMBERS else None
+
+
+def _least(one: Expression) -> float | None:
+    """No value is below this, where that is known. GREATEST and LEAST leave out what is missing: it sets no end."""
+    if one.op not in ("greatest", "least"):
+        return None if one.range is None else one.range[0]
+    lows = [(_least(arg), arg.null) for arg in one.args]
+    if one.op == "least":
+        return None if any(low is None for low, _ in lows) else min(low for low, _ in lows if low is not None)
+    return max((low for low, null in lows if low is not None and not null), default=None)
+
+
+def _most(one: Expression) -> float | None:
+    """What a number is never above."""
+    if one.op not in ("greatest", "least"):
+        return None if one.range is None else one.range[1]
+    highs = [(_most(arg), arg.null) for arg in one.args]
+    if one.op == "greatest":
+        return None if any(high is None for high, _ in highs) else max(high for high, _ in highs if high is not None)
+    return min((high for high, null in highs if high is not None and not null), default=None)

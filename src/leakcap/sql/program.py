@@ -8,11 +8,11 @@ from leakcap.sql.aggregates import Aggregate, SumOf
 from leakcap.sql.expressions import Expression
 from leakcap.sql.relations import Relation
 
-__all__ = ["Output", "Program", "Release"]
+__all__ = ["Output", "Program", "SqlRelease"]
 
 
 @dataclass(frozen=True)
-class Release:
+class SqlRelease:
     """Sums by group over a unit-local relation, which become a public table."""
 
     table: str
@@ -41,6 +41,6 @@ class Program:
     """A question that can be answered."""
 
     text: str  # as it was asked
-    releases: tuple[Release, ...]
+    releases: tuple[SqlRelease, ...]
     last: str  # public SQL
     outputs: tuple[Output, ...]

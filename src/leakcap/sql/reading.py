@@ -30,12 +30,12 @@ from leakcap.sql.kinds import (
     as_float,
     chosen,
     combined,
-    cut_to,
     made,
     moment,
     moved,
     number_of,
     numeric,
+    range_of_extremes,
     same_kind,
     united,
     wrong_interval,
@@ -342,8 +342,8 @@ class Reader:
     def _extreme(self, node: Node) -> Expression:
         args = same_kind([self.read(one) for one in (node.this, *node.expressions)], node)
         name = "greatest" if isinstance(node, exp.Greatest) else "least"
-        one = made(name, args[0].kind, tuple(args), **united(args))
-        return replace(one, range=cut_to(one) or one.range)
+        found = made(name, args[0].kind, tuple(args), **united(args))
+        return replace(found, range=range_of_extremes(found))
 
 
 METHODS: tuple[tuple[tuple[Any, ...], Callable[[Reader, Any], Expression]], ...] = (

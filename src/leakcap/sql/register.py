@@ -7,8 +7,8 @@ what is cut to its range, which texts there are. Nothing that a query does later
 from __future__ import annotations
 
 import hashlib
+import hmac
 import os
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from leakcap.custody.keys import own_key
 from leakcap.errors import InputError
 from leakcap.sql.catalog import FACTS, UNIT, Catalog, CatalogColumn, CatalogTable
 from leakcap.sql.declared import (
@@ -49,7 +50,7 @@ def register(
 ) -> Catalog:
     """Make tables ready to be asked about in SQL: `lc.Session(lc.sql.register(...), cap=0.6).sql("select ...")`.
 
-    The rows of a person beyond `rows_per_unit` are left out by an order that nobody knows, numbers are cut to their
+    The rows of a person beyond `rows_per_unit` are left out by an order that your key decides, numbers are cut to their
     `bounds`, and both happen in the whole table before any question. `catalog.report` says what that cost.
 
     Args:
@@ -82,7 +83,7 @@ def register(
     try:
         os.chmod(place, 0o600)
         sources = attached(file, source)
-        work = _Work(
+        work = _Registering(
             file=file,
             sources=sources,
             links=by_column(sources, links, "links"),
@@ -105,7 +106,7 @@ def register(
 
 
 @dataclass
-class _Work:
+class _Registering:
     file: Any
     sources: Mapping[str, Mapping[str, str]]  # columns and types by table
     links: Mapping[tuple[str, str], Any]
@@ -138,7 +139,7 @@ class _Work:
         people = self._print_people(prints, tables)
         whole = self.file.execute(f"SELECT {UNIT}, print FROM {UNIT} ORDER BY {UNIT}").fetchnumpy()
         digest = hashlib.sha256(b"".join(np.ascontiguousarray(one).tobytes() for one in whole.values())).hexdigest()
-        catalog = Catalog(place, tables, people, digest, tuple(self.report), ".".join(unit))
+        catalog = Catalog(place, tables, people, print=digest, report=tuple(self.report), person=".".join(unit))
         self.file.execute(f"CREATE TABLE {FACTS} (facts VARCHAR)")
         self.file.execute(f"INSERT INTO {FACTS} VALUES (?)", [catalog.to_json()])
         for name in self.sources:
@@ -220,7 +221,7 @@ class _Work:
         columns, written = [], []
         for at, (column, given) in enumerate(self.sources[name].items()):
             identity = self._identity((name, column), unit, links, private)
-            made = self._column(name, column, given, at, place, names_people=identity is not None)
+            made = self._column(name, column, given, at=at, place=place, names_people=identity is not None)
             if made is None:
                 continue
             target = links.get((name, column))
@@ -238,7 +239,7 @@ class _Work:
         hidden = f"{UNIT}, " if private else ""
         self.file.execute(f"CREATE TABLE {place} AS SELECT {hidden}{', '.join(written)} FROM rows_{place} {sort}")
         self._report_cuts(name, place, columns)
-        return CatalogTable(name, place, private, tuple(columns), self.rows[name] if private else None)
+        return CatalogTable(name, place, private, tuple(columns), most_rows=self.rows[name] if private else None)
 
     def _refuse_unowned(self, name: str, place: str) -> None:
         lost = self.file.execute(f"SELECT count(*) FROM rows_{place} WHERE {UNIT} IS NULL").fetchone()[0]
@@ -249,7 +250,7 @@ class _Work:
             )
 
     def _keep_few(self, name: str, place: str) -> None:
-        """At most so many rows of one person, chosen by an order that nobody knows and that their own rows decide."""
+        """At most so many rows of one person, by an order that only the custodian knows; nobody else's rows decide."""
         most = self.rows[name]
         if most is None:
             return
@@ -260,7 +261,7 @@ class _Work:
         rows, owners = np.asarray(places["r"]), np.asarray(places["u"])
         if not len(rows):
             return
-        key, dropped, start = secrets.token_bytes(32), [], 0
+        key, dropped, start = hmac.digest(own_key(), b"rows of one person", "sha256"), [], 0
         for end in [*(np.flatnonzero(np.diff(owners)) + 1), len(rows)]:
             own = rows[start:end]
             by = [
@@ -280,7 +281,7 @@ class _Work:
         )
 
     def _column(
-        self, table: str, column: str, given: str, at: int, place: str, *, names_people: bool
+        self, table: str, column: str, given: str, *, at: int, place: str, names_people: bool
     ) -> CatalogColumn | None:
         kind, digits = kind_of(given)
         if kind is None:

@@ -53,19 +53,17 @@ class SelectList(Compiling):
             )
             label = one.alias_or_name if isinstance(one, (exp.Alias, exp.Column)) else _label(one, at)
             columns.append(NamedColumn(None, label, facts))
-        kept = {one.value for one in origins.values() if one.op == "column"}
         new = {origins[c.value.value].value: c.value.value for c in columns if origins[c.value.value].op == "column"}
         unique = frozenset(frozenset(new[one] for one in key) for key in whole.unique if key <= set(new))
-        del kept
         return Relation(
             f"SELECT {', '.join(listed)}{whole.hidden} FROM ({whole.sql})",
             tuple(columns),
-            whole.unit,
-            whole.most,
-            unique,
-            whole.filters,
-            origins,
-            whole.scans,
+            unit=whole.unit,
+            most=whole.most,
+            unique=unique,
+            filters=whole.filters,
+            origins=origins,
+            scans=whole.scans,
         )
 
     def distinct(self, node: exp.Select, made: Relation) -> Relation:

@@ -51,18 +51,16 @@ def kind_of(type_name: str) -> tuple[str | None, tuple[int, int] | None]:
 
 def attached(file: Any, source: Any) -> dict[str, dict[str, str]]:
     """Views called "source NAME" in the connection, and columns with their types by table."""
-    found = {}
-    for name, given in _tables(file, source).items():
+    found, tables = {}, _tables(file, source)
+    if len({name.lower() for name in tables}) < len(tables):
+        raise InputError("names of tables differ by the case of their letters alone: rename them")
+    for name, given in tables.items():
         view = quoted("source " + name)
         file.execute(f"CREATE TEMP VIEW {view} AS SELECT * FROM {given}")
         columns = {row[0]: row[1] for row in file.execute(f"DESCRIBE {view}").fetchall()}
-        if len({column.lower() for column in columns}) < len(columns):
-            raise InputError(f"columns of {name!r} differ by the case of their letters alone: rename them")
         found[name] = columns
     if not found:
         raise InputError("there are no tables: give a table, a file, a folder of files, or {name: table}")
-    if len({name.lower() for name in found}) < len(found):
-        raise InputError("names of tables differ by the case of their letters alone: rename them")
     return found
 
 

@@ -22,12 +22,12 @@ ROOM = 2**30  # bytes that are no table: answers on their way, and threads
 
 def main() -> None:
     """Answer one request after the other until the input ends."""
-    from leakcap.sql.engine import ROWS, Limits, LocalEngine
+    from leakcap.sql.engine import ROWS, EngineLimits, LocalEngine
 
     told = json.loads(sys.argv[1])
     source, out = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # nothing but answers goes to the pipe
-    engine = LocalEngine(told["path"], Limits(memory=told["memory"], threads=told["threads"]))
+    engine = LocalEngine(told["path"], EngineLimits(memory=told["memory"], threads=told["threads"]))
     _keep_within(told["memory"])
     while (request := _request(source)) is not None:
         error, content = 0, b""

@@ -1,0 +1,218 @@
+"""`leakcap sql`: questions in SQL about a file or several, one at a time or at a prompt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from leakcap.certificates.text import percent
+from leakcap.cli.limits import limits
+from leakcap.cli.terminal import Terminal, plain
+from leakcap.custody.ledger import default_place
+from leakcap.errors import InputError, LeakcapError
+from leakcap.sessions.session import Session
+from leakcap.sql.catalog import Catalog
+from leakcap.sql.register import register
+from leakcap.sql.sources import DATABASES
+
+__all__ = ["SqlOrder", "run"]
+
+WORDS = ("\\t  tables and columns", "\\p QUESTION  its price", "\\s  what is left", "\\q  leave")
+
+
+@dataclass(frozen=True)
+class SqlOrder:
+    """What `leakcap sql` was asked."""
+
+    data: Path
+    question: str | None
+    cap: tuple[str, ...]
+    unit: str | None
+    link: tuple[str, ...] = ()
+    bounds: tuple[str, ...] = ()
+    rows_per_unit: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    public: tuple[str, ...] = ()
+    share: float | None = None
+    ledger: str | None = None
+    name: str | None = None
+    store: Path | None = None
+
+
+def run(order: SqlOrder, quiet: bool = False, json: bool = False) -> None:
+    """Answer one question, or open a prompt."""
+    terminal = Terminal(quiet, json)
+    with terminal.heeding():
+        catalog = _catalog(order)
+        for line in catalog.report:
+            terminal.note(plain(line))
+        session = Session(catalog, cap=limits(order.cap), ledger=order.ledger or default_place(), name=order.name)
+        if order.question is None:
+            _prompt(session, catalog, order, terminal)
+        else:
+            _answer(session, order.question, order, terminal)
+
+
+def _catalog(order: SqlOrder) -> Catalog:
+    if order.data.suffix in DATABASES and order.unit is None:
+        return Catalog.load(order.data)  # made earlier, with --store
+    if order.unit is None:
+        raise InputError("say whose row it is: --unit patient, or --unit customer.id where there are several tables")
+    if order.store is not None and order.store.exists():
+        raise InputError(
+            f"{order.store.name!r} exists: ask it, as in: leakcap sql {order.store.name} --cap 0.6 'select ...'"
+        )
+    return register(
+        order.data,
+        unit=order.unit,
+        links=dict(_pair(word, "--link orders.customer=customer.id") for word in order.link),
+        bounds=dict(_bounds(word) for word in order.bounds),
+        rows_per_unit=_rows(order.rows_per_unit),
+        keys={
+            name: [_value(one) for one in text.split(",")]
+            for name, text in (_pair(w, "--keys ward=A,B") for w in order.keys)
+        },
+        public=[name for word in order.public for name in word.split(",")],
+        path=order.store,
+    )
+
+
+def _answer(session: Session, question: str, order: SqlOrder, terminal: Terminal) -> None:
+    how: dict[str, Any] = {} if order.share is None else {"share": order.share}
+    answer = session.sql(question, **how)
+    frame = answer.frame
+    shown = [name for name in frame.columns if not name.endswith((" low", " high"))]
+    rows = [
+        [_cell(row, name, f"{name} low" in frame.columns) for name in shown] for row in frame.to_dict(orient="records")
+    ]
+    terminal.table([plain(name) for name in shown], rows)
+    left = session.remaining
+    spent = "Nothing was spent" if not answer.share else f"Took {100 * answer.share:.3g} % of the clock"
+    terminal.say(
+        f"{spent}; {100 * left.share:.4g} % are left. All answers together allow at most {percent(left.success)}."
+    )
+    terminal.result(
+        {
+            "columns": list(map(str, frame.columns)),
+            "rows": [[_plain_value(one) for one in row] for row in frame.itertuples(index=False)],
+            "share": answer.share,
+            "remaining": left.share,
+        }
+    )
+
+
+def _prompt(session: Session, catalog: Catalog, order: SqlOrder, terminal: Terminal) -> None:
+    """Questions one after the other, with history and completion where the terminal has them."""
+    _complete(catalog)
+    terminal.say("Ask in SQL, and end with ;. " + "; ".join(plain(word) for word in WORDS))
+    text = ""
+    while True:
+        try:
+            line = input("... " if text else "sql> ")
+        except EOFError:
+            return
+        except KeyboardInterrupt:
+            text = ""
+            continue
+        if not text and line.strip() in ("\\q", "exit", "quit"):
+            return
+        text = f"{text}\n{line}" if text else line
+        if not text.strip() or not (text.lstrip().startswith("\\") or text.rstrip().endswith(";")):
+            continue
+        asked, text = text.strip().rstrip(";"), ""
+        try:
+            _one(asked, session, catalog, order, terminal)
+        except LeakcapError as error:
+            terminal.tell(str(error))
+
+
+def _one(asked: str, session: Session, catalog: Catalog, order: SqlOrder, terminal: Terminal) -> None:
+    if asked == "\\t":
+        for table in catalog.tables.values():
+            kind = "people's rows" if table.private else "public"
+            terminal.say(f"{plain(table.name)} ({kind}): {plain(', '.join(one.name for one in table.columns))}")
+    elif asked == "\\s":
+        left = session.remaining
+        terminal.say(f"{100 * left.share:.4g} % of the clock are left; at most {percent(left.success)} in the end.")
+    elif asked.startswith("\\p"):
+        how: dict[str, Any] = {} if order.share is None else {"share": order.share}
+        found = session.preview_sql(asked[2:], **how)
+        terminal.say(
+            "It is about public tables: nothing is spent."
+            if found is None
+            else f"It takes {100 * found.share:.3g} % of the clock."
+        )
+    elif asked.startswith("\\"):
+        terminal.tell(f"There is no such word: {'; '.join(WORDS)}")
+    else:
+        _answer(session, asked, order, terminal)
+
+
+def _complete(catalog: Catalog) -> None:
+    try:
+        import readline
+    except ImportError:  # a system without it: the prompt works all the same
+        return
+    words = sorted({*catalog.tables, *(one.name for table in catalog.tables.values() for one in table.columns)})
+
+    def found(text: str, state: int) -> str | None:
+        fitting = [word for word in words if word.lower().startswith(text.lower())]
+        return fitting[state] if state < len(fitting) else None
+
+    readline.set_completer(found)
+    readline.parse_and_bind("tab: complete")
+
+
+def _cell(row: dict[str, Any], name: str, has_ends: bool) -> str:
+    value = row[name]
+    if not has_ends:
+        return "" if value is None else plain(str(value))
+    if math.isnan(value):
+        return "too few"
+    half = (row[f"{name} high"] - row[f"{name} low"]) / 2
+    return f"{value:.6g} ± {half:.2g}"
+
+
+def _plain_value(one: Any) -> Any:
+    if one is None or (isinstance(one, float) and math.isnan(one)):
+        return None
+    return one if isinstance(one, (str, bool, int, float)) else str(one)
+
+
+def _pair(word: str, example: str) -> tuple[str, str]:
+    name, sign, value = word.partition("=")
+    if not sign or not name or not value:
+        raise InputError(f"{word!r} cannot be read: write {example}")
+    return name, value
+
+
+def _bounds(word: str) -> tuple[str, tuple[Any, Any]]:
+    name, text = _pair(word, "--bounds age=0,120")
+    ends = text.split(",")
+    if len(ends) != 2:
+        raise InputError("--bounds takes two ends, as in --bounds age=0,120 or --bounds day=2020-01-01,2022-12-31")
+    return name, (_value(ends[0]), _value(ends[1]))
+
+
+def _rows(words: Sequence[str]) -> Any:
+    if len(words) == 1 and words[0].isdigit():
+        return int(words[0])
+    found = {}
+    for word in words:
+        name, text = _pair(word, "--rows-per-unit 10, or --rows-per-unit stays=10")
+        if not text.isdigit():
+            raise InputError("--rows-per-unit takes whole numbers, as in --rows-per-unit stays=10")
+        found[name] = int(text)
+    return found or None
+
+
+def _value(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
