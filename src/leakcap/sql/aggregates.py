@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from leakcap.ground.arrays import Floats
 from leakcap.sql.expressions import Expression, Range
-from leakcap.sql.kinds import NUMBERS, numeric
+from leakcap.sql.kinds import NAMES_PEOPLE, NUMBERS, numeric
 from leakcap.sql.reading import Reader, only
 from leakcap.sql.refusals import Node, refused
 
@@ -39,6 +39,13 @@ IN_WORLDS = (
 )
 
 
+def has_room(one: Expression) -> bool:
+    """Whether a sum of these is exact and never too large: 64 bits have room in 128, decimals need a range."""
+    if one.kind != "decimal":
+        return one.kind == "int"
+    return one.range is not None and one.digits is not None and max(map(abs, one.range)) * 10.0 ** one.digits[1] < 1e28
+
+
 @dataclass(frozen=True)
 class Aggregate:
     """One aggregate of a query."""
@@ -52,14 +59,13 @@ class Aggregate:
     def sql(self) -> str:
         """As DuckDB is asked, on rows that are public or one person's."""
         given = ", ".join(one.safe for one in self.args) or "*"
-        if self.name == "sum" and self.args[0].kind == "decimal":
-            given = (
-                f"{given}::DECIMAL(38,{self.args[0].digits[1]})"
-                if self.args[0].range and self.args[0].digits
-                else f"{given}::DOUBLE"
-            )
+        if self.name in ("sum", "avg") and self.args[0].kind == "decimal":
+            digits = self.args[0].digits
+            given = f"{given}::DECIMAL(38,{digits[1]})" if digits and has_room(self.args[0]) else f"{given}::DOUBLE"
         made = f"{self.name}({'DISTINCT ' if self.distinct else ''}{given})"
-        return f"{made} FILTER (WHERE {self.where.safe})" if self.where is not None else made
+        made = f"{made} FILTER (WHERE {self.where.safe})" if self.where is not None else made
+        # Whole numbers stay such as a sum of them has room for: so no sum of sums can fail.
+        return f"TRY_CAST({made} AS BIGINT)" if self.name == "sum" and self.args[0].kind == "int" else made
 
     def facts(self, most: float | None) -> Expression:
         """What is known of it where a group has at most so many rows."""
@@ -83,7 +89,7 @@ class Aggregate:
             span = None
             if most is not None and first.range is not None:
                 span = (min(0.0, most * first.range[0]), max(0.0, most * first.range[1]))
-            kind = "float" if first.kind == "float" or (first.kind == "decimal" and first.range is None) else first.kind
+            kind = "float" if first.kind == "decimal" and not has_room(first) else first.kind
             digits = (38, first.digits[1]) if kind == "decimal" and first.digits else None
             return Expression(
                 "column", kind, digits=digits, range=span, private=private, wild=kind == "float" and span is None
@@ -117,7 +123,7 @@ class SumOf:
             return f"count(DISTINCT {self.distinct.safe}){where}"
         if not self.of:
             return f"count(*){where}"
-        if len(self.of) == 1 and not self.middles[0] and self.of[0].kind != "float":
+        if len(self.of) == 1 and not self.middles[0] and has_room(self.of[0]):
             one = self.of[0]
             wide = f"::DECIMAL(38,{one.digits[1]})" if one.kind == "decimal" and one.digits else ""
             return f"coalesce(sum({one.safe}{wide}){where}, 0)::DOUBLE"
@@ -151,6 +157,8 @@ def aggregate(node: Node, reader: Reader) -> Aggregate:
     if node.args.get("expressions"):
         raise refused(f"{name} takes {len(given)} argument{'s' if len(given) > 1 else ''} here", node)
     args = tuple(reader.read(one) for one in given)
+    if name != "count" and any(one.identity is not None for one in args):
+        raise refused(NAMES_PEOPLE, node)
     if name not in ("count", "min", "max"):
         for one in args:
             if one.kind not in (*NUMBERS, "bool"):

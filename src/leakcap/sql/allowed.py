@@ -47,6 +47,7 @@ CASTS = {
     "TEXT": ("text", "VARCHAR"),
     "DATE": ("date", "DATE"),
     "TIMESTAMP": ("timestamp", "TIMESTAMP"),
+    "TIMESTAMPNTZ": ("timestamp", "TIMESTAMP"),
     "BOOLEAN": ("bool", "BOOLEAN"),
 }
 COMPARISONS = {exp.EQ: "=", exp.NEQ: "<>", exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<="}
@@ -69,7 +70,7 @@ PARTS_OF: dict[Any, set[str]] = {
     exp.If: {"this", "true", "false"},
     exp.Coalesce: {"this", "expressions"},
     exp.Cast: {"this", "to"},
-    exp.TryCast: {"this", "to"},
+    exp.TryCast: {"this", "to", "safe"},
     exp.Interval: {"this", "unit"},
     exp.DateTrunc: {"this", "unit"},
     exp.TimestampTrunc: {"this", "unit"},

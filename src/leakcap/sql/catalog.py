@@ -74,6 +74,7 @@ class Catalog:
     people: int
     print: str  # of the contents
     report: tuple[str, ...] = field(default=(), repr=False)
+    person: str = ""  # the key whose values are the people
 
     def table(self, name: str) -> CatalogTable | None:
         """The table of that name, whatever the case of its letters."""
@@ -92,6 +93,7 @@ class Catalog:
             "people": self.people,
             "print": self.print,
             "report": list(self.report),
+            "person": self.person,
         }
         return json.dumps(held, default=str)
 
@@ -108,7 +110,7 @@ class Catalog:
                 raise InputError(f"{place.name!r} was not made by leakcap.sql.register: register its tables") from None
         held = json.loads(text)
         tables = {one["name"]: _table(one) for one in held["tables"]}
-        return cls(place, tables, held["people"], held["print"], tuple(held["report"]))
+        return cls(place, tables, held["people"], held["print"], tuple(held["report"]), held["person"])
 
 
 class CatalogFile:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
 from leakcap.sql.catalog import Catalog
@@ -19,16 +19,17 @@ from leakcap.sql.expressions import Expression, column
 from leakcap.sql.grouping import GroupClause
 from leakcap.sql.inner_queries import InnerQueries
 from leakcap.sql.joins import FromClause
+from leakcap.sql.kinds import NAMES_PEOPLE
 from leakcap.sql.program import Output, Program
 from leakcap.sql.reading import only
-from leakcap.sql.refusals import Node, refused
-from leakcap.sql.relations import NamedColumn, Relation, joined_origins
+from leakcap.sql.refusals import Node, NotAnswered, refused
+from leakcap.sql.relations import WRITTEN, NamedColumn, Relation, joined_origins
 from leakcap.sql.select_list import SelectList
 
 __all__ = ["compiled"]
 
 LONGEST = 50_000  # letters
-WRITTEN = 2_000_000  # letters of what we write
+MOST_QUERIES = 400  # inside one question; those about a row outside are read twice
 
 
 def compiled(text: str, catalog: Catalog, *, hidden_pool: bool = False) -> Program:
@@ -38,18 +39,35 @@ def compiled(text: str, catalog: Catalog, *, hidden_pool: bool = False) -> Progr
     """
     if not isinstance(text, str) or not text.strip():
         raise refused("ask in SQL, as in: select count(*) from stays")
+    if any("\ud800" <= letter <= "\udfff" or letter == "\x00" for letter in text):
+        raise refused("the question holds letters that are none: half a pair, or a zero byte")
     if len(text) > LONGEST:
         raise refused(f"the question has more than {LONGEST:,} letters: ask several")
     try:
+        return _Compiler(catalog, hidden_pool).program(text, _parsed(text))
+    except RecursionError:
+        raise refused("the question is nested too deeply: ask several") from None
+
+
+def _parsed(text: str) -> Node:
+    """The one SELECT. What else there is, is not even parsed: the parser would log the text of some of it."""
+    try:
+        tokens = sqlglot.tokenize(text, read="duckdb")
+        while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
+            tokens.pop()
+        if any(one.token_type == TokenType.SEMICOLON for one in tokens):
+            raise refused("ask one question at a time: one SELECT, without a semicolon between")
+        first = next((one.token_type for one in tokens if one.token_type != TokenType.L_PAREN), None)
+        if first not in (TokenType.SELECT, TokenType.WITH):
+            raise refused("a question is a SELECT: nothing is written, set or attached here")
         found = [one for one in sqlglot.parse(text, read="duckdb") if one is not None]
+    except NotAnswered:
+        raise
     except (SqlglotError, RecursionError, ValueError):
         raise refused("this cannot be read as SQL: check brackets, commas and quotes") from None
     if len(found) != 1:
         raise refused("ask one question at a time: one SELECT, without a semicolon between")
-    try:
-        return _Compiler(catalog, hidden_pool).program(text, found[0])
-    except RecursionError:
-        raise refused("the question is nested too deeply: ask several") from None
+    return found[0]
 
 
 class _Compiler(FromClause, SelectList, GroupClause, InnerQueries):
@@ -69,6 +87,8 @@ class _Compiler(FromClause, SelectList, GroupClause, InnerQueries):
         return Program(text, tuple(self.releases), relation.sql, outputs)
 
     def query(self, node: Node, outer: Scope | None, tables: Mapping[str, Relation]) -> Relation:
+        if next(self.queries) > MOST_QUERIES:
+            raise refused("there are too many queries inside one another: ask several")
         while isinstance(node, exp.Subquery):
             only(node, {"this", "alias"})
             node = node.this
@@ -111,14 +131,15 @@ class _Compiler(FromClause, SelectList, GroupClause, InnerQueries):
                 f"SELECT {', '.join(listed)}{f', {side.unit} AS {hidden}' if hidden else ''} FROM ({side.sql})"
             )
         for one, other, name in zip(first.columns, second.columns, new, strict=True):
-            if one.value.kind != other.value.kind:
-                raise refused("both sides of UNION ALL need columns of the same kinds", node)
+            if (one.value.kind, one.value.digits) != (other.value.kind, other.value.digits):
+                raise refused("both sides of UNION ALL need columns of the same kinds: cast them", node)
             a, b = one.value, other.value
             span = (min(a.range[0], b.range[0]), max(a.range[1], b.range[1])) if a.range and b.range else None
             levels = (
                 tuple(dict.fromkeys((*a.levels, *b.levels))) if a.levels is not None and b.levels is not None else None
             )
-            same = a.identity if a.identity == b.identity else None
+            if a.identity != b.identity:
+                raise refused(NAMES_PEOPLE, node)
             value = column(
                 name,
                 a.kind,
@@ -126,7 +147,7 @@ class _Compiler(FromClause, SelectList, GroupClause, InnerQueries):
                 range=span,
                 null=a.null or b.null,
                 levels=levels,
-                identity=same,
+                identity=a.identity,
                 private=a.private or b.private,
                 declared=a.declared and b.declared,
             )

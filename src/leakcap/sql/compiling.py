@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
-from sqlglot import exp
+from sqlglot import ErrorLevel, exp
 
 from leakcap.sql.aggregates import AGGREGATES
 from leakcap.sql.catalog import Catalog
@@ -64,7 +65,7 @@ class Scope:
 
     def find(self, node: exp.Column) -> Expression:
         table, name = node.table, node.name
-        if node.args.get("db") is not None or isinstance(node.this, exp.Star):
+        if not name or node.args.get("db") is not None or isinstance(node.this, exp.Star):
             raise refused("write columns as name or table.name", node)
         found = [
             one.value
@@ -91,6 +92,7 @@ class Compiling:
     def __init__(self, catalog: Catalog, hidden_pool: bool) -> None:
         self.catalog, self.names, self.hidden_pool = catalog, Names(), hidden_pool
         self.releases: list[SqlRelease] = []
+        self.queries = count()  # how many were read
 
     def query(self, node: Node, outer: Scope | None, tables: Tables) -> Relation:
         """The relation of a whole query."""
@@ -133,7 +135,7 @@ def scalars(node: Node) -> Iterator[exp.Subquery]:
 
 
 def text_of(node: Node) -> str:
-    return node.sql(dialect="duckdb", normalize=True)
+    return str(node.sql(dialect="duckdb", normalize=True, unsupported_level=ErrorLevel.IGNORE))
 
 
 def renamed(made: Relation, names: Sequence[str], node: Node) -> Relation:

@@ -13,7 +13,8 @@ from typing import Any
 
 from leakcap.ground.proofs import proves
 from leakcap.sql.catalog import Catalog
-from leakcap.sql.expressions import Expression, Range, column, literal
+from leakcap.sql.expressions import Expression, Range, column, literal, short
+from leakcap.sql.kinds import years
 from leakcap.sql.program import SqlRelease
 from leakcap.sql.refusals import NotAnswered, refused
 from leakcap.sql.relations import Relation
@@ -71,6 +72,7 @@ class _Listing:
     listed: dict[str, tuple[str, Expression]] = field(default_factory=dict)  # lists of values, by what has them
     scanned: dict[str, set[str]] = field(default_factory=dict)  # columns of public rows, by their SQL
     declared: bool = True
+    known: dict[str, Expression] = field(default_factory=dict)  # columns, inlined
 
     def sources(self) -> list[str]:
         """What the lists are selected from."""
@@ -101,14 +103,16 @@ class _Listing:
         if one.op == "column":
             if one.value in self.base.scans or one.value not in self.base.origins:
                 return one
-            return self.inlined(self.base.origins[one.value])
+            if one.value not in self.known:
+                self.known[one.value] = self.inlined(self.base.origins[one.value])
+            return self.known[one.value]
         if one.op in ("query", "quantified", "window"):
             return one
-        return replace(one, args=tuple(self.inlined(arg) for arg in one.args))
+        return short(replace(one, args=tuple(self.inlined(arg) for arg in one.args)))
 
     def finite(self, one: Expression, new: bool = True) -> Expression | None:
         """The expression in terms of lists; None where it has no list, or would need a new one that is not wanted."""
-        if one.op == "literal":
+        if one.op == "literal" or not (one.asks or any(one.columns())):
             return one
         if one.sql in self.listed:
             return self.listed[one.sql][1]
@@ -154,7 +158,7 @@ class _Listing:
                     high = min(high, end[1]) if end and each.value in ("<", "<=", "=") else high
         if low > high:
             return one.range
-        return float(date.fromordinal(int(low)).year), float(date.fromordinal(int(high)).year)
+        return years((low, high))
 
     def _scan(self, one: Expression, text: str, new: bool) -> Expression | None:
         if text in self.scanned:
@@ -185,7 +189,7 @@ class _Listing:
             low, high = int(one.range[0]), int(one.range[1])
             if one.kind == "int":
                 return self._list(one, _with_gap(one, range(low, high + 1)))
-            if one.kind == "date":
+            if one.kind == "date" and low >= 1 and high <= date.max.toordinal():
                 return self._list(one, _with_gap(one, [date.fromordinal(day) for day in range(low, high + 1)]))
         return None
 
@@ -208,11 +212,9 @@ class _Listing:
         """Values that the condition of the query lists for it."""
         for given in self.base.filters:
             condition = self.inlined(given)
-            if condition.op == "in" and condition.args[0] == one and all(x.op == "literal" for x in condition.args[1:]):
+            equal = condition.op == "in" or (condition.op == "compare" and condition.value == "=")
+            if equal and condition.args[0] == one and all(_is_one_of(x, one) for x in condition.args[1:]):
                 return [x.value for x in condition.args[1:]]
-            equal = condition.op == "compare" and condition.value == "=" and condition.args[0] == one
-            if equal and condition.args[1].op == "literal":
-                return [condition.args[1].value]
         return None
 
     def _list(self, one: Expression, values: Any) -> Expression:
@@ -221,17 +223,26 @@ class _Listing:
         kind = {"int": "BIGINT", "float": "DOUBLE", "text": "VARCHAR", "bool": "BOOLEAN"}.get(
             one.kind, one.kind.upper()
         )
+        if one.op == "cast" and one.kind == "int":
+            kind = one.value  # days are added to dates in 32 bits
         if one.kind == "decimal":
             kind = f"DECIMAL({one.digits[0]},{one.digits[1]})" if one.digits else "DOUBLE"
         if not rows:
             raise refused("a list of keys is empty: declare the values of the column")
         if one.kind == "int" and len(rows) > 1 and None not in rows and rows == list(range(rows[0], rows[-1] + 1)):
-            text = f"(SELECT range AS {name} FROM range({rows[0]}, {rows[-1] + 1}))"
+            text = f"(SELECT CAST(range AS {kind}) AS {name} FROM range({rows[0]}, {rows[-1] + 1}))"
         else:
             listed = ", ".join(f"(CAST({literal(value, one.kind, one.digits).sql} AS {kind}))" for value in rows)
             text = f"(VALUES {listed}) AS s{name}({name})"
         self.listed[one.sql] = (text, column(name, one.kind, digits=one.digits, null=None in rows))
         return self.listed[one.sql][1]
+
+
+def _is_one_of(value: Expression, one: Expression) -> bool:
+    """Whether a literal is of the same kind as an expression, so that a list of them can be written."""
+    if value.op != "literal" or value.value is None or value.kind != one.kind:
+        return False
+    return value.digits == one.digits or one.kind != "decimal"
 
 
 def _with_gap(one: Expression, values: Iterable[Any]) -> list[Any]:

@@ -10,13 +10,17 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import cached_property
 from typing import Any
 
-__all__ = ["Expression", "Range", "column", "literal", "quoted_text", "unknown"]
+from leakcap.sql.refusals import refused
+
+__all__ = ["Expression", "Range", "column", "literal", "quoted_text", "short", "unknown"]
 
 Range = tuple[float, float]
 MOST = 1e300  # beyond, a number counts as out of range
 UNSURE = ("float",)  # kinds that can be infinite or no number
+LARGEST = 200_000  # letters of one expression, about
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,22 @@ class Expression:
         for one in self.args:
             yield from one.columns()
 
+    @cached_property
+    def asks(self) -> bool:
+        """Whether there is a query in it."""
+        return self.op in ("query", "quantified") or any(one.asks for one in self.args)
+
+    @cached_property
+    def size(self) -> int:
+        """Letters that it takes, about and at least: what is guarded is written more than once."""
+        own = len(self.value[1]) if self.op == "quantified" else len(str(self.value))
+        twice = self.op in ("divide", "whole", "mod")  # the right side is also compared with 0
+        return (
+            20
+            + own
+            + sum(one.size * (2 if one.wild else 1) * (2 if twice and at else 1) for at, one in enumerate(self.args))
+        )
+
     @property
     def sql(self) -> str:
         """As it is written; guarded nowhere."""
@@ -53,6 +73,13 @@ class Expression:
     def safe(self) -> str:
         """As it is written where it is used: NULL in place of what is no finite number."""
         return f"(CASE WHEN isfinite({self.sql}) THEN {self.sql} END)" if self.wild else self.sql
+
+
+def short(one: Expression) -> Expression:
+    """The expression, where it is not too long to be written: what is used twice doubles at every level."""
+    if one.size > LARGEST:
+        raise refused("an expression is too long once written out: ask for less, or in several steps")
+    return one
 
 
 def quoted_text(text: str) -> str:
@@ -113,7 +140,7 @@ def _literal(one: Expression) -> str:
     if one.kind == "bool":
         return "TRUE" if value else "FALSE"
     if one.kind == "int":
-        return f"({int(value)})"
+        return f"({int(value)}::BIGINT)"  # two smaller ones might overflow where 64 bits do not
     if one.kind == "float":
         return f"({float(value)!r}::DOUBLE)"
     if one.kind == "decimal":
@@ -127,11 +154,21 @@ def _literal(one: Expression) -> str:
     return f"{quoted_text(moment)}::{one.kind.upper()}"
 
 
+def _tried(one: Expression, made: str) -> str:
+    """NULL in place of an error. DuckDB cannot do this around a query."""
+    if one.asks:
+        raise refused(
+            "this function cannot be applied to a query in brackets, EXISTS or IN (select ...): name its result in a "
+            "query in FROM, and apply it there"
+        )
+    return f"TRY({made})"
+
+
 def _infix(sign: str) -> Callable[[Expression], str]:
     def write(one: Expression) -> str:
         left, right = (arg.sql for arg in one.args)
         made = f"({left} {sign} {right})"
-        return f"TRY({made})" if may_overflow(one) else made
+        return _tried(one, made) if may_overflow(one) else made
 
     return write
 
@@ -156,7 +193,7 @@ def _divided(one: Expression) -> str:
         below = f"(CASE WHEN {below} <> 0 THEN {below} END)"
     sign = {"divide": "/", "whole": "//", "mod": "%"}[one.op]
     made = f"({left.sql} {sign} {below})" if one.op == "divide" else f"({left.safe} {sign} {below})"
-    return made if one.op == "divide" else f"TRY({made})"
+    return made if one.op == "divide" else _tried(one, made)
 
 
 def _joined(word: str) -> Callable[[Expression], str]:
@@ -172,7 +209,7 @@ def _case(one: Expression) -> str:
 def _call(name: str, guard: bool = True) -> Callable[[Expression], str]:
     def write(one: Expression) -> str:
         made = f"{name}({', '.join(arg.safe for arg in one.args)})"
-        return f"TRY({made})" if guard else made
+        return _tried(one, made) if guard else made
 
     return write
 
@@ -192,11 +229,11 @@ def _like(one: Expression) -> str:
 
 
 def _part(one: Expression) -> str:
-    return f"TRY(date_part('{one.value}', {one.args[0].safe}))"
+    return _tried(one, f"date_part('{one.value}', {one.args[0].safe})")
 
 
 def _trunc(one: Expression) -> str:
-    return f"TRY(date_trunc('{one.value}', {one.args[0].safe})::DATE)"
+    return _tried(one, f"date_trunc('{one.value}', {one.args[0].safe})::DATE")
 
 
 def _inside(one: Expression) -> str:
@@ -228,7 +265,7 @@ WRITTEN: dict[str, Callable[[Expression], str]] = {
     "divide": _divided,
     "whole": _divided,
     "mod": _divided,
-    "negate": lambda one: f"TRY(-{one.args[0].sql})" if one.kind != "float" else f"(-{one.args[0].sql})",
+    "negate": lambda one: _tried(one, f"-{one.args[0].sql}") if one.kind != "float" else f"(-{one.args[0].sql})",
     "compare": _compared,
     "and": _joined("AND"),
     "or": _joined("OR"),
@@ -245,7 +282,8 @@ WRITTEN: dict[str, Callable[[Expression], str]] = {
     "quantified": _quantified,
     "window": _windowed,
     "concat": _joined("||"),
-    **{name: _call(name) for name in ("abs", "floor", "ceil", "round", "sqrt", "ln", "log10", "exp", "pow", "sign")},
+    "round": lambda one: _tried(one, f"round({one.args[0].safe}, {one.args[1].safe}::INTEGER)"),
+    **{name: _call(name) for name in ("abs", "floor", "ceil", "sqrt", "ln", "log10", "exp", "pow", "sign")},
     **{name: _call(name, guard=False) for name in ("lower", "upper", "trim", "ltrim", "rtrim", "length", "substring")},
     **{name: _call(name, guard=False) for name in ("greatest", "least", "left", "right", "contains", "starts_with")},
 }

@@ -54,9 +54,10 @@ class GroupClause(Compiling):
         asked: dict[str, tuple[Node, Aggregate]] = {}
         for call in called:
             asked.setdefault(text_of(call), (call, aggregate(call, reader)))
-        names = [self.names.fresh() for _ in keys]
-        made = {text: self.names.fresh() for text in asked}
         owned = whole.private and any(value.identity is not None and not value.null for _, value in keys)
+        letter = "y" if whole.private and not owned else "x"  # columns of a released table keep their names
+        names = [self.names.fresh(letter) for _ in keys]
+        made = {text: self.names.fresh(letter) for text in asked}
         facts = [
             replace(value, op="column", args=(), value=name, wild=False)
             for (_, value), name in zip(keys, names, strict=True)
@@ -84,7 +85,7 @@ class GroupClause(Compiling):
             text = f"SELECT {', '.join(listed)}{whole.hidden} FROM ({whole.sql})"
             if by:
                 text += f" GROUP BY {', '.join(by)}"
-            single = len(keys) == 1 and whole.private and keys[0][1].identity == self._people
+            single = len(keys) == 1 and whole.private and keys[0][1].identity == self.catalog.person
             relation = Relation(
                 text,
                 (),
@@ -121,12 +122,6 @@ class GroupClause(Compiling):
             return known
 
         return relation, mapped
-
-    @property
-    def _people(self) -> str:
-        """The identity of people themselves."""
-        first = next(one for one in self.catalog.tables.values() if one.private)
-        return next(one.identity for one in first.columns if one.identity is not None)
 
     def _release(
         self,

@@ -8,8 +8,9 @@ from dataclasses import replace
 from sqlglot import exp
 
 from leakcap.sql.aggregates import AGGREGATES
-from leakcap.sql.compiling import NOT_LOCAL, PEOPLE, SELECT_PARTS, Compiling, Mapped, Scope, Tables
+from leakcap.sql.compiling import NOT_LOCAL, PEOPLE, SELECT_PARTS, Compiling, Mapped, Scope, Tables, calls
 from leakcap.sql.expressions import Expression
+from leakcap.sql.kinds import NAMES_PEOPLE, alike
 from leakcap.sql.reading import Reader, conjuncts, only
 from leakcap.sql.refusals import Node, NotAnswered, refused
 from leakcap.sql.relations import Relation, equalities, joined_origins, joined_scans, same_person
@@ -59,6 +60,8 @@ class InnerQueries(Compiling):
         ):
             raise refused("EXISTS takes a plain query: select 1 from table where ...", node)
         only(node, SELECT_PARTS)
+        if any(calls(one) for one in node.expressions):
+            raise refused("EXISTS with an aggregate always holds: write select 1 from table where ...", node)
         inner = Scope([], scope, [])
         given = node.args.get("from_") or node.args.get("from")
         if given is None:
@@ -74,8 +77,10 @@ class InnerQueries(Compiling):
         if len(made.columns) != 1:
             raise refused("IN takes a query of one column", node)
         left, right = reader.read(node.this), made.columns[0].value
-        if left.kind != right.kind:
-            raise refused(f"{left.kind} and {right.kind} cannot be compared", node)
+        if left.identity is not None and not made.private:
+            raise refused(NAMES_PEOPLE, node)
+        if (left.kind, left.digits) != (right.kind, right.digits):
+            raise refused(f"{left.kind} and {right.kind} cannot be compared: cast one of them", node)
         if made.private and (not same_person(left, right) or right.null or left.null):
             raise refused(NOT_LOCAL, node)
         text = f"SELECT {right.value} FROM ({made.sql})"
@@ -127,6 +132,7 @@ class InnerQueries(Compiling):
         if where is None or given is None:
             return None
         probe = type(self)(self.catalog, self.hidden_pool)
+        probe.queries = self.queries
         parts = [probe.source(given.this, None, tables)]
         parts += [probe.source(join.this, None, tables) for join in node.args.get("joins") or []]
         inner.relations = parts
@@ -170,7 +176,8 @@ class InnerQueries(Compiling):
             same_person(mine, other) and not mine.null for mine, other in zip(inner_keys, outside, strict=True)
         ):
             raise refused(NOT_LOCAL, node)
-        match = " AND ".join(f"{mine.value} = {other.safe}" for mine, other in zip(inner_keys, outside, strict=True))
+        pairs = [alike(mine, other, node) for mine, other in zip(inner_keys, outside, strict=True)]
+        match = " AND ".join(f"{mine.safe} = {other.safe}" for mine, other in pairs)
         text = f"SELECT {value.value} FROM ({made.sql}) WHERE {match} LIMIT 1"
         if not made.private and any(isinstance(each, exp.Count) for each in asked.walk()):
             text = f"SELECT coalesce(({text}), 0)"

@@ -16,6 +16,9 @@ from leakcap.sql.relations import Relation, equalities, joined_origins, joined_s
 __all__ = ["FromClause"]
 
 
+MOST_TABLES = 60  # in one FROM
+
+
 class FromClause(Compiling):
     """FROM, joins and WHERE."""
 
@@ -24,6 +27,8 @@ class FromClause(Compiling):
         # A comma binds last: each chain of joins between commas is put together first.
         chains: list[list[Relation]] = [[self.source(given.this, scope.outer, tables)]]
         conditions: list[Node] = []
+        if len(node.args.get("joins") or []) >= MOST_TABLES:
+            raise refused(f"there are more than {MOST_TABLES} tables in FROM: ask several")
         for join in node.args.get("joins") or []:
             only(join, {"this", "on", "side", "kind"})
             side, kind = (join.side or "").upper(), (join.kind or "").upper()

@@ -16,6 +16,7 @@ from leakcap.sql.refusals import Node, refused
 
 __all__ = [
     "MOMENTS",
+    "NAMES_PEOPLE",
     "NUMBERS",
     "alike",
     "as_float",
@@ -30,10 +31,15 @@ __all__ = [
     "same_kind",
     "united",
     "wrong_interval",
+    "years",
 ]
 
 NUMBERS = ("int", "decimal", "float")
 MOMENTS = ("date", "timestamp")
+NAMES_PEOPLE = (
+    "a key of people is for joins, for IN (select ...), for count(distinct ...) and for GROUP BY in a query inside: "
+    "whatever else is said of it is said of one person"
+)
 
 
 def numeric(one: Expression) -> Expression:
@@ -44,6 +50,9 @@ def numeric(one: Expression) -> Expression:
 
 
 def made(op: str, kind: str, args: Sequence[Expression], **facts: Any) -> Expression:
+    keys = {arg.identity for arg in args}
+    if keys != {None} and args and op != "is null" and not (op == "compare" and len(keys) == 1):
+        raise refused(NAMES_PEOPLE)
     null = facts.pop("null", None)
     return Expression(
         op,
@@ -149,6 +158,12 @@ def moment(one: Expression, kind: str, node: Node) -> Expression:
     return literal(value, kind)
 
 
+def _too_wide(args: Sequence[Expression]) -> bool:
+    """Whether no decimal has room for all of these: DuckDB would fail on a row for which it is too small."""
+    digits = [(19, 0) if one.digits is None else one.digits for one in args]
+    return max(p - s for p, s in digits) + max(s for _, s in digits) > 38
+
+
 def alike(left: Expression, right: Expression, node: Node) -> tuple[Expression, Expression]:
     """Two sides that can be compared."""
     if "null" in (left.kind, right.kind):
@@ -161,7 +176,7 @@ def alike(left: Expression, right: Expression, node: Node) -> tuple[Expression, 
     if len(kinds) == 1 or kinds <= set(NUMBERS) or kinds <= set(MOMENTS):
         if "interval" in kinds:
             wrong_interval(node)
-        if "float" in kinds:
+        if "float" in kinds or ("decimal" in kinds and _too_wide((left, right))):
             return as_float(left), as_float(right)
         return left, right
     if kinds <= {"bool", *NUMBERS}:
@@ -181,7 +196,7 @@ def same_kind(args: list[Expression], node: Node) -> list[Expression]:
         return sorted_nulls(args, kinds.pop())
     if kinds <= {*NUMBERS, "bool"}:
         args = [numeric(one) for one in args]
-        if "float" in kinds:
+        if "float" in kinds or _too_wide([one for one in args if one.kind != "null"]):
             return sorted_nulls([one if one.kind == "null" else as_float(one) for one in args], "float")
         decimals = [one if one.kind == "null" else as_decimal(one) for one in args]
         return sorted_nulls(decimals, "decimal")
@@ -209,6 +224,13 @@ def united(args: Sequence[Expression]) -> dict[str, Any]:
     return {"range": found, "digits": digits}
 
 
+def years(days: Range) -> Range | None:
+    """The years of a range of days; None beyond the calendar."""
+    if days[0] < 1 or days[1] >= date.max.toordinal() + 1:
+        return None
+    return float(date.fromordinal(int(days[0])).year), float(date.fromordinal(int(days[1])).year)
+
+
 def chosen(parts: list[tuple[Expression, Expression]], default: Expression, node: Node) -> Expression:
     results = same_kind([*(one for _, one in parts), default], node)
     flat = [each for (condition, _), result in zip(parts, results[:-1], strict=True) for each in (condition, result)]
@@ -227,21 +249,20 @@ def range_of_extremes(one: Expression) -> Range | None:
 
 
 def _least(one: Expression) -> float | None:
-    """No value is below this, where that is known: what greatest(value, 0) is good for."""
-    if one.range is not None:
-        return one.range[0]
-    ends = [_least(arg) for arg in one.args] if one.op in ("greatest", "least") else []
-    known = [end for end in ends if end is not None]
-    if one.op == "greatest":
-        return max(known, default=None)
-    return min(known) if known and len(known) == len(ends) else None
+    """No value is below this, where that is known. GREATEST and LEAST leave out what is missing: it sets no end."""
+    if one.op not in ("greatest", "least"):
+        return None if one.range is None else one.range[0]
+    lows = [(_least(arg), arg.null) for arg in one.args]
+    if one.op == "least":
+        return None if any(low is None for low, _ in lows) else min(low for low, _ in lows if low is not None)
+    return max((low for low, null in lows if low is not None and not null), default=None)
 
 
 def _most(one: Expression) -> float | None:
-    if one.range is not None:
-        return one.range[1]
-    ends = [_most(arg) for arg in one.args] if one.op in ("greatest", "least") else []
-    known = [end for end in ends if end is not None]
-    if one.op == "least":
-        return min(known, default=None)
-    return max(known) if known and len(known) == len(ends) else None
+    """What a number is never above."""
+    if one.op not in ("greatest", "least"):
+        return None if one.range is None else one.range[1]
+    highs = [(_most(arg), arg.null) for arg in one.args]
+    if one.op == "greatest":
+        return None if any(high is None for high, _ in highs) else max(high for high, _ in highs if high is not None)
+    return min((high for high, null in highs if high is not None and not null), default=None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import date
 from typing import Any
 
 from sqlglot import exp
@@ -23,7 +22,7 @@ from leakcap.sql.allowed import (
     TRUNCATED,
     only,
 )
-from leakcap.sql.expressions import Expression, Range, literal, span, unknown
+from leakcap.sql.expressions import Expression, Range, literal, short, span, unknown
 from leakcap.sql.kinds import (
     MOMENTS,
     NUMBERS,
@@ -40,6 +39,7 @@ from leakcap.sql.kinds import (
     same_kind,
     united,
     wrong_interval,
+    years,
 )
 from leakcap.sql.refusals import Node, refused
 
@@ -64,7 +64,7 @@ class Reader:
         for kinds, method in METHODS:
             if type(node) in kinds:
                 only(node, PARTS_OF.get(type(node), {"this", "expression"}))
-                return method(self, node)
+                return short(method(self, node))
         raise refused(
             f"{node.key.replace('_', ' ').lower()} is not among what can be asked: use arithmetic, comparisons, CASE, "
             "IN, LIKE, date parts and the functions of the guide",
@@ -72,10 +72,7 @@ class Reader:
         )
 
     def number(self, node: Node) -> Expression:
-        found = self.read(node)
-        if found.kind not in (*NUMBERS, "null", "bool"):
-            raise refused(f"a number is needed here, and this is of kind {found.kind}", node)
-        return numeric(found)
+        return _counted(self.read(node), node)
 
     def text(self, node: Node) -> Expression:
         found = self.read(node)
@@ -125,7 +122,7 @@ class Reader:
         left, right = self.read(node.this), self.read(node.expression)
         if left.kind in MOMENTS or right.kind in (*MOMENTS, "interval") or left.kind == "interval":
             return moved(op, left, right, node)
-        return combined(op, self.number(node.this), self.number(node.expression))
+        return combined(op, _counted(left, node.this), _counted(right, node.expression))
 
     def _divided(self, node: exp.Binary) -> Expression:
         left, right = self.number(node.this), self.number(node.expression)
@@ -233,7 +230,10 @@ class Reader:
         to = node.to.this.name if hasattr(node.to.this, "name") else str(node.to.this)
         one = self.read(node.this)
         if to == "DECIMAL":
-            given = [int(each.this.this) for each in node.to.expressions] or [18, 3]
+            sizes = [str(each.this.this) for each in node.to.expressions]
+            if not all(re.fullmatch(r"\d{1,2}", size) for size in sizes):
+                raise refused("DECIMAL takes two whole numbers, as in DECIMAL(18, 3)", node)
+            given = [int(size) for size in sizes] or [18, 3]
             digits = (given[0], given[1] if len(given) > 1 else 0)
             if (
                 not 1 <= digits[0] <= 38
@@ -254,7 +254,7 @@ class Reader:
         kept = one.range if {kind, one.kind} <= {*NUMBERS} or {kind, one.kind} <= {*MOMENTS} else None
         if kept is not None and kind == "int":
             kept = (kept[0] - 1, kept[1] + 1)
-        wild = kind == "float" and one.kind == "text"
+        wild = kind in ("float", *MOMENTS) and one.kind == "text"  # 'infinity' is a date too
         return made("cast", kind, (one,), value=name, range=kept, wild=wild)
 
     def _interval(self, node: exp.Interval) -> Expression:
@@ -274,7 +274,7 @@ class Reader:
             raise refused(f"parts are taken of dates: {', '.join(DATE_PARTS)}", node)
         found: Range | None = PART_RANGES.get(name)
         if name == "year" and one.range is not None:
-            found = tuple(float(date.fromordinal(int(end)).year) for end in one.range)  # type: ignore[assignment]
+            found = years(one.range)
         return made("part", "int", (one,), value=name, range=found)
 
     def _trunc(self, node: Node) -> Expression:
@@ -383,6 +383,12 @@ METHODS: tuple[tuple[tuple[Any, ...], Callable[[Reader, Any], Expression]], ...]
     ((exp.Pow,), Reader._power),
     ((exp.Greatest, exp.Least), Reader._extreme),
 )
+
+
+def _counted(found: Expression, node: Node) -> Expression:
+    if found.kind not in (*NUMBERS, "null", "bool"):
+        raise refused(f"a number is needed here, and this is of kind {found.kind}", node)
+    return numeric(found)
 
 
 def conjuncts(node: Node | None) -> list[Node]:

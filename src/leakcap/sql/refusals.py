@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from sqlglot import ErrorLevel
+
 from leakcap.errors import InputError
 
 __all__ = ["Node", "NotAnswered", "refused"]
@@ -22,7 +24,7 @@ def refused(why: str, at: Any = None) -> NotAnswered:
     if at is None:
         return NotAnswered(why)
     try:
-        text = at.sql(dialect="duckdb")
+        text = at.sql(dialect="duckdb", unsupported_level=ErrorLevel.IGNORE)
     except Exception:  # what cannot be written is not shown
         return NotAnswered(why)
     text = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"

@@ -121,6 +121,12 @@ class _Registering:
         if unit[0] in self.public:
             raise InputError(f"{unit[0]!r} is said to be public, and to hold the people: it cannot be both")
         links = {here: one_column(self.sources, there, "links") for here, there in self.links.items()}
+        for here, there in links.items():
+            if here[0] == unit[0] and there[0] not in self.public:
+                # A row of this table is its own person's, whoever else it names: equal keys would be two people's.
+                raise InputError(
+                    f"links: {'.'.join(here)} leads from the table of people to people, who may be others: leave it out"
+                )
         for there in {*links.values()}:
             self._refuse_repeats(there)
         self._number_people(unit)
@@ -133,7 +139,7 @@ class _Registering:
         people = self._print_people(prints, tables)
         whole = self.file.execute(f"SELECT {UNIT}, print FROM {UNIT} ORDER BY {UNIT}").fetchnumpy()
         digest = hashlib.sha256(b"".join(np.ascontiguousarray(one).tobytes() for one in whole.values())).hexdigest()
-        catalog = Catalog(place, tables, people, print=digest, report=tuple(self.report))
+        catalog = Catalog(place, tables, people, print=digest, report=tuple(self.report), person=".".join(unit))
         self.file.execute(f"CREATE TABLE {FACTS} (facts VARCHAR)")
         self.file.execute(f"INSERT INTO {FACTS} VALUES (?)", [catalog.to_json()])
         for name in self.sources:
@@ -214,10 +220,10 @@ class _Registering:
             self.file.execute(f"CREATE TEMP VIEW rows_{place} AS SELECT * FROM {quoted('source ' + name)}")
         columns, written = [], []
         for at, (column, given) in enumerate(self.sources[name].items()):
-            made = self._column(name, column, given, at=at, place=place)
+            identity = self._identity((name, column), unit, links, private)
+            made = self._column(name, column, given, at=at, place=place, names_people=identity is not None)
             if made is None:
                 continue
-            identity = self._identity((name, column), unit, links, private)
             target = links.get((name, column))
             made = replace(
                 made,
@@ -274,7 +280,9 @@ class _Registering:
             f"({len(dropped):,} people have more)"
         )
 
-    def _column(self, table: str, column: str, given: str, *, at: int, place: str) -> CatalogColumn | None:
+    def _column(
+        self, table: str, column: str, given: str, *, at: int, place: str, names_people: bool
+    ) -> CatalogColumn | None:
         kind, digits = kind_of(given)
         if kind is None:
             self.report.append(f"{table}.{column}: left out, columns of type {given} cannot be asked about")
@@ -283,7 +291,7 @@ class _Registering:
         if low is None and table in self.public and kind in ("int", "decimal", "float", "date"):
             low, high = self._public_range(column, kind, place)
         levels, declared = self.keys.get((table, column)), (table, column) in self.keys
-        if levels is None and kind == "text":
+        if levels is None and kind == "text" and not names_people:
             key = quoted(column)
             some = self.file.execute(
                 f"SELECT DISTINCT {key}::VARCHAR FROM rows_{place} WHERE {key} IS NOT NULL LIMIT {FEW + 1}"

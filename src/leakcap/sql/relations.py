@@ -7,6 +7,7 @@ those who take part picked out afterwards: that is the same as evaluating it on 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -14,8 +15,13 @@ from itertools import count
 from leakcap.ground.proofs import proves
 from leakcap.sql.catalog import UNIT, CatalogTable
 from leakcap.sql.expressions import Expression, column, day_of
+from leakcap.sql.refusals import refused
 
 __all__ = ["NamedColumn", "Names", "Relation", "same_person", "scan"]
+
+
+WRITTEN = 500_000  # letters of what we write
+NAMED = re.compile(r"'(?:[^']|'')*'|\b[xu]\d+\b")  # literals, and names that are not those of a released table
 
 
 class Names:
@@ -50,6 +56,10 @@ class Relation:
     origins: Mapping[str, Expression] = field(default_factory=dict)  # what columns were made of
     scans: Mapping[str, str] = field(default_factory=dict)  # public columns, by the SQL that lists their rows
 
+    def __post_init__(self) -> None:
+        if len(self.sql) > WRITTEN:  # a query that is named twice by another is written twice
+            raise refused("the question is too long once written out: ask several")
+
     @property
     def private(self) -> bool:
         return self.unit is not None
@@ -62,6 +72,41 @@ class Relation:
 
     def again(self, names: Names) -> Relation:
         """The same rows with columns of their own, for another place in the query."""
+        return self._deeply(names)._outside(names)
+
+    def _deeply(self, names: Names) -> Relation:
+        """All names inside are new: otherwise two places would share what is known of their columns."""
+        new: dict[str, str] = {}
+
+        def word(found: re.Match[str]) -> str:
+            old = found[0]
+            if not old.startswith("'") and old not in new:
+                new[old] = names.fresh(old[0])
+            return new.get(old, old)
+
+        def text(sql: str) -> str:
+            return NAMED.sub(word, sql)
+
+        def value(one: Expression) -> Expression:
+            own = one.value
+            if one.op in ("column", "query"):
+                own = text(own)
+            elif one.op == "quantified":
+                own = (own[0], text(own[1]))
+            return replace(one, value=own, args=tuple(value(arg) for arg in one.args))
+
+        return replace(
+            self,
+            sql=text(self.sql),
+            columns=tuple(replace(one, value=value(one.value)) for one in self.columns),
+            unit=None if self.unit is None else text(self.unit),
+            unique=frozenset(frozenset(map(text, key)) for key in self.unique),
+            filters=tuple(value(one) for one in self.filters),
+            origins={text(name): value(one) for name, one in self.origins.items()},
+            scans={text(name): text(sql) for name, sql in self.scans.items()},
+        )
+
+    def _outside(self, names: Names) -> Relation:
         new = {one.value.value: names.fresh() for one in self.columns}
         hidden = names.fresh("u") if self.unit else None
         parts = [f"{old} AS {made}" for old, made in new.items()] + ([f"{self.unit} AS {hidden}"] if hidden else [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sqlglot import exp
+from sqlglot import ErrorLevel, exp
 
 from leakcap.sql.compiling import PEOPLE, Compiling
 from leakcap.sql.reading import Reader, only
@@ -26,7 +26,7 @@ class SelectList(Compiling):
             if not star:
                 found.append(one)
                 continue
-            if isinstance(one, exp.Star) and any(one.args.values()):
+            if any((one if isinstance(one, exp.Star) else one.this).args.values()):
                 raise refused("* takes no EXCLUDE or REPLACE here", one)
             table = one.table if isinstance(one, exp.Column) else ""
             mine = [each for each in whole.columns if not table or (each.table or "").lower() == table.lower()]
@@ -124,5 +124,5 @@ class SelectList(Compiling):
 
 
 def _label(node: Node, at: int) -> str:
-    text = node.sql(dialect="duckdb").lower()
+    text = node.sql(dialect="duckdb", unsupported_level=ErrorLevel.IGNORE).lower()
     return text if len(text) <= 40 else f"column {at + 1}"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+from pathlib import Path
 from typing import Any, BinaryIO
 
 __all__ = ["main"]
@@ -15,6 +17,7 @@ NUMBERS = {
     "CatalogException": 4,
     "IOException": 5,
 }
+ROOM = 2**30  # bytes that are no table: answers on their way, and threads
 
 
 def main() -> None:
@@ -25,6 +28,7 @@ def main() -> None:
     source, out = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # nothing but answers goes to the pipe
     engine = LocalEngine(told["path"], EngineLimits(memory=told["memory"], threads=told["threads"]))
+    _keep_within(told["memory"])
     while (request := _request(source)) is not None:
         error, content = 0, b""
         try:
@@ -35,6 +39,19 @@ def main() -> None:
         head = json.dumps({"error": error, "size": len(content)}).encode()
         out.write(len(head).to_bytes(8, "big") + head + content)
         out.flush()
+
+
+def _keep_within(memory: str) -> None:
+    """No more than so much, however it is asked for: the engine's own limit leaves out the text that it makes."""
+    size = re.fullmatch(r"(\d+)\s*([KMGT])i?B", memory.strip(), re.IGNORECASE)
+    place = Path("/proc/self/statm")
+    if size is None or not place.exists():
+        return
+    import resource
+
+    now = int(place.read_text().split()[0]) * resource.getpagesize()
+    most = now + ROOM + int(size[1]) * 1024 ** ("KMGT".index(size[2].upper()) + 1)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 def _request(source: BinaryIO) -> tuple[str, dict[str, Any]] | None:
