@@ -34,6 +34,7 @@ BUDGETS = {
     "tests/docs": 80,
     "tests/everyday": 60,
     "tests/reproductions": 36,
+    "tests/sql": 90,
     "src": 12,
 }
 

@@ -32,7 +32,6 @@ INSTEAD = {
         ("plan", "release"), "ask session.mean(...) and the like, or session.blocks(fn, ...) for other functions"
     ),
     "median": "ask session.quantile(columns, 0.5, bounds=(low, high))",
-    "sql": "ask session.count(where=\"age > 40 and ward in ('A', 'B')\") and the like",
 }
 
 

@@ -49,7 +49,6 @@ CURES = {
     "variance": lambda one: one.covariance("age", bounds=(0, 9000)),
     "max": lambda one: one.quantile("age", [0.05, 0.95], bounds=(0, 9000)),
     "value_counts": lambda one: one.count(by={"ward": ["A", "B"]}),
-    "sql": lambda one: one.count(where="age > 40 and ward in ('A', 'B')"),
 }
 
 
