@@ -142,8 +142,8 @@ FAULTS = {
         (
             ('return made if one.op == "divide" else _tried(one, made)', "return made"),
             (
-                "WHEN {below} <> 0 THEN {below} END",
-                "WHEN {below} <> 0 THEN {below} ELSE CAST(error('0') AS BIGINT) END",
+                "{below} <> 0 THEN {below} END",
+                "{below} <> 0 THEN {below} ELSE error('0')::BIGINT END",
             ),
         ),
         r"//|%",
