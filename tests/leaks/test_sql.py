@@ -21,7 +21,8 @@ from tests.leaks.test_sessions import rig
 from tests.sql.hospital import registered
 
 DECLARED = {"people.sex": ["f", "m"], "people.town": ["A", "B", "C", None]}
-ASKED: list[tuple[str, dict[str, float]]] = [
+Asked = list[tuple[str, dict[str, float]]]
+ASKED: Asked = [
     ("select count(*) from people", {"share": 0.2}),
     ("select sex, count(*), avg(age) from people group by sex", {"share": 0.2}),
     ("select s.urgent, w.name, sum(s.days) from stays s, wards w where s.ward = w.ward group by 1, 2", {"share": 0.2}),
@@ -71,10 +72,10 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     return found
 
 
-def ask_everything(session: lc.Session, caplog: pytest.LogCaptureFixture) -> list[bytes]:
+def ask_everything(session: lc.Session, asked: Asked, caplog: pytest.LogCaptureFixture) -> list[bytes]:
     """Answers, previews, refusals, warnings and logs, as bytes."""
     shown: list[bytes] = []
-    for text, how in ASKED:
+    for text, how in asked:
         for ask in (session.preview_sql, session.sql, session.sql):
             with warnings.catch_warnings(record=True) as told:
                 warnings.simplefilter("always")
@@ -92,7 +93,14 @@ def ask_everything(session: lc.Session, caplog: pytest.LogCaptureFixture) -> lis
 
 
 def in_worlds(
-    count: int, catalog: lc.sql.Catalog, heard: list[bytes], monkeypatch: Any, caplog: Any, folder: Path, **more: Any
+    count: int,
+    asked: Asked,
+    catalog: lc.sql.Catalog,
+    heard: list[bytes],
+    monkeypatch: Any,
+    caplog: Any,
+    folder: Path,
+    **more: Any,
 ) -> list[tuple[list[bytes], list[bytes], np.ndarray]]:
     """What is shown, what the engine hears, and the coins, of so many secrets."""
     caplog.set_level(logging.DEBUG)
@@ -102,12 +110,15 @@ def in_worlds(
         caplog.clear()
         heard.clear()
         session = lc.Session(catalog, ledger=f"sqlite:///{folder}/ledger-{seed}.db", name="hospital", **more)
-        found.append((ask_everything(session, caplog), list(heard), session._desk.coins.copy()))
+        found.append((ask_everything(session, asked, caplog), list(heard), session._desk.coins.copy()))
     return found
 
 
-@pytest.mark.parametrize("analyst", ["ann", None])
-@pytest.mark.parametrize("cap", [lc.membership(0.6), lc.pool_membership(0.6)])
+@pytest.mark.parametrize(
+    ("analyst", "cap"),
+    [("ann", lc.membership(0.6)), (None, lc.membership(0.6)), ("ann", lc.pool_membership(0.6))],
+    ids=["analyst", "custodian", "pool cap"],
+)
 def test_all_that_is_shown_and_all_that_the_engine_hears_is_the_same_whichever_coins_were_secret(
     catalog: lc.sql.Catalog,
     heard: list[bytes],
@@ -118,7 +129,7 @@ def test_all_that_is_shown_and_all_that_the_engine_hears_is_the_same_whichever_c
     analyst: str | None,
     cap: Any,
 ) -> None:
-    first, second = in_worlds(2, catalog, heard, monkeypatch, caplog, tmp_path, cap=cap, analyst=analyst)
+    first, second = in_worlds(2, ASKED, catalog, heard, monkeypatch, caplog, tmp_path, cap=cap, analyst=analyst)
     if not isinstance(cap, type(lc.pool_membership(0.6))):
         assert not np.array_equal(first[2], second[2]), "the coins are the same: nothing was compared"
     assert first[0] == second[0]
@@ -148,7 +159,7 @@ def test_planted_leaks_of_the_coins_are_caught(
         return honest(program, at, made, desk)
 
     monkeypatch.setattr(asking, "_question", reads_the_coins)
-    found = in_worlds(3, catalog, heard, monkeypatch, caplog, tmp_path, cap=0.6)
+    found = in_worlds(3, ASKED[:1], catalog, heard, monkeypatch, caplog, tmp_path, cap=0.6)
     assert any(one[:2] != found[0][:2] for one in found)
 
 

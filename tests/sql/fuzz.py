@@ -47,7 +47,3 @@ class Fuzz:
                 found.append((number, said))
         self.faults += found
         return found
-
-    def finds(self, fault: str, numbers: Iterable[int], *, plans: bool) -> bool:
-        """Whether one of them has such a fault; no more are asked then."""
-        return any(fault in self.outcome(one, plans=plans) for one in numbers)

@@ -119,6 +119,8 @@ PECULIAR: dict[str, list[str]] = {
         "select count(*) from (select id, sex, count(*) as n from people group by rollup (id, sex)) q where n > 3",
     ],
     "queries about other rows": [
+        "select count(*) from people p where 100 < (select max(s.cost) from stays s where s.stay = p.id)",
+        "select count(*) from (select count(*) over () as n from people) q where n > 45",
         "select count(*) from people p where age = (select max(q.age) from people q where q.sex = p.sex)",
         "select count(*) from people p where (select count(*) from people q where q.age > p.age) < 3",
         "select count(*) from people p where (select count(*) from people q where q.id < p.id) = 7",
