@@ -143,6 +143,7 @@ FAULTS = {
         (("most, unique = None, frozenset()", "unique = frozenset()"),),
         r"join|, ",
         "more than is declared",
+        plain=("select count(*) from stays a, stays b where a.person = b.person",),
     ),
     "ranges are too narrow": Fault(
         "kinds",
