@@ -6,7 +6,6 @@ light of the answers, and returns a fitted estimator made of answers alone.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -30,7 +29,7 @@ from leakcap.simulate.silence import kept_quiet
 from leakcap.worlds import Units
 from leakcap.worlds.keyed import keyed_blocks
 
-__all__ = ["FittedInSession", "Fitting", "as_estimator", "fitting"]
+__all__ = ["FittedInSession", "Fitting", "fitting"]
 
 
 class FittedInSession(Protocol):
@@ -188,15 +187,3 @@ def fitting(
         _answer=answer,
         _blocks=partial(keyed_blocks, table.units.names, block_key),
     )
-
-
-def as_estimator(given: Any) -> Any:
-    """A torch module becomes an estimator; where torch was never loaded, there is none."""
-    if isinstance(given, type):
-        raise InputError(f"{given.__name__} is a class, without settings: give session.fit({given.__name__}(), ...)")
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(given, torch.nn.Module):
-        return given
-    from leakcap.sessions.networks.estimator import NeuralNetwork
-
-    return NeuralNetwork(given)

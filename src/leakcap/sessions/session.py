@@ -28,7 +28,8 @@ from leakcap.sessions.certifying import certificate_of, certificate_of_worlds
 from leakcap.sessions.clock import TICKS, Clock
 from leakcap.sessions.cohorts import Listed, SqlAlone
 from leakcap.sessions.desk import Desk
-from leakcap.sessions.fitting import as_estimator, fitting
+from leakcap.sessions.fitting import fitting
+from leakcap.sessions.given_estimator import as_estimator
 from leakcap.sessions.left_out import LeftOut, warn_of_left_out
 from leakcap.sessions.listed_worlds.desk import WorldsDesk
 from leakcap.sessions.listed_worlds.functions import WorldFunctions
