@@ -22,9 +22,9 @@ from leakcap.sql.in_worlds import InWorlds
 from tests.leaks.test_sessions import Stopped
 from tests.sql.hospital import registered, tables
 
-WORLDS, SECRETS = 16, (0, 5, 11)
-GROUPS = "select ward, count(*) as n, avg(cost) as cost, max(days) as longest, count(distinct day) as days from stays "
-GROUPS += "group by ward having count(*) > 3 order by n desc limit 3"
+WORLDS, SECRETS = 8, (0, 5)
+GROUPS = "select urgent, avg(cost) as cost, max(days) as longest, count(distinct day) as days from stays "
+GROUPS += "group by urgent having count(*) > 3 order by longest desc limit 1"
 COUNT = "select count(*) from stays where days > 100"
 
 
@@ -60,7 +60,6 @@ def asked(session: lc.Session, design: str) -> list[Any]:
             lambda: session.sql("select count(*) from people where age > (select avg(age) from people)", share=0.1),
             lambda: session.sql("select median(day), list(cost) from stays"),
             lambda: session.sql("select * from stays"),
-            lambda: session.sql("select min(cost) from stays", share=5.0),
         ]
     return [
         lambda: session.preview_sql("select sex, count(*), min(age) from people group by sex", share=0.2),

@@ -27,7 +27,7 @@ from tests.sql.plain import Plain, rows_of, total
 from tests.sql.test_right import DATES, KEYS, TPCH_BOUNDS, TPCH_LINKS
 from tests.sql.tpch_queries import QUERIES
 
-QUESTIONS, COHORTS, NEAR = 36, 12, 1e-12
+QUESTIONS, COHORTS, NEAR = 24, 12, 1e-12
 LOOKED_AT = (0, 3, 5)  # worlds: of both halves of the list
 ASKED = "select s.ward, count(*) as n, sum(s.cost) as cost, max(s.days) as longest, count(distinct s.day) as days "
 ASKED += "from stays s group by s.ward"
@@ -115,7 +115,7 @@ def test_every_world_has_what_plain_duckdb_says_of_its_people(people: Listed, ki
 
 
 def test_worlds_of_cohorts_have_what_plain_duckdb_says_of_their_people(cohorts: Listed) -> None:
-    all_alike(cohorts, map(values.question, range(QUESTIONS, QUESTIONS + 20)))
+    all_alike(cohorts, map(values.question, range(QUESTIONS, QUESTIONS + 16)))
     assert len(np.unique(cohorts.cohort_of)) == COHORTS  # type: ignore[arg-type]
 
 
@@ -174,7 +174,7 @@ def tpch(tmp_path_factory: pytest.TempPathFactory) -> lc.sql.Catalog:
 @pytest.mark.parametrize("cohorts", [None, 1024])
 def test_tpch_is_answered_as_in_the_world_itself(tpch: lc.sql.Catalog, cohorts: int | None) -> None:
     listed = Listed(tpch, cohorts, looked_at=(1, 6))
-    for number in (1, 4, 5, 7, 9, 12, 13, 15, 19, 21, 22):
+    for number in (1, 4, 7, 12, 13, 15, 22) if cohorts else (1, 5, 9, 12, 19, 21):
         assert listed.differences(QUERIES[number], KEYS.get(number, 0), counted=number != 15) == [], number
     text = (
         "select l_shipmode, max(l_extendedprice), min(l_quantity), count(distinct l_suppkey) from lineitem group by 1"
@@ -232,10 +232,10 @@ def test_a_session_answers_once_and_goes_on_elsewhere(tmp_path: Path, own_key: P
 def test_noise_is_what_was_asked_for_and_sums_are_of_everybody() -> None:
     catalog = registered()
     frames = [
-        lc.Session(catalog, cap=0.9, design="worlds", worlds=64, seed=seed).sql(
+        lc.Session(catalog, cap=0.9, design="worlds", worlds=32, seed=seed).sql(
             "select count(*) as n, max(days) as longest from stays", noise=60.0
         )
-        for seed in range(40)
+        for seed in range(20)
     ]
     true = Plain(catalog, np.ones(catalog.people, dtype=bool)).run("select count(*) as n, max(days) as m from stays")
     found = np.array([one.frame["n"][0] for one in frames])
@@ -265,3 +265,15 @@ def test_analysts_ask_and_see_no_prices() -> None:
     assert session.sql("select count(*) from stays", share=0.2).share > 0
     with pytest.raises(InputError, match="Ask the custodian"):
         session.preview_sql("select count(*) from stays")
+
+
+def test_many_groups_of_cohorts_have_the_same_sums(cohorts: Listed, monkeypatch: pytest.MonkeyPatch) -> None:
+    release = compiled("select s.day, count(*), sum(s.cost) from stays s group by s.day", cohorts.catalog).releases[0]
+    known = in_worlds.in_worlds(release, cohorts.catalog, cohorts.engine, {}, cohorts.cohort_of)
+    dense = known.table(cohorts.worlds)
+    monkeypatch.setattr(in_worlds, "LARGE", 1)
+    few = in_worlds._of_few
+    called: list[int] = []
+    monkeypatch.setattr(in_worlds, "_of_few", lambda *given: called.append(1) or few(*given))
+    np.testing.assert_allclose(known.table(cohorts.worlds), dense, rtol=1e-12)
+    assert called and dense.any()

@@ -30,8 +30,9 @@ from leakcap.worlds import Worlds
 
 __all__ = ["InWorlds", "SqlOfWorlds", "in_worlds"]
 
-MOST_NUMBERS = 1_000  # of one answer: each is priced, drawn and stored by itself
+MOST_AT_ONCE = 1_000  # of one answer: each is priced, drawn and stored by itself
 FEW_ENTRIES = 2**14  # below, one thread does it
+SPARSE, LARGE = 4, 2**21  # cohorts times groups, in entries, and at least: from there on most are left out
 ROUNDING = 1e-12  # of sums, relative to what is added up
 
 
@@ -63,11 +64,14 @@ class InWorlds:
 
     def _of_cohorts(self, worlds: Worlds, cohort_of: Ints) -> Floats:
         """Sums of cohorts, and then of the cohorts of every world."""
-        groups, sums = self.made.groups, self.made.values.shape[1]
-        place = cohort_of[self.made.units] * groups + self.made.cells
-        brought = [np.bincount(place, one, worlds.n * groups).astype(np.float64) for one in self.made.values.T]
-        found = masked_sums(np.stack(brought, axis=1).reshape(worlds.n, groups * sums), worlds)
-        return found.reshape(worlds.m, groups, sums)
+        groups, values = self.made.groups, self.made.values
+        cohorts = cohort_of[self.made.units]
+        if worlds.n * groups > max(LARGE, SPARSE * len(cohorts)):
+            return _of_few(cohorts, self.made, worlds)
+        place = cohorts * groups + self.made.cells
+        brought = [np.bincount(place, one, worlds.n * groups).astype(np.float64) for one in values.T]
+        found = masked_sums(np.stack(brought, axis=1).reshape(worlds.n, groups * values.shape[1]), worlds)
+        return found.reshape(worlds.m, groups, values.shape[1])
 
     def of(self, mask: Bools) -> Floats:
         """`(groups, numbers)`, of some people alone: what `table` has to say of them, made person by person."""
@@ -118,6 +122,16 @@ def _of_entries(made: CellSums, worlds: Worlds) -> Floats:
     return np.concatenate([half, made.totals(np.ones(made.people, dtype=bool)) - half]) if worlds.paired else half
 
 
+def _of_few(cohorts: Ints, made: CellSums, worlds: Worlds) -> Floats:
+    """The same where most cohorts have nobody in most groups: what there is times the masks."""
+    from scipy.sparse import csr_array
+
+    inside = worlds.columns(slice(0, worlds.n)).T.astype(np.float64)
+    shape = (made.groups, worlds.n)
+    sums = [csr_array((one, (made.cells, cohorts)), shape=shape) @ inside for one in made.values.T]
+    return np.stack(sums, axis=-1).swapaxes(0, 1)
+
+
 @dataclass(frozen=True, eq=False)
 class SqlOfWorlds:
     """A release of a question in SQL, as the desk of listed worlds asks it."""
@@ -133,9 +147,9 @@ class SqlOfWorlds:
     def in_worlds(self, worlds: Worlds) -> Outputs:
         """The numbers in every world, sums from a half of the people to all of them."""
         release, groups = self.known.made.release, self.known.made.groups
-        if groups * release.numbers > MOST_NUMBERS:
+        if groups * release.numbers > MOST_AT_ONCE:
             raise NotAnswered(
-                f"a list of worlds answers at most {MOST_NUMBERS:,} numbers at once, and this asks for more: group by "
+                f"a list of worlds answers at most {MOST_AT_ONCE:,} numbers at once, and this asks for more: group by "
                 "fewer or coarser columns, or ask in a session with design='bits'"
             )
         table = self.known.table(worlds)
