@@ -38,10 +38,10 @@ from leakcap.sql.in_worlds import in_worlds
 from leakcap.worlds import draw_worlds
 
 TOPIC = "Questions in SQL"
-ANSWERED = (1, 4, 5, 6, 7, 8, 9, 12, 13, 14, 15, 17, 19, 20, 21, 22)
+ANSWERED = (1, 4, 5, 6, 7, 8, 9, 12, 13, 14, 17, 19, 21, 22)  # by a list of worlds: 15 and 20 have too many numbers
 PUBLIC = ["nation", "region", "supplier", "part", "partsupp"]
 ROWS = {"customer": 1, "orders": 50, "lineitem": 300}
-WORLDS, COHORTS, SHARE, SEEDS, REPEATS = 1024, (256, 1024, 4096), 0.05, 3, 5
+WORLDS, COHORTS, SHARE, SEEDS, REPEATS = 1024, (256, 1024, 4096), 0.05, 3, 3
 NOISE = 3.0  # sampling errors, at which prices are asked for
 ASKED = {
     "all customers": "select count(*) from customer",
