@@ -18,7 +18,7 @@ import numpy as np
 
 from leakcap.custody.keys import own_key
 from leakcap.errors import InputError
-from leakcap.sql.catalog import FACTS, UNIT, Catalog, CatalogColumn, CatalogTable
+from leakcap.sql.catalog import FACTS, UNIT, Catalog, CatalogColumn, CatalogTable, declared_print
 from leakcap.sql.declared import (
     by_column,
     checked_ends,
@@ -139,12 +139,28 @@ class _Registering:
         people = self._print_people(prints, tables)
         whole = self.file.execute(f"SELECT {UNIT}, print FROM {UNIT} ORDER BY {UNIT}").fetchnumpy()
         digest = hashlib.sha256(b"".join(np.ascontiguousarray(one).tobytes() for one in whole.values())).hexdigest()
-        catalog = Catalog(place, tables, people, print=digest, report=tuple(self.report), person=".".join(unit))
+        catalog = Catalog(
+            place,
+            tables,
+            people,
+            print=digest,
+            report=tuple(self.report),
+            person=".".join(unit),
+            declared=declared_print(tables, {one.name: self._contents(one) for one in tables.values()}),
+        )
         self.file.execute(f"CREATE TABLE {FACTS} (facts VARCHAR)")
         self.file.execute(f"INSERT INTO {FACTS} VALUES (?)", [catalog.to_json()])
         for name in self.sources:
             self.file.execute(f"DROP VIEW IF EXISTS {quoted('source ' + name)}")
         return catalog
+
+    def _contents(self, made: CatalogTable) -> int | None:
+        """A number for the rows of a public table; None for those of people, whose data have a version of their own."""
+        if made.private:
+            return None
+        columns = ", ".join(one.place for one in made.columns)
+        found = self.file.execute(f"SELECT sum(hash({columns})) FROM {made.place}").fetchone()[0]
+        return int(found or 0)
 
     def _in_turn(self, unit: tuple[str, str], links: Mapping[tuple[str, str], tuple[str, str]]) -> list[str]:
         """Private tables after those that own them, then public ones."""
