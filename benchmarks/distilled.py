@@ -1,9 +1,9 @@
 """Any classifier by its votes on public rows: how often a student is right, beside its teacher and other ways.
 
 `python -m benchmarks.distilled [adult] [cifar] [votes]`, the last of which attacks. A third of the rows is public,
-without labels; a sixth is held back to score on; the rest is private. Splits, coins and noise differ from fit to fit. Settings of `Distilled` were chosen on
-another split of each: of Adult, rows that these splits deal out anew; of CIFAR-10, looking at its test rows, of which
-about a sixth is held back here.
+without labels; a sixth is held back to score on; the rest is private. Splits, coins and noise differ from fit to fit.
+Settings of `Distilled` were chosen on another split of each: of Adult, rows that these splits deal out anew; of
+CIFAR-10, looking at its test rows, of which about a sixth is held back here.
 """
 
 from __future__ import annotations
