@@ -271,18 +271,19 @@ class _Registering:
         if most is None:
             return
         places = self.file.execute(
-            f"SELECT rowid AS r, {UNIT} AS u FROM rows_{place} WHERE {UNIT} IN "
+            f"SELECT t.rowid AS r, t.{UNIT} AS u, p.name::VARCHAR AS who FROM rows_{place} t JOIN {UNIT} p "
+            f"ON p.{UNIT} = t.{UNIT} WHERE t.{UNIT} IN "
             f"(SELECT {UNIT} FROM rows_{place} GROUP BY {UNIT} HAVING count(*) > {most}) ORDER BY u, r"
         ).fetchnumpy()
-        rows, owners = np.asarray(places["r"]), np.asarray(places["u"])
+        # By the person's name: their number changes with who else is there.
+        rows, owners, who = np.asarray(places["r"]), np.asarray(places["u"]), places["who"]
         if not len(rows):
             return
         key, dropped, start = hmac.digest(own_key(), b"rows of one person", "sha256"), [], 0
         for end in [*(np.flatnonzero(np.diff(owners)) + 1), len(rows)]:
             own = rows[start:end]
             by = [
-                hashlib.blake2b(f"{owners[start]} {k}".encode(), key=key, digest_size=8).digest()
-                for k in range(len(own))
+                hashlib.blake2b(f"{who[start]} {k}".encode(), key=key, digest_size=8).digest() for k in range(len(own))
             ]
             dropped.append(own[sorted(range(len(own)), key=by.__getitem__)[most:]])
             start = end
