@@ -224,6 +224,8 @@ def test_a_session_answers_once_and_goes_on_elsewhere(tmp_path: Path, own_key: P
     later = lc.Session(lc.sql.Catalog.load(catalog.path), **opened).sql(ASKED, share=0.1)
     assert later.again and later.share == 0 and later.frame.equals(answer.frame)
     assert len(session.history) == 1 and "sql" in session.history[0].question
+    blanks = [f"select count(*) from people where town = 'A{' ' * more}B'" for more in (1, 2)]
+    assert [session.sql(one, noise=20.0).again for one in blanks] == [False, False]  # blanks in a text are letters
     with pytest.raises(InputError, match="another secret"):
         lc.Session(catalog, **{**opened, "design": "bits", "worlds": None})
 

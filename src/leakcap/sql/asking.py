@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import sqlglot
 
 from leakcap.errors import InputError
 from leakcap.kernels.bounded import Extent
@@ -88,7 +91,7 @@ def _asked_of(
 ) -> tuple[CellSums, Any]:
     """A release evaluated on the whole pool, and the question that it is at the desk."""
     release = program.releases[at]
-    words = {"kind": "sql", "sql": " ".join(program.text.split()), "step": at}
+    words = {"kind": "sql", "sql": " ".join(program.text.split()), "step": at, "meaning": _meaning(program, catalog)}
     if isinstance(desk, WorldsDesk):
         known = in_worlds(release, catalog, engine, tables, None if desk.cohorts is None else desk.cohorts.of_unit)
         return known.made, SqlOfWorlds(words, known)
@@ -122,6 +125,15 @@ def _question(words: dict[str, Any], made: CellSums, desk: Desk) -> SessionQuest
         )
 
     return SessionQuestion(words, sums, lambda _: bounded, pool_made=not (bounded and made.domain.declared))
+
+
+def _meaning(program: Program, catalog: Catalog) -> str:
+    """A print of what is asked: the text but for its blanks, over these declarations and public tables.
+
+    Another text, or the same over others, is another question: no stored answer is its own.
+    """
+    words = [(one.token_type.name, one.text) for one in sqlglot.tokenize(program.text, read="duckdb")]
+    return hashlib.sha256(json.dumps([words, catalog.declared]).encode()).hexdigest()[:16]
 
 
 def _limits(made: CellSums) -> Within:
