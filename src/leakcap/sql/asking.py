@@ -30,12 +30,14 @@ RATIOS = ("avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop", "covar_samp
 
 def asked(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) -> SqlAnswer:
     """The answer to a question in SQL."""
+    catalog.refuse_changed()
     program, engine = compiled(text, catalog, hidden_pool=getattr(desk, "everybody", False)), WorkerEngine(catalog.path)
     try:
         tables: dict[str, Any] = {}
         answers: list[Released] = []
         for at, release in enumerate(program.releases):
             made = cell_sums(release, catalog, engine, tables)
+            catalog.refuse_changed()  # before anything is charged: hidden numbers are those of this very file
             if not made.groups:  # by public facts: nothing is asked of anybody
                 tables[release.table] = public_table(made, np.empty((0, len(release.sums))))
                 continue
@@ -50,6 +52,7 @@ def asked(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) -> Sql
 
 def previewed(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) -> Preview | None:
     """What the first release of a question would cost; None where nothing is released, and it costs nothing."""
+    catalog.refuse_changed()
     program, engine = compiled(text, catalog, hidden_pool=getattr(desk, "everybody", False)), WorkerEngine(catalog.path)
     try:
         if not program.releases:
@@ -57,6 +60,7 @@ def previewed(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) ->
         if len(program.releases) > 1:
             raise NotAnswered("this question is answered in several steps: its price is the share= that it is given")
         made = cell_sums(program.releases[0], catalog, engine, {})
+        catalog.refuse_changed()
         found: Preview = desk.preview(_question(program, 0, made, desk), **_part(how, program, 0))
         return found
     finally:
