@@ -14,7 +14,7 @@ from leakcap.sql.sources import Source, kind_of
 
 __all__ = ["AT", "Owners"]
 
-AT = "at"  # a row's place in the table as it was given
+AT = "at_first"  # a row's place in the table as it was given
 End = tuple[str, str]  # a table and a column
 
 
