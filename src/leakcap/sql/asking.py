@@ -33,16 +33,18 @@ RATIOS = ("avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop", "covar_samp
 
 def asked(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) -> SqlAnswer:
     """The answer to a question in SQL."""
+    catalog.refuse_changed()
     program, engine = compiled(text, catalog, hidden_pool=getattr(desk, "everybody", False)), WorkerEngine(catalog.path)
     try:
         tables: dict[str, Any] = {}
         answers: list[Released] = []
         for at, release in enumerate(program.releases):
             made = cell_sums(release, catalog, engine, tables)
+            catalog.refuse_changed()  # before anything is charged: hidden numbers are those of this very file
             if not made.groups:  # by public facts: nothing is asked of anybody
                 tables[release.table] = public_table(made, np.empty((0, len(release.sums))))
                 continue
-            answer = desk.answer(_question(catalog, program, at, made, desk), **_part(how, program, at))
+            answer = desk.answer(_question(program, at, made, desk), **_part(how, program, at))
             released = Released.of(made, answer, halves=not desk.everybody)
             answers.append(released)
             tables[release.table] = released.table
@@ -53,6 +55,7 @@ def asked(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) -> Sql
 
 def previewed(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) -> Preview | None:
     """What the first release of a question would cost; None where nothing is released, and it costs nothing."""
+    catalog.refuse_changed()
     program, engine = compiled(text, catalog, hidden_pool=getattr(desk, "everybody", False)), WorkerEngine(catalog.path)
     try:
         if not program.releases:
@@ -60,7 +63,8 @@ def previewed(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) ->
         if len(program.releases) > 1:
             raise NotAnswered("this question is answered in several steps: its price is the share= that it is given")
         made = cell_sums(program.releases[0], catalog, engine, {})
-        found: Preview = desk.preview(_question(catalog, program, 0, made, desk), **_part(how, program, 0))
+        catalog.refuse_changed()
+        found: Preview = desk.preview(_question(program, 0, made, desk), **_part(how, program, 0))
         return found
     finally:
         engine.close()
@@ -79,7 +83,7 @@ def _part(how: Mapping[str, Any], program: Program, at: int) -> dict[str, Any]:
     return given
 
 
-def _question(catalog: Catalog, program: Program, at: int, made: CellSums, desk: Any) -> SessionQuestion:
+def _question(program: Program, at: int, made: CellSums, desk: Any) -> SessionQuestion:
     if not isinstance(desk, Desk):
         raise InputError("SQL is answered in sessions of design='bits': open one, or ask session.query(fn)")
     release = made.release
@@ -106,17 +110,14 @@ def _question(catalog: Catalog, program: Program, at: int, made: CellSums, desk:
             scale=1.0 if simple else None,
         )
 
-    words = {"kind": "sql", "sql": " ".join(program.text.split()), "step": at, "meaning": _meaning(program, catalog)}
+    words = {"kind": "sql", "sql": " ".join(program.text.split()), "step": at, "meaning": _meaning(program)}
     return SessionQuestion(words, sums, lambda _: bounded, pool_made=not (bounded and made.domain.declared))
 
 
-def _meaning(program: Program, catalog: Catalog) -> str:
-    """A print of what is asked: the text but for its blanks, over these declarations and public tables.
-
-    Another text, or the same over others, is another question: no stored answer is its own.
-    """
+def _meaning(program: Program) -> str:
+    """A print of the text but for its blanks: within quotes, and after comments, blanks make another question."""
     words = [(one.token_type.name, one.text) for one in sqlglot.tokenize(program.text, read="duckdb")]
-    return hashlib.sha256(json.dumps([words, catalog.declared]).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(words).encode()).hexdigest()[:16]
 
 
 def _limits(made: CellSums) -> Within:
