@@ -164,8 +164,6 @@ def test_sessions_say_what_sql_needs(catalog):
         lc.Session(np.zeros((5, 1)), cap=0.6, seed=1).sql("select 1")
     with pytest.raises(InputError, match="said when registering"):
         lc.Session(catalog, cap=0.6, seed=1, unit="id")
-    with pytest.raises(InputError, match="design='bits'"):
-        lc.Session(catalog, cap=0.6, seed=1, design="worlds").sql(QUESTION)
     with pytest.raises(TypeError, match="shares"):
         lc.Session(catalog, cap=0.6, seed=1).sql(QUESTION, shares=0.1)
 
