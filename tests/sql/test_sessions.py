@@ -202,8 +202,7 @@ def test_a_stored_answer_is_of_the_same_text_over_the_same_declarations(tmp_path
 
     first = [ask(*one) for one in questions]
     assert [one.again for one in first] == [False] * len(questions)
-    for one, before in zip(questions, first, strict=True):
-        again = ask(*one)
-        assert again.again
-        pd.testing.assert_frame_equal(again.frame, before.frame)
+    again = ask(*questions[-1])
+    assert again.again
+    pd.testing.assert_frame_equal(again.frame, first[-1].frame)
     assert ask(("ab", 100), TEXT.replace("select ", "select\n  ")).again

@@ -35,12 +35,14 @@ RATIOS = ("avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop", "covar_samp
 
 def asked(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) -> SqlAnswer:
     """The answer to a question in SQL."""
+    catalog.refuse_changed()
     program, engine = _compiled(text, catalog, desk), WorkerEngine(catalog.path)
     try:
         tables: dict[str, Any] = {}
         answers: list[Released] = []
         for at, release in enumerate(program.releases):
             made, question = _asked_of(desk, program, at, catalog, engine, tables)
+            catalog.refuse_changed()  # before anything is charged: hidden numbers are those of this very file
             if not made.groups:  # by public facts: nothing is asked of anybody
                 tables[release.table] = public_table(made, np.empty((0, release.numbers)))
                 continue
@@ -55,6 +57,7 @@ def asked(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) -> Sql
 
 def previewed(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) -> Preview | None:
     """What the first release of a question would cost; None where nothing is released, and it costs nothing."""
+    catalog.refuse_changed()
     program, engine = _compiled(text, catalog, desk), WorkerEngine(catalog.path)
     try:
         if not program.releases:
@@ -62,6 +65,7 @@ def previewed(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) ->
         if len(program.releases) > 1:
             raise NotAnswered("this question is answered in several steps: its price is the share= that it is given")
         _, question = _asked_of(desk, program, 0, catalog, engine, {})
+        catalog.refuse_changed()
         found: Preview = desk.preview(question, **_part(how, program, 0))
         return found
     finally:
@@ -91,7 +95,7 @@ def _asked_of(
 ) -> tuple[CellSums, Any]:
     """A release evaluated on the whole pool, and the question that it is at the desk."""
     release = program.releases[at]
-    words = {"kind": "sql", "sql": " ".join(program.text.split()), "step": at, "meaning": _meaning(program, catalog)}
+    words = {"kind": "sql", "sql": " ".join(program.text.split()), "step": at, "meaning": _meaning(program)}
     if isinstance(desk, WorldsDesk):
         known = in_worlds(release, catalog, engine, tables, None if desk.cohorts is None else desk.cohorts.of_unit)
         return known.made, SqlOfWorlds(words, known)
@@ -127,13 +131,10 @@ def _question(words: dict[str, Any], made: CellSums, desk: Desk) -> SessionQuest
     return SessionQuestion(words, sums, lambda _: bounded, pool_made=not (bounded and made.domain.declared))
 
 
-def _meaning(program: Program, catalog: Catalog) -> str:
-    """A print of what is asked: the text but for its blanks, over these declarations and public tables.
-
-    Another text, or the same over others, is another question: no stored answer is its own.
-    """
+def _meaning(program: Program) -> str:
+    """A print of the text but for its blanks: within quotes, and after comments, blanks make another question."""
     words = [(one.token_type.name, one.text) for one in sqlglot.tokenize(program.text, read="duckdb")]
-    return hashlib.sha256(json.dumps([words, catalog.declared]).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(words).encode()).hexdigest()[:16]
 
 
 def _limits(made: CellSums) -> Within:
