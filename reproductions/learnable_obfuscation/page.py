@@ -23,6 +23,7 @@ PAGE = DOCS / "reproductions-learnable-obfuscation.md"
 PICTURES = {figure_1.FILE: "obfuscation-figure-1.svg", figure_2.FILE: "obfuscation-figure-2.svg"}
 PARTS: dict[str, Callable[[Measured], str]] = {
     "missing": told.missing,
+    "trials": told.trials,
     "figure_1": figure_1_table,
     "figure_2": figure_2_table,
     "accuracy": partial(told.accuracy, first=1, second=3),

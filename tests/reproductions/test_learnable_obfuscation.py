@@ -17,6 +17,7 @@ from reproductions.learnable_obfuscation.arithmetic import (
     papers_failure,
     printed_members,
     right_failure,
+    trials_of,
 )
 from reproductions.learnable_obfuscation.cells import Cell, cells_of, read_record, write_record
 from reproductions.learnable_obfuscation.published import ATTACKED, POOL, TABLES
@@ -64,6 +65,27 @@ def test_tables_hold_the_cells_that_the_paper_has() -> None:
         assert row[0.0].accuracy == TABLES[1][setting][0.0].accuracy
         for noise in (0.03, 0.04, 0.05):  # a bound on failures lies below what the paper's own attack reached
             assert row[noise].failure < ATTACKED[setting][noise] <= 1 - setting[0] / POOL
+
+
+def test_trials_of_theorem_six_are_those_after_which_its_errors_are_allowed() -> None:
+    """Put back into (9) and (10) as they are printed, and as the proof page has them, for four released rows."""
+    nats, gamma, m, d, noise = 0.01, 1e-6, 4, 2, 0.5
+    found = trials_of((1000, m, 1), noise, nats=nats, gamma=gamma, columns=d)
+    q, power, root = 0.02, 1 / noise**2, math.sqrt(m)
+    for log_trials, reach in ((found.nine, root), (found.nine_mended, m), (found.nine_traces, 1)):
+        span = math.sqrt(math.log(2 / gamma)) * m * (1 + reach * power)
+        assert d * q * (1 - q) / math.sqrt(2 * 10**log_trials) * span == pytest.approx(nats)
+    for log_trials, reach, kind in ((found.ten, root, "printed"), (found.ten_mended, m, "mended")):
+        L, b = 10**log_trials, 1 + reach * power
+        a = math.sqrt(32 * math.log(6 * m / gamma) * b**2 / L)
+        inner = m * (root + a) * a / noise ** (2 * m) if kind == "printed" else m * (b + a) ** (m - 1) * a
+        spread = math.sqrt(2 * math.log(3 / gamma) / L) * m * math.log(b)
+        assert d / 2 * (math.log1p(inner) + spread) == pytest.approx(nats, rel=1e-5)
+    assert found.nine_traces < found.nine < found.nine_mended
+    assert found.ten_tangent < found.ten_mended
+    large = trials_of((1000, 2000, 5), 0.05, nats=nats, gamma=gamma)
+    assert large.ten_mended > 20_000 and large.ten > 10_000  # digits: far from m^4 d^2
+    assert 30 < large.ten_tangent < 32
 
 
 # The page
