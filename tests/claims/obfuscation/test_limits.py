@@ -86,7 +86,7 @@ def test_no_swap_of_blocks_tells_more_than_the_limit(blocks, columns, noise):
     seen = told_in_blocks(pool, rules, noise, blocks).max()
     limit = most_told(release, column, 1.0, farthest(pool, rules))[0]
     assert seen <= limit + 1e-9
-    assert limit < 0.8 or noise == 0.5  # less than everything
+    assert limit < 0.85 or noise == 0.5  # less than everything
 
 
 def test_a_planted_limit_of_one_column_is_caught():
