@@ -36,6 +36,8 @@ PARTS: dict[str, Callable[[Measured], str]] = {
     "table_3": partial(told.one_member, table=3),
     "table_5": partial(told.one_member, table=5),
     "table_4": told.attacked,
+    "attacked_words": told.attacked_words,
+    "attacked_again": told.attacked_again,
     "comparators": beside.comparators,
     "without_a_mask": beside.without_a_mask,
     "larger_mixes": beside.larger_mixes,

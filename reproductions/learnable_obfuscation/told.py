@@ -21,6 +21,7 @@ from reproductions.learnable_obfuscation.arithmetic import (
     trials_of,
 )
 from reproductions.learnable_obfuscation.cells import KINDS, Cell, cells_of, read_record
+from reproductions.learnable_obfuscation.insider import RELEASES
 from reproductions.learnable_obfuscation.published import (
     ATTACKED,
     POOL,
@@ -35,6 +36,8 @@ __all__ = [
     "Measured",
     "accuracy",
     "attacked",
+    "attacked_again",
+    "attacked_words",
     "missing",
     "named",
     "number",
@@ -272,6 +275,60 @@ def attacked(records: Measured) -> str:
         "balanced success, ours",
     ]
     return grid([*heads, "recognised", "false alarms", "certified", "below"], rows)
+
+
+def attacked_again(records: Measured) -> str:
+    """Who knows all but one row, and the paper's attack as printed, in every cell of Tables 3 and 5."""
+    rows = []
+    for cell in (one for table in (3, 5) for one in cells_of(table) if one.noise > 0):
+        inside, printed, member = (records(kind, cell) for kind in ("insider", "printed", "member"))
+        rows.append(
+            [
+                named(cell.setting) + (" and public rows" if cell.learnable else ""),
+                f"{cell.noise:g}",
+                _interval(inside),
+                _interval(printed),
+                _share(printed.get("failed_as_printed")),
+                _share(printed.get("claimed_of_others")),
+                success(member.get("success_certified")),
+                success(member.get("mean_success_certified")),
+                "yes" if _all_below(cell, records) else "" if not (inside and member) else "NO",
+            ]
+        )
+    heads = ["(n, m, k)", "noise", "insider", "as printed", "its failures, counted as printed"]
+    return grid([*heads, "its claims of others", "certified, worst row", "mean", "below"], rows)
+
+
+def attacked_words(records: Measured) -> str:
+    """What these attacks show, in words."""
+    cells = [one for table in (3, 5) for one in cells_of(table) if one.noise > 0]
+    inside = [(cell, records("insider", cell)) for cell in cells if records("insider", cell)]
+    printed = [records("printed", cell) for cell in cells if records("printed", cell)]
+    if not inside or not printed:
+        return NOT_RUN
+    seen = [one["balanced_success"] for _, one in inside]
+    shows = sum(one["low"] > 0.5 for _, one in inside)
+    below = sum(_all_below(cell, records) for cell, _ in inside)
+    failures = [one["failed_as_printed"] for one in printed]
+    apart = [abs(one["failed_as_printed"] - 1 + one["claimed_of_others"]) for one in printed]
+    chance = sum(one["low"] <= 0.5 <= one["high"] for one in printed)
+    return (
+        f"The insider gets {min(seen):.3f} to {max(seen):.3f} ({len(inside)} cells of {len(cells)}, {RELEASES} releases "
+        f"of 100 targets each), above a coin flip beyond its interval in {shows} and not above the bound in {below}. "
+        f"The attack as printed is at chance in {chance} of {len(printed)} cells. Counted as the paper counts it fails "
+        f"in {min(failures):.2f} to {max(failures):.2f} of claims, far less than a blind one, and claims others as "
+        f"often as members (the two differ by {max(apart):.3f} at most).\n"
+    )
+
+
+def _all_below(cell: Cell, records: Measured) -> bool:
+    """Whether what the insider got is not above what is certified."""
+    inside, member = records("insider", cell), records("member", cell)
+    return bool(inside and member) and inside["balanced_success"] <= member["success_certified"]
+
+
+def _interval(found: dict[str, Any]) -> str:
+    return f"{found['balanced_success']:.3f} ({found['low']:.3f} to {found['high']:.3f})" if found else ""
 
 
 def _compared(seen: float, error: float, member: dict[str, Any]) -> str:

@@ -55,9 +55,9 @@ class PublicRows:
         private = {row.tobytes() for row in pool}
         if any(row.tobytes() in private for row in self.rows):
             warnings.warn(
-                "some public rows are rows of the pool, too. Public rows are taken for known to the server, and nothing "
-                "is promised about them: leave them out of the pool, or out of public=. If different units merely have "
-                "the same values, go on",
+                "some public rows are rows of the pool, too. Public rows are taken for known to the server, and "
+                "nothing is promised about them: leave them out of the pool, or out of public=. Go on if different "
+                "units merely have the same values",
                 LeakcapWarning,
                 stacklevel=1 + frames_of_ours(),
             )
