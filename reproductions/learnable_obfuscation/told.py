@@ -313,8 +313,9 @@ def attacked_words(records: Measured) -> str:
     apart = [abs(one["failed_as_printed"] - 1 + one["claimed_of_others"]) for one in printed]
     chance = sum(one["low"] <= 0.5 <= one["high"] for one in printed)
     return (
-        f"The insider gets {min(seen):.3f} to {max(seen):.3f} ({len(inside)} cells of {len(cells)}, {RELEASES} releases "
-        f"of 100 targets each), above a coin flip beyond its interval in {shows} and not above the bound in {below}. "
+        f"The insider gets {min(seen):.3f} to {max(seen):.3f} ({len(inside)} cells of {len(cells)}, {RELEASES} "
+        f"releases of 100 targets each), above a coin flip beyond its interval in {shows} and "
+        f"not above the bound in {below}. "
         f"The attack as printed is at chance in {chance} of {len(printed)} cells. Counted as the paper counts it fails "
         f"in {min(failures):.2f} to {max(failures):.2f} of claims, far less than a blind one, and claims others as "
         f"often as members (the two differ by {max(apart):.3f} at most).\n"
