@@ -92,15 +92,12 @@ def _question(program: Program, at: int, made: CellSums, desk: Any) -> SessionQu
     def sums(_: bool) -> Sums:
         simple = all(one.name not in RATIOS for one in release.aggregates)
         return BroughtByCell(
-            people=made.people,
-            groups=made.groups,
-            units=made.units,
-            cells=made.cells,
-            values=made.values,
+            rows=made.rows,
             within=_limits(made) if bounded else None,
             finish=np.ravel,
             public=bounded and made.domain.declared,
             scale=1.0 if simple else None,
+            coins=desk.coins,
         )
 
     words = {"kind": "sql", "sql": " ".join(program.text.split()), "step": at}
