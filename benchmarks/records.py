@@ -23,6 +23,7 @@ TOPICS = (
     "Pool caps",
     "Without a holder",
     "Sessions",
+    "SQL",
     "Certifying: time and memory",
     "The command line",
     "All worlds at once",

@@ -13,43 +13,29 @@ __all__ = ["entries", "in_unit_order", "swept"]
 
 
 @compiled(set())
-def _own(first, last, rows, seen, cells, terms, sums):  # type: ignore[no-untyped-def]
+def _own(first, last, rows, sums, cells, terms):  # type: ignore[no-untyped-def]
     """Groups and terms of whoever has row `first`: the row after their last, and how many groups they are in.
 
-    The first term counts rows. Hardly anybody has two rows in one group where there are many: `seen`, a bit for each
-    group, says who has, and only theirs are added up in the large table `sums`. Both are 0 before and after.
+    The first term counts rows. `sums` is 0 before and after.
     """
     units, codes, least, groups, whole = rows
-    row, found, twice = first, 0, False
+    row, found = first, 0
     while row < last and units[row] == units[first]:
         code = codes[row] - least
         cell = groups[code] if 0 <= code < len(groups) else -1
         if cell >= 0:
-            bit = np.uint64(1) << np.uint64(cell & 63)
-            twice = twice or seen[cell >> 6] & bit != 0
-            seen[cell >> 6] |= bit
-            cells[found], terms[found, 0] = cell, 1
+            if sums[cell, 0] == 0:
+                cells[found] = cell
+                found += 1
+            sums[cell, 0] += 1
             for column in range(len(whole)):
-                terms[found, column + 1] = whole[column, row]
-            found += 1
+                sums[cell, column + 1] += whole[column, row]
         row += 1
     for at in range(found):
-        seen[cells[at] >> 6] = 0
-    if not twice:
-        return row, found
-    different = 0
-    for at in range(found):
-        cell = cells[at]
-        if sums[cell, 0] == 0:
-            cells[different] = cell
-            different += 1
-        for term in range(terms.shape[1]):
-            sums[cell, term] += terms[at, term]
-    for at in range(different):
         for term in range(terms.shape[1]):
             terms[at, term] = sums[cells[at], term]
             sums[cells[at], term] = 0
-    return row, different
+    return row, found
 
 
 @compiled(set())
@@ -67,23 +53,47 @@ def _values(found, terms, parts, scales, values):  # type: ignore[no-untyped-def
 def swept(rows, first, last, making, deviations, grains, pays, coins, squares, total):  # type: ignore[no-untyped-def]
     """Everybody's squared distance in deviations; the total, in grains, of payers whose coin says so.
 
-    The same is done whatever the coins say: what they decide is a factor of 1 or 0.
+    The same is done whatever the coins say: what they decide is a factor of 1 or 0. Where there are many groups hardly
+    anybody has two rows in one: `seen`, a bit for each group, says who has, and the others need no adding up.
     """
-    units, whole, most = rows[0], rows[4], last - first
-    groups, numbers = deviations.shape
-    seen, sums = np.zeros(groups // 64 + 1, np.uint64), np.zeros((groups, len(whole) + 1), whole.dtype)
-    cells, terms = np.empty(most, np.int64), np.empty((most, len(whole) + 1), whole.dtype)
-    values = np.empty((most, numbers))
+    units, codes, least, groups, whole = rows
+    parts, scales = making
+    numbers, size = deviations.shape[1], last - first
+    seen, sums = np.zeros(len(deviations) // 64 + 1, np.uint64), np.zeros((len(deviations), len(whole) + 1), whole.dtype)
+    cells, terms = np.empty(size, np.int64), np.empty((size, len(whole) + 1), whole.dtype)
+    values = np.empty((size, numbers))
     row = first
     while row < last:
-        unit = units[row]
-        row, found = _own(row, last, rows, seen, cells, terms, sums)
-        _values(found, terms, making[0], making[1], values)
+        start, unit, alone = row, units[row], True
+        while row < last and units[row] == unit:
+            code = codes[row] - least
+            cell = groups[code] if 0 <= code < len(groups) else -1
+            cells[row - start] = cell
+            alone = alone and cell >= 0
+            if alone:
+                bit = np.uint64(1) << np.uint64(cell & 63)
+                alone = seen[cell >> 6] & bit == 0
+                seen[cell >> 6] |= bit
+            row += 1
+        found = row - start
+        for at in range(found):
+            seen[cells[at] >> 6] = 0  # what is in no group clears the last word, which has to be 0 as well
+        if not alone:
+            _, found = _own(start, row, rows, sums, cells, terms)
+            _values(found, terms, parts, scales, values)
         square, some, factor = 0.0, False, np.int64(pays[unit]) * np.int64(coins[unit])
         for at in range(found):
             own = 0.0
             for number in range(numbers):
-                far = values[at, number] / deviations[cells[at], number]
+                if alone:
+                    one, other = parts[number, 0], parts[number, 1]
+                    term = np.float64(whole[one - 1, start + at]) if one else 1.0
+                    value = term / scales[number, 0] * scales[number, 1]
+                    if other >= 0:
+                        value += (np.float64(whole[other - 1, start + at]) if other else 1.0) * scales[number, 2]
+                else:
+                    value = values[at, number]
+                far = value / deviations[cells[at], number]
                 own += far * far
                 some = some or far != 0
                 total[cells[at], number] += np.int64(far * grains) * factor  # cut towards 0
@@ -95,13 +105,13 @@ def swept(rows, first, last, making, deviations, grains, pays, coins, squares, t
 @compiled(set())
 def entries(rows, first, last, making, groups, entry_units, entry_cells, entry_values):  # type: ignore[no-untyped-def]
     """What everybody brings, one entry for each person and group; how many there are."""
-    units, whole, most = rows[0], rows[4], last - first
-    seen, sums = np.zeros(groups // 64 + 1, np.uint64), np.zeros((groups, len(whole) + 1), whole.dtype)
-    cells, terms = np.empty(most, np.int64), np.empty((most, len(whole) + 1), whole.dtype)
+    units, whole, size = rows[0], rows[4], last - first
+    sums = np.zeros((groups, len(whole) + 1), whole.dtype)
+    cells, terms = np.empty(size, np.int64), np.empty((size, len(whole) + 1), whole.dtype)
     row, count = first, 0
     while row < last:
         unit = units[row]
-        row, found = _own(row, last, rows, seen, cells, terms, sums)
+        row, found = _own(row, last, rows, sums, cells, terms)
         _values(found, terms, making[0], making[1], entry_values[count:])
         for at in range(found):
             entry_units[count], entry_cells[count] = unit, cells[at]

@@ -22,7 +22,7 @@ from leakcap.sql.evaluate import CellSums, cell_sums, public_table
 from leakcap.sql.program import Program
 from leakcap.sql.refusals import NotAnswered
 
-__all__ = ["asked", "previewed"]
+__all__ = ["asked", "limits_of", "previewed"]
 
 DEFAULT_SHARE = 0.01
 RATIOS = ("avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop", "covar_samp", "covar_pop", "corr")
@@ -93,7 +93,7 @@ def _question(program: Program, at: int, made: CellSums, desk: Any) -> SessionQu
         simple = all(one.name not in RATIOS for one in release.aggregates)
         return BroughtByCell(
             rows=made.rows,
-            within=_limits(made) if bounded else None,
+            within=limits_of(made) if bounded else None,
             finish=np.ravel,
             public=bounded and made.domain.declared,
             scale=1.0 if simple else None,
@@ -104,7 +104,7 @@ def _question(program: Program, at: int, made: CellSums, desk: Any) -> SessionQu
     return SessionQuestion(words, sums, lambda _: bounded, pool_made=not (bounded and made.domain.declared))
 
 
-def _limits(made: CellSums) -> Within:
+def limits_of(made: CellSums) -> Within:
     """The most of one person: all rows in one group, each as large as declared."""
     most = made.release.base.most
     assert most is not None
