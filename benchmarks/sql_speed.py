@@ -20,6 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
+from tests.sql.test_right import BY_PEOPLE, PUBLIC, TPCH_BOUNDS, TPCH_LINKS
+from tests.sql.tpch_queries import QUERIES
 
 import leakcap as lc
 from benchmarks.records import record
@@ -31,8 +34,6 @@ from leakcap.sql.asking import limits_of
 from leakcap.sql.compile import compiled
 from leakcap.sql.engine import LocalEngine
 from leakcap.sql.evaluate import CellSums, answered
-from tests.sql.test_right import BY_PEOPLE, PUBLIC, TPCH_BOUNDS, TPCH_LINKS
-from tests.sql.tpch_queries import QUERIES
 
 REPEATS, SHARE, WORLDS, SOME_WORLDS = 7, 0.01, 64, 4
 TOPIC = "SQL"
@@ -186,8 +187,6 @@ def worlds(beside: Beside) -> None:
 
 
 def _members(coins: Any) -> Any:
-    import pyarrow
-
     return pyarrow.table({"u": np.flatnonzero(coins).astype(np.int32)})
 
 

@@ -13,14 +13,14 @@ __all__ = ["entries", "in_unit_order", "swept"]
 
 
 @compiled(set())
-def _own(first, last, rows, sums, cells, terms):  # type: ignore[no-untyped-def]
+def _own(first, rows, sums, cells, terms):  # type: ignore[no-untyped-def]
     """Groups and terms of whoever has row `first`: the row after their last, and how many groups they are in.
 
     The first term counts rows. `sums` is 0 before and after.
     """
     units, codes, least, groups, whole = rows
     row, found = first, 0
-    while row < last and units[row] == units[first]:
+    while row < len(units) and units[row] == units[first]:
         code = codes[row] - least
         cell = groups[code] if 0 <= code < len(groups) else -1
         if cell >= 0:
@@ -50,7 +50,7 @@ def _values(found, terms, parts, scales, values):  # type: ignore[no-untyped-def
 
 
 @compiled(set())
-def swept(rows, first, last, making, deviations, grains, pays, coins, squares, total):  # type: ignore[no-untyped-def]
+def swept(rows, making, deviations, grains, pays, coins, squares, total):  # type: ignore[no-untyped-def]
     """Everybody's squared distance in deviations; the total, in grains, of payers whose coin says so.
 
     The same is done whatever the coins say: what they decide is a factor of 1 or 0. Where there are many groups hardly
@@ -58,14 +58,17 @@ def swept(rows, first, last, making, deviations, grains, pays, coins, squares, t
     """
     units, codes, least, groups, whole = rows
     parts, scales = making
-    numbers, size = deviations.shape[1], last - first
-    seen, sums = np.zeros(len(deviations) // 64 + 1, np.uint64), np.zeros((len(deviations), len(whole) + 1), whole.dtype)
+    numbers, size = deviations.shape[1], len(units)
+    seen, sums = (
+        np.zeros(len(deviations) // 64 + 1, np.uint64),
+        np.zeros((len(deviations), len(whole) + 1), whole.dtype),
+    )
     cells, terms = np.empty(size, np.int64), np.empty((size, len(whole) + 1), whole.dtype)
     values = np.empty((size, numbers))
-    row = first
-    while row < last:
+    row = 0
+    while row < len(units):
         start, unit, alone = row, units[row], True
-        while row < last and units[row] == unit:
+        while row < len(units) and units[row] == unit:
             code = codes[row] - least
             cell = groups[code] if 0 <= code < len(groups) else -1
             cells[row - start] = cell
@@ -79,7 +82,7 @@ def swept(rows, first, last, making, deviations, grains, pays, coins, squares, t
         for at in range(found):
             seen[cells[at] >> 6] = 0  # what is in no group clears the last word, which has to be 0 as well
         if not alone:
-            _, found = _own(start, row, rows, sums, cells, terms)
+            _, found = _own(start, rows, sums, cells, terms)
             _values(found, terms, parts, scales, values)
         square, some, factor = 0.0, False, np.int64(pays[unit]) * np.int64(coins[unit])
         for at in range(found):
@@ -103,15 +106,15 @@ def swept(rows, first, last, making, deviations, grains, pays, coins, squares, t
 
 
 @compiled(set())
-def entries(rows, first, last, making, groups, entry_units, entry_cells, entry_values):  # type: ignore[no-untyped-def]
+def entries(rows, making, groups, entry_units, entry_cells, entry_values):  # type: ignore[no-untyped-def]
     """What everybody brings, one entry for each person and group; how many there are."""
-    units, whole, size = rows[0], rows[4], last - first
+    units, whole, size = rows[0], rows[4], len(rows[0])
     sums = np.zeros((groups, len(whole) + 1), whole.dtype)
     cells, terms = np.empty(size, np.int64), np.empty((size, len(whole) + 1), whole.dtype)
-    row, count = first, 0
-    while row < last:
+    row, count = 0, 0
+    while row < len(units):
         unit = units[row]
-        row, found = _own(row, last, rows, sums, cells, terms)
+        row, found = _own(row, rows, sums, cells, terms)
         _values(found, terms, making[0], making[1], entry_values[count:])
         for at in range(found):
             entry_units[count], entry_cells[count] = unit, cells[at]

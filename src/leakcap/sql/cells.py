@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from leakcap.ground.arrays import Ints
-from leakcap.sessions.cell_rows import CellRows, Making
+from leakcap.sessions.cell_rows import Block, CellRows, Making
 from leakcap.sql.expressions import Expression, quoted_text
 from leakcap.sql.program import SqlRelease
 
@@ -38,20 +38,30 @@ class Numbering:
     cells: Ints
     tables: dict[str, Any]
 
-    def of(self, found: Any, people: int, whole: Any, *, making: Making) -> CellRows:
-        """Rows that were found by these codes."""
-        units, codes = np.asarray(found.column("unit").to_numpy()), found.column("code")
-        codes = (codes.fill_null(self.least - 1) if codes.null_count else codes).to_numpy()
-        return CellRows.ordered(
-            people,
-            int(self.cells.max(initial=-1)) + 1,
-            units,
-            np.asarray(codes),
-            least=self.least,
-            cells=self.cells,
-            whole=whole,
-            making=making,
-        )
+    def of(self, found: Any, people: int, *, making: Making, factors: Sequence[float] = ()) -> CellRows:
+        """Rows that were found by these codes; `factors` are of their columns."""
+        blocks = []
+        for batch in found.to_batches():
+            codes = batch.column(1)
+            codes = codes.fill_null(self.least - 1) if codes.null_count else codes
+            columns = [numbers_of(one) for one in batch.columns[2:]]
+            columns = [one * factor for one, factor in zip(columns, factors, strict=True)] if factors else columns
+            blocks.append(Block(batch.column(0).to_numpy(), codes.to_numpy(), tuple(columns)))
+        groups = int(self.cells.max(initial=-1)) + 1
+        return CellRows.of(people, groups, blocks, least=self.least, cells=self.cells, making=making)
+
+
+def numbers_of(column: Any) -> Any:
+    """A column as numbers, decimals in their last digit; 0 for what is missing."""
+    import pyarrow
+
+    if not pyarrow.types.is_decimal(column.type):
+        return (column.fill_null(0) if column.null_count else column).to_numpy()
+    width = column.type.bit_width // 8
+    kind = np.dtype(f"<i{min(width, 8)}")  # of 128 bits the lower half: they have room in it
+    words, step = np.frombuffer(column.buffers()[1], dtype=kind), width // kind.itemsize
+    whole = words[step * column.offset : step * (column.offset + len(column)) : step]
+    return np.where(column.is_null().to_numpy(zero_copy_only=False), 0, whole) if column.null_count else whole
 
 
 @dataclass(frozen=True)
@@ -100,7 +110,7 @@ def _by_code(rows: str, coded: Sequence[_Coded], codes: int) -> Numbering:
 def _coded(key: Expression, column: Any) -> _Coded | None:
     """A key by its listed values; None where they are not of a kind that is counted."""
     import pyarrow
-    import pyarrow.compute as compute
+    from pyarrow import compute
 
     there = column.drop_null()
     if key.kind == "text" and pyarrow.types.is_string(column.type):

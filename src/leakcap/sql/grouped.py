@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from leakcap.sessions.cell_rows import CellRows
 from leakcap.sql.cells import Numbering
 from leakcap.sql.program import SqlRelease
@@ -22,8 +20,5 @@ def grouped(release: SqlRelease, numbered: Numbering, terms: Sequence[Term], *, 
         f"SELECT {release.base.unit} AS unit, {numbered.code} AS code, {sums} FROM {numbered.rows} GROUP BY 1, 2",
         numbered.tables,
     )
-    whole = np.stack([found.column(name).to_numpy() for name in found.column_names[2:]])
-    for row, term in zip(whole[1:], terms, strict=True):
-        row *= term.grain
     made = making(release.sums, whole=False)
-    return numbered.of(found, people, whole, making=made)
+    return numbered.of(found, people, making=made, factors=[1.0, *(one.grain for one in terms)])
