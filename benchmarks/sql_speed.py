@@ -35,7 +35,7 @@ from leakcap.sql.compile import compiled
 from leakcap.sql.engine import LocalEngine
 from leakcap.sql.evaluate import CellSums, answered
 
-REPEATS, SHARE, WORLDS, SOME_WORLDS = 7, 0.01, 64, 4
+REPEATS, SHARE, WORLDS, SOME_WORLDS = 5, 0.01, 64, 4
 TOPIC = "SQL"
 COMMAND = "python -m benchmarks.sql_speed"
 ANSWERED = [number for number in QUERIES if number not in (*BY_PEOPLE, *PUBLIC)]

@@ -151,7 +151,7 @@ def test_tpch_is_answered_as_in_the_world_itself(tpch, number):
     assert tpch.differences(QUERIES[number], KEYS.get(number, 0), counted=number not in (8, 15, 20)) == []
 
 
-@pytest.mark.parametrize("number", (1, 9, 15))
+@pytest.mark.parametrize("number", [1, 9, 15])
 def test_all_plans_agree_to_the_last_digit_on_tpch(tpch, number, monkeypatch):
     first, *others = all_plans(QUERIES[number], tpch.catalog, monkeypatch)
     assert first.groups > 1 and all(in_one_order(one) == in_one_order(first) for one in others)

@@ -134,7 +134,7 @@ class CellRows:
         """Whose, which group, and the numbers, of everybody in every group that they are in."""
         from leakcap.sessions._cell_loops import entries
 
-        def some(one: Block) -> tuple[Ints, Ints, Floats]:
+        def some(one: Block) -> tuple[Any, Any, Floats]:
             made = np.empty(len(one), np.int32), np.empty(len(one), np.int32)
             values = np.empty((len(one), len(self.making.parts)))
             count = entries(self._rows(one), self._making, self.groups, *made, values)

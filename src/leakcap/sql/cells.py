@@ -35,7 +35,7 @@ class Numbering:
     rows: str
     code: str
     least: int
-    cells: Ints
+    cells: Any
     tables: dict[str, Any]
 
     def of(self, found: Any, people: int, *, making: Making, factors: Sequence[float] = ()) -> CellRows:
@@ -117,8 +117,8 @@ def _coded(key: Expression, column: Any) -> _Coded | None:
         listed = sorted(set(there.to_pylist()))
         if len(listed) > FEW or not listed:
             return None
-        list_of = f"[{', '.join(map(quoted_text, listed))}]"
-        sql, span = f"list_position({list_of}, {key.safe}) - 1", len(listed)
+        listing = f"[{', '.join(map(quoted_text, listed))}]"
+        sql, span = f"list_position({listing}, {key.safe}) - 1", len(listed)
         places = compute.index_in(column, value_set=pyarrow.array(listed, type=column.type))
         raw = None
     elif key.kind in ("int", "date", "bool") and len(there):
@@ -143,7 +143,7 @@ def _coded(key: Expression, column: Any) -> _Coded | None:
 def _in_sql(key: Expression, least: int, most: int) -> tuple[str, str, str]:
     """The key and its ends as SQL that can be subtracted."""
     if key.kind == "date":
-        return key.safe, *(f"(DATE '1970-01-01' + ({one}))" for one in (least, most))
+        return key.safe, f"(DATE '1970-01-01' + ({least}))", f"(DATE '1970-01-01' + ({most}))"
     return (f"{key.safe}::INTEGER" if key.kind == "bool" else key.safe), f"({least})", f"({most})"
 
 
@@ -164,7 +164,7 @@ def _whole(column: Any) -> Any:
     return _as_whole(column).to_numpy()
 
 
-def _numbered(keys: Any, cells: Ints) -> Any:
+def _numbered(keys: Any, cells: Any) -> Any:
     import pyarrow
 
     return keys.append_column("cell", pyarrow.array(cells))

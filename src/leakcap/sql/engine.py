@@ -33,7 +33,7 @@ SETTINGS = {
 }
 TOO_LONG = "the question took longer than {seconds:g} seconds and was stopped: ask for less, or raise the limit"
 FAILED = "the question could not be answered (error {number}). Why is withheld: it might tell of the data"
-ROWS = 2_000_000  # of what comes back
+ROWS = 2**24  # of what comes back
 
 
 class EngineError(LeakcapError):

@@ -24,8 +24,7 @@ from leakcap.sql.terms import Term, listed_terms
 __all__ = ["MOST_NUMBERS", "CellSums", "Engine", "answered", "cell_sums", "in_world"]
 
 MOST_NUMBERS = 100_000  # of one question: groups times sums
-FEW_GROUPS = 64
-FEW_TERMS = 2
+FEW_GROUPS, FEW_TERMS = 64, 2  # up to here many rows of a person may belong together
 
 
 class Engine(Protocol):
@@ -95,7 +94,11 @@ def _run(engine: Engine, tables: dict[str, Any], sql: str, beside: dict[str, Any
 
 
 def to_stream(terms: Sequence[Term], groups: int) -> bool:
-    """Whether rows are streamed and added up here, or added up by DuckDB; by public facts alone."""
+    """Whether rows are streamed and added up here, or added up by DuckDB; by public facts alone.
+
+    A row costs us about the same for each of its terms; DuckDB pays for every person and group. So it is DuckDB where
+    there are few groups and much to add up, and where whole numbers might not have room in 64 bits.
+    """
     exact = all(one.size is not None and one.size <= LARGEST and not one.distinct for one in terms)
     return exact and (groups > FEW_GROUPS or len(terms) <= FEW_TERMS)
 

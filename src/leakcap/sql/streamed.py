@@ -7,13 +7,13 @@ from typing import Any
 
 from leakcap.sessions.cell_rows import CellRows
 from leakcap.sql.cells import Numbering
+from leakcap.sql.engine import ROWS
 from leakcap.sql.program import SqlRelease
 from leakcap.sql.terms import Term, making
 
-__all__ = ["LARGEST", "MOST_ROWS", "streamed"]
+__all__ = ["LARGEST", "streamed"]
 
-MOST_ROWS = 2**24  # of one stream
-LARGEST = 2.0**38  # whole number of a row, of which so many have room in 64 bits
+LARGEST = 2.0**62 / ROWS  # whole number of a row, of which as many as may come have room in 64 bits
 
 
 def streamed(release: SqlRelease, numbered: Numbering, terms: Sequence[Term], *, run: Any, people: int) -> CellRows:
