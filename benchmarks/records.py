@@ -23,7 +23,6 @@ TOPICS = (
     "Pool caps",
     "Without a holder",
     "Sessions",
-    "SQL",
     "Certifying: time and memory",
     "The command line",
     "All worlds at once",
@@ -34,6 +33,7 @@ TOPICS = (
     "Learnable obfuscation",
     "Encoded sets",
     "Reproductions",
+    "Questions in SQL",
     "The ledger",
     "The house",
 )

@@ -36,7 +36,7 @@ from leakcap.sql.engine import LocalEngine
 from leakcap.sql.evaluate import CellSums, answered
 
 REPEATS, SHARE, WORLDS, SOME_WORLDS = 5, 0.01, 64, 4
-TOPIC = "SQL"
+TOPIC = "Questions in SQL"
 COMMAND = "python -m benchmarks.sql_speed"
 ANSWERED = [number for number in QUERIES if number not in (*BY_PEOPLE, *PUBLIC)]
 MANY = {
