@@ -14,7 +14,7 @@ from leakcap.sql.kinds import NAMES_PEOPLE, NUMBERS, numeric
 from leakcap.sql.reading import Reader, only
 from leakcap.sql.refusals import Node, refused
 
-__all__ = ["AGGREGATES", "Aggregate", "SumOf", "aggregate", "sums_of", "value_from"]
+__all__ = ["AGGREGATES", "Aggregate", "SumOf", "aggregate", "has_room", "sums_of", "value_from"]
 
 AGGREGATES = {
     exp.Count: "count",
@@ -115,24 +115,6 @@ class SumOf:
             assert one.range is not None
             size *= max(abs(one.range[0] - middle), abs(one.range[1] - middle))
         return size
-
-    @property
-    def sql(self) -> str:
-        where = f" FILTER (WHERE {self.where.safe})" if self.where is not None else ""
-        if self.distinct is not None:
-            return f"count(DISTINCT {self.distinct.safe}){where}"
-        if not self.of:
-            return f"count(*){where}"
-        if len(self.of) == 1 and not self.middles[0] and has_room(self.of[0]):
-            one = self.of[0]
-            wide = f"::DECIMAL(38,{one.digits[1]})" if one.kind == "decimal" and one.digits else ""
-            return f"coalesce(sum({one.safe}{wide}){where}, 0)::DOUBLE"
-        parts = " * ".join(
-            f"({one.safe}::DOUBLE - {middle!r})" for one, middle in zip(self.of, self.middles, strict=True)
-        )
-        # Whole numbers of a fixed grain: so their sum is the same in whatever order, whoever else is there.
-        grain = self.size / 2.0**52 or 1.0
-        return f"coalesce(sum(TRY_CAST(round({parts} / {grain!r}) AS BIGINT)){where}, 0)::DOUBLE * {grain!r}"
 
 
 def aggregate(node: Node, reader: Reader) -> Aggregate:
