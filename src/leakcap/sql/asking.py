@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import sqlglot
 
 from leakcap.errors import InputError
 from leakcap.kernels.bounded import Extent
@@ -39,7 +42,7 @@ def asked(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) -> Sql
             if not made.groups:  # by public facts: nothing is asked of anybody
                 tables[release.table] = public_table(made, np.empty((0, len(release.sums))))
                 continue
-            answer = desk.answer(_question(program, at, made, desk), **_part(how, program, at))
+            answer = desk.answer(_question(catalog, program, at, made, desk), **_part(how, program, at))
             released = Released.of(made, answer, halves=not desk.everybody)
             answers.append(released)
             tables[release.table] = released.table
@@ -57,7 +60,7 @@ def previewed(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) ->
         if len(program.releases) > 1:
             raise NotAnswered("this question is answered in several steps: its price is the share= that it is given")
         made = cell_sums(program.releases[0], catalog, engine, {})
-        found: Preview = desk.preview(_question(program, 0, made, desk), **_part(how, program, 0))
+        found: Preview = desk.preview(_question(catalog, program, 0, made, desk), **_part(how, program, 0))
         return found
     finally:
         engine.close()
@@ -76,7 +79,7 @@ def _part(how: Mapping[str, Any], program: Program, at: int) -> dict[str, Any]:
     return given
 
 
-def _question(program: Program, at: int, made: CellSums, desk: Any) -> SessionQuestion:
+def _question(catalog: Catalog, program: Program, at: int, made: CellSums, desk: Any) -> SessionQuestion:
     if not isinstance(desk, Desk):
         raise InputError("SQL is answered in sessions of design='bits': open one, or ask session.query(fn)")
     release = made.release
@@ -103,8 +106,17 @@ def _question(program: Program, at: int, made: CellSums, desk: Any) -> SessionQu
             scale=1.0 if simple else None,
         )
 
-    words = {"kind": "sql", "sql": " ".join(program.text.split()), "step": at}
+    words = {"kind": "sql", "sql": " ".join(program.text.split()), "step": at, "meaning": _meaning(program, catalog)}
     return SessionQuestion(words, sums, lambda _: bounded, pool_made=not (bounded and made.domain.declared))
+
+
+def _meaning(program: Program, catalog: Catalog) -> str:
+    """A print of what is asked: the text but for its blanks, over these declarations and public tables.
+
+    Another text, or the same over others, is another question: no stored answer is its own.
+    """
+    words = [(one.token_type.name, one.text) for one in sqlglot.tokenize(program.text, read="duckdb")]
+    return hashlib.sha256(json.dumps([words, catalog.declared]).encode()).hexdigest()[:16]
 
 
 def _limits(made: CellSums) -> Within:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -14,7 +15,7 @@ import numpy.typing as npt
 
 from leakcap.errors import InputError
 
-__all__ = ["FACTS", "UNIT", "Catalog", "CatalogColumn", "CatalogFile", "CatalogTable", "named"]
+__all__ = ["FACTS", "UNIT", "Catalog", "CatalogColumn", "CatalogFile", "CatalogTable", "declared_print", "named"]
 
 UNIT = "unit"  # the hidden column of every private table, and the table of people
 FACTS = "catalog"  # the table of the file that keeps all this
@@ -67,6 +68,7 @@ class Catalog:
         tables: what is public about each table, by its name.
         people: how many persons there are.
         report: what registration left out, cut or changed, in sentences. Custodian side.
+        declared: a print of declarations and public tables: what, beside people's rows, a question hangs on.
     """
 
     path: Path
@@ -75,6 +77,7 @@ class Catalog:
     print: str  # of the contents
     report: tuple[str, ...] = field(default=(), repr=False)
     person: str = ""  # the key whose values are the people
+    declared: str = ""
 
     def table(self, name: str) -> CatalogTable | None:
         """The table of that name, whatever the case of its letters."""
@@ -94,6 +97,7 @@ class Catalog:
             "print": self.print,
             "report": list(self.report),
             "person": self.person,
+            "declared": self.declared,
         }
         return json.dumps(held, default=str)
 
@@ -110,7 +114,15 @@ class Catalog:
                 raise InputError(f"{place.name!r} was not made by leakcap.sql.register: register its tables") from None
         held = json.loads(text)
         tables = {one["name"]: _table(one) for one in held["tables"]}
-        return cls(place, tables, held["people"], held["print"], tuple(held["report"]), held["person"])
+        return cls(
+            place,
+            tables,
+            held["people"],
+            held["print"],
+            tuple(held["report"]),
+            held["person"],
+            held.get("declared", ""),
+        )
 
 
 class CatalogFile:
@@ -132,6 +144,20 @@ class CatalogFile:
 
     def __exit__(self, *_: object) -> None:
         self.file.close()
+
+
+def declared_print(tables: Mapping[str, CatalogTable], contents: Mapping[str, int | None]) -> str:
+    """A print of what was declared and of the contents of public tables; nothing of it was read off people's rows."""
+    facts = [
+        (one.name, one.private, one.most_rows, contents.get(one.name), [_as_declared(each) for each in one.columns])
+        for one in tables.values()
+    ]
+    return hashlib.sha256(json.dumps(facts, default=str).encode()).hexdigest()
+
+
+def _as_declared(one: CatalogColumn) -> tuple[Any, ...]:
+    levels = one.levels if one.declared else None
+    return one.name, one.kind, one.digits, one.low, one.high, levels, one.identity, one.refers
 
 
 def _table(held: dict[str, Any]) -> CatalogTable:

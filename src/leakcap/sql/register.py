@@ -18,7 +18,7 @@ import numpy as np
 
 from leakcap.custody.keys import own_key
 from leakcap.errors import InputError
-from leakcap.sql.catalog import FACTS, UNIT, Catalog, CatalogColumn, CatalogTable
+from leakcap.sql.catalog import FACTS, UNIT, Catalog, CatalogColumn, CatalogTable, declared_print
 from leakcap.sql.declared import (
     by_column,
     checked_ends,
@@ -139,12 +139,28 @@ class _Registering:
         people = self._print_people(prints, tables)
         whole = self.file.execute(f"SELECT {UNIT}, print FROM {UNIT} ORDER BY {UNIT}").fetchnumpy()
         digest = hashlib.sha256(b"".join(np.ascontiguousarray(one).tobytes() for one in whole.values())).hexdigest()
-        catalog = Catalog(place, tables, people, print=digest, report=tuple(self.report), person=".".join(unit))
+        catalog = Catalog(
+            place,
+            tables,
+            people,
+            print=digest,
+            report=tuple(self.report),
+            person=".".join(unit),
+            declared=declared_print(tables, {one.name: self._contents(one) for one in tables.values()}),
+        )
         self.file.execute(f"CREATE TABLE {FACTS} (facts VARCHAR)")
         self.file.execute(f"INSERT INTO {FACTS} VALUES (?)", [catalog.to_json()])
         for name in self.sources:
             self.file.execute(f"DROP VIEW IF EXISTS {quoted('source ' + name)}")
         return catalog
+
+    def _contents(self, made: CatalogTable) -> int | None:
+        """A number for the rows of a public table; None for those of people, whose data have a version of their own."""
+        if made.private:
+            return None
+        columns = ", ".join(one.place for one in made.columns)
+        found = self.file.execute(f"SELECT sum(hash({columns})) FROM {made.place}").fetchone()[0]
+        return int(found or 0)
 
     def _in_turn(self, unit: tuple[str, str], links: Mapping[tuple[str, str], tuple[str, str]]) -> list[str]:
         """Private tables after those that own them, then public ones."""
@@ -255,18 +271,19 @@ class _Registering:
         if most is None:
             return
         places = self.file.execute(
-            f"SELECT rowid AS r, {UNIT} AS u FROM rows_{place} WHERE {UNIT} IN "
+            f"SELECT t.rowid AS r, t.{UNIT} AS u, p.name::VARCHAR AS who FROM rows_{place} t JOIN {UNIT} p "
+            f"ON p.{UNIT} = t.{UNIT} WHERE t.{UNIT} IN "
             f"(SELECT {UNIT} FROM rows_{place} GROUP BY {UNIT} HAVING count(*) > {most}) ORDER BY u, r"
         ).fetchnumpy()
-        rows, owners = np.asarray(places["r"]), np.asarray(places["u"])
+        # By the person's name: their number changes with who else is there.
+        rows, owners, who = np.asarray(places["r"]), np.asarray(places["u"]), places["who"]
         if not len(rows):
             return
         key, dropped, start = hmac.digest(own_key(), b"rows of one person", "sha256"), [], 0
         for end in [*(np.flatnonzero(np.diff(owners)) + 1), len(rows)]:
             own = rows[start:end]
             by = [
-                hashlib.blake2b(f"{owners[start]} {k}".encode(), key=key, digest_size=8).digest()
-                for k in range(len(own))
+                hashlib.blake2b(f"{who[start]} {k}".encode(), key=key, digest_size=8).digest() for k in range(len(own))
             ]
             dropped.append(own[sorted(range(len(own)), key=by.__getitem__)[most:]])
             start = end
