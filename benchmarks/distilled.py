@@ -74,7 +74,7 @@ def main(*names: str) -> None:
             measure(name, cap)
 
 
-def attack(cap: str = "55", trials: int = 2000) -> None:
+def attack(cap: str = "55", trials: int = 1000) -> None:
     """The best attack on the votes of Adult's boosted trees, with their noise and without."""
     case, split = PARTS["adult"], adult(FIRST)
     classes = np.unique(split.right).tolist()
