@@ -126,8 +126,9 @@ def balanced(name: str, case: Case) -> None:
     design = encoder.design
     largest, mixed = counts.max() / counts.sum(), design.mix / design.sampled_per_class
     seen = (
-        f"ridge {_all(found)} of each class on average, un-encoded and balanced {100 * bare:.1f} %, by chance "
-        f"{100 / len(names):.1f} %; plain accuracy {_all(plain)}, the largest class {100 * largest:.1f} % of test rows; "
+        f"ridge {_all(found)} of each class on average, un-encoded and balanced {100 * bare:.1f} %, by "
+        f"chance {100 / len(names):.1f} %; plain accuracy {_all(plain)}, the largest class {100 * largest:.1f} % of "
+        "test rows; "
         f"noise {noise:.4g} as recorded. {smallest:,} rows in the smallest class: {design.sampled_per_class:,} of each "
         f"drawn, each in {100 * mixed:.0f} % of its class's means"
     )
