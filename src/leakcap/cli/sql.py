@@ -137,6 +137,8 @@ def _prompt(session: Session, catalog: Catalog, order: SqlOrder, terminal: Termi
             _one(asked, session, catalog, order, terminal)
         except LeakcapError as error:
             terminal.tell(str(error))
+        except KeyboardInterrupt:
+            terminal.tell("stopped: what was charged by then is stored, and asked again it costs nothing")
 
 
 def _one(asked: str, session: Session, catalog: Catalog, order: SqlOrder, terminal: Terminal) -> None:

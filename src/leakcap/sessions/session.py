@@ -156,7 +156,7 @@ class Session(Asked):
             listed.refuse_few(len(names))
         opened = open_account(
             Book.in_memory() if place is None else open_book(place),
-            str(name or getattr(self._catalog, "name", "") or name_of(version)),
+            str(name) if name is not None else getattr(self._catalog, "name", "") or name_of(version),
             design="pool" if everybody else design,
             caps=caps,
             version=version,
