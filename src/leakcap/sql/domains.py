@@ -181,10 +181,7 @@ class _Listing:
             self.declared &= one.declared
             return self._list(one, one.levels if one.declared else _with_gap(one, one.levels))
         if one.refers is not None:
-            table, name = one.refers.rsplit(".", 1)
-            target = self.catalog.tables[table]
-            found = target.column(name)
-            assert found is not None
+            target, found = self.catalog.end(one.refers)
             new = f"d{len(self.listed)}"
             text = f"(SELECT {found.place} AS {new} FROM {target.place} WHERE {found.place} IS NOT NULL"
             text += " UNION ALL SELECT NULL)" if one.null else ")"

@@ -131,7 +131,7 @@ class InnerQueries(Compiling):
         given = node.args.get("from_") or node.args.get("from")
         if where is None or given is None:
             return None
-        probe = type(self)(self.catalog, self.hidden_pool)
+        probe = type(self)(self.catalog, self.hidden_pool, self.worlds)
         probe.queries = self.queries
         parts = [probe.source(given.this, None, tables)]
         parts += [probe.source(join.this, None, tables) for join in node.args.get("joins") or []]
