@@ -155,7 +155,9 @@ def sums_of(one: Aggregate, node: Node) -> list[SumOf]:
         raise refused(f"{one.name} {IN_WORLDS}", node)
     if one.distinct:
         if one.name != "count" or one.args[0].identity is None:
-            raise refused(f"DISTINCT values of a column {IN_WORLDS}; people and their keys can be counted", node)
+            counted = f"DISTINCT values of a column {IN_WORLDS}; people and their keys can be counted"
+            other = f"{one.name} of DISTINCT values is not answered: count them, or leave DISTINCT out"
+            raise refused(counted if one.name == "count" else other, node)
         return [SumOf((), where=one.where, distinct=one.args[0])]
     for arg in one.args:
         if arg.range is None and one.name != "count":
