@@ -153,7 +153,7 @@ def test_tpch_is_answered_as_in_the_world_itself(tpch, number):
 
 @pytest.mark.parametrize("number", [1, 9, 15])
 def test_all_plans_agree_to_the_last_digit_on_tpch(tpch, number, monkeypatch):
-    first, *others = all_plans(QUERIES[number], tpch.catalog, monkeypatch)
+    first, *others = all_plans(QUERIES[number], tpch, monkeypatch)
     assert first.groups > 1 and all(in_one_order(one) == in_one_order(first) for one in others)
 
 
