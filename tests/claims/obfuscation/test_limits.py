@@ -92,10 +92,10 @@ def test_no_swap_of_blocks_tells_more_than_the_limit(blocks, columns, noise):
 def test_a_planted_limit_of_one_column_is_caught():
     """The twin: columns are forgotten."""
     pool, rules = np.array([[0.0, 0.0], [0.0, 1.0]]), law([2], 1, 1, [[0, 0]], columns=50)
-    seen = told_in_blocks(pool, rules, 2.0, 2).max()
+    seen = told_in_blocks(pool, rules, 0.2, 2).max()
     column, apart = FullColumn(rules.heaviest, 0.0), farthest(pool, rules)
     right, planted = (
-        most_told(Obfuscated(pool, replace(rules, columns=some), 2.0, blocks=2), FullColumn(squared, 0.0), 1.0, apart)[
+        most_told(Obfuscated(pool, replace(rules, columns=some), 0.2, blocks=2), FullColumn(squared, 0.0), 1.0, apart)[
             0
         ]
         for some, squared in ((50, column.squared), (1, column.squared / 50))

@@ -46,17 +46,22 @@ def test_owner_server_owner(here: Path, capsys: Any) -> None:
     assert "smallest and the largest value" in told and "categories of 1 column" in told
 
 
-def test_a_cap_shows_what_was_certified(here: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_cap_shows_what_was_certified(
+    here: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, more: list[str]
+) -> None:
     """On the screen, and in the result."""
     made = EncodingNoise(0.05, 0.59, 0.53, ((0.01, 0.03),), (0.5, 0.8, 0.9), draws=64, again=0, attempts=1)
-    monkeypatch.setattr(encoder, "least_noise", lambda *given, **more: made)
+    monkeypatch.setattr(encoder, "least_noise", lambda *given, **how: made)
     order = [*ENCODE[: ENCODE.index("--draws")], "--cap", "membership=0.60", "--mix", "3", "--rows-released", "180"]
-    assert run(*order, "--out", "out") == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert "59.00 % of the time about the worst row, 53.00 % on average, with confidence 1 - 1e-06" in told
-    assert run(*order, "--bounds", "c0=-11,11", "--name", "another", "--out", "other", "--json") == 0
-    result = json.loads(capsys.readouterr().out)
-    assert (result["membership_success"], result["mean_success"], result["confidence"]) == (0.59, 0.53, 1 - 1e-6)
+    assert run(*order, "--out", "out", *more) == 0
+    told = capsys.readouterr().out
+    if more:
+        result = json.loads(told)
+        assert (result["membership_success"], result["mean_success"], result["confidence"]) == (0.59, 0.53, 1 - 1e-6)
+    else:
+        told = " ".join(told.split())
+        assert "59.00 % of the time about the worst row, 53.00 % on average, with confidence 1 - 1e-06" in told
 
 
 def test_scales_and_levels_that_are_given_are_no_facts_of_the_pool(here: Path) -> None:

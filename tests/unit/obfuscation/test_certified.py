@@ -102,7 +102,7 @@ def test_the_backend_and_the_watcher_reach_the_certification(asked: list[Any]) -
 def test_progress_rises_to_the_end() -> None:
     """A real certification: draws are counted from 1, and never beyond those that it may take."""
     seen: list[Any] = []
-    Encoder(12, **FEW, noise=3.0, draws=20, progress=seen.append).encode(X, y)
+    Encoder(12, **FEW, noise=0.3, draws=20, progress=seen.append).encode(X, y)
     done = [one.done for one in seen]
     assert done and done == sorted(set(done)) and done[-1] <= 20 and {one.total for one in seen} == {20}
 
