@@ -14,7 +14,7 @@ from leakcap.sql.kinds import NAMES_PEOPLE, NUMBERS, numeric
 from leakcap.sql.reading import Reader, only
 from leakcap.sql.refusals import Node, refused
 
-__all__ = ["AGGREGATES", "Aggregate", "SumOf", "aggregate", "sums_of", "value_from"]
+__all__ = ["AGGREGATES", "Aggregate", "SumOf", "aggregate", "has_room", "sums_of", "value_from"]
 
 AGGREGATES = {
     exp.Count: "count",
@@ -116,24 +116,6 @@ class SumOf:
             size *= max(abs(one.range[0] - middle), abs(one.range[1] - middle))
         return size
 
-    @property
-    def sql(self) -> str:
-        where = f" FILTER (WHERE {self.where.safe})" if self.where is not None else ""
-        if self.distinct is not None:
-            return f"count(DISTINCT {self.distinct.safe}){where}"
-        if not self.of:
-            return f"count(*){where}"
-        if len(self.of) == 1 and not self.middles[0] and has_room(self.of[0]):
-            one = self.of[0]
-            wide = f"::DECIMAL(38,{one.digits[1]})" if one.kind == "decimal" and one.digits else ""
-            return f"coalesce(sum({one.safe}{wide}){where}, 0)::DOUBLE"
-        parts = " * ".join(
-            f"({one.safe}::DOUBLE - {middle!r})" for one, middle in zip(self.of, self.middles, strict=True)
-        )
-        # Whole numbers of a fixed grain: so their sum is the same in whatever order, whoever else is there.
-        grain = self.size / 2.0**52 or 1.0
-        return f"coalesce(sum(TRY_CAST(round({parts} / {grain!r}) AS BIGINT)){where}, 0)::DOUBLE * {grain!r}"
-
 
 def aggregate(node: Node, reader: Reader) -> Aggregate:
     """An aggregate as it is written in a query."""
@@ -173,7 +155,9 @@ def sums_of(one: Aggregate, node: Node) -> list[SumOf]:
         raise refused(f"{one.name} {IN_WORLDS}", node)
     if one.distinct:
         if one.name != "count" or one.args[0].identity is None:
-            raise refused(f"DISTINCT values of a column {IN_WORLDS}; people and their keys can be counted", node)
+            counted = f"DISTINCT values of a column {IN_WORLDS}; people and their keys can be counted"
+            other = f"{one.name} of DISTINCT values is not answered: count them, or leave DISTINCT out"
+            raise refused(counted if one.name == "count" else other, node)
         return [SumOf((), where=one.where, distinct=one.args[0])]
     for arg in one.args:
         if arg.range is None and one.name != "count":
@@ -213,7 +197,7 @@ def value_from(one: Aggregate) -> Callable[[Floats], Floats]:
 
     def made(sums: Floats) -> Floats:
         with np.errstate(all="ignore"):
-            if one.name in ("count", "sum"):
+            if one.name in ("count", "sum", "min", "max"):
                 return sums[:, 0]
             n = np.where(sums[:, 0] > 0, sums[:, 0], np.nan)
             if one.name == "avg":

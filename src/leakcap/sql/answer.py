@@ -26,12 +26,15 @@ class SqlAnswer:
         share: what the question took of the clock of whoever paid the most.
         number: of its last entry in the session's history; None where nothing was released.
         again: whether all of it was stored, so that nothing was spent.
+        whole: whether all of it was answered. From a list of worlds the last numbers may be refused: they are then what
+            everybody can work out from earlier answers, and their intervals mean nothing.
     """
 
     frame: Any
     share: float
     number: int | None
     again: bool
+    whole: bool = True
 
     def _repr_html_(self) -> str:
         return str(self.frame._repr_html_())
@@ -68,7 +71,7 @@ class Released:
 
 
 def _halving(made: CellSums, sums: Floats) -> Floats:
-    """Variance that is due to coins, at most, of sums of what cannot be negative; 0 where nothing is known of it."""
+    """Variance that is due to coins or halves, about, of sums of what cannot be negative; 0 where nothing is known."""
     most = made.release.base.most
     if most is None:
         return np.zeros_like(sums)
@@ -77,6 +80,7 @@ def _halving(made: CellSums, sums: Floats) -> Floats:
         for one in made.release.sums
     ]
     sizes = np.array([most * one.size if ok else 0.0 for one, ok in zip(made.release.sums, known, strict=True)])
+    sizes = np.append(sizes, np.zeros(len(made.release.held)))
     return np.asarray(sizes * np.maximum(sums, 0.0))
 
 
@@ -103,6 +107,7 @@ def answer_of(program: Program, last: Any, answers: Sequence[Released]) -> SqlAn
         share=float(sum(one.share for one in spent if not one.again)),
         number=spent[-1].number if spent else None,
         again=bool(spent) and all(one.again for one in spent),
+        whole=all(one.whole for one in spent),
     )
 
 

@@ -40,6 +40,13 @@ class Domain:
 @proves("unit-local")
 def domain(release: SqlRelease, catalog: Catalog) -> Domain:
     """The list of a release's groups."""
+    try:
+        return _domain(release, catalog)
+    except RecursionError:
+        raise refused("a column to group by is made in too many steps: group by a simpler one") from None
+
+
+def _domain(release: SqlRelease, catalog: Catalog) -> Domain:
     if not release.keys:
         return Domain("SELECT 1 AS one", True)
     if release.asked_for is not None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from leakcap.sql.aggregates import Aggregate, SumOf, aggregate, sums_of
+from leakcap.sql.by_value import ByValue, by_value
 from leakcap.sql.compiling import Compiling, Mapped, calls, text_of
 from leakcap.sql.expressions import Expression
 from leakcap.sql.program import SqlRelease
@@ -135,14 +136,18 @@ class GroupClause(Compiling):
         if not asked:
             raise refused("which groups there are would tell of people: ask for count(*) of each")
         sums: list[SumOf] = []
-        places = []
+        held: list[ByValue] = []
+        asks: list[tuple[list[SumOf], ByValue | None]] = []
         for call, one in asked.values():
-            mine = []
-            for each in sums_of(one, call):
-                if each not in sums:
-                    sums.append(each)
-                mine.append(sums.index(each))
-            places.append(tuple(mine))
+            known = by_value(one, call) if self.worlds else None
+            mine = sums_of(one, call) if known is None else []
+            sums += [each for each in mine if each not in sums]
+            if known is not None and known not in held:
+                held.append(known)
+            asks.append((mine, known))
+        places = [
+            tuple(map(sums.index, mine)) if known is None else (len(sums) + held.index(known),) for mine, known in asks
+        ]
         self.releases.append(
             SqlRelease(
                 table=table,
@@ -153,6 +158,7 @@ class GroupClause(Compiling):
                 value_names=tuple(made.values()),
                 sums=tuple(sums),
                 places=tuple(places),
+                held=tuple(held),
             )
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from leakcap.sql.aggregates import Aggregate, SumOf
+from leakcap.sql.by_value import ByValue
 from leakcap.sql.expressions import Expression
 from leakcap.sql.relations import Relation
 
@@ -22,8 +23,14 @@ class SqlRelease:
     aggregates: tuple[Aggregate, ...]
     value_names: tuple[str, ...]
     sums: tuple[SumOf, ...]
-    places: tuple[tuple[int, ...], ...]  # of each aggregate's sums among all
+    places: tuple[tuple[int, ...], ...]  # of each aggregate's numbers: among the sums, and then what is held
     asked_for: tuple[Relation, tuple[Expression, ...]] | None = None  # the rows and keys outside that ask for groups
+    held: tuple[ByValue, ...] = ()  # numbers of a group that are no sums
+
+    @property
+    def numbers(self) -> int:
+        """Of each group."""
+        return len(self.sums) + len(self.held)
 
 
 @dataclass(frozen=True)
