@@ -106,7 +106,7 @@ class _Listing:
             if one.value not in self.known:
                 self.known[one.value] = self.inlined(self.base.origins[one.value])
             return self.known[one.value]
-        if one.op in ("query", "quantified", "window"):
+        if one.op in ("query", "quantified"):
             return one
         return short(replace(one, args=tuple(self.inlined(arg) for arg in one.args)))
 
@@ -127,12 +127,16 @@ class _Listing:
         if one.op == "quantified" and one.args and not one.private:
             arg = self.finite(one.args[0], new)
             return None if arg is None else replace(one, args=(arg,))
-        if one.op in ("query", "quantified", "window"):
+        if one.op in ("query", "quantified"):
             return self._bools(one) if new else None
         span = self._narrow_part(one)
         if new and one.kind == "int" and span is not None and span[1] - span[0] <= SMALL:
             self.declared &= not _of_pool(one)
             return self._list(one, _with_gap(one, range(int(span[0]), int(span[1]) + 1)))
+        bins = _bins(one)
+        if new and bins is not None and not any(each.kind == "int" for each in one.columns()):
+            self.declared &= not _of_pool(one)
+            return self._list(one, _with_gap(one, bins))
         before = (dict(self.listed), {text: set(names) for text, names in self.scanned.items()}, self.declared)
         args = []
         for arg in one.args:
@@ -250,9 +254,23 @@ def _with_gap(one: Expression, values: Iterable[Any]) -> list[Any]:
     return [*values, None] if one.null else list(values)
 
 
+def _bins(one: Expression) -> list[float] | None:
+    """All whole numbers, tens or hundreds that a rounded expression can be, where its range is known and short."""
+    if one.op == "round" and one.args[1].op == "literal" and one.args[1].value <= 0:
+        step = 10.0 ** -one.args[1].value
+    elif one.op in ("floor", "ceil", "trunc number"):
+        step = 1.0
+    else:
+        return None
+    if one.range is None or (one.range[1] - one.range[0]) / step > SMALL:
+        return None
+    first, last = (round(end / step) for end in one.range)
+    return [at * step for at in range(first, last + 1)]
+
+
 def _of_pool(one: Expression) -> bool:
     return any(not each.declared and each.levels is not None for each in one.columns())
 
 
 def _has_query(one: Expression) -> bool:
-    return one.op in ("query", "quantified", "window") or any(_has_query(arg) for arg in one.args)
+    return one.op in ("query", "quantified") or any(_has_query(arg) for arg in one.args)

@@ -248,12 +248,8 @@ def _quantified(one: Expression) -> str:
     return f"({one.args[0].safe} {word} ({query}))"
 
 
-def _windowed(one: Expression) -> str:
-    name, partition, order, frame = one.value
-    given = ", ".join(arg.safe for arg in one.args) or ("*" if name == "count" else "")
-    by = f"PARTITION BY {', '.join(partition)}" if partition else ""
-    sort = f" ORDER BY {', '.join(order)}" if order else ""
-    return f"({name}({given}) OVER ({by}{sort}{frame}))"
+def _shifted(sign: str) -> Callable[[Expression], str]:
+    return lambda one: _tried(one, f"({one.args[0].safe} {sign} {one.args[1].safe})")
 
 
 WRITTEN: dict[str, Callable[[Expression], str]] = {
@@ -280,12 +276,20 @@ WRITTEN: dict[str, Callable[[Expression], str]] = {
     "trunc": _trunc,
     "query": _inside,
     "quantified": _quantified,
-    "window": _windowed,
     "concat": _joined("||"),
+    "bit and": _shifted("&"),
+    "bit or": _shifted("|"),
+    "shift left": _shifted("<<"),
+    "shift right": _shifted(">>"),
+    "sign": lambda one: f"(sign({one.args[0].safe})::BIGINT)",
+    "trunc number": lambda one: f"trunc({one.args[0].safe})",
+    "date_diff": lambda one: _tried(one, f"date_diff('{one.value}', {one.args[0].safe}, {one.args[1].safe})"),
+    **{name: _call(name) for name in ("last_day", "strftime", "make_date", "cbrt", "sin", "cos", "log2")},
     "round": lambda one: _tried(one, f"round({one.args[0].safe}, {one.args[1].safe}::INTEGER)"),
-    **{name: _call(name) for name in ("abs", "floor", "ceil", "sqrt", "ln", "log10", "exp", "pow", "sign")},
+    **{name: _call(name) for name in ("abs", "floor", "ceil", "sqrt", "ln", "log10", "exp", "pow")},
     **{name: _call(name, guard=False) for name in ("lower", "upper", "trim", "ltrim", "rtrim", "length", "substring")},
-    **{name: _call(name, guard=False) for name in ("greatest", "least", "left", "right", "contains", "starts_with")},
+    **{name: _call(name, guard=False) for name in ("greatest", "least", "left", "right", "replace")},
+    **{name: _call(name, guard=False) for name in ("contains", "starts_with", "ends_with")},
 }
 
 
