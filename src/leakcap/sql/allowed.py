@@ -24,23 +24,15 @@ __all__ = [
     "unknown_word",
 ]
 
-DATE_PARTS = (
-    *("year", "quarter", "month", "day", "dayofweek", "dow", "isodow", "doy", "week", "hour", "minute"),
-    *("weekday", "dayofyear", "weekofyear", "dayofmonth"),
-)
+DATE_PARTS = ("year", "quarter", "month", "day", "dow", "isodow", "doy", "week", "hour", "minute")
 PART_RANGES: dict[str, Range] = {
     "quarter": (1, 4),
     "month": (1, 12),
     "day": (1, 31),
-    "dayofweek": (0, 6),
     "dow": (0, 6),
     "isodow": (1, 7),
     "week": (1, 53),
     "doy": (1, 366),
-    "weekday": (0, 6),
-    "dayofyear": (1, 366),
-    "weekofyear": (1, 53),
-    "dayofmonth": (1, 31),
     "hour": (0, 23),
     "minute": (0, 59),
 }
@@ -131,7 +123,7 @@ INSTEAD = {
     "isinf": "an infinite number is NULL here: ask for IS NULL",
     "tuple": "compare one column at a time, and put the conditions together with AND",
     "widthbucket": "group by bins of equal width: floor(value / 10) * 10",
-    "histogram": "group by bins of equal width, and count(*) each: select floor(value / 10) * 10, count(*) ... group by 1",
+    "histogram": "group by bins of equal width: select floor(value / 10) * 10, count(*) from ... group by 1",
     "rollup": "ask for each level of groups in a question of its own",
     "cube": "ask for each level of groups in a question of its own",
     "groupingsets": "ask for each level of groups in a question of its own",
@@ -140,8 +132,8 @@ INSTEAD = {
     "pad": "cut and join texts with left, right, substring and ||",
 }
 ANSWERED = (
-    "arithmetic, comparisons, CASE, IN, LIKE, coalesce, nullif, casts; abs, sign, floor, ceil, round, trunc, sqrt, exp, "
-    "ln, log10, pow, greatest, least; lower, upper, trim, length, left, right, substring, replace, contains, "
+    "arithmetic, comparisons, CASE, IN, LIKE, coalesce, nullif, casts; abs, sign, floor, ceil, round, trunc, sqrt, "
+    "exp, ln, log10, pow, greatest, least; lower, upper, trim, length, left, right, substring, replace, contains, "
     "starts_with, ||; year, month, day, date_part, date_trunc, date_diff, strftime, dayname, last_day"
 )
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from leakcap.ground.arrays import Floats
 from leakcap.sessions.answers import SessionAnswer
-from leakcap.sql.evaluate import CellSums
+from leakcap.sql.evaluate import CellSums, table_of
 from leakcap.sql.intervals import with_ends
 from leakcap.sql.program import Program
 
@@ -51,20 +51,20 @@ class Released:
 
     @classmethod
     def of(cls, made: CellSums, answer: SessionAnswer, *, halves: bool) -> Released:
-        import pyarrow
-
         release = made.release
         sums = np.asarray(answer.value).reshape(made.groups, -1)
         spread = np.asarray(answer.noise).reshape(made.groups, -1)
-        if halves:
-            spread = np.sqrt(spread**2 + _halving(made, sums))
-        columns = {name: made.keys.column(name) for name in release.key_names}
-        ends = {}
-        for name, one, places in zip(release.value_names, release.aggregates, release.places, strict=True):
-            value, *two = with_ends(one, sums[:, list(places)], spread[:, list(places)])
-            columns[name] = pyarrow.array(value, mask=~np.isfinite(value), type=pyarrow.float64())
-            ends[name] = (two[0], two[1])
-        return cls(made, pyarrow.table(columns), ends, answer)
+        if release.tree is not None:
+            nodes, most = release.tree.nodes, (release.base.most or 0.0) if halves else 0.0
+            found = release.tree.with_ends(sums.reshape(-1, nodes), spread.reshape(-1, nodes), most)
+            columns = list(zip(*(one.T for one in found), strict=True))
+        else:
+            if halves:
+                spread = np.sqrt(spread**2 + _halving(made, sums))
+            pairs = zip(release.aggregates, release.places, strict=True)
+            columns = [with_ends(one, sums[:, list(places)], spread[:, list(places)]) for one, places in pairs]
+        ends = {name: (low, high) for name, (_, low, high) in zip(release.value_names, columns, strict=True)}
+        return cls(made, table_of(made, [value for value, _, _ in columns]), ends, answer)
 
 
 def _halving(made: CellSums, sums: Floats) -> Floats:
@@ -93,7 +93,7 @@ def answer_of(program: Program, last: Any, answers: Sequence[Released]) -> SqlAn
         released = by_table.get(one.released[0]) if one.released else None
         if released is None or one.released is None or one.released[1] not in released.ends:
             continue
-        places = _rows(program, found, released.made)
+        places = _rows(program, found, released)
         if places is not None:
             low, high = released.ends[one.released[1]]
             columns[f"{name} low"], columns[f"{name} high"] = low[places], high[places]
@@ -106,20 +106,17 @@ def answer_of(program: Program, last: Any, answers: Sequence[Released]) -> SqlAn
     )
 
 
-def _rows(program: Program, found: Any, made: CellSums) -> Any:
+def _rows(program: Program, found: Any, one: Released) -> Any:
     """The group of each row of the answer, by the keys that are in it; None where they are not all there."""
-    if not made.release.keys:
+    keys = [name for name in one.table.column_names if name not in one.ends]
+    if not keys:
         return np.zeros(len(found), dtype=np.intp)
-    shown = {
-        one.released[1]: one.column for one in program.outputs if one.released and one.released[0] == made.release.table
-    }
-    if any(name not in shown for name in made.release.key_names):
+    shown = {each.released[1]: each.column for each in program.outputs if each.released}
+    if any(name not in shown for name in keys):
         return None
-    groups = made.keys.to_pandas()
-    by_key = {
-        tuple(map(str, row)): at for at, row in enumerate(groups[list(made.release.key_names)].itertuples(index=False))
-    }
-    rows = found[[shown[name] for name in made.release.key_names]].itertuples(index=False)
+    groups = one.table.select(keys).to_pandas()
+    by_key = {tuple(map(str, row)): at for at, row in enumerate(groups.itertuples(index=False))}
+    rows = found[[shown[name] for name in keys]].itertuples(index=False)
     return np.array([by_key[tuple(map(str, row))] for row in rows], dtype=np.intp)
 
 

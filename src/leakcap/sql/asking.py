@@ -90,7 +90,7 @@ def _question(program: Program, at: int, made: CellSums, desk: Any) -> SessionQu
         )
 
     def sums(_: bool) -> Sums:
-        simple = all(one.name not in RATIOS for one in release.aggregates)
+        simple = release.tree is None and all(one.name not in RATIOS for one in release.aggregates)
         return BroughtByCell(
             people=made.people,
             groups=made.groups,
@@ -111,6 +111,8 @@ def _limits(made: CellSums) -> Within:
     """The most of one person: all rows in one group, each as large as declared."""
     most = made.release.base.most
     assert most is not None
+    if made.release.tree is not None:
+        return Within(made.release.tree.extent(most, made.groups // made.release.tree.nodes))
     sizes = np.array([one.size for one in made.release.sums])
     limits = np.tile(np.maximum(most * sizes, 1e-100), made.groups)
     block = np.repeat(np.arange(made.groups), len(sizes))

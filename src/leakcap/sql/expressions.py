@@ -39,6 +39,7 @@ class Expression:
     levels: tuple[Any, ...] | None = None  # all of its values
     refers: str | None = None
     private: bool = False
+    numbers_rows: bool = False  # whether it numbers the rows of each person: 1, 2, 3
     declared: bool = True  # whether its levels were declared, or follow from what was
 
     def columns(self) -> Iterator[Expression]:

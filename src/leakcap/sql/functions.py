@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -164,7 +165,7 @@ def _extreme(reader: Reader, node: Node) -> Expression:
     return replace(found, range=range_of_extremes(found))
 
 
-FUNCTION_METHODS = {
+FUNCTION_METHODS: dict[Any, Callable[[Any, Any], Expression]] = {
     exp.Substring: _substring,
     exp.Left: _side,
     exp.Right: _side,

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from leakcap.sql.aggregates import Aggregate, SumOf, aggregate, sums_of
+from leakcap.sql.aggregates import NEEDS_RANGE, QUANTILES, Aggregate, SumOf, aggregate, sums_of
 from leakcap.sql.compiling import Compiling, Mapped, calls, text_of
 from leakcap.sql.expressions import Expression
 from leakcap.sql.program import SqlRelease
+from leakcap.sql.quantiles import on_tree
 from leakcap.sql.reading import Reader, only
 from leakcap.sql.refusals import Node, NotAnswered, refused
 from leakcap.sql.relations import NamedColumn, Relation
@@ -25,9 +26,10 @@ class GroupClause(Compiling):
         group = node.args.get("group")
         if group is None:
             return []
-        only(group, {"expressions"})
+        only(group, {"expressions", "all"})
         found = []
-        for given in group.expressions:
+        listed = [one for one in items if not calls(one)] if group.args.get("all") else group.expressions
+        for given in listed:
             one = given
             if isinstance(one, exp.Literal) and not one.is_string:
                 place = int(one.this) if one.this.isdigit() else 0
@@ -65,11 +67,9 @@ class GroupClause(Compiling):
         most = whole.most if owned else None
         values = {text: replace(one.facts(most), value=made[text]) for text, (_, one) in asked.items()}
         if whole.private and not owned:
-            table = self.names.fresh("r")
-            self._release(
-                table, whole, dict(zip(names, (value for _, value in keys), strict=True)), asked=asked, made=made
+            text = self._released(
+                whole, dict(zip(names, (value for _, value in keys), strict=True)), asked=asked, made=made
             )
-            text = f"SELECT {', '.join([*names, *made.values()])} FROM {table}"
             facts = [replace(one, private=False, identity=None) for one in facts]
             values = {
                 key: replace(
@@ -123,17 +123,44 @@ class GroupClause(Compiling):
 
         return relation, mapped
 
-    def _release(
+    def _released(
         self,
-        table: str,
         base: Relation,
         keys: Mapping[str, Expression],
         *,
         asked: Mapping[str, tuple[Node, Aggregate]],
         made: Mapping[str, str],
-    ) -> None:
+    ) -> str:
+        """The SQL of the groups once they are released: all sums together, and quantiles of each number."""
         if not asked:
             raise refused("which groups there are would tell of people: ask for count(*) of each")
+        plain = {text: one for text, (_, one) in asked.items() if one.name not in QUANTILES}
+        trees: dict[tuple[Expression, Expression | None], dict[str, float]] = {}
+        for text, (call, one) in asked.items():
+            if text in plain:
+                continue
+            if one.args[0].range is None:
+                raise refused(NEEDS_RANGE, call)
+            trees.setdefault((one.args[0], one.where), {})[made[text]] = 0.5 if one.level is None else one.level
+        tables = []
+        if plain:
+            tables.append(self._sums(base, keys, {text: asked[text] for text in plain}, made))
+        tables += [self._tree(base, keys, of, where, levels) for (of, where), levels in trees.items()]
+        first, *rest = tables
+        listed = [f"{first}.{name} AS {name}" for name in keys]
+        text = f"SELECT {', '.join([*listed, *made.values()])} FROM {first}"
+        for other in rest:
+            match = " AND ".join(f"{first}.{name} IS NOT DISTINCT FROM {other}.{name}" for name in keys)
+            text += f" JOIN {other} ON {match}" if match else f" CROSS JOIN {other}"
+        return text
+
+    def _sums(
+        self,
+        base: Relation,
+        keys: Mapping[str, Expression],
+        asked: Mapping[str, tuple[Node, Aggregate]],
+        made: Mapping[str, str],
+    ) -> str:
         sums: list[SumOf] = []
         places = []
         for call, one in asked.values():
@@ -143,18 +170,41 @@ class GroupClause(Compiling):
                     sums.append(each)
                 mine.append(sums.index(each))
             places.append(tuple(mine))
-        self.releases.append(
-            SqlRelease(
-                table=table,
-                base=base,
-                keys=tuple(keys.values()),
-                key_names=tuple(keys),
-                aggregates=tuple(one for _, one in asked.values()),
-                value_names=tuple(made.values()),
-                sums=tuple(sums),
-                places=tuple(places),
-            )
+        release = SqlRelease(
+            table=self.names.fresh("r"),
+            base=base,
+            keys=tuple(keys.values()),
+            key_names=tuple(keys),
+            aggregates=tuple(one for _, one in asked.values()),
+            value_names=tuple(made[text] for text in asked),
+            sums=tuple(sums),
+            places=tuple(places),
         )
+        self.releases.append(release)
+        return release.table
+
+    def _tree(
+        self,
+        base: Relation,
+        keys: Mapping[str, Expression],
+        of: Expression,
+        where: Expression | None,
+        levels: Mapping[str, float],
+    ) -> str:
+        rows, node, tree = on_tree(base, of, where, levels=tuple(levels.values()), names=self.names)
+        release = SqlRelease(
+            table=self.names.fresh("r"),
+            base=rows,
+            keys=(*keys.values(), node),
+            key_names=(*keys, self.names.fresh("y")),
+            aggregates=(),
+            value_names=tuple(levels),
+            sums=(SumOf(()),),
+            places=(),
+            tree=tree,
+        )
+        self.releases.append(release)
+        return release.table
 
 
 def _is_known(node: exp.Column, reader: Reader) -> bool:

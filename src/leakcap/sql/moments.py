@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
@@ -22,8 +23,9 @@ MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July"),
     *("August", "September", "October", "November", "December"),
 )
-NAMED_PARTS = {
+SAME_PARTS = {  # by other names
     "dayofweekiso": "isodow",
+    "dayofweek": "dow",
     "dayofmonth": "day",
     "weekofyear": "week",
     "dayofyear": "doy",
@@ -45,7 +47,7 @@ def _interval(reader: Reader, node: exp.Interval) -> Expression:
 def _part(reader: Reader, node: Node) -> Expression:
     if isinstance(node, exp.Extract):
         return _part_of(reader, str(node.this.name or node.this), node.expression, node)
-    return _part_of(reader, NAMED_PARTS.get(node.key, node.key), node.this, node)
+    return _part_of(reader, node.key, node.this, node)
 
 
 def _named_part(reader: Reader, node: exp.Anonymous) -> Expression:
@@ -63,7 +65,7 @@ def _weekday(reader: Reader, node: exp.Anonymous) -> Expression:
 
 
 def _part_of(reader: Reader, word: str, of: Node, node: Node) -> Expression:
-    name, one = word.lower(), reader.read(of)
+    name, one = SAME_PARTS.get(word.lower(), word.lower()), reader.read(of)
     if name not in DATE_PARTS or one.kind not in MOMENTS:
         raise refused(f"parts are taken of dates: {', '.join(DATE_PARTS)}", node)
     if one.kind == "date" and name in ("hour", "minute"):
@@ -104,7 +106,9 @@ def _between(reader: Reader, node: exp.DateDiff) -> Expression:
     """How many ends of such periods lie between two dates."""
     unit = str(node.args["unit"].name).lower() if node.args.get("unit") is not None else ""
     if unit not in SHORTEST:
-        raise refused(f"periods between dates are of {', '.join(SHORTEST)}, as in date_diff('month', first, last)", node)
+        raise refused(
+            f"periods between dates are of {', '.join(SHORTEST)}, as in date_diff('month', first, last)", node
+        )
     end, start = (reader.moment(one) for one in (node.this, node.expression))
     found = None
     if start.range is not None and end.range is not None:
@@ -139,7 +143,7 @@ def _moment(reader: Reader, node: Node, whole: Node) -> Expression:
     return found
 
 
-MOMENT_METHODS = {
+MOMENT_METHODS: dict[Any, Callable[[Any, Any], Expression]] = {
     exp.Interval: _interval,
     **dict.fromkeys((exp.Extract, exp.Year, exp.Month, exp.Day, exp.Quarter, exp.Week, exp.Hour, exp.Minute), _part),
     **dict.fromkeys((exp.DayOfWeek, exp.DayOfWeekIso, exp.DayOfMonth, exp.DayOfYear, exp.WeekOfYear), _part),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from leakcap.sql.aggregates import Aggregate, SumOf
 from leakcap.sql.expressions import Expression
+from leakcap.sql.quantiles import QuantileTree
 from leakcap.sql.relations import Relation
 
 __all__ = ["Output", "Program", "SqlRelease"]
@@ -23,6 +24,7 @@ class SqlRelease:
     value_names: tuple[str, ...]
     sums: tuple[SumOf, ...]
     places: tuple[tuple[int, ...], ...]  # of each aggregate's sums among all
+    tree: QuantileTree | None = None  # whose nodes are the last key: its quantiles are the values
     asked_for: tuple[Relation, tuple[Expression, ...]] | None = None  # the rows and keys outside that ask for groups
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
@@ -30,9 +31,19 @@ from leakcap.sql.kinds import (
 from leakcap.sql.moments import ANONYMOUS_MOMENTS, MOMENT_METHODS
 from leakcap.sql.refusals import Node, refused
 
-__all__ = ["Reader", "conjuncts", "only"]
+__all__ = ["Beside", "Reader", "conjuncts", "only"]
 
 LONGEST = 2000  # nodes of one query's expressions
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A column that is computed beside the rows: a window."""
+
+    sql: str
+    value: Expression
+    fixed: frozenset[str] | None  # columns that are equal where its order sees none; None where ties do not matter
+    node: Node
 
 
 class Reader:
@@ -40,6 +51,7 @@ class Reader:
 
     def __init__(self, find: Callable[[exp.Column], Expression], other: Callable[[Node], Expression | None]) -> None:
         self.find, self.other, self.left = find, other, LONGEST
+        self.beside: dict[str, Beside] = {}  # by their text
 
     def read(self, node: Node) -> Expression:
         self.left -= 1

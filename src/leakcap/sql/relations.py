@@ -7,6 +7,7 @@ those who take part picked out afterwards: that is the same as evaluating it on 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,7 @@ from leakcap.sql.catalog import UNIT, CatalogTable
 from leakcap.sql.expressions import Expression, column, day_of
 from leakcap.sql.refusals import refused
 
-__all__ = ["NamedColumn", "Names", "Relation", "same_person", "scan"]
+__all__ = ["NamedColumn", "Names", "Relation", "numbered_rows", "same_person", "scan"]
 
 
 WRITTEN = 500_000  # letters of what we write
@@ -41,6 +42,7 @@ class NamedColumn:
     table: str | None
     name: str
     value: Expression
+    merged: bool = False  # by USING: the name alone means the column of the other table
 
 
 @dataclass(frozen=True)
@@ -188,6 +190,19 @@ def joined_scans(relations: Iterable[Relation]) -> dict[str, str]:
     for one in relations:
         found |= one.scans if one.private else {each.value.value: one.sql for each in one.columns}
     return found
+
+
+def numbered_rows(most: float | None, filters: Iterable[Expression]) -> float | None:
+    """The most rows of a person that are left where conditions keep the first few by their number."""
+    for given in filters:
+        for one in given.args if given.op == "and" else (given,):
+            if one.op != "compare" or not one.args[0].numbers_rows or one.args[1].op != "literal":
+                continue
+            end = one.args[1].range
+            if end is not None and one.value in ("=", "<=", "<"):
+                left = max(1.0, 1.0 if one.value == "=" else math.floor(end[1]))
+                most = left if most is None else min(most, left)
+    return most
 
 
 def equalities(filters: Sequence[Expression]) -> list[tuple[Expression, Expression]]:
