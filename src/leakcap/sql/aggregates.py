@@ -129,6 +129,7 @@ class SumOf:
     middles: tuple[float, ...] = ()
     where: Expression | None = None
     distinct: Expression | None = None  # count different values of this instead
+    people: bool = False  # whether these are the people themselves
 
     @property
     def size(self) -> float:
@@ -138,6 +139,17 @@ class SumOf:
             assert one.range is not None
             size *= max(abs(one.range[0] - middle), abs(one.range[1] - middle))
         return size
+
+    def in_group(self, rows: float) -> float:
+        """The most that one person with so many rows brings to the sum of a group."""
+        return 1.0 if self.people else rows * self.size
+
+    def in_all(self, rows: float) -> float:
+        """The same for all groups together: a limit of one sum, as if all of it were in one group.
+
+        People are counted once in every group, and each of their rows is in one: so the limit is a root.
+        """
+        return float(np.sqrt(rows)) if self.people else rows * self.size
 
     @property
     def sql(self) -> str:

@@ -54,17 +54,19 @@ class Released:
         release = made.release
         sums = np.asarray(answer.value).reshape(made.groups, -1)
         spread = np.asarray(answer.noise).reshape(made.groups, -1)
+        shown = None
         if release.tree is not None:
             nodes, most = release.tree.nodes, (release.base.most or 0.0) if halves else 0.0
             found = release.tree.with_ends(sums.reshape(-1, nodes), spread.reshape(-1, nodes), most)
             columns = list(zip(*(one.T for one in found), strict=True))
         else:
+            shown = release.shows(sums[:, 0], spread[:, 0])
             if halves:
                 spread = np.sqrt(spread**2 + _halving(made, sums))
             pairs = zip(release.aggregates, release.places, strict=True)
             columns = [with_ends(one, sums[:, list(places)], spread[:, list(places)]) for one, places in pairs]
         ends = {name: (low, high) for name, (_, low, high) in zip(release.value_names, columns, strict=True)}
-        return cls(made, table_of(made, [value for value, _, _ in columns]), ends, answer)
+        return cls(made, table_of(made, [value for value, _, _ in columns], shown), ends, answer)
 
 
 def _halving(made: CellSums, sums: Floats) -> Floats:
@@ -76,7 +78,7 @@ def _halving(made: CellSums, sums: Floats) -> Floats:
         not one.of or (len(one.of) == 1 and not one.middles[0] and (one.of[0].range or (-1,))[0] >= 0)
         for one in made.release.sums
     ]
-    sizes = np.array([most * one.size if ok else 0.0 for one, ok in zip(made.release.sums, known, strict=True)])
+    sizes = np.array([one.in_group(most) if ok else 0.0 for one, ok in zip(made.release.sums, known, strict=True)])
     return np.asarray(sizes * np.maximum(sums, 0.0))
 
 

@@ -113,7 +113,7 @@ def _limits(made: CellSums) -> Within:
     assert most is not None
     if made.release.tree is not None:
         return Within(made.release.tree.extent(most, made.groups // made.release.tree.nodes))
-    sizes = np.array([one.size for one in made.release.sums])
-    limits = np.tile(np.maximum(most * sizes, 1e-100), made.groups)
+    sizes = np.array([one.in_all(most) for one in made.release.sums])
+    limits = np.tile(np.maximum(sizes, 1e-100), made.groups)
     block = np.repeat(np.arange(made.groups), len(sizes))
     return Within(Extent(limits, np.zeros_like(block), block, limits**-2.0))

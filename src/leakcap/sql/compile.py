@@ -20,6 +20,7 @@ from leakcap.sql.grouping import GroupClause
 from leakcap.sql.inner_queries import InnerQueries
 from leakcap.sql.joins import FromClause
 from leakcap.sql.kinds import NAMES_PEOPLE
+from leakcap.sql.noised_keys import with_keys
 from leakcap.sql.program import Output, Program
 from leakcap.sql.reading import only
 from leakcap.sql.refusals import Node, NotAnswered, refused
@@ -80,12 +81,13 @@ class _Compiler(FromClause, SelectList, GroupClause, Windows, InnerQueries):
             raise refused(PEOPLE)
         if len(relation.sql) + sum(len(one.base.sql) for one in self.releases) > WRITTEN:
             raise refused("the question is too long once written out: ask several")
-        made = {name: (one.table, name) for one in self.releases for name in (*one.key_names, *one.value_names)}
+        releases = with_keys(self.releases, self.catalog, hidden_pool=self.hidden_pool)
+        made = {name: (one.table, name) for one in releases for name in (*one.key_names, *one.value_names)}
         outputs = tuple(
             Output(one.name, one.value.value, one.value.kind, made.get(_origin(one.value.value, relation.origins)))
             for one in relation.columns
         )
-        return Program(text, tuple(self.releases), relation.sql, outputs)
+        return Program(text, tuple(releases), relation.sql, outputs)
 
     def query(self, node: Node, outer: Scope | None, tables: Mapping[str, Relation]) -> Relation:
         if next(self.queries) > MOST_QUERIES:

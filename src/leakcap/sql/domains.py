@@ -13,7 +13,7 @@ from typing import Any
 
 from leakcap.ground.proofs import proves
 from leakcap.sql.catalog import Catalog
-from leakcap.sql.expressions import Expression, Range, column, literal, short
+from leakcap.sql.expressions import Expression, NoisedColumn, Range, column, literal, short
 from leakcap.sql.kinds import years
 from leakcap.sql.program import SqlRelease
 from leakcap.sql.refusals import NotAnswered, refused
@@ -35,6 +35,7 @@ class Domain:
 
     sql: str
     declared: bool
+    noised: tuple[NoisedColumn, ...] = ()  # columns whose values are released first
 
 
 @proves("unit-local")
@@ -42,6 +43,8 @@ def domain(release: SqlRelease, catalog: Catalog) -> Domain:
     """The list of a release's groups."""
     if not release.keys:
         return Domain("SELECT 1 AS one", True)
+    if release.candidates is not None:
+        return Domain(release.candidates, False)
     if release.asked_for is not None:
         outside, keys = release.asked_for
         found = _listed(outside, keys, release.key_names, catalog)
@@ -62,7 +65,7 @@ def _listed(base: Relation, keys: Sequence[Expression], names: Sequence[str], ca
     listed = ", ".join(f"{one.safe} AS {name}" for one, name in zip(made, names, strict=True) if one)
     where = " AND ".join(one.safe for one in filters)
     text = f"SELECT DISTINCT {listed} FROM {' CROSS JOIN '.join(work.sources()) or '(SELECT 1)'}"
-    return Domain(f"{text} WHERE {where}" if where else text, work.declared)
+    return Domain(f"{text} WHERE {where}" if where else text, work.declared, tuple(work.noised))
 
 
 @dataclass
@@ -72,6 +75,7 @@ class _Listing:
     listed: dict[str, tuple[str, Expression]] = field(default_factory=dict)  # lists of values, by what has them
     scanned: dict[str, set[str]] = field(default_factory=dict)  # columns of public rows, by their SQL
     declared: bool = True
+    noised: dict[NoisedColumn, None] = field(default_factory=dict)
     known: dict[str, Expression] = field(default_factory=dict)  # columns, inlined
 
     def sources(self) -> list[str]:
@@ -177,6 +181,12 @@ class _Listing:
         if one.levels is not None:
             self.declared &= one.declared
             return self._list(one, one.levels if one.declared else _with_gap(one, one.levels))
+        if one.noised is not None:
+            self.noised[one.noised] = None
+            self.declared = False
+            new = f"d{len(self.listed)}"
+            self.listed[one.sql] = (f"(SELECT v AS {new} FROM {one.noised.table})", replace(one, value=new))
+            return self.listed[one.sql][1]
         if one.refers is not None:
             table, name = one.refers.rsplit(".", 1)
             target = self.catalog.tables[table]

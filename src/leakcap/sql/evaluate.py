@@ -95,11 +95,12 @@ def public_table(made: CellSums, sums: Floats) -> Any:
     if tree is not None:
         return table_of(made, tree.read(sums.reshape(-1, tree.nodes)).T)
     pairs = zip(release.aggregates, release.places, strict=True)
-    return table_of(made, [value_from(one)(sums[:, list(places)]) for one, places in pairs])
+    values = [value_from(one)(sums[:, list(places)]) for one, places in pairs]
+    return table_of(made, values, release.shows(sums[:, 0]))
 
 
-def table_of(made: CellSums, values: Iterable[Floats]) -> Any:
-    """Keys of groups, and beside them numbers; what is none is missing."""
+def table_of(made: CellSums, values: Iterable[Floats], shown: Bools | None = None) -> Any:
+    """Keys of groups, and beside them numbers; what is none is missing. All groups, or those that are shown."""
     import pyarrow
 
     release, keys = made.release, made.keys
@@ -109,7 +110,8 @@ def table_of(made: CellSums, values: Iterable[Floats]) -> Any:
     columns = {name: keys.column(name) for name in names}
     for name, one in zip(release.value_names, values, strict=True):
         columns[name] = pyarrow.array(one, mask=~np.isfinite(one), type=pyarrow.float64())
-    return pyarrow.table(columns)
+    found = pyarrow.table(columns)
+    return found if shown is None else found.filter(shown)
 
 
 def answered(

@@ -15,12 +15,28 @@ from typing import Any
 
 from leakcap.sql.refusals import refused
 
-__all__ = ["Expression", "Range", "column", "literal", "quoted_text", "short", "unknown"]
+__all__ = ["Expression", "NoisedColumn", "Range", "column", "literal", "quoted_text", "short", "unknown"]
 
 Range = tuple[float, float]
 MOST = 1e300  # beyond, a number counts as out of range
 UNSURE = ("float",)  # kinds that can be infinite or no number
 LARGEST = 200_000  # letters of one expression, about
+
+
+@dataclass(frozen=True)
+class NoisedColumn:
+    """A column of a table of the file whose values are found by a noised count of people."""
+
+    place: str
+    column: str
+    kind: str
+    digits: tuple[int, int] | None
+    threshold: float
+
+    @property
+    def table(self) -> str:
+        """What the released values are called."""
+        return f"n{self.place}{self.column}"
 
 
 @dataclass(frozen=True)
@@ -38,6 +54,7 @@ class Expression:
     identity: str | None = None  # the key of people that it is
     levels: tuple[Any, ...] | None = None  # all of its values
     refers: str | None = None
+    noised: NoisedColumn | None = None  # where its values are to be found
     private: bool = False
     numbers_rows: bool = False  # whether it numbers the rows of each person: 1, 2, 3
     declared: bool = True  # whether its levels were declared, or follow from what was

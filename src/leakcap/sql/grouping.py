@@ -165,7 +165,9 @@ class GroupClause(Compiling):
         places = []
         for call, one in asked.values():
             mine = []
-            for each in sums_of(one, call):
+            for found in sums_of(one, call):
+                of = found.distinct
+                each = replace(found, people=of is not None and of.identity == self.catalog.person)
                 if each not in sums:
                     sums.append(each)
                 mine.append(sums.index(each))

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from leakcap.ground.arrays import Bools, Floats
 from leakcap.sql.aggregates import Aggregate, SumOf
 from leakcap.sql.expressions import Expression
 from leakcap.sql.quantiles import QuantileTree
 from leakcap.sql.relations import Relation
 
 __all__ = ["Output", "Program", "SqlRelease"]
+
+CLEAR = 3.0  # deviations of its noise by which a count is clear of 0
 
 
 @dataclass(frozen=True)
@@ -25,7 +30,15 @@ class SqlRelease:
     sums: tuple[SumOf, ...]
     places: tuple[tuple[int, ...], ...]  # of each aggregate's sums among all
     tree: QuantileTree | None = None  # whose nodes are the last key: its quantiles are the values
+    candidates: str | None = None  # SQL of keys that are read off the pool
+    threshold: float | None = None  # of the first value, from which a group is shown
     asked_for: tuple[Relation, tuple[Expression, ...]] | None = None  # the rows and keys outside that ask for groups
+
+    def shows(self, counts: Floats, deviations: Floats | float = 0.0) -> Bools:
+        """Which groups are shown: with a threshold, those that reach it and are clear of their own noise."""
+        if self.threshold is None:
+            return np.ones(len(counts), dtype=np.bool_)
+        return np.asarray(counts >= np.maximum(self.threshold, CLEAR * np.asarray(deviations)))
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from leakcap.sql.declared import (
     one_column,
     rows_by_table,
 )
+from leakcap.sql.noised_keys import NoisedKeys, split_keys
 from leakcap.sql.sources import attached, kind_of, quoted
 
 __all__ = ["register"]
@@ -43,7 +44,7 @@ def register(
     links: Mapping[str, str] | None = None,
     bounds: Mapping[str, tuple[Any, Any]] | None = None,
     rows_per_unit: int | Mapping[str, int] | None = None,
-    keys: Mapping[str, Sequence[Any]] | None = None,
+    keys: Mapping[str, Sequence[Any] | NoisedKeys] | None = None,
     public: Sequence[str] = (),
     path: str | Path | None = None,
     order: str = "unit",
@@ -63,7 +64,8 @@ def register(
         bounds: `{"age": (0, 120)}`: the range of a column; values beyond are cut. They must not come from the data.
             A column without can be compared and grouped by, not added up.
         rows_per_unit: the most rows of one person, for all private tables, or by table.
-        keys: `{"ward": ["A", "B"]}`: values to group by. Text of few values has its own, as this pool has them.
+        keys: `{"ward": ["A", "B"]}`: values to group by. Text of few values has its own, as this pool has them; and
+            `{"town": lc.sql.noised(threshold=50)}` finds them by a noised count of people.
         public: names of the tables that hold nobody's data.
         path: of the file that is made; it must not exist. None: one in a temporary folder.
         order: "unit" puts the rows of a person together, which is fastest; "as given" keeps the order.
@@ -290,8 +292,9 @@ class _Registering:
         low, high = checked_ends(table, column, kind, self.bounds.get((table, column)))
         if low is None and table in self.public and kind in ("int", "decimal", "float", "date"):
             low, high = self._public_range(column, kind, place)
-        levels, declared = self.keys.get((table, column)), (table, column) in self.keys
-        if levels is None and kind == "text" and not names_people:
+        levels, noised = split_keys(self.keys.get((table, column)), f"{table}.{column}", public=table in self.public)
+        declared = levels is not None
+        if levels is None and noised is None and kind == "text" and not names_people:
             key = quoted(column)
             some = self.file.execute(
                 f"SELECT DISTINCT {key}::VARCHAR FROM rows_{place} WHERE {key} IS NOT NULL LIMIT {FEW + 1}"
@@ -306,6 +309,7 @@ class _Registering:
             high=high,
             levels=None if levels is None else tuple(levels),
             declared=declared,
+            noised=noised,
         )
 
     def _has_gaps(self, column: str, place: str, kind: str) -> bool:

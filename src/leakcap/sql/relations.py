@@ -15,7 +15,7 @@ from itertools import count
 
 from leakcap.ground.proofs import proves
 from leakcap.sql.catalog import UNIT, CatalogTable
-from leakcap.sql.expressions import Expression, column, day_of
+from leakcap.sql.expressions import Expression, NoisedColumn, column, day_of
 from leakcap.sql.refusals import refused
 
 __all__ = ["NamedColumn", "Names", "Relation", "numbered_rows", "same_person", "scan"]
@@ -156,6 +156,9 @@ def scan(table: CatalogTable, alias: str, names: Names, *, hidden_pool: bool = F
             identity=one.identity,
             levels=one.levels,
             refers=one.refers,
+            noised=None
+            if one.noised is None
+            else NoisedColumn(table.place, one.place, one.kind, one.digits, one.noised),
             private=table.private,
             declared=one.declared,
         )
