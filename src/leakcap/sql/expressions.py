@@ -306,7 +306,9 @@ WRITTEN: dict[str, Callable[[Expression], str]] = {
     "round": lambda one: _tried(one, f"round({one.args[0].safe}, {one.args[1].safe}::INTEGER)"),
     **{name: _call(name) for name in ("abs", "floor", "ceil", "sqrt", "ln", "log10", "exp", "pow")},
     **{name: _call(name, guard=False) for name in ("lower", "upper", "trim", "ltrim", "rtrim", "length", "substring")},
-    **{name: _call(name, guard=False) for name in ("greatest", "least", "left", "right", "replace")},
+    **{name: _call(name, guard=False) for name in ("greatest", "least", "left", "right")},
+    # Longer than the text it is of, and so on if it is done again: cut, before it fills the memory.
+    "replace": lambda one: f"left(replace({', '.join(arg.safe for arg in one.args)}), 2000)",
     **{name: _call(name, guard=False) for name in ("contains", "starts_with", "ends_with")},
 }
 

@@ -62,7 +62,7 @@ class InnerQueries(Compiling):
     def _exists(self, node: Node, scope: Scope, tables: Tables, *, negated: bool) -> Expression:
         node = node.unnest()
         if not isinstance(node, exp.Select) or any(
-            node.args.get(one) for one in ("group", "having", "order", "limit", "with_", "with", "distinct")
+            node.args.get(one) for one in ("group", "having", "qualify", "order", "limit", "with_", "with", "distinct")
         ):
             raise refused(
                 "EXISTS takes a plain query: select 1 from table where ... What a person's rows add up to is asked "
@@ -159,7 +159,7 @@ class InnerQueries(Compiling):
             return None
         alone = node.copy()
         alone.set("where", exp.Where(this=exp.and_(*[one.copy() for one in rest])) if rest else None)
-        if alone.args.get("group") or len(alone.expressions) != 1:
+        if alone.args.get("group") or alone.args.get("qualify") or len(alone.expressions) != 1:
             raise refused("a query about the row outside gives one aggregate", node)
         asked = alone.expressions[0]
         alone.set(

@@ -42,6 +42,7 @@ class Beside:
 
     sql: str
     value: Expression
+    of: tuple[Expression, ...]  # what it looks at in other rows
     fixed: frozenset[str] | None  # columns that are equal where its order sees none; None where ties do not matter
     node: Node
 

@@ -56,6 +56,7 @@ class Call:
     written: Callable[[str], str]
     facts: Expression
     ordered: bool = False
+    of: tuple[Expression, ...] = ()  # what it looks at in other rows
 
 
 class Windows(Compiling):
@@ -76,7 +77,7 @@ class Windows(Compiling):
         letter = "x" if whole.private else "y"
         made = replace(call.facts, value=self.names.fresh(letter), private=whole.private)
         fixed = over.fixed if whole.private and (call.ordered or over.rows) else None
-        reader.beside[text_of(node)] = Beside(f"{call.written(over.sql)} AS {made.value}", made, fixed, node)
+        reader.beside[text_of(node)] = Beside(f"{call.written(over.sql)} AS {made.value}", made, call.of, fixed, node)
         return made
 
     def _function(self, node: Node, over: Over, whole: Relation, reader: Reader) -> Call:
@@ -105,7 +106,9 @@ class Windows(Compiling):
         if kind in ENDS:
             only(node, {"this"})
             one = _plain(reader.read(node.this), node)
-            return Call(lambda written: f"{ENDS[kind]}({one.safe}) {written}", replace(_like(one), null=True), True)
+            return Call(
+                lambda written: f"{ENDS[kind]}({one.safe}) {written}", replace(_like(one), null=True), True, (one,)
+            )
         if kind in ADDED:
             return _added(node, reader, whole)
         raise refused(f"windows are {ANSWERED}", node)
@@ -119,8 +122,9 @@ def check_order(beside: Sequence[Beside], used: Sequence[Expression] | None, who
             continue
         # Rows that are equal in all that is looked at: whichever comes first, the outcome is the same. Numbers can be
         # equal and not the same, as 0 and -0.
-        if len(beside) == 1 and used is not None:
+        if len(beside) == 1 and used is not None and not any(given.asks for given in one.of):
             seen = [each for each in used if each.value != one.value.value]
+            seen += [each for given in one.of for each in given.columns()]
             if all(each.value in one.fixed and each.kind != "float" for each in seen):
                 continue
         names = {each.value.value: each.name for each in whole.columns}
@@ -188,12 +192,12 @@ def _moved(node: Node, reader: Reader) -> Call:
     by = 1 if offset is None else reader.whole_number(offset, MOST_MOVED)
     name = MOVED[type(node)]
     if node.args.get("default") is None:
-        return Call(lambda over: f"{name}({one.safe}, {by}) {over}", replace(_like(one), null=True), ordered=True)
+        return Call(lambda over: f"{name}({one.safe}, {by}) {over}", replace(_like(one), null=True), True, (one,))
     one, other = same_kind([one, reader.read(node.args["default"])], node)
     if other.op != "literal":
         raise refused(f"{name} takes a value that is written out in place of what is not there", node)
     facts = replace(_like(one), range=united([one, other])["range"], levels=None)
-    return Call(lambda over: f"{name}({one.safe}, {by}, {other.safe}) {over}", facts, ordered=True)
+    return Call(lambda over: f"{name}({one.safe}, {by}, {other.safe}) {over}", facts, True, (one, other))
 
 
 def _added(node: Node, reader: Reader, whole: Relation) -> Call:
@@ -203,12 +207,12 @@ def _added(node: Node, reader: Reader, whole: Relation) -> Call:
     if isinstance(node.this, exp.Distinct):
         raise refused("DISTINCT does not go with windows: count in a query with GROUP BY", node)
     if name == "count":
-        of = "*" if node.this is None or isinstance(node.this, exp.Star) else reader.read(node.this).safe
+        of = () if node.this is None or isinstance(node.this, exp.Star) else (reader.read(node.this),)
         facts = column("", "int", range=None if most is None else (0.0, most), null=False)
-        return Call(lambda over: f"count({of}) {over}", facts)
+        return Call(lambda over: f"count({of[0].safe if of else '*'}) {over}", facts, of=of)
     one = _plain(reader.read(node.this), node)
     if name in ("min", "max"):
-        return Call(lambda over: f"{name}({one.safe}) {over}", replace(_like(one), null=True))
+        return Call(lambda over: f"{name}({one.safe}) {over}", replace(_like(one), null=True), of=(one,))
     if one.kind not in (*NUMBERS, "bool"):
         raise refused(f"{name} is of numbers, and this is of kind {one.kind}", node)
     one = numeric(one)
@@ -220,14 +224,17 @@ def _added(node: Node, reader: Reader, whole: Relation) -> Call:
         raise refused(NEEDS_RANGE, node)
     total = None if most is None else (min(0.0, most * span[0]), max(0.0, most * span[1]))
     if name == "sum" and one.kind == "int":
-        return Call(lambda over: f"TRY_CAST(sum({one.safe}) {over} AS BIGINT)", column("", "int", range=total))
+        return Call(
+            lambda over: f"TRY_CAST(sum({one.safe}) {over} AS BIGINT)", column("", "int", range=total), of=(one,)
+        )
     grain = max(map(abs, span)) / 2.0**52 or 1.0
     number = as_float(one)
     grains = f"TRY_CAST(round({number.safe} / {grain!r}) AS BIGINT)"
     if name == "sum":
         facts = column("", "float", range=total, wild=total is None)
-        return Call(lambda over: f"(sum({grains}) {over})::DOUBLE * {grain!r}", facts)
+        return Call(lambda over: f"(sum({grains}) {over})::DOUBLE * {grain!r}", facts, of=(one,))
     return Call(
         lambda over: f"(sum({grains}) {over})::DOUBLE * {grain!r} / nullif(count({number.safe}) {over}, 0)",
         column("", "float", range=span),
+        of=(one,),
     )
