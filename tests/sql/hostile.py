@@ -533,10 +533,8 @@ REFUSED: dict[str, list[str]] = {
         "select count(*) over (partition by sex) from people group by sex",
     ],
     "rows put together": [
-        "select count(*) from (select age from people union select days from stays) q",
         "select count(*) from (select age from people intersect select days from stays) q",
         "select count(*) from (select age from people except select days from stays) q",
-        "select count(*) from (select age from people intersect all select days from stays) q",
         "select count(*) from (select id from people union by name select person as id from stays) q",
         "select count(*) from people p semi join people q on p.age = q.age",
         "select count(*) from people p anti join stays s on p.age = s.days",

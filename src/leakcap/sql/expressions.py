@@ -56,7 +56,6 @@ class Expression:
     refers: str | None = None
     noised: NoisedColumn | None = None  # where its values are to be found
     private: bool = False
-    numbers_rows: bool = False  # whether it numbers the rows of each person: 1, 2, 3
     declared: bool = True  # whether its levels were declared, or follow from what was
 
     def columns(self) -> Iterator[Expression]:

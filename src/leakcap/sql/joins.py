@@ -12,14 +12,13 @@ from leakcap.sql.expressions import Expression
 from leakcap.sql.reading import conjuncts, only
 from leakcap.sql.refusals import Node, refused
 from leakcap.sql.relations import (
-    NamedColumn,
     Relation,
     equalities,
     joined_origins,
     joined_scans,
-    numbered_rows,
     same_person,
     scan,
+    with_fewer,
 )
 
 __all__ = ["FromClause"]
@@ -110,7 +109,7 @@ class FromClause(Compiling):
 
     def _inner(self, parts: Sequence[Relation], filters: Sequence[Expression]) -> Relation:
         """All parts side by side, and of these the rows for which the conditions hold."""
-        parts = [_fewer(one, filters) for one in parts]
+        parts = [with_fewer(one, filters) for one in parts]
         people = [one for one in parts if one.private]
         _refuse_strangers(people, filters)
         filters = [*filters, *(each for one in parts for each in one.filters)]
@@ -126,13 +125,15 @@ class FromClause(Compiling):
         most, unique = _most_rows(parts, filters)
         return Relation(
             text,
-            tuple(one for part in parts for one in (part.columns if len(parts) == 1 else _unnumbered(part))),
+            tuple(one for part in parts for one in part.columns),
             unit=hidden,
             most=most,
             unique=unique,
             filters=tuple(filters),
             origins=joined_origins(parts),
             scans=joined_scans(parts),
+            # Beside rows of others a row may be there several times: then a number is no longer of one row.
+            numbered=parts[0].numbered if len(parts) == 1 else frozenset(),
         )
 
     def _left(self, left: Relation, right: Relation, join: exp.Join, conditions: list[Expression]) -> Relation:
@@ -151,10 +152,10 @@ class FromClause(Compiling):
         text = f"SELECT {listed} FROM ({left.sql}) LEFT JOIN ({right.sql}) ON {match}"
         most, unique = _most_rows([left, right], conditions)
         # A row of the left side stays without a partner: then the right one's columns are missing, keys included.
-        missing = tuple(replace(one, value=replace(one.value, null=True)) for one in _unnumbered(right))
+        missing = tuple(replace(one, value=replace(one.value, null=True)) for one in right.columns)
         return Relation(
             text,
-            (*_unnumbered(left), *missing),
+            (*left.columns, *missing),
             unit=left.unit,
             most=None if most is None else max(most, left.most or most),
             unique=unique,
@@ -190,18 +191,6 @@ def _using(left: Sequence[Relation], right: Relation, join: exp.Join) -> tuple[l
     wanted = {name.lower() for name in names}
     columns = tuple(replace(one, merged=one.merged or one.name.lower() in wanted) for one in right.columns)
     return conditions, replace(right, columns=columns)
-
-
-def _fewer(part: Relation, filters: Sequence[Expression]) -> Relation:
-    """With fewer rows of a person, where conditions keep the first few."""
-    own = {one.value.value for one in part.columns}
-    mine = [one for one in filters if {each.value for each in one.columns()} <= own]
-    return replace(part, most=numbered_rows(part.most, mine)) if part.private else part
-
-
-def _unnumbered(part: Relation) -> tuple[NamedColumn, ...]:
-    """Columns beside those of others: a row may be there several times, so that a number is no longer of one row."""
-    return tuple(replace(one, value=replace(one.value, numbers_rows=False)) for one in part.columns)
 
 
 def _with_none(right: Relation) -> dict[str, str]:

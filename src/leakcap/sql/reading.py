@@ -45,6 +45,7 @@ class Beside:
     of: tuple[Expression, ...]  # what it looks at in other rows
     fixed: frozenset[str] | None  # columns that are equal where its order sees none; None where ties do not matter
     node: Node
+    numbers_rows: bool = False  # whether it numbers the rows of each person: 1, 2, 3
 
 
 class Reader:

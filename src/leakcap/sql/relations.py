@@ -18,7 +18,7 @@ from leakcap.sql.catalog import UNIT, CatalogTable
 from leakcap.sql.expressions import Expression, NoisedColumn, column, day_of
 from leakcap.sql.refusals import refused
 
-__all__ = ["NamedColumn", "Names", "Relation", "numbered_rows", "same_person", "scan"]
+__all__ = ["NamedColumn", "Names", "Relation", "same_person", "scan", "with_fewer"]
 
 
 WRITTEN = 500_000  # letters of what we write
@@ -57,6 +57,7 @@ class Relation:
     filters: tuple[Expression, ...] = ()  # what holds of every row
     origins: Mapping[str, Expression] = field(default_factory=dict)  # what columns were made of
     scans: Mapping[str, str] = field(default_factory=dict)  # public columns, by the SQL that lists their rows
+    numbered: frozenset[str] = frozenset()  # columns that number the rows of each person: 1, 2, 3
 
     def __post_init__(self) -> None:
         if len(self.sql) > WRITTEN:  # a query that is named twice by another is written twice
@@ -106,6 +107,7 @@ class Relation:
             filters=tuple(value(one) for one in self.filters),
             origins={text(name): value(one) for name, one in self.origins.items()},
             scans={text(name): text(sql) for name, sql in self.scans.items()},
+            numbered=frozenset(map(text, self.numbered)),
         )
 
     def _outside(self, names: Names) -> Relation:
@@ -125,6 +127,7 @@ class Relation:
                 frozenset(new[one] for one in key) for key in self.unique if all(one in new for one in key)
             ),
             origins=origins,
+            numbered=frozenset(new[one] for one in self.numbered if one in new),
         )
 
     @property
@@ -195,17 +198,17 @@ def joined_scans(relations: Iterable[Relation]) -> dict[str, str]:
     return found
 
 
-def numbered_rows(most: float | None, filters: Iterable[Expression]) -> float | None:
-    """The most rows of a person that are left where conditions keep the first few by their number."""
+def with_fewer(made: Relation, filters: Iterable[Expression]) -> Relation:
+    """With fewer rows of a person, where conditions keep the first few by their number."""
+    most = made.most
     for given in filters:
         for one in given.args if given.op == "and" else (given,):
-            if one.op != "compare" or not one.args[0].numbers_rows or one.args[1].op != "literal":
-                continue
-            end = one.args[1].range
+            counted = one.op == "compare" and one.args[0].op == "column" and one.args[0].value in made.numbered
+            end = one.args[1].range if counted and one.args[1].op == "literal" else None
             if end is not None and one.value in ("=", "<=", "<"):
-                left = max(1.0, 1.0 if one.value == "=" else math.floor(end[1]))
+                left = 1.0 if one.value == "=" else max(1.0, math.floor(end[1]))
                 most = left if most is None else min(most, left)
-    return most
+    return replace(made, most=most) if made.private else made
 
 
 def equalities(filters: Sequence[Expression]) -> list[tuple[Expression, Expression]]:

@@ -11,7 +11,7 @@ from leakcap.sql.compiling import PEOPLE, Compiling
 from leakcap.sql.expressions import Expression
 from leakcap.sql.reading import Reader, only
 from leakcap.sql.refusals import Node, refused
-from leakcap.sql.relations import NamedColumn, Relation, numbered_rows
+from leakcap.sql.relations import NamedColumn, Relation, with_fewer
 from leakcap.sql.windows import check_order
 
 __all__ = ["SelectList", "spelled_out"]
@@ -62,6 +62,7 @@ class SelectList(Compiling):
             )
             label = one.alias_or_name if isinstance(one, (exp.Alias, exp.Column)) else _label(one, at)
             columns.append(NamedColumn(None, label, facts))
+        numbered = whole.numbered | {one.value.value for one in reader.beside.values() if one.numbers_rows}
         new = {origins[c.value.value].value: c.value.value for c in columns if origins[c.value.value].op == "column"}
         unique = frozenset(frozenset(new[one] for one in key) for key in whole.unique if key <= set(new))
         return Relation(
@@ -73,18 +74,19 @@ class SelectList(Compiling):
             filters=whole.filters,
             origins=origins,
             scans=whole.scans,
+            numbered=numbered | {c.value.value for c in columns if origins[c.value.value].value in numbered},
         )
 
     def qualified(self, made: Relation) -> Relation:
         """The rows for which the last column, a condition, holds; without it."""
         *columns, condition = made.columns
         names = ", ".join(one.value.value for one in columns)
-        return replace(
+        kept = replace(
             made,
             sql=f"SELECT {names}{made.hidden} FROM ({made.sql}) WHERE {condition.value.value}",
             columns=tuple(columns),
-            most=numbered_rows(made.most, [made.origins[condition.value.value]]),
         )
+        return with_fewer(kept, [made.origins[condition.value.value]])
 
     def distinct(self, node: exp.Select, made: Relation) -> Relation:
         if node.args["distinct"].args.get("on") is not None:

@@ -69,15 +69,21 @@ class Windows(Compiling):
             return known.value
         only(node, {"this", "partition_by", "order", "spec", "over", "first"})
         over = _over(node, reader)
-        if whole.private and not any(one.identity is not None and not one.null for one in over.partition):
-            keys = [one.name for one in whole.columns if one.value.identity is not None and not one.value.null]
-            like = f", as in OVER (PARTITION BY {keys[0]} ORDER BY ...)" if keys else ""
-            raise refused(f"{WHOLE}: PARTITION BY the person's key{like}", node)
+        if whole.private:
+            _refuse_others(over, whole, node)
         call = self._function(node.this, over, whole, reader)
         letter = "x" if whole.private else "y"
         made = replace(call.facts, value=self.names.fresh(letter), private=whole.private)
         fixed = over.fixed if whole.private and (call.ordered or over.rows) else None
-        reader.beside[text_of(node)] = Beside(f"{call.written(over.sql)} AS {made.value}", made, call.of, fixed, node)
+        person = whole.private and [one.identity for one in over.partition] == [self.catalog.person]
+        reader.beside[text_of(node)] = Beside(
+            sql=f"{call.written(over.sql)} AS {made.value}",
+            value=made,
+            of=call.of,
+            fixed=fixed,
+            node=node,
+            numbers_rows=person and isinstance(node.this, exp.RowNumber),
+        )
         return made
 
     def _function(self, node: Node, over: Over, whole: Relation, reader: Reader) -> Call:
@@ -94,8 +100,7 @@ class Windows(Compiling):
             facts = column("", "float" if share else "int", range=(0.0, 1.0) if share else count, null=False)
             return Call(lambda written: f"{RANKS[kind]}() {written}", facts)
         if kind is exp.RowNumber:
-            person = len(over.partition) == 1 and over.partition[0].identity == self.catalog.person
-            facts = column("", "int", range=count, null=False, numbers_rows=person)
+            facts = column("", "int", range=count, null=False)
             return Call(lambda written: f"row_number() {written}", facts, ordered=True)
         if kind is exp.Ntile:
             parts = max(1, reader.whole_number(node.this, MOST_MOVED))
@@ -112,6 +117,15 @@ class Windows(Compiling):
         if kind in ADDED:
             return _added(node, reader, whole)
         raise refused(f"windows are {ANSWERED}", node)
+
+
+def _refuse_others(over: Over, whole: Relation, node: Node) -> None:
+    """A window sees rows of one person alone if a key of people is among what it is partitioned by."""
+    if any(one.identity is not None and not one.null for one in over.partition):
+        return
+    keys = [one.name for one in whole.columns if one.value.identity is not None and not one.value.null]
+    like = f", as in OVER (PARTITION BY {keys[0]} ORDER BY ...)" if keys else ""
+    raise refused(f"{WHOLE}: PARTITION BY the person's key{like}", node)
 
 
 @proves("unit-local")
@@ -194,7 +208,7 @@ def _moved(node: Node, reader: Reader) -> Call:
     if node.args.get("default") is None:
         return Call(lambda over: f"{name}({one.safe}, {by}) {over}", replace(_like(one), null=True), True, (one,))
     one, other = same_kind([one, reader.read(node.args["default"])], node)
-    if other.op != "literal":
+    if other.asks or any(other.columns()):
         raise refused(f"{name} takes a value that is written out in place of what is not there", node)
     facts = replace(_like(one), range=united([one, other])["range"], levels=None)
     return Call(lambda over: f"{name}({one.safe}, {by}, {other.safe}) {over}", facts, True, (one, other))
