@@ -17,27 +17,48 @@ from leakcap.sql.program import Program
 __all__ = ["Released", "SqlAnswer", "answer_of"]
 
 
+TOO_FEW = "too few"
+
+
 @dataclass(frozen=True, eq=False)
 class SqlAnswer:
     """The answer to a question in SQL. Public side: safe to publish.
 
     Attributes:
-        frame: the table, with columns `NAME`, and `NAME low` and `NAME high` for every released number.
+        frame: the table, with columns `NAME`, and `NAME low` and `NAME high` for every released number. A mean, ratio
+            or quantile of too few people is NaN, and so are its ends; in print it reads "too few".
         share: what the question took of the clock of whoever paid the most.
         number: of its last entry in the session's history; None where nothing was released.
         again: whether all of it was stored, so that nothing was spent.
+        numbers: names of the columns that have an interval.
     """
 
     frame: Any
     share: float
     number: int | None
     again: bool
+    numbers: tuple[str, ...] = ()
+
+    @property
+    def too_few(self) -> Any:
+        """Which released numbers are of too few people to be told from noise: rows of the table, columns `numbers`."""
+        return self.frame[list(self.numbers)].isna()
+
+    def _shown(self) -> Any:
+        """The table in words."""
+        shown = self.frame.copy()
+        for name in self.numbers:
+            few = shown[name].isna()
+            if few.any():
+                for column, text in ((name, TOO_FEW), (f"{name} low", ""), (f"{name} high", "")):
+                    shown[column] = shown[column].astype(object).where(~few, text)
+        return shown
 
     def _repr_html_(self) -> str:
-        return str(self.frame._repr_html_())
+        return str(self._shown()._repr_html_())
 
     def __repr__(self) -> str:
-        return repr(self.frame)
+        return repr(self._shown())
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +67,8 @@ class Released:
 
     made: CellSums
     table: Any  # Arrow: keys and values
-    ends: Mapping[str, tuple[Floats, Floats]]  # by column
+    values: Mapping[str, Floats]  # by column
+    ends: Mapping[str, tuple[Floats, Floats]]
     answer: SessionAnswer
 
     @classmethod
@@ -65,8 +87,14 @@ class Released:
                 spread = np.sqrt(spread**2 + _halving(made, sums))
             pairs = zip(release.aggregates, release.places, strict=True)
             columns = [with_ends(one, sums[:, list(places)], spread[:, list(places)]) for one, places in pairs]
-        ends = {name: (low, high) for name, (_, low, high) in zip(release.value_names, columns, strict=True)}
-        return cls(made, table_of(made, [value for value, _, _ in columns], shown), ends, answer)
+        named = dict(zip(release.value_names, columns, strict=True))
+        return cls(
+            made=made,
+            table=table_of(made, [value for value, _, _ in columns], shown),
+            values={name: value for name, (value, _, _) in named.items()},
+            ends={name: (low, high) for name, (_, low, high) in named.items()},
+            answer=answer,
+        )
 
 
 def _halving(made: CellSums, sums: Floats) -> Floats:
@@ -88,23 +116,26 @@ def answer_of(program: Program, last: Any, answers: Sequence[Released]) -> SqlAn
 
     found = last.to_pandas()
     columns: dict[str, Any] = {}
+    numbers: list[str] = []
     by_table = {one.made.release.table: one for one in answers}
     for one in program.outputs:
         name = _unused(one.name, columns)
         columns[name] = found[one.column].to_numpy()
-        released = by_table.get(one.released[0]) if one.released else None
-        if released is None or one.released is None or one.released[1] not in released.ends:
+        released = by_table.get(one.ratio.table) if one.ratio else None
+        places = None if released is None else _rows(program, found, released)
+        if released is None or places is None or one.ratio is None:
             continue
-        places = _rows(program, found, released)
-        if places is not None:
-            low, high = released.ends[one.released[1]]
-            columns[f"{name} low"], columns[f"{name} high"] = low[places], high[places]
+        value, low, high = one.ratio.with_ends(released.values, released.ends)
+        columns[name] = np.where(np.isnan(value[places]), np.nan, columns[name].astype(np.float64))
+        columns[f"{name} low"], columns[f"{name} high"] = low[places], high[places]
+        numbers.append(name)
     spent = [one.answer for one in answers]
     return SqlAnswer(
         frame=pandas.DataFrame(columns),
         share=float(sum(one.share for one in spent if not one.again)),
         number=spent[-1].number if spent else None,
         again=bool(spent) and all(one.again for one in spent),
+        numbers=tuple(numbers),
     )
 
 

@@ -22,6 +22,7 @@ from leakcap.sql.joins import FromClause
 from leakcap.sql.kinds import NAMES_PEOPLE
 from leakcap.sql.noised_keys import with_keys
 from leakcap.sql.program import Output, Program
+from leakcap.sql.ratios import ratio_of
 from leakcap.sql.reading import only
 from leakcap.sql.refusals import Node, NotAnswered, refused
 from leakcap.sql.relations import WRITTEN, NamedColumn, Relation, joined_origins
@@ -83,8 +84,20 @@ class _Compiler(FromClause, SelectList, GroupClause, Windows, InnerQueries):
             raise refused("the question is too long once written out: ask several")
         releases = with_keys(self.releases, self.catalog, hidden_pool=self.hidden_pool)
         made = {name: (one.table, name) for one in releases for name in (*one.key_names, *one.value_names)}
+        asked = {
+            name: (one.table, each.name)
+            for one in releases
+            for name, each in zip(one.value_names, one.aggregates, strict=False)  # quantiles are no aggregates of sums
+        }
+        asked |= {name: (one.table, "quantile") for one in releases if one.tree for name in one.value_names}
         outputs = tuple(
-            Output(one.name, one.value.value, one.value.kind, made.get(_origin(one.value.value, relation.origins)))
+            Output(
+                one.name,
+                one.value.value,
+                one.value.kind,
+                made.get(_origin(one.value.value, relation.origins)),
+                ratio_of(one.value, asked, relation.origins),
+            )
             for one in relation.columns
         )
         return Program(text, tuple(releases), relation.sql, outputs)

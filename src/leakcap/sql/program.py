@@ -10,6 +10,7 @@ from leakcap.ground.arrays import Bools, Floats
 from leakcap.sql.aggregates import Aggregate, SumOf
 from leakcap.sql.expressions import Expression
 from leakcap.sql.quantiles import QuantileTree
+from leakcap.sql.ratios import Ratio
 from leakcap.sql.relations import Relation
 
 __all__ = ["Output", "Program", "SqlRelease"]
@@ -49,6 +50,7 @@ class Output:
     column: str  # in the last query
     kind: str
     released: tuple[str, str] | None = None  # the released table and column that it is, where it is one as it stands
+    ratio: Ratio | None = None  # of released columns, where its interval is known
 
 
 @dataclass(frozen=True)
