@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import leakcap as lc
@@ -82,6 +83,8 @@ def test_too_few_reads_so(catalog: lc.sql.Catalog) -> None:
     assert answer.numbers == ("c", "r", "n") and list(answer.too_few) == ["c", "r", "n"]
     few = answer.too_few.to_numpy()
     assert few[:, 0].any() and (few[:, 0] == few[:, 1]).all() and not few[:, 2].any()
-    for shown in (repr(answer), answer._repr_html_()):
+    with pd.option_context("display.max_columns", None, "display.width", 300):
+        printed = repr(answer), answer._repr_html_()
+    for shown in printed:
         assert shown.count("too few") == few.sum() and "nan" not in shown.lower()
     assert answer.frame["c low"].isna().tolist() == few[:, 0].tolist()

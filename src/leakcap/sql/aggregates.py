@@ -32,6 +32,7 @@ AGGREGATES = {
     exp.Corr: "corr",
     exp.Median: "median",
     exp.CountIf: "count_if",
+    exp.ApproxDistinct: "count",
     exp.LogicalAnd: "bool_and",
     exp.LogicalOr: "bool_or",
     exp.PercentileCont: "quantile_cont",
@@ -55,6 +56,13 @@ NEEDS_RANGE = (
 INSTEAD = {
     "bool_and": "whether all are would tell of the one who is not: ask for avg of the condition, the share of rows",
     "bool_or": "whether anybody is would tell of whoever is alone: ask for count_if of the condition",
+}
+
+
+VALUE = "one row's value would leave: ask for counts, sums or quantiles, or count(*) by the values of a public list"
+ELSEWHERE = {
+    "mode": "ask for count(*) by its values, and ORDER BY it: the first is the most frequent",
+    **dict.fromkeys(("first", "last", "anyvalue", "argmax", "argmin", "groupconcat", "arrayagg", "list"), VALUE),
 }
 
 
@@ -189,10 +197,14 @@ def aggregate(node: Node, reader: Reader) -> Aggregate:
     node, level = _quantile(node)
     name = ANONYMOUS.get(node.name.lower()) if isinstance(node, exp.Anonymous) else AGGREGATES.get(type(node))
     if name is None:
-        raise refused("aggregates are mean, " + ", ".join(sorted({*AGGREGATES.values()})), node)
+        raise refused(
+            ELSEWHERE.get(node.key, "aggregates are " + ", ".join(sorted({"mean", *AGGREGATES.values()}))), node
+        )
     only(node, {"this", "expression", "expressions", "big_int"})
     given, distinct = _arguments(node, name)
     first = given[0]
+    if isinstance(node, exp.ApproxDistinct):
+        distinct = True
     if isinstance(first, exp.Distinct):
         if len(first.expressions) != 1 or name not in ("count", "sum", "avg", "min", "max"):
             raise refused("DISTINCT takes one column here", node)

@@ -24,9 +24,16 @@ __all__ = ["Domain", "domain"]
 SMALL = 400  # whole numbers, up to which the range of an expression is its list
 LARGE = 20_000  # values of one column
 PUBLIC = (
-    "groups need public values. Declare keys={'column': [...]} when registering, give a column of dates or whole "
-    "numbers bounds=, link it to a public table, or list the values in the condition: column IN ('A', 'B')"
+    "groups need public values: {ways}. The custodian can declare keys={{'column': [...]}} when registering, or link "
+    "the column to a public table"
 )
+WAYS = {
+    "int": "give the column bounds= when registering, or list the values in the condition: column IN (1, 2)",
+    "date": "give the column bounds= when registering, and group by year(...) or date_trunc('month', ...)",
+    "text": "list the values in the condition: column IN ('A', 'B')",
+    "float": "group by bins, as in floor(value / 10) * 10, of a column with bounds=",
+}
+WAYS |= {"decimal": WAYS["float"], "timestamp": WAYS["date"]}
 
 
 @dataclass(frozen=True)
@@ -51,9 +58,12 @@ def domain(release: SqlRelease, catalog: Catalog) -> Domain:
         if found is not None:
             return found
     found = _listed(release.base, release.keys, release.key_names, catalog)
-    if found is None:
-        raise NotAnswered(PUBLIC)
-    return found
+    if found is not None:
+        return found
+    for one, name, text in zip(release.keys, release.key_names, release.key_texts, strict=False):
+        if _listed(release.base, [one], [name], catalog) is None:
+            raise NotAnswered(f"at `{text}`: " + PUBLIC.format(ways=WAYS.get(one.kind, WAYS["text"])))
+    raise NotAnswered(PUBLIC.format(ways=WAYS["text"]))
 
 
 def _listed(base: Relation, keys: Sequence[Expression], names: Sequence[str], catalog: Catalog) -> Domain | None:

@@ -13,7 +13,7 @@ from leakcap.sql.expressions import Expression
 from leakcap.sql.program import SqlRelease
 from leakcap.sql.quantiles import on_tree
 from leakcap.sql.reading import Reader, only
-from leakcap.sql.refusals import Node, NotAnswered, refused
+from leakcap.sql.refusals import Node, NotAnswered, refused, shown
 from leakcap.sql.relations import NamedColumn, Relation
 
 __all__ = ["GroupClause"]
@@ -67,9 +67,12 @@ class GroupClause(Compiling):
         most = whole.most if owned else None
         values = {text: replace(one.facts(most), value=made[text]) for text, (_, one) in asked.items()}
         if whole.private and not owned:
+            before = len(self.releases)
             text = self._released(
                 whole, dict(zip(names, (value for _, value in keys), strict=True)), asked=asked, made=made
             )
+            texts = tuple(shown(one) for one, _ in keys)
+            self.releases[before:] = [replace(one, key_texts=texts) for one in self.releases[before:]]
             facts = [replace(one, private=False, identity=None) for one in facts]
             values = {
                 key: replace(

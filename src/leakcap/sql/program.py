@@ -30,6 +30,7 @@ class SqlRelease:
     value_names: tuple[str, ...]
     sums: tuple[SumOf, ...]
     places: tuple[tuple[int, ...], ...]  # of each aggregate's sums among all
+    key_texts: tuple[str, ...] = ()  # as they were asked
     tree: QuantileTree | None = None  # whose nodes are the last key: its quantiles are the values
     candidates: str | None = None  # SQL of keys that are read off the pool
     threshold: float | None = None  # of the first value, from which a group is shown

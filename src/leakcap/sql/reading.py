@@ -29,7 +29,7 @@ from leakcap.sql.kinds import (
     wrong_interval,
 )
 from leakcap.sql.moments import ANONYMOUS_MOMENTS, MOMENT_METHODS
-from leakcap.sql.refusals import Node, refused
+from leakcap.sql.refusals import Node, NotAnswered, placed, refused
 
 __all__ = ["Beside", "Reader", "conjuncts", "only"]
 
@@ -68,7 +68,10 @@ class Reader:
         if method is None:
             raise refused(unknown_word(node), node)
         only(node, PARTS_OF.get(type(node), {"this", "expression"}))
-        return short(method(self, node))
+        try:
+            return short(method(self, node))
+        except NotAnswered as refusal:
+            raise placed(refusal, node) from None
 
     def number(self, node: Node) -> Expression:
         return _counted(self.read(node), node)
