@@ -33,6 +33,7 @@ TOPICS = (
     "Learnable obfuscation",
     "Encoded sets",
     "Reproductions",
+    "Questions in SQL",
     "The ledger",
     "The house",
 )

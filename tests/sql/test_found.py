@@ -12,6 +12,7 @@ import pytest
 import leakcap as lc
 from leakcap.errors import InputError
 from leakcap.sql.compile import compiled
+from leakcap.sql.domains import domain
 from leakcap.sql.engine import LocalEngine
 from leakcap.sql.evaluate import in_world
 from leakcap.sql.refusals import NotAnswered
@@ -32,6 +33,7 @@ AS_PLAIN = {  # by how many columns are keys
     "select sum(least(greatest(days - 5, 0), 3)), sum(greatest(least(exp(days / 10), 10), 0)) from stays": 0,
     "select count(*) from people where try_cast(town as timestamp) is null": 0,
     "select 5 + 1, count(*) from stays group by 5 + 1": 1,
+    "select count(*) from people p where (select count(*) from stays s where s.person = p.id) = 0": 0,
 }
 
 
@@ -67,11 +69,36 @@ def test_as_in_the_world_itself(both: Both, text: str) -> None:
         "select w.* exclude (beds) from wards w",
         "select count(*) from people p where p.age > (select count(*) from stays s where s.ward = p.town)",
         "select count(*) from stays where abs((select avg(days) from stays)) > 3",
+        "select count(*) from stays s where s.days > (select max(w.beds) from wards w where w.ward = s.ward limit 1)",
+        "select count(*) from stays s where s.days > (select max(w.beds) from wards w where w.ward = s.ward "
+        "having max(w.beds) > 30)",
+        "select count(*) from people p where (select count(*) + 1 from stays s where s.person = p.id) = 1",
     ],
 )
 def test_refused_rather_than_answered_wrongly(both: Both, text: str) -> None:
     with pytest.raises(NotAnswered):
         compiled(text, both.catalog)
+
+
+def steps(count: int, first: str, step: str) -> str:
+    """Queries each of which is about the one before; `x` is what they hand on."""
+    named = ", ".join(f"q{at + 1} as (select {step} as x from q{at})" for at in range(count))
+    return f"with q0 as (select {first} as x from people), {named} select {{}} from q{count}"
+
+
+def test_a_text_beside_itself_again_and_again_fills_no_memory(both: Both) -> None:
+    """Two to the power of 35 letters, of whoever has one: whether it failed would tell of them."""
+    text = steps(35, "case when age > 50 then 'x' else '' end", "x || x").format("count(*)")
+    answer = in_world(compiled(f"{text} where length(x) > 1000", both.catalog), both.catalog, both.engine, both.world)
+    assert answer.to_pandas().iloc[0, 0] == both.plain.run("select count(*) from people where age > 50").iloc[0, 0]
+
+
+def test_a_key_made_in_very_many_steps_is_refused(both: Both) -> None:
+    text = steps(25, "age % 2", "abs(" * 20 + "x" + " + 1)" * 20).format("x, count(*)") + " group by x"
+    with pytest.raises(NotAnswered, match="too many steps"):
+        domain(compiled(text, both.catalog).releases[0], both.catalog)
+    with pytest.raises(NotAnswered, match="queries of queries"):
+        compiled(steps(300, "age", "abs(abs(x + 1) + 1)").format("count(*)"), both.catalog)
 
 
 def small(**more: Any) -> lc.sql.Catalog:

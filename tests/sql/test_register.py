@@ -136,7 +136,7 @@ def test_a_path_that_exists_or_has_no_folder_is_refused_and_nothing_is_left_behi
 
 def test_a_foreign_file_is_no_catalog(tmp_path):
     (tmp_path / "text.duckdb").write_text("nothing")
-    with pytest.raises(InputError, match="cannot be opened"):
+    with pytest.raises(InputError, match="is no whole DuckDB file"):
         lc.sql.Catalog.load(tmp_path / "text.duckdb")
     with duckdb.connect(str(tmp_path / "other.duckdb")) as file:
         file.execute("CREATE TABLE t (x INT)")

@@ -11,6 +11,7 @@ from leakcap.audit.verdicts import CHECK, EPSILON, INCONCLUSIVE, REFUTED, SHARE,
 from leakcap.certificates.display import Displayed
 from leakcap.certificates.labels import LabelCertificate
 from leakcap.certificates.release import Certificate
+from leakcap.certificates.session import SessionCertificate
 from leakcap.certificates.text import rounded_up
 from leakcap.errors import LeakcapError
 
@@ -32,7 +33,7 @@ class AuditReport(Displayed):
     """
 
     findings: tuple[Finding, ...]
-    certificate: Certificate | LabelCertificate | None
+    certificate: Certificate | LabelCertificate | SessionCertificate | None
     trials: int
     alpha: float  # chance of a false "refuted" in the whole report
     target: str

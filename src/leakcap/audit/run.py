@@ -25,6 +25,7 @@ from leakcap.audit.attacks import (
     scored,
     secret,
     tasks,
+    votes,
     world,
 )
 from leakcap.audit.attacks.membership import Scorer, Units, membership
@@ -36,6 +37,8 @@ from leakcap.audit.trials import Known, Trials, knowledge, releases
 from leakcap.audit.verdicts import Finding
 from leakcap.caps import Task
 from leakcap.errors import InputError
+from leakcap.estimators.base import PrivateEstimator
+from leakcap.estimators.distilled import Distilled
 from leakcap.ground import checks
 from leakcap.planning.plans import Plan
 
@@ -76,7 +79,8 @@ def run(
     the releases that they learn from. This spends the plan: audit one that was released, or that never will be.
 
     Args:
-        target: a plan, or a fitted private estimator in the process that fitted it.
+        target: a plan, or a fitted private estimator in the process that fitted it. Of a distilled model the votes are
+            attacked, by whoever knows everybody else: it needs `data`, and takes no `attacks`.
         attacks: names from `audit.ATTACKS`, or functions `attack(known, learn)` that return a score of every unit for
             given releases (see `leakcap.testing.check_attack`). None: all that apply.
         trials: number of releases to make, at least 200.
@@ -98,6 +102,8 @@ def run(
         >>> run(plan, attacks=["world"], trials=400).holds
         True
     """
+    if isinstance(target, PrivateEstimator) and not hasattr(target, "plan_"):
+        return _of_session(target, attacks, trials, data, alpha)
     plan, model = _plan_of(target)
     if plan.certificate.mode == "pool":
         raise InputError(
@@ -350,6 +356,37 @@ ATTACKS = tuple(_NAMED)
 
 def _attack(given: str | Own) -> Attack:
     return _NAMED[str(checks.choice(ATTACKS, attacks=given))] if isinstance(given, str) else by_own_scores(given)
+
+
+def _of_session(
+    target: PrivateEstimator, attacks: Any, trials: int, data: tuple[Any, ...] | None, alpha: float
+) -> AuditReport:
+    """The audit of a distilled model: what it released are answers of a session."""
+    if not hasattr(target, "certificate_"):
+        raise InputError(f"this {type(target).__name__} was not fitted yet: call fit first")
+    if not isinstance(target, Distilled):
+        raise InputError(
+            f"a {type(target).__name__} of these settings is made of answers of a session, of which no plan is kept. "
+            "leakcap.audit.model(train=, score=, data=) attacks whatever a function trains; "
+            "leakcap.testing.check_mechanism tries any two data sets"
+        )
+    if data is None or attacks is not None:
+        raise InputError(
+            "a distilled model is attacked by its released votes alone, and holds no rows: leave attacks= out, and "
+            "give data=(X, y), those that it was fitted to"
+        )
+    checks.count(at_least=MIN_TRIALS, trials=trials)
+    checks.fraction(alpha=alpha)
+    began = time.perf_counter()
+    found = votes.votes(target, data, trials, alpha)
+    return AuditReport(
+        findings=(found,),
+        certificate=target.certificate_,
+        trials=trials,
+        alpha=alpha,
+        target=type(target).__name__,
+        seconds=time.perf_counter() - began,
+    )
 
 
 def _plan_of(target: Any) -> tuple[Plan, bool]:

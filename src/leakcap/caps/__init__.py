@@ -83,8 +83,8 @@ def membership(success: float) -> Membership:
 def mip(eta: float) -> Membership:
     """eta-MIP of the literature: membership success at most 1/2 + `eta`.
 
-    Worlds that were chosen (`design="matched"`, `"central"`, or given as an array) are no random halves: the cap is
-    then about the listed worlds only, and the certificate says so.
+    Worlds that were chosen (`design="matched"`, `"central"`, `"cohorts"`, or given as an array) are no random halves:
+    the cap is then about the listed worlds only, and the certificate says so.
 
     Args:
         eta: advantage over a coin flip, above 0 and at most 0.5.

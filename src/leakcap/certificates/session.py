@@ -21,7 +21,8 @@ from leakcap.ground.proofs import proves
 __all__ = ["ATTACKERS", "GAMES", "SessionCertificate", "reading", "spoken", "told_together"]
 
 KINDS = ("session", "simulation")
-DESIGNS = ("bits", "pool", "worlds")
+DESIGNS = ("bits", "pool", "worlds", "cohorts")
+LISTED = ("worlds", "cohorts")  # one of a list of halves is the secret
 GAMES = {
     "bits": (
         "A fair coin was tossed for everybody in the pool, once and for all, and whoever it picked takes part in every "
@@ -30,6 +31,11 @@ GAMES = {
     "worlds": (
         "One of a list of halves of the pool was picked, once and for all, and takes part in every answer. The "
         "attacker is asked whether a person, named before the first question, takes part."
+    ),
+    "cohorts": (
+        "Everybody in the pool was dealt into a cohort. One of a list of halves of the cohorts was picked, once and "
+        "for all, and its people take part in every answer. The attacker is asked whether a person, named before the "
+        "first question, takes part."
     ),
     "pool": (
         "Everybody in the pool takes part. The attacker is asked whether a person, named before the first question, is "
@@ -44,6 +50,11 @@ ATTACKERS = {
     "worlds": (
         "Chooses every question after seeing all answers so far. Knows the pool, the list of halves, and what would be "
         "answered in each. Does not know which of them takes part, nor anybody who does, nor the noise."
+    ),
+    "cohorts": (
+        "Chooses every question after seeing all answers so far. Knows the pool, who is in which cohort, the list of "
+        "halves, and what would be answered in each. Does not know which of them takes part, nor anybody who does, nor "
+        "the noise."
     ),
     "pool": (
         "Chooses every question after seeing all answers so far. Knows everybody else's data, the person's own data, "
@@ -61,7 +72,8 @@ class SessionCertificate(Displayed):
 
     Attributes:
         kind: "session", or "simulation" where a seed was given.
-        design: "bits", a coin for everybody; "pool", everybody takes part; "worlds", one of a list of halves.
+        design: "bits", a coin for everybody; "pool", everybody takes part; "worlds", one of a list of halves;
+            "cohorts", one of a list of halves of cohorts, the people of which share a bit.
         capped: every cap with the figure that all answers together are held to.
         membership_success: success at guessing about one person, after any number of answers.
         square: squared distance, in deviations of noise, that everybody's clock allows in all; for a list of worlds,
@@ -70,7 +82,10 @@ class SessionCertificate(Displayed):
         answered: number of answers so far; from a list of worlds each number of an answer is one.
         questions: the questions so far, each with what it takes of the clock of whoever pays the most.
         pool_membership_success: success at guessing whether a person is in the pool at all; None where nothing is said.
-        worlds: how many halves were listed, for that design.
+        worlds: how many halves were listed, for those designs.
+        cohorts: how many cohorts there are, for that design.
+        in_cohort: people in a cohort, on average.
+        in_largest: people in the largest cohort.
         always: whether the figures hold for every single course of answers, and for people named afterwards.
         surest: pairs of a number of people, and how sure an attacker is on average of the one whom the answers happen
             to give away most.
@@ -104,6 +119,9 @@ class SessionCertificate(Displayed):
     pool_membership_success: float | None = None
     worlds: int | None = None
     always: bool = False
+    cohorts: int | None = None
+    in_cohort: float | None = None
+    in_largest: int | None = None
 
     @property
     def is_guarantee(self) -> bool:
@@ -114,7 +132,7 @@ class SessionCertificate(Displayed):
     @proves("side-information")
     def whoever_is_known(self) -> bool:
         """Whether it holds whoever else is known."""
-        return self.design != "worlds"
+        return self.design not in LISTED
 
     @proves("side-information")
     def given(self, known: int) -> float:
@@ -143,7 +161,7 @@ class SessionCertificate(Displayed):
         checks.fraction(fpr=fpr)
         if self.always:  # no course of answers is more than so many times likelier with the person than without
             return min(1.0, fpr * self.membership_success / (1 - self.membership_success), fpr + self._gained)
-        if self.design == "worlds":
+        if self.design in LISTED:
             # Certainty may be reached: what is capped is the mean of both rates.
             return min(1.0, fpr + self._gained)
         least = ndtri(min(1.0, fpr + self.sampler_distance))
@@ -220,7 +238,7 @@ def _lines(cert: SessionCertificate) -> Iterator[str]:
 
 def reading(cert: SessionCertificate) -> tuple[str, ...]:
     """What a reader should know of the figures."""
-    if cert.design == "worlds":
+    if cert.design in LISTED:
         return _reading_of_worlds(cert)
     surest = "; ".join(f"of {people:,}, {percent(sure, 0)}" for people, sure in cert.surest)
     found = [
@@ -252,6 +270,13 @@ def _reading_of_worlds(cert: SessionCertificate) -> tuple[str, ...]:
         f"Answers carry at most {math.log(cert.worlds):.3g} nats about the half: many answers belong on a session with "
         "a coin for everybody.",
     ]
+    if cert.cohorts is not None:
+        found.insert(
+            0,
+            f"People of a cohort share a bit: there are {cert.cohorts:,} cohorts, with {cert.in_cohort:,.4g} people "
+            f"each on average and {cert.in_largest:,} at most. Whoever learns of one of them whether they take part, "
+            "from anywhere, has learnt it of their mates: for these the promise ends.",
+        )
     if cert.always:
         found.append("It holds for every single course of answers, and for a person named afterwards.")
     else:
@@ -331,8 +356,12 @@ def _is_plausible(cert: SessionCertificate) -> bool:
         and all(is_words(question) and is_number(0, math.inf, share) for question, share in cert.questions)
         and isinstance(cert.alone, bool)
         and isinstance(cert.always, bool)
-        and (cert.worlds is None) == (cert.design != "worlds")
+        and (cert.worlds is None) == (cert.design not in LISTED)
         and (cert.worlds is None or is_whole(cert.worlds))
+        and all((one is None) == (cert.design != "cohorts") for one in (cert.cohorts, cert.in_cohort, cert.in_largest))
+        and (
+            cert.cohorts is None or (is_whole(cert.cohorts, cert.in_largest) and is_number(0, math.inf, cert.in_cohort))
+        )
         and is_words(cert.leakcap_version, *(text for one in lists for text in one))
         and all(is_words(one.cap, one.meaning) and is_number(0, math.inf, one.before, one.limit) for one in cert.capped)
         and all(is_number(0, math.inf, one.certified) for one in cert.capped)

@@ -18,7 +18,7 @@ from leakcap.estimators.data import Rows
 from leakcap.estimators.distilled_model import DistilledModel
 from leakcap.estimators.own_session import ClassifierOfSession, session_rows, sums_by
 from leakcap.estimators.public_basis import public_basis
-from leakcap.estimators.public_rows import public_rows
+from leakcap.estimators.public_rows import AskedRows, public_rows
 from leakcap.estimators.settings import seed_of
 from leakcap.estimators.taught_blocks import TaughtBlocks, as_votes
 from leakcap.ground import checks
@@ -26,7 +26,7 @@ from leakcap.ground.arrays import Floats
 from leakcap.sessions.fitting import Fitting
 from leakcap.simulate.teaching import rehearse
 
-__all__ = ["Distilled"]
+__all__ = ["Distilled", "votes_of"]
 
 COUNT_SHARE, CHECK_SHARE = 0.01, 0.15  # of the clock: for the number of people, and for putting the student right
 SURE = 4.0  # deviations of its own noise, that a number of people is taken for at least
@@ -132,13 +132,30 @@ class Distilled(Probabilities, ClassifierOfSession):
 
     def _learnt(self, fitting: Fitting, rows: Rows) -> DistilledModel:
         assert rows.classes is not None
-        classes, whole_votes = len(rows.classes), self._whole_votes()
+        public, blocks, share = self._to_ask(fitting, rows)
+        asked = self._votes_of(fitting, rows, public.rows, blocks, share)
+        labels = as_votes(1 / len(rows.classes) + asked.teachers.basis @ asked.asked(share * (1 - CHECK_SHARE)))
+        ways = [
+            DistilledModel.of(self.student, public.rows, labels, classes=rows.classes, rounds=rounds)
+            for rounds in ROUNDS
+        ]
+        made = self._best(ways, fitting, rows, public=public.rows, share=share * CHECK_SHARE)
+        made.votes_, made.asked_, made.blocks_ = labels, public.places, blocks
+        return made
+
+    def _to_ask(self, fitting: Fitting, rows: Rows) -> tuple[AskedRows, int, float]:
+        """The rows to vote on, the number of blocks, and what is left of the share."""
+        assert rows.classes is not None
+        self._whole_votes()  # refuses what cannot be before anything is asked
         public = public_rows(self.queries, fitting.names, MOST_ROWS)
         for role in ("teacher", "student"):
-            self._rehearse(role, public.rows, classes)
-        blocks, share = self._blocks(fitting)
-        for_votes = share * (1 - CHECK_SHARE)
-        noise = noise_of_mean(fitting.square * for_votes, blocks)
+            self._rehearse(role, public.rows, len(rows.classes))
+        return public, *self._blocks(fitting)
+
+    def _votes_of(self, fitting: Fitting, rows: Rows, public: Floats, blocks: int, share: float) -> BlockAverage:
+        """Teachers of so many blocks, whose average vote may be asked for."""
+        assert rows.classes is not None
+        noise = noise_of_mean(fitting.square * share * (1 - CHECK_SHARE), blocks)
         _refuse_noise(noise, blocks)
         teachers = TaughtBlocks(
             teacher=self.teacher,
@@ -147,21 +164,13 @@ class Distilled(Probabilities, ClassifierOfSession):
             units=fitting.units,
             of_unit=fitting.blocks(blocks),
             blocks=blocks,
-            asked=public.rows,
-            basis=public_basis(public.rows, _directions(noise, len(public.rows))),
-            classes=classes,
-            whole_votes=whole_votes,
+            asked=public,
+            basis=public_basis(public, _directions(noise, len(public))),
+            classes=len(rows.classes),
+            whole_votes=self._whole_votes(),
             seed=seed_of(self.random_state) or 0,
         )
-        heard = BlockAverage(fitting, teachers, public=self.classes is not None).asked(for_votes)
-        labels = as_votes(1 / classes + teachers.basis @ heard)
-        ways = [
-            DistilledModel.of(self.student, public.rows, labels, classes=rows.classes, rounds=rounds)
-            for rounds in ROUNDS
-        ]
-        made = self._best(ways, fitting, rows, public=public.rows, share=share * CHECK_SHARE)
-        made.votes_, made.asked_, made.blocks_ = labels, public.places, blocks
-        return made
+        return BlockAverage(fitting, teachers, public=self.classes is not None)
 
     def _best(
         self, ways: list[DistilledModel], fitting: Fitting, rows: Rows, *, public: Floats, share: float
@@ -211,6 +220,14 @@ class Distilled(Probabilities, ClassifierOfSession):
         ):
             raise InputError(f"the {role} is private already: give the plain model, votes are noised here")
         rehearse(model, public, np.arange(min(len(public), 20 * classes)), classes, role=role, whole=False)
+
+
+def votes_of(model: Distilled, fitting: Fitting) -> tuple[BlockAverage, float]:
+    """What a fit asks of its teachers, before any student learns, and the share of the clock that it takes."""
+    made = model._copy_for_session()
+    rows = session_rows(made, fitting)
+    public, blocks, share = made._to_ask(fitting, rows)
+    return made._votes_of(fitting, rows, public.rows, blocks, share), share * (1 - CHECK_SHARE)
 
 
 def _refuse_noise(noise: float, blocks: int) -> None:

@@ -14,6 +14,8 @@ from leakcap.worlds import Units
 
 __all__ = ["TaughtBlocks", "as_votes"]
 
+KEPT = 2  # masks whose votes are kept: of one fit there is one, and an audit has a person in and out
+
 
 def as_votes(scores: Floats) -> Floats:
     """Scores, `(rows, classes)`, as shares of one vote for each row; an even share where they are none."""
@@ -48,20 +50,30 @@ class TaughtBlocks:
         """
         key = mask.tobytes()
         if key not in self._last:
-            self._last.clear()
+            if len(self._last) == KEPT:
+                self._last.pop(next(iter(self._last)))
             self._last[key] = self._taught(mask)
         return self._last[key]
 
+    def of_block(self, mask: Bools, place: int) -> Floats:
+        """The same of one block."""
+        rows, block = self._rows(mask)
+        return self._vector(rows[block == place], place)
+
     def _taught(self, mask: Bools) -> Floats:
+        rows, block = self._rows(mask)
+        return np.stack([self._vector(rows[block == place], place) for place in range(self.blocks)])
+
+    def _rows(self, mask: Bools) -> tuple[Ints, Ints]:
+        """Rows of those in the mask, and the block of each."""
         rows = self.units.rows_in(mask)
         rows = rows[self.codes[rows] >= 0]
-        block = self.of_unit[rows if self.units.of_row is None else self.units.of_row[rows]]
-        found = np.zeros((self.blocks, self.basis.shape[1] * self.classes))
-        for place in range(self.blocks):
-            own = rows[block == place]
-            if len(own):
-                found[place] = (self.basis.T @ (self._votes(own, place) - 1 / self.classes)).ravel()
-        return found
+        return rows, self.of_unit[rows if self.units.of_row is None else self.units.of_row[rows]]
+
+    def _vector(self, own: Ints, place: int) -> Floats:
+        if not len(own):
+            return np.zeros(self.basis.shape[1] * self.classes)
+        return np.asarray((self.basis.T @ (self._votes(own, place) - 1 / self.classes)).ravel())
 
     def _votes(self, own: Ints, place: int) -> Floats:
         known = self.codes[own]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from leakcap.worlds.central import DRAWN
 
-__all__ = ["NAMES", "NOT_PROMISED", "POOL_PUBLIC"]
+__all__ = ["LISTED_ONLY", "NAMES", "NOT_PROMISED", "POOL_PUBLIC"]
 
 NAMES = ("matched", "central")
 POOL_PUBLIC = {

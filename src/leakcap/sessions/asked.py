@@ -195,7 +195,9 @@ class Asked:
 
         Args:
             text: one SELECT, in the words of DuckDB: joins along links, conditions, queries inside, GROUP BY columns
-                with public values; count, sum, avg, var, stddev, covar and corr over people's rows.
+                with public values; count, sum, avg, var, stddev, covar and corr over people's rows. A list of worlds
+                (design "worlds" or "cohorts") also answers min, max and count(distinct value), of the half that takes
+                part.
             **how: `noise=` or `share=` (of the clock, for all of the question), and `request=`, as for `count`.
 
         Returns:

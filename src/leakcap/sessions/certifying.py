@@ -8,8 +8,10 @@ from leakcap.caps import Cap, PoolMembership, TruePositiveRate
 from leakcap.certificates.session import SessionCertificate, spoken
 from leakcap.ground.proofs import proves
 from leakcap.modes.about_one import rate_of_recognised
+from leakcap.modes.designed import LISTED_ONLY
 from leakcap.modes.interface import capped_figures
 from leakcap.sessions.clock import TICKS, Clock, success_within, surest_of, told_after
+from leakcap.sessions.cohorts import Cohorts
 from leakcap.version import __version__
 
 __all__ = ["certificate_of", "certificate_of_worlds"]
@@ -17,6 +19,13 @@ __all__ = ["certificate_of", "certificate_of_worlds"]
 PEOPLE = (2_000, 50_000, 1_000_000)  # for whom it is told how sure somebody picked afterwards is known
 CENTRE = "The pool's own statistic, around which the coins move the answer, and the size of people's contributions: "
 OUTPUTS = "Noise, prices and refusals follow from what would be answered in every half of the list."
+OWN_ROWS_ALONE = "The function sees the rows of the half it is run on, and nothing else."
+SIZES = "How many people a cohort has, on average and at most."
+DEALT = "Cohorts come from a keyed function (SipHash) of people's names, which behaves like a random one."
+MATES = (
+    "People of one cohort share a bit, which the custodian chose for speed: whoever learns of one of them whether they "
+    "take part has learnt it of all of them, without any answer."
+)
 OWN_ROWS = "The most rows that one person has."
 ASSUMED = (
     "Nobody but the custodian learns the noise and the secret key; both come from the operating system.",
@@ -86,7 +95,7 @@ def certificate_of(
     )
 
 
-@proves("clock", "every-transcript")
+@proves("clock", "every-transcript", "cohorts")
 def certificate_of_worlds(
     caps: tuple[Cap, ...],
     *,
@@ -96,16 +105,18 @@ def certificate_of_worlds(
     always: bool,
     alone: bool,
     seeded: bool,
+    cohorts: Cohorts | None = None,
 ) -> SessionCertificate:
     """The certificate of a session on a list of worlds, in which no clock ran out.
 
     Guarantee: certain, nothing is sampled. After any number of answers, each asked in the light of those before, no
     attacker who knows the pool and the list guesses about a person named before with a larger success than stated.
+    Cohorts, too, are known to that attacker; who of them takes part is not.
     """
     success = success_within(caps)
     return SessionCertificate(
         kind="simulation" if seeded else "session",
-        design="worlds",
+        design="worlds" if cohorts is None else "cohorts",
         capped=capped_figures(caps, caps, tuple(cap.limit for cap in caps), (0.5, worlds)),
         membership_success=success,
         square=square,
@@ -116,13 +127,18 @@ def certificate_of_worlds(
         groups=1,
         groups_success=success,
         alone=alone,
-        pool_public=(OUTPUTS,),
-        assumptions=(*ASSUMED, "The function sees the rows of the half it is run on, and nothing else."),
-        not_promised=(*NOT_PROMISED, NOT_IN_POOL),
-        theorems=("clock", "cells", "log-m") + (("every-transcript",) if always else ()),
+        pool_public=(OUTPUTS,) if cohorts is None else (OUTPUTS, SIZES),
+        assumptions=(*ASSUMED, OWN_ROWS_ALONE) if cohorts is None else (*ASSUMED, OWN_ROWS_ALONE, DEALT),
+        not_promised=(*NOT_PROMISED, NOT_IN_POOL) + (() if cohorts is None else (MATES, LISTED_ONLY)),
+        theorems=("clock", "cells", "log-m")
+        + (("every-transcript",) if always else ())
+        + (() if cohorts is None else ("cohorts", "designed-worlds")),
         leakcap_version=__version__,
         worlds=worlds,
         always=always,
+        cohorts=None if cohorts is None else cohorts.count,
+        in_cohort=None if cohorts is None else cohorts.average,
+        in_largest=None if cohorts is None else cohorts.most,
     )
 
 

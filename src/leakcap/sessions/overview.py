@@ -96,7 +96,7 @@ class AccountOverview:
     @property
     def whole(self) -> float | None:
         """How long everybody's clock is; None for listed worlds, where what is left follows from the answers, too."""
-        return None if self.standing.design == "worlds" else self.standing.allowance / TICKS
+        return None if self.standing.listed else self.standing.allowance / TICKS
 
     @property
     def by_group(self) -> dict[str, float]:

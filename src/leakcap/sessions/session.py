@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,11 +26,14 @@ from leakcap.sessions.answers import Noised, PastAnswer, Preview, Spending
 from leakcap.sessions.asked import Asked
 from leakcap.sessions.certifying import certificate_of, certificate_of_worlds
 from leakcap.sessions.clock import TICKS, Clock
+from leakcap.sessions.cohorts import Listed, SqlAlone
 from leakcap.sessions.desk import Desk
 from leakcap.sessions.fitting import fitting
+from leakcap.sessions.given_estimator import as_estimator
 from leakcap.sessions.left_out import LeftOut, warn_of_left_out
-from leakcap.sessions.listed_worlds.desk import WorldsDesk, worlds_desk
+from leakcap.sessions.listed_worlds.desk import WorldsDesk
 from leakcap.sessions.listed_worlds.functions import WorldFunctions
+from leakcap.sessions.listed_worlds.opening import worlds_desk
 from leakcap.sessions.listed_worlds.past import past_answers
 from leakcap.sessions.questions import Questions, SessionQuestion
 from leakcap.sessions.standing import longer_clock
@@ -41,7 +43,6 @@ from leakcap.simulate.silence import kept_quiet
 
 __all__ = ["Session"]
 
-WORLDS = 1024
 ANSWERS = ("answer", "number", "release")  # kinds of entries
 KINDS = ("count", "sum", "mean", "histogram", "covariance", "quantile", "linear", "query", "blocks")
 
@@ -81,6 +82,7 @@ class Session(Asked):
         retire: bool = True,
         rows_per_unit: int | None = None,
         worlds: int | None = None,
+        cohorts: int | None = None,
         seed: int | None = None,
     ) -> None:
         """Open a session, or go on with one that the ledger knows.
@@ -92,7 +94,8 @@ class Session(Asked):
                 `leakcap.pool_membership(...)`, under which everybody takes part.
             design: "bits": a coin for everybody decides who takes part, once and for all; for questions that are sums
                 over people, hundreds or thousands of them. "worlds": one of a list of halves takes part; for any
-                function, some dozens of answers.
+                function, some dozens of answers. "cohorts": the same for SQL alone, with people dealt into cohorts that
+                share a bit; faster, and one known member of a cohort tells about all of it.
             unit: whose row it is, an array or the name of a column. With it the data may change under their name.
             ledger: "sqlite:///file", "postgresql://user@host/database", or a store. None: the session ends with this
                 process, and its certificate says that it stands alone.
@@ -101,16 +104,17 @@ class Session(Asked):
             always: whether the promise must hold for every single course of answers, not on average over them.
             retire: whether people who cannot pay are left out; otherwise such a question is refused.
             rows_per_unit: the most rows of one person that count, the first ones.
-            worlds: for design "worlds", how many halves are listed; 1,024 by default.
+            worlds: for a list of worlds, how many halves are listed; 1,024 by default.
+            cohorts: for design "cohorts", how many there are, 1,024 (by default) to 4,096.
             seed: makes it a simulation, which is no release.
 
         Raises:
             InputError: an argument cannot be used, or the ledger knows these data otherwise.
             CapError: the cap is not about one person.
         """
-        checks.choice(("bits", "worlds"), design=design)
-        if design == "bits" and (always or worlds is not None):
-            raise InputError("always and worlds are for design='worlds': with a coin for everybody leave them out")
+        listed = Listed.of(
+            design, worlds=worlds, cohorts=cohorts, always=always, registered=hasattr(data, "session_data")
+        )
         if seed is not None:
             checks.count(at_least=0, seed=seed)
         if seed is not None and ledger is not None:
@@ -132,8 +136,8 @@ class Session(Asked):
         self._table = SessionTable.of(data, unit, rows_per_unit, quiet)
         if unit is None and not quiet:
             warn_of_repeated_ids(self._table.pool)
-        clock = Clock.of(caps) if design == "bits" else None
-        if quiet and design == "bits" and self._table.rows_per_unit is None:
+        clock = Clock.of(caps) if listed is None else None
+        if quiet and listed is None and self._table.rows_per_unit is None:
             raise InputError(
                 "a pool cap or an analyst with unit= needs rows_per_unit=, the most rows that one person may bring: "
                 "further ones are left out"
@@ -146,6 +150,9 @@ class Session(Asked):
         place: str | Store | None = ledger.place if isinstance(ledger, AccountAt) else ledger
         if isinstance(ledger, AccountAt):
             name = ledger.name
+        names = self._table.units.names
+        if listed is not None:
+            listed.refuse_few(len(names))
         opened = open_account(
             Book.in_memory() if place is None else open_book(place),
             name_of(version) if name is None else str(name),
@@ -153,21 +160,22 @@ class Session(Asked):
             caps=caps,
             version=version,
             named=self._table.units.labels is not None,
-            people=self._table.units.names,
+            people=names,
             clock=(0.0, 0.0) if clock is None else (clock.square, clock.distance),
             always=bool(always),
             contents=() if ledger is None else contents_prints(data if isinstance(data, tuple) else (data,)),
-            worlds=None if design == "bits" else checks.count(at_least=2, worlds=worlds or WORLDS),
+            worlds=None if listed is None else listed.worlds,
+            cohorts=None if listed is None else listed.cohorts,
         )
         self.name, self.caps = opened.name, opened.caps_now
         secret = opened.secret if seed is None else Secret(np.random.default_rng(seed).bytes(32))
-        names = self._table.units.names
-        if design == "worlds":
+        if listed is not None:
             self._desk = worlds_desk(
                 opened.account,
                 opened.caps_then,
                 people=len(names),
-                worlds=worlds or WORLDS,
+                worlds=listed.worlds,
+                cohorts=listed.dealt(names, secret),
                 secret=secret,
                 world=opened.world if seed is None else None,
                 always=always,
@@ -175,7 +183,7 @@ class Session(Asked):
                 analyst=analyst or "",
                 randomness=OperatingSystem() if seed is None else Seeded(seed),
             )
-            self._questions = WorldFunctions(self._table)
+            self._questions = WorldFunctions(self._table) if listed.cohorts is None else SqlAlone()
             return
         assert clock is not None
         clock = Clock(opened.square, opened.distance)  # by which the account counts
@@ -232,7 +240,7 @@ class Session(Asked):
         desk, questions = self._desk, self._questions
         if isinstance(desk, WorldsDesk):
             raise InputError("fits are made of sums over people: open the session with design='bits'")
-        estimator, left_out = _as_estimator(estimator), list[LeftOut | None]()
+        estimator, left_out = as_estimator(estimator), list[LeftOut | None]()
 
         def ask(question: SessionQuestion, of_clock: float) -> Noised:
             answer, missing = desk.noised(question, of_clock)
@@ -333,6 +341,7 @@ class Session(Asked):
                 always=self._desk.always,
                 alone=self._alone,
                 seeded=self._seeded,
+                cohorts=self._desk.cohorts,
             )
         return certificate_of(
             caps,
@@ -383,15 +392,3 @@ def _is_for(body: Mapping[str, Any], group: str) -> bool:
     """Whether analysts of a group may see an answer: not where it was built around the pool's own statistic, nor where
     its noise follows from the most rows that somebody has."""
     return body.get("group") == group and not body.get("pool_made", False) and not body.get("own_rows", False)
-
-
-def _as_estimator(given: Any) -> Any:
-    """A torch module becomes an estimator; where torch was never loaded, there is none."""
-    if isinstance(given, type):
-        raise InputError(f"{given.__name__} is a class, without settings: give session.fit({given.__name__}(), ...)")
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(given, torch.nn.Module):
-        return given
-    from leakcap.sessions.networks.estimator import NeuralNetwork
-
-    return NeuralNetwork(given)

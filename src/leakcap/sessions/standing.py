@@ -52,7 +52,7 @@ def together(standing: Standing) -> Together:
         return Together(ENCODED, None, AGAIN.format(standing.encoded[:10], standing.encoded[11:16]))
     if standing.design == "release":
         return Together(promise, None, "One release: its own certificate says what it allows, and there is no other.")
-    if standing.design == "worlds":
+    if standing.listed:
         return Together(promise, None, f"All answers together keep: {'; '.join(standing.raised or standing.caps)}.")
     # Nobody's clock was taken more from than was declared, nor than there is.
     taken = sum(min(ticks, standing.allowance) for ticks in standing.declared.values())

@@ -45,9 +45,9 @@ def rehearse(model: Any, table: Any, rows: Ints, classes: int, *, role: str, who
         with silenced(), own_randomness(0):
             learnt = fitted(model, table, rows, np.arange(len(rows)) % classes, whole=whole)
             named = np.asarray(learnt.predict(table))
-    except MissingExtra:
-        raise  # says what to install
-    except Exception as error:
+    except (MissingExtra, KeyboardInterrupt):
+        raise  # says what to install; stopped by the user
+    except BaseException as error:  # a model may end the process, and others in it go on
         raise InputError(
             f"the {role} fails on these features, with classes that are made up ({type(error).__name__}): fill missing "
             f"cells, give more rows to each, or try {role}.fit(X, y) by itself"

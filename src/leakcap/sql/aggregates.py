@@ -313,7 +313,7 @@ def value_from(one: Aggregate) -> Callable[[Floats], Floats]:
 
     def made(sums: Floats) -> Floats:
         with np.errstate(all="ignore"):
-            if one.name in ("count", "sum"):
+            if one.name in ("count", "sum", "min", "max"):
                 return sums[:, 0]
             n = np.where(sums[:, 0] > 0, sums[:, 0], np.nan)
             if one.name == "avg":

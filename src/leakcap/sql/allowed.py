@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from sqlglot import exp
 
-from leakcap.sql.expressions import Range
+from leakcap.sql.expressions import Expression, Range
 from leakcap.sql.refusals import Node, refused
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "ROUNDED",
     "TEXTS",
     "TRUNCATED",
+    "Reads",
     "only",
     "unknown_word",
 ]
@@ -142,3 +143,27 @@ def unknown_word(node: Node) -> str:
     """What to use in place of something that is not answered."""
     word = str(node.name if node.key == "anonymous" else node.key).lower()
     return INSTEAD.get(word.replace("_", ""), f"this is not answered. There are {ANSWERED}")
+
+
+class Reads(Protocol):
+    """What reads the arguments of a function."""
+
+    def read(self, node: Node) -> Expression:
+        """Any expression."""
+        ...
+
+    def number(self, node: Node) -> Expression:
+        """One that is a number."""
+        ...
+
+    def text(self, node: Node) -> Expression:
+        """One that is a text."""
+        ...
+
+    def moment(self, node: Node) -> Expression:
+        """One that is a date, also if it is written out."""
+        ...
+
+    def whole_number(self, node: Node | None, most: int) -> int:
+        """One that is written out."""
+        ...

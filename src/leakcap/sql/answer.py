@@ -31,6 +31,8 @@ class SqlAnswer:
         number: of its last entry in the session's history; None where nothing was released.
         again: whether all of it was stored, so that nothing was spent.
         numbers: names of the columns that have an interval.
+        whole: whether all of it was answered. From a list of worlds the last numbers may be refused: they are then what
+            everybody can work out from earlier answers, and their intervals mean nothing.
     """
 
     frame: Any
@@ -38,6 +40,7 @@ class SqlAnswer:
     number: int | None
     again: bool
     numbers: tuple[str, ...] = ()
+    whole: bool = True
 
     @property
     def too_few(self) -> Any:
@@ -98,7 +101,7 @@ class Released:
 
 
 def _halving(made: CellSums, sums: Floats) -> Floats:
-    """Variance that is due to coins, at most, of sums of what cannot be negative; 0 where nothing is known of it."""
+    """Variance that is due to coins or halves, about, of sums of what cannot be negative; 0 where nothing is known."""
     most = made.release.base.most
     if most is None:
         return np.zeros_like(sums)
@@ -107,6 +110,7 @@ def _halving(made: CellSums, sums: Floats) -> Floats:
         for one in made.release.sums
     ]
     sizes = np.array([one.in_group(most) if ok else 0.0 for one, ok in zip(made.release.sums, known, strict=True)])
+    sizes = np.append(sizes, np.zeros(len(made.release.held)))
     return np.asarray(sizes * np.maximum(sums, 0.0))
 
 
@@ -136,6 +140,7 @@ def answer_of(program: Program, last: Any, answers: Sequence[Released]) -> SqlAn
         number=spent[-1].number if spent else None,
         again=bool(spent) and all(one.again for one in spent),
         numbers=tuple(numbers),
+        whole=all(one.whole for one in spent),
     )
 
 

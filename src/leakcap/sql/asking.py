@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import sqlglot
 
 from leakcap.errors import InputError
 from leakcap.kernels.bounded import Extent
@@ -13,12 +16,14 @@ from leakcap.sessions.answers import Preview
 from leakcap.sessions.brought import Sums, Within
 from leakcap.sessions.brought_cells import BroughtByCell
 from leakcap.sessions.desk import Desk
+from leakcap.sessions.listed_worlds.desk import WorldsDesk
 from leakcap.sessions.questions import SessionQuestion
 from leakcap.sql.answer import Released, SqlAnswer, answer_of
 from leakcap.sql.catalog import Catalog
 from leakcap.sql.compile import compiled
 from leakcap.sql.engine import WorkerEngine
-from leakcap.sql.evaluate import CellSums, cell_sums, public_table
+from leakcap.sql.evaluate import CellSums, Engine, cell_sums, public_table
+from leakcap.sql.in_worlds import SqlOfWorlds, in_worlds
 from leakcap.sql.program import Program
 from leakcap.sql.refusals import NotAnswered
 
@@ -30,17 +35,19 @@ RATIOS = ("avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop", "covar_samp
 
 def asked(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) -> SqlAnswer:
     """The answer to a question in SQL."""
-    program, engine = compiled(text, catalog, hidden_pool=getattr(desk, "everybody", False)), WorkerEngine(catalog.path)
+    catalog.refuse_changed()
+    program, engine = _compiled(text, catalog, desk), WorkerEngine(catalog.path)
     try:
         tables: dict[str, Any] = {}
         answers: list[Released] = []
         for at, release in enumerate(program.releases):
-            made = cell_sums(release, catalog, engine, tables)
+            made, question = _asked_of(desk, program, at, catalog, engine, tables)
+            catalog.refuse_changed()  # before anything is charged: hidden numbers are those of this very file
             if not made.groups:  # by public facts: nothing is asked of anybody
-                tables[release.table] = public_table(made, np.empty((0, len(release.sums))))
+                tables[release.table] = public_table(made, np.empty((0, release.numbers)))
                 continue
-            answer = desk.answer(_question(program, at, made, desk), **_part(how, program, at))
-            released = Released.of(made, answer, halves=not desk.everybody)
+            answer = desk.answer(question, **_part(how, program, at))
+            released = Released.of(made, answer, halves=not getattr(desk, "everybody", False))
             answers.append(released)
             tables[release.table] = released.table
         return answer_of(program, engine.run(program.last, tables), answers)
@@ -50,14 +57,16 @@ def asked(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) -> Sql
 
 def previewed(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) -> Preview | None:
     """What the first release of a question would cost; None where nothing is released, and it costs nothing."""
-    program, engine = compiled(text, catalog, hidden_pool=getattr(desk, "everybody", False)), WorkerEngine(catalog.path)
+    catalog.refuse_changed()
+    program, engine = _compiled(text, catalog, desk), WorkerEngine(catalog.path)
     try:
         if not program.releases:
             return None
         if len(program.releases) > 1:
             raise NotAnswered("this question is answered in several steps: its price is the share= that it is given")
-        made = cell_sums(program.releases[0], catalog, engine, {})
-        found: Preview = desk.preview(_question(program, 0, made, desk), **_part(how, program, 0))
+        _, question = _asked_of(desk, program, 0, catalog, engine, {})
+        catalog.refuse_changed()
+        found: Preview = desk.preview(question, **_part(how, program, 0))
         return found
     finally:
         engine.close()
@@ -76,9 +85,25 @@ def _part(how: Mapping[str, Any], program: Program, at: int) -> dict[str, Any]:
     return given
 
 
-def _question(program: Program, at: int, made: CellSums, desk: Any) -> SessionQuestion:
-    if not isinstance(desk, Desk):
-        raise InputError("SQL is answered in sessions of design='bits': open one, or ask session.query(fn)")
+def _compiled(text: str, catalog: Catalog, desk: Any) -> Program:
+    listed = isinstance(desk, WorldsDesk)
+    return compiled(text, catalog, hidden_pool=getattr(desk, "everybody", False), worlds=listed)
+
+
+def _asked_of(
+    desk: Any, program: Program, at: int, catalog: Catalog, engine: Engine, tables: dict[str, Any]
+) -> tuple[CellSums, Any]:
+    """A release evaluated on the whole pool, and the question that it is at the desk."""
+    release = program.releases[at]
+    words = {"kind": "sql", "sql": " ".join(program.text.split()), "step": at, "meaning": _meaning(program)}
+    if isinstance(desk, WorldsDesk):
+        known = in_worlds(release, catalog, engine, tables, None if desk.cohorts is None else desk.cohorts.of_unit)
+        return known.made, SqlOfWorlds(words, known)
+    made = cell_sums(release, catalog, engine, tables)
+    return made, _question(words, made, desk)
+
+
+def _question(words: dict[str, Any], made: CellSums, desk: Desk) -> SessionQuestion:
     release = made.release
     bounded = release.base.most is not None
     if desk.everybody and not made.domain.declared:
@@ -103,8 +128,13 @@ def _question(program: Program, at: int, made: CellSums, desk: Any) -> SessionQu
             scale=1.0 if simple else None,
         )
 
-    words = {"kind": "sql", "sql": " ".join(program.text.split()), "step": at}
     return SessionQuestion(words, sums, lambda _: bounded, pool_made=not (bounded and made.domain.declared))
+
+
+def _meaning(program: Program) -> str:
+    """A print of the text but for its blanks: within quotes, and after comments, blanks make another question."""
+    words = [(one.token_type.name, one.text) for one in sqlglot.tokenize(program.text, read="duckdb")]
+    return hashlib.sha256(json.dumps(words).encode()).hexdigest()[:16]
 
 
 def _limits(made: CellSums) -> Within:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,18 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap.errors import InputError
+from leakcap.sql.failures import in_words
+from leakcap.sql.prints import people_prints, public_print, together
 
-__all__ = ["FACTS", "UNIT", "Catalog", "CatalogColumn", "CatalogFile", "CatalogTable", "named"]
+__all__ = ["FACTS", "UNIT", "Catalog", "CatalogColumn", "CatalogFile", "CatalogTable", "key_name"]
 
 UNIT = "unit"  # the hidden column of every private table, and the table of people
 FACTS = "catalog"  # the table of the file that keeps all this
 DATES = {"date": date, "timestamp": datetime}
+CHANGED = (
+    "the file of the registered tables was changed, replaced or taken away: register the tables again, and open the "
+    "session on the new catalog. In its ledger, under its name, everybody's clock goes on as it is"
+)
 
 
 @dataclass(frozen=True)
@@ -76,42 +83,104 @@ class Catalog:
     print: str  # of the contents
     report: tuple[str, ...] = field(default=(), repr=False)
     person: str = ""  # the key whose values are the people
+    public_print: str = ""  # of the contents of public tables
+    engine: str = ""  # the version of DuckDB that made the prints
+    seen: tuple[int, ...] | None = field(default=None, compare=False, repr=False)  # of the file, from outside
 
     def table(self, name: str) -> CatalogTable | None:
         """The table of that name, whatever the case of its letters."""
         return next((one for key, one in self.tables.items() if key.lower() == name.lower()), None)
 
-    def session_data(self) -> tuple[npt.NDArray[np.int64], list[Any]]:
-        """A print of everybody's rows, and who they are, in the order of their hidden numbers."""
+    def end(self, key: str) -> tuple[CatalogTable, CatalogColumn]:
+        """The table and the column that a key is called by, as `key_name` does."""
+        return next(
+            (table, one)
+            for table in self.tables.values()
+            for one in table.columns
+            if key_name(table.name, one.name) == key
+        )
+
+    def as_it_is(self) -> Catalog:
+        """With a note of what the file looks like from outside, by which a later change is noticed."""
+        return replace(self, seen=_looks(self.path))
+
+    def refuse_changed(self) -> None:
+        """Nothing is asked of a file that is another one than when this catalog was made or loaded."""
+        if self.seen is not None and _looks(self.path) != self.seen:
+            raise InputError(CHANGED)
+
+    def session_data(self) -> tuple[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]], list[Any]]:
+        """Prints of everybody's rows, of all that is public, and who people are, in the order of their hidden numbers.
+
+        Raises:
+            InputError: the rows are not those that were registered.
+        """
+        self.refuse_changed()
         with CatalogFile(self.path) as file:
-            found = file.execute(f"SELECT name, print FROM {UNIT} ORDER BY {UNIT}").fetchall()
-        return np.array([[row[1]] for row in found], dtype=np.int64), [row[0] for row in found]
+            found = file.execute(f"SELECT name, print, {UNIT} FROM {UNIT} ORDER BY {UNIT}").fetchall()
+            self._refuse_other_rows(file, np.array([row[1:] for row in found], dtype=np.int64).reshape(-1, 2))
+        prints = np.array([[row[1]] for row in found], dtype=np.int64)
+        declared = json.dumps([self._facts(), self.public_print], default=str)
+        digest = int(hashlib.sha256(declared.encode()).hexdigest()[:15], 16)
+        # Of two parts: the second is the same for everybody, and with other declarations an answer is another one.
+        return (prints, np.full_like(prints, digest)), [row[0] for row in found]
+
+    def _refuse_other_rows(self, file: Any, kept: npt.NDArray[np.int64]) -> None:
+        import duckdb
+
+        if together(kept[:, 0]) != self.print or (kept[:, 1] != np.arange(self.people)).any():
+            raise InputError(CHANGED)
+        if self.engine != duckdb.__version__:
+            return  # prints are made by the engine, and another version may make others
+        whole = np.zeros(self.people, dtype=np.int64)
+        try:
+            whose, prints = people_prints(file, self.tables.values(), UNIT)
+            whole[whose] = prints
+            same = bool((whose >= 0).all() and (whole == kept[:, 0]).all())
+            same &= public_print(file, self.tables.values()) == self.public_print
+        except (duckdb.Error, IndexError):
+            same = False
+        if not same:
+            raise InputError(CHANGED)
+
+    def _facts(self) -> dict[str, Any]:
+        return {"tables": [asdict(one) for one in self.tables.values()], "people": self.people, "person": self.person}
 
     def to_json(self) -> str:
         """All facts but the file's place."""
-        held = {
-            "tables": [asdict(one) for one in self.tables.values()],
-            "people": self.people,
+        held = self._facts() | {
             "print": self.print,
             "report": list(self.report),
-            "person": self.person,
+            "public_print": self.public_print,
+            "engine": self.engine,
         }
         return json.dumps(held, default=str)
 
     @classmethod
     def load(cls, path: str | Path) -> Catalog:
-        """The catalog of a file that `register` made."""
+        """The catalog of a file that `register` made.
+
+        Args:
+            path: of the file.
+
+        Returns:
+            The catalog, as `register` returned it.
+
+        Raises:
+            InputError: there is no such file, or it is of another kind.
+        """
         place = Path(path)
         if not place.is_file():
             raise InputError(f"there is no file {place.name!r}: register(...) makes one")
         with CatalogFile(place) as file:
             try:
-                text = file.execute(f"SELECT facts FROM {FACTS}").fetchone()[0]
+                held = json.loads(file.execute(f"SELECT facts FROM {FACTS}").fetchone()[0])
+                tables = {one["name"]: _table(one) for one in held.pop("tables")}
+                report = tuple(held.pop("report"))
+                return cls(place, tables, report=report, **held).as_it_is()
             except Exception:
-                raise InputError(f"{place.name!r} was not made by leakcap.sql.register: register its tables") from None
-        held = json.loads(text)
-        tables = {one["name"]: _table(one) for one in held["tables"]}
-        return cls(place, tables, held["people"], held["print"], tuple(held["report"]), held["person"])
+                pass  # of another kind, or of another version
+        raise InputError(f"{place.name!r} was not made by leakcap.sql.register of this version: register its tables")
 
 
 class CatalogFile:
@@ -125,10 +194,8 @@ class CatalogFile:
 
         try:
             self.file = duckdb.connect(str(self.path), read_only=True)
-        except duckdb.Error:
-            raise InputError(
-                f"{self.path.name!r} cannot be opened as a DuckDB file: register the tables again"
-            ) from None
+        except duckdb.Error as error:
+            raise InputError(in_words(error, self.path.name)) from None
         return self.file
 
     def __exit__(self, *_: object) -> None:
@@ -155,9 +222,14 @@ def _column(held: dict[str, Any]) -> CatalogColumn:
     return CatalogColumn(**held)
 
 
-def named(tables: Mapping[str, Any], name: str) -> Iterator[tuple[str, str]]:
-    """Places that a name such as "age" or "stays.age" may mean, by table and column."""
-    table, _, column = name.rpartition(".")
-    for key, columns in tables.items():
-        if table in ("", key) and column in columns:
-            yield key, column
+def key_name(table: str, column: str) -> str:
+    """What a key is called; two keys never share a name, whatever letters tables and columns have."""
+    return ".".join(json.dumps(one) if "." in one or '"' in one else one for one in (table, column))
+
+
+def _looks(path: Path) -> tuple[int, ...]:
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

@@ -35,10 +35,11 @@ LONGEST = 50_000  # letters
 MOST_QUERIES = 400  # inside one question; those about a row outside are read twice
 
 
-def compiled(text: str, catalog: Catalog, *, hidden_pool: bool = False) -> Program:
+def compiled(text: str, catalog: Catalog, *, hidden_pool: bool = False, worlds: bool = False) -> Program:
     """The program of a question, or a refusal that says what would work.
 
-    `hidden_pool` where nothing may hang on who is in the pool, not even whether a value is missing.
+    `hidden_pool` where nothing may hang on who is in the pool, not even whether a value is missing; `worlds` where a
+    list of worlds answers, also what is no sum over people.
     """
     if not isinstance(text, str) or not text.strip():
         raise refused("ask in SQL, as in: select count(*) from stays")
@@ -47,7 +48,7 @@ def compiled(text: str, catalog: Catalog, *, hidden_pool: bool = False) -> Progr
     if len(text) > LONGEST:
         raise refused(f"the question has more than {LONGEST:,} letters: ask several")
     try:
-        return _Compiler(catalog, hidden_pool).program(text, _parsed(text))
+        return _Compiler(catalog, hidden_pool, worlds).program(text, _parsed(text))
     except RecursionError:
         raise refused("the question is nested too deeply: ask several") from None
 

@@ -96,8 +96,8 @@ class Scope:
 class Compiling:
     """State of a compilation. Its parts are in files of their own: FROM, SELECT, GROUP BY, and queries inside."""
 
-    def __init__(self, catalog: Catalog, hidden_pool: bool) -> None:
-        self.catalog, self.names, self.hidden_pool = catalog, Names(), hidden_pool
+    def __init__(self, catalog: Catalog, hidden_pool: bool, worlds: bool = False) -> None:
+        self.catalog, self.names, self.hidden_pool, self.worlds = catalog, Names(), hidden_pool, worlds
         self.releases: list[SqlRelease] = []
         self.queries = count()  # how many were read
 

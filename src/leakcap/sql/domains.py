@@ -48,6 +48,13 @@ class Domain:
 @proves("unit-local")
 def domain(release: SqlRelease, catalog: Catalog) -> Domain:
     """The list of a release's groups."""
+    try:
+        return _domain(release, catalog)
+    except RecursionError:
+        raise refused("a column to group by is made in too many steps: group by a simpler one") from None
+
+
+def _domain(release: SqlRelease, catalog: Catalog) -> Domain:
     if not release.keys:
         return Domain("SELECT 1 AS one", True)
     if release.candidates is not None:
@@ -198,10 +205,7 @@ class _Listing:
             self.listed[one.sql] = (f"(SELECT v AS {new} FROM {one.noised.table})", replace(one, value=new))
             return self.listed[one.sql][1]
         if one.refers is not None:
-            table, name = one.refers.rsplit(".", 1)
-            target = self.catalog.tables[table]
-            found = target.column(name)
-            assert found is not None
+            target, found = self.catalog.end(one.refers)
             new = f"d{len(self.listed)}"
             text = f"(SELECT {found.place} AS {new} FROM {target.place} WHERE {found.place} IS NOT NULL"
             text += " UNION ALL SELECT NULL)" if one.null else ")"

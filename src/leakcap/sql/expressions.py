@@ -21,6 +21,7 @@ Range = tuple[float, float]
 MOST = 1e300  # beyond, a number counts as out of range
 UNSURE = ("float",)  # kinds that can be infinite or no number
 LARGEST = 200_000  # letters of one expression, about
+LONGEST_TEXT = 2_000  # letters of texts that are put together
 
 
 @dataclass(frozen=True)
@@ -217,6 +218,19 @@ def _joined(word: str) -> Callable[[Expression], str]:
     return lambda one: "(" + f" {word} ".join(arg.safe for arg in one.args) + ")"
 
 
+def _concat(one: Expression) -> str:
+    """Texts one after the other, cut off where they get long.
+
+    A text beside itself, and that beside itself, and so on, would fill the memory wherever a row has one: whether the
+    question fails would tell of that row.
+    """
+    parts = [arg.safe for arg in one.args]
+    while len(parts) > 1:  # two by two: the engine does not go deep
+        pairs = [f"left({a} || {b}, {LONGEST_TEXT})" for a, b in zip(parts[::2], parts[1::2], strict=False)]
+        parts = pairs + parts[2 * len(pairs) :]
+    return parts[0]
+
+
 def _case(one: Expression) -> str:
     """`args` are condition, result, condition, result, …, and what is left."""
     parts = [f"WHEN {one.args[at].safe} THEN {one.args[at + 1].safe}" for at in range(0, len(one.args) - 1, 2)]
@@ -293,7 +307,7 @@ WRITTEN: dict[str, Callable[[Expression], str]] = {
     "trunc": _trunc,
     "query": _inside,
     "quantified": _quantified,
-    "concat": _joined("||"),
+    "concat": _concat,
     "bit and": _shifted("&"),
     "bit or": _shifted("|"),
     "shift left": _shifted("<<"),
@@ -307,7 +321,7 @@ WRITTEN: dict[str, Callable[[Expression], str]] = {
     **{name: _call(name, guard=False) for name in ("lower", "upper", "trim", "ltrim", "rtrim", "length", "substring")},
     **{name: _call(name, guard=False) for name in ("greatest", "least", "left", "right")},
     # Longer than the text it is of, and so on if it is done again: cut, before it fills the memory.
-    "replace": lambda one: f"left(replace({', '.join(arg.safe for arg in one.args)}), 2000)",
+    "replace": lambda one: f"left(replace({', '.join(arg.safe for arg in one.args)}), {LONGEST_TEXT})",
     **{name: _call(name, guard=False) for name in ("contains", "starts_with", "ends_with")},
 }
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from leakcap.sql.aggregates import NEEDS_RANGE, QUANTILES, Aggregate, SumOf, aggregate, sums_of
+from leakcap.sql.by_value import ByValue, by_value
 from leakcap.sql.compiling import Compiling, Mapped, calls, text_of
 from leakcap.sql.expressions import Expression
 from leakcap.sql.program import SqlRelease
@@ -165,16 +166,18 @@ class GroupClause(Compiling):
         made: Mapping[str, str],
     ) -> str:
         sums: list[SumOf] = []
-        places = []
+        held: list[ByValue] = []
+        asks: list[tuple[list[SumOf], ByValue | None]] = []
         for call, one in asked.values():
-            mine = []
-            for found in sums_of(one, call):
-                of = found.distinct
-                each = replace(found, people=of is not None and of.identity == self.catalog.person)
-                if each not in sums:
-                    sums.append(each)
-                mine.append(sums.index(each))
-            places.append(tuple(mine))
+            known = by_value(one, call) if self.worlds else None
+            mine = [self._of_people(each) for each in sums_of(one, call)] if known is None else []
+            sums += [each for each in dict.fromkeys(mine) if each not in sums]
+            if known is not None and known not in held:
+                held.append(known)
+            asks.append((mine, known))
+        places = [
+            tuple(map(sums.index, mine)) if known is None else (len(sums) + held.index(known),) for mine, known in asks
+        ]
         release = SqlRelease(
             table=self.names.fresh("r"),
             base=base,
@@ -184,9 +187,14 @@ class GroupClause(Compiling):
             value_names=tuple(made[text] for text in asked),
             sums=tuple(sums),
             places=tuple(places),
+            held=tuple(held),
         )
         self.releases.append(release)
         return release.table
+
+    def _of_people(self, one: SumOf) -> SumOf:
+        """Marked, where it counts the people themselves: of each of them there is one."""
+        return replace(one, people=one.distinct is not None and one.distinct.identity == self.catalog.person)
 
     def _tree(
         self,

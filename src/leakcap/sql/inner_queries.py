@@ -17,6 +17,8 @@ from leakcap.sql.relations import Relation, equalities, joined_origins, joined_s
 
 __all__ = ["InnerQueries"]
 
+COUNTS = (exp.Count, exp.CountIf, exp.ApproxDistinct)
+
 
 class InnerQueries(Compiling):
     """EXISTS, IN, and queries that stand for a value."""
@@ -141,7 +143,7 @@ class InnerQueries(Compiling):
         given = node.args.get("from_") or node.args.get("from")
         if where is None or given is None:
             return None
-        probe = type(self)(self.catalog, self.hidden_pool)
+        probe = type(self)(self.catalog, self.hidden_pool, self.worlds)
         probe.queries = self.queries
         parts = [probe.source(given.this, None, tables)]
         parts += [probe.source(join.this, None, tables) for join in node.args.get("joins") or []]
@@ -159,13 +161,19 @@ class InnerQueries(Compiling):
             return None
         alone = node.copy()
         alone.set("where", exp.Where(this=exp.and_(*[one.copy() for one in rest])) if rest else None)
-        if alone.args.get("group") or alone.args.get("qualify") or len(alone.expressions) != 1:
-            raise refused("a query about the row outside gives one aggregate", node)
-        asked = alone.expressions[0]
+        others = ("group", "having", "qualify", "order", "limit", "offset", "distinct")
+        if len(alone.expressions) != 1 or any(alone.args.get(one) for one in others):
+            raise refused(
+                "a query about the row outside gives one aggregate, and has no more than FROM and WHERE", node
+            )
+        asked = alone.expressions[0].unalias()
+        counts = isinstance(asked.unnest(), COUNTS)
+        if not counts and any(isinstance(one, COUNTS) for one in asked.walk()):
+            raise refused("a count about the row outside stands alone: select count(*) from ... where ...", node)
         alone.set(
             "expressions",
             [
-                exp.alias_(asked.unalias().copy(), "value_"),
+                exp.alias_(asked.copy(), "value_"),
                 *(exp.alias_(one.copy(), f"key_{k}") for k, (one, _) in enumerate(outer_only)),
             ],
         )
@@ -191,7 +199,7 @@ class InnerQueries(Compiling):
         pairs = [alike(mine, other, node) for mine, other in zip(inner_keys, outside, strict=True)]
         match = " AND ".join(f"{mine.safe} = {other.safe}" for mine, other in pairs)
         text = f"SELECT {value.value} FROM ({made.sql}) WHERE {match} LIMIT 1"
-        if not made.private and any(isinstance(each, exp.Count) for each in asked.walk()):
+        if counts:  # of no rows there is no group, and yet a count
             text = f"SELECT coalesce(({text}), 0)"
         return replace(
             value,

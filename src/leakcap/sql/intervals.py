@@ -23,6 +23,9 @@ def with_ends(one: Aggregate, sums: Floats, deviations: Floats) -> tuple[Floats,
     found = value_from(one)(sums)
     if one.name in ("count", "sum"):
         return found, found - LEVEL * deviations[:, 0], found + LEVEL * deviations[:, 0]
+    if one.name in ("min", "max"):  # no value lies beyond its range
+        ends = (found, found - LEVEL * deviations[:, 0], found + LEVEL * deviations[:, 0])
+        return tuple(np.clip(each, *(one.args[0].range or (-np.inf, np.inf))) for each in ends)  # type: ignore[return-value]
     few = sums[:, 0] <= deviations[:, 0]
     if one.name == RATIO and one.args[0].range is not None:
         found = np.clip(found, *one.args[0].range)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import exp
 
-from leakcap.sql.allowed import DATE_PARTS, PART_RANGES, TRUNCATED
+from leakcap.sql.allowed import DATE_PARTS, PART_RANGES, TRUNCATED, Reads
 from leakcap.sql.expressions import Expression, Range, literal
 from leakcap.sql.kinds import MOMENTS, chosen, made, years
 from leakcap.sql.refusals import Node, refused
-
-if TYPE_CHECKING:
-    from leakcap.sql.reading import Reader
 
 __all__ = ["ANONYMOUS_MOMENTS", "MOMENT_METHODS"]
 
@@ -35,7 +32,7 @@ SHORTEST = {"day": 1.0, "week": 7.0, "month": 28.0, "quarter": 90.0, "year": 365
 FORMAT = re.compile(r"(%[YmdHMbBaAjyq%]|[^%]){1,40}")
 
 
-def _interval(reader: Reader, node: exp.Interval) -> Expression:
+def _interval(reader: Reads, node: exp.Interval) -> Expression:
     unit = str(node.args["unit"].name if node.args.get("unit") is not None else "").lower().rstrip("s")
     given = None if node.this is None else node.this.unnest()
     text = str(given.this) if isinstance(given, exp.Literal) else ""
@@ -44,13 +41,13 @@ def _interval(reader: Reader, node: exp.Interval) -> Expression:
     return Expression("literal", "interval", value=(int(text), unit + "s"), null=False)
 
 
-def _part(reader: Reader, node: Node) -> Expression:
+def _part(reader: Reads, node: Node) -> Expression:
     if isinstance(node, exp.Extract):
         return _part_of(reader, str(node.this.name or node.this), node.expression, node)
     return _part_of(reader, node.key, node.this, node)
 
 
-def _named_part(reader: Reader, node: exp.Anonymous) -> Expression:
+def _named_part(reader: Reads, node: exp.Anonymous) -> Expression:
     """date_part('year', day)."""
     name, *rest = node.expressions
     if len(rest) != 1 or not isinstance(name, exp.Literal) or not name.is_string:
@@ -58,13 +55,13 @@ def _named_part(reader: Reader, node: exp.Anonymous) -> Expression:
     return _part_of(reader, str(name.this), rest[0], node)
 
 
-def _weekday(reader: Reader, node: exp.Anonymous) -> Expression:
+def _weekday(reader: Reads, node: exp.Anonymous) -> Expression:
     if len(node.expressions) != 1:
         raise refused("weekday takes a date", node)
     return _part_of(reader, "dow", node.expressions[0], node)
 
 
-def _part_of(reader: Reader, word: str, of: Node, node: Node) -> Expression:
+def _part_of(reader: Reads, word: str, of: Node, node: Node) -> Expression:
     name, one = SAME_PARTS.get(word.lower(), word.lower()), reader.read(of)
     if name not in DATE_PARTS or one.kind not in MOMENTS:
         raise refused(f"parts are taken of dates: {', '.join(DATE_PARTS)}", node)
@@ -76,7 +73,7 @@ def _part_of(reader: Reader, word: str, of: Node, node: Node) -> Expression:
     return made("part", "int", (one,), value=name, range=found)
 
 
-def _named(reader: Reader, node: Node) -> Expression:
+def _named(reader: Reads, node: Node) -> Expression:
     """The name of a day or month, in English."""
     days = isinstance(node, exp.Dayname)
     number = _part_of(reader, "dow" if days else "month", node.this, node)
@@ -87,7 +84,7 @@ def _named(reader: Reader, node: Node) -> Expression:
     return chosen(parts, literal(None, "null"), node)
 
 
-def _trunc(reader: Reader, node: Node) -> Expression:
+def _trunc(reader: Reads, node: Node) -> Expression:
     unit = str(node.args["unit"].name).lower()
     one = reader.read(node.this)
     if unit not in TRUNCATED or one.kind not in MOMENTS:
@@ -96,13 +93,13 @@ def _trunc(reader: Reader, node: Node) -> Expression:
     return made("trunc", "date", (one,), value=unit, range=found)
 
 
-def _last_day(reader: Reader, node: exp.LastDay) -> Expression:
+def _last_day(reader: Reads, node: exp.LastDay) -> Expression:
     one = _moment(reader, node.this, node)
     found = None if one.range is None else (one.range[0], one.range[1] + 31)
     return made("last_day", "date", (one,), range=found)
 
 
-def _between(reader: Reader, node: exp.DateDiff) -> Expression:
+def _between(reader: Reads, node: exp.DateDiff) -> Expression:
     """How many ends of such periods lie between two dates."""
     unit = str(node.args["unit"].name).lower() if node.args.get("unit") is not None else ""
     if unit not in SHORTEST:
@@ -117,7 +114,7 @@ def _between(reader: Reader, node: exp.DateDiff) -> Expression:
     return made("date_diff", "int", (start, end), value=unit, range=found, null=True)
 
 
-def _formatted(reader: Reader, node: exp.TimeToStr) -> Expression:
+def _formatted(reader: Reads, node: exp.TimeToStr) -> Expression:
     one, text = _moment(reader, node.this, node), node.args.get("format")
     form = str(text.this) if isinstance(text, exp.Literal) and text.is_string else ""
     if not FORMAT.fullmatch(form):
@@ -125,18 +122,18 @@ def _formatted(reader: Reader, node: exp.TimeToStr) -> Expression:
     return made("strftime", "text", (one, literal(form, "text")))
 
 
-def _made_date(reader: Reader, node: exp.DateFromParts) -> Expression:
+def _made_date(reader: Reads, node: exp.DateFromParts) -> Expression:
     given = [reader.number(node.args[name]) for name in ("year", "month", "day") if node.args.get(name) is not None]
     if len(given) != 3 or any(one.kind not in ("int", "null") for one in given):
         raise refused("make_date takes three whole numbers: year, month, day", node)
     return made("make_date", "date", given, null=True)
 
 
-def _date(reader: Reader, node: exp.Date) -> Expression:
+def _date(reader: Reads, node: exp.Date) -> Expression:
     return made("cast", "date", (_moment(reader, node.this, node),), value="DATE", null=True)
 
 
-def _moment(reader: Reader, node: Node, whole: Node) -> Expression:
+def _moment(reader: Reads, node: Node, whole: Node) -> Expression:
     found = reader.read(node)
     if found.kind not in MOMENTS:
         raise refused(f"a date is needed here, and this is of kind {found.kind}", whole)

@@ -8,6 +8,7 @@ import numpy as np
 
 from leakcap.ground.arrays import Bools, Floats
 from leakcap.sql.aggregates import Aggregate, SumOf
+from leakcap.sql.by_value import ByValue
 from leakcap.sql.expressions import Expression
 from leakcap.sql.quantiles import QuantileTree
 from leakcap.sql.ratios import Ratio
@@ -29,12 +30,18 @@ class SqlRelease:
     aggregates: tuple[Aggregate, ...]
     value_names: tuple[str, ...]
     sums: tuple[SumOf, ...]
-    places: tuple[tuple[int, ...], ...]  # of each aggregate's sums among all
+    places: tuple[tuple[int, ...], ...]  # of each aggregate's numbers: among the sums, and then what is held
     key_texts: tuple[str, ...] = ()  # as they were asked
     tree: QuantileTree | None = None  # whose nodes are the last key: its quantiles are the values
     candidates: str | None = None  # SQL of keys that are read off the pool
     threshold: float | None = None  # of the first value, from which a group is shown
     asked_for: tuple[Relation, tuple[Expression, ...]] | None = None  # the rows and keys outside that ask for groups
+    held: tuple[ByValue, ...] = ()  # numbers of a group that are no sums
+
+    @property
+    def numbers(self) -> int:
+        """Of each group."""
+        return len(self.sums) + len(self.held)
 
     def shows(self, counts: Floats, deviations: Floats | float = 0.0) -> Bools:
         """Which groups are shown: with a threshold, those that reach it and are clear of their own noise."""

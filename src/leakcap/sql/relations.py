@@ -22,6 +22,7 @@ __all__ = ["NamedColumn", "Names", "Relation", "same_person", "scan", "with_fewe
 
 
 WRITTEN = 500_000  # letters of what we write
+RENAMED = 5_000_000  # letters of expressions, about, that are written anew because a query is named in another
 NAMED = re.compile(r"'(?:[^']|'')*'|\b[xu]\d+\b")  # literals, and names that are not those of a released table
 
 
@@ -29,10 +30,16 @@ class Names:
     """Names of columns in the SQL that we write: none is given twice, so that none is ever ambiguous."""
 
     def __init__(self) -> None:
-        self._next = count()
+        self._next, self._left = count(), RENAMED
 
     def fresh(self, letter: str = "x") -> str:
         return f"{letter}{next(self._next)}"
+
+    def anew(self, letters: int) -> None:
+        """So much is renamed: queries of queries would take ever longer, each being written again for the next."""
+        self._left -= letters
+        if self._left < 0:
+            raise refused("there are too many queries of queries: ask for less, or in several steps")
 
 
 @dataclass(frozen=True)
@@ -79,6 +86,7 @@ class Relation:
 
     def _deeply(self, names: Names) -> Relation:
         """All names inside are new: otherwise two places would share what is known of their columns."""
+        names.anew(len(self.sql) + sum(one.size for one in (*self.filters, *self.origins.values())))
         new: dict[str, str] = {}
 
         def word(found: re.Match[str]) -> str:
@@ -136,7 +144,7 @@ class Relation:
 
 
 def scan(table: CatalogTable, alias: str, names: Names, *, hidden_pool: bool = False) -> Relation:
-    """A table as it is; where the pool is hidden, whether values are missing is not known of it."""
+    """A table as it is; where the pool is hidden, neither which values there are nor whether some are missing."""
     columns, written = [], []
     for one in table.columns:
         name = names.fresh()
@@ -157,7 +165,8 @@ def scan(table: CatalogTable, alias: str, names: Names, *, hidden_pool: bool = F
             range=span,
             null=not one.key and (one.gaps or (hidden_pool and table.private)),
             identity=one.identity,
-            levels=one.levels,
+            # Which texts there are is a fact of the pool, and so is that they are few.
+            levels=None if hidden_pool and table.private and not one.declared else one.levels,
             refers=one.refers,
             noised=None
             if one.noised is None

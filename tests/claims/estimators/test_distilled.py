@@ -223,3 +223,35 @@ def test_the_audit_refutes_votes_without_noise_and_not_noised_ones(monkeypatch: 
     plan = voting_plan()
     monkeypatch.setattr(plan, "randomness", NoNoise(plan.randomness))
     assert not lc.audit.run(plan, attacks=attacks, trials=2000).holds
+
+
+def distilled(**settings: Any) -> Any:
+    """Fitted, with a teacher that tells whether the odd person is there."""
+    made = Distilled(Telling(), DecisionTreeClassifier(max_depth=1), queries=PUBLIC, blocks=BLOCKS, classes=[0, 1])
+    return made.set_params(cap=lc.membership(CAP), random_state=0, **settings).fit(ROWS, CLASSES)
+
+
+@pytest.mark.filterwarnings("ignore::leakcap.errors.SimulationWarning")
+def test_the_audit_attacks_the_votes_of_a_fitted_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, data = distilled(), (ROWS, CLASSES)
+    found = lc.audit.run(model, data=data, trials=200)
+    assert found.holds and 0.5 < found.measured < 0.75 and found.certified == model.certificate_.membership_success
+    assert "votes" in found.to_html() and found.worst.named
+    bare = lambda total, grains, deviations, _: total / grains * STEP * deviations  # noqa: E731
+    monkeypatch.setattr(desk, "with_noise", bare)
+    assert lc.audit.run(model, data=data, trials=200).verdict == "refuted"
+
+
+@pytest.mark.filterwarnings("ignore::leakcap.errors.SimulationWarning")
+def test_the_audit_says_what_it_needs_of_models_made_of_answers() -> None:
+    model = distilled()
+    with pytest.raises(lc.errors.InputError, match="not fitted yet"):
+        lc.audit.run(Distilled(Telling(), Telling(), queries=PUBLIC))
+    for wrong in ({}, {"data": (ROWS, CLASSES), "attacks": ["bayes"]}):
+        with pytest.raises(lc.errors.InputError, match=r"give data=\(X, y\)"):
+            lc.audit.run(model, **wrong)
+    other = lc.estimators.HistGradientBoostingClassifier(
+        cap=lc.membership(0.9), classes=[0, 1], random_state=0, max_iter=1, options={"bounds": (-3, 3)}
+    )
+    with pytest.raises(lc.errors.InputError, match=r"audit\.model"):
+        lc.audit.run(other.fit(np.tile(ROWS[1:], (40, 1)), np.tile(CLASSES[1:], 40)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import leakcap as lc
 from leakcap.errors import InputError
+from leakcap.labels.learning import votes
 from leakcap.labels.learning.vote_costs import VoteCosts, success_of_votes
 from leakcap.labels.learning.votes import UNANSWERED, NoisedVotes
 from tests.unit.labels.learning import BLOBS, KINDS
@@ -244,3 +246,43 @@ def test_the_noise_of_all_that_leaves_keeps_what_the_certificate_states(
 def test_costs_that_make_no_sense_are_refused(given: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         VoteCosts(**({"questions": 8, "answers": 4, "sigma1": 1.0, "sigma2": 1.0} | given))
+
+
+# One vote of three decides: [2, 1] or [1, 2] and the noise of an answer; [3, 0] or [2, 1] and that of a selection.
+ANSWERS = ([0, 1, 0], [0, 1, 1], {"sigma2": 2**-0.5})
+SELECTIONS = ([0, 0, 0], [0, 0, 1], {"sigma2": 1e3, "sigma1": 0.5, "threshold": 2.5})
+
+
+def audited(first: list[int], second: list[int], noise: dict[str, float]) -> Any:
+    """The audit of one answer of three teachers, released as a fit does it, again and again; one label differs."""
+    settings = {"n_teachers": 3, "queries": 1, "classes": [0, 1], "random_state": 0, **noise}
+    release, certified = NoisedVotes.release, 0.0
+    released: dict[str, tuple[NoisedVotes, Any]] = {}
+    for labels in (first, second):
+        model = lc.labels.PATE(GaussianNB(), GaussianNB(), **settings)
+        with pytest.MonkeyPatch.context() as patch, suppress(InputError):  # one answer is no student
+            patch.setattr(
+                NoisedVotes,
+                "release",
+                lambda rule, votes, key=str(labels): released.setdefault(key, (rule, votes)) and release(rule, votes),
+            )
+            model.fit(np.arange(6.0).reshape(3, 2), labels)
+        certified = max(certified, model.certificate_.guess_success)
+
+    def again(labels: list[int]) -> Any:
+        rule, votes = released[str(labels)]
+        return rule.release(votes)
+
+    return lc.audit.check_mechanism(again, [first, second], success=certified, trials=2000)
+
+
+@pytest.mark.parametrize("case", [ANSWERS, SELECTIONS])
+def test_the_audit_refutes_half_of_the_noise_on_votes_and_not_all_of_it(
+    monkeypatch: pytest.MonkeyPatch, case: Any
+) -> None:
+    """All of it attains the bound; the planted factor of two is sure to be seen: .977 where .841 is allowed."""
+    honest = audited(*case)
+    assert honest.holds and honest.measured > 0.7
+    whole = votes._on_grid
+    monkeypatch.setattr(votes, "_on_grid", lambda sigma: whole(sigma / 2))
+    assert audited(*case).verdict == "refuted"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -92,6 +95,31 @@ class Failing(ClassifierMixin, BaseEstimator):
         return np.zeros(len(X), dtype=int)
 
 
+class Leaving(Failing):
+    """A teacher that ends the process where it has many labels of class 1."""
+
+    error: type[BaseException] = SystemExit
+
+    def fit(self, X: Any, y: Any) -> Leaving:
+        if (np.asarray(y) == 1).sum() > 2:
+            raise self.error(f"labels {y}")
+        return self
+
+
+class Interrupting(Leaving):
+    """One that raises what Ctrl-C does, though nobody pressed it."""
+
+    error = KeyboardInterrupt
+
+
+class Stopped(Failing):
+    """One at which the user presses Ctrl-C."""
+
+    def fit(self, X: Any, y: Any) -> Stopped:
+        os.kill(os.getpid(), signal.SIGINT)
+        return self
+
+
 def moved(teacher: Any, rows: Any = None, whole: bool = False) -> int:
     """The most counts of a question, in all, that one label moves."""
     rows, labels = np.zeros((40, 1)) if rows is None else rows, np.arange(40) % 3
@@ -107,13 +135,20 @@ def moved(teacher: Any, rows: Any = None, whole: bool = False) -> int:
 
 def test_a_label_moves_one_teacher_even_if_teachers_draw_from_one_generator(monkeypatch: pytest.MonkeyPatch) -> None:
     assert moved(Drawing()) <= 2
-    monkeypatch.setattr(teachers, "own_randomness", lambda seed: teachers.silenced())
+    monkeypatch.setattr(teachers, "own_randomness", lambda seed: nullcontext())
     assert moved(Drawing()) > 2  # the twin: what one drew shows in the votes of those after it
 
 
-def test_a_teacher_that_fails_has_no_vote_and_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
-    assert moved(Failing()) <= 1
+@pytest.mark.parametrize("teacher", [Failing(), Leaving(), Interrupting()])
+def test_a_teacher_that_fails_has_no_vote_and_says_nothing(teacher: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    assert 0 < moved(teacher) <= 1
     assert capfd.readouterr() == ("", "")
+
+
+def test_the_user_stops_teachers_and_hears_no_label() -> None:
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        moved(Stopped())
+    assert stopped.value.args == () and stopped.value.__context__ is None
 
 
 def test_the_process_draws_on_as_if_no_teacher_had_been() -> None:
@@ -133,7 +168,15 @@ def test_the_process_draws_on_as_if_no_teacher_had_been() -> None:
         ({"epsilon": 4.0, "n_teachers": 5000}, "fewer than teachers"),
         ({"epsilon": 4.0, "n_teachers": 1}, "n_teachers"),
         ({"epsilon": 4.0, "queries": 5000}, "rows to ask about"),
+        ({"epsilon": 4.0, "queries": 0}, "queries must be at least 1"),
+        ({"epsilon": 4.0, "queries": "many"}, "queries must be a whole number"),
+        ({"epsilon": 4.0, "queries": 2}, "fewer than the 3 classes"),
         ({"sigma2": 3.0, "sigma1": 3.0}, "go together"),
+        ({"sigma2": 3.0, "sigma1": 3.0, "threshold": float("nan")}, "threshold must be finite"),
+        ({"sigma2": 3.0, "sigma1": 3.0, "threshold": float("inf")}, "threshold must be finite"),
+        ({"sigma2": 3.0, "sigma1": 3.0, "threshold": "x"}, "threshold must be a number"),
+        ({"sigma2": 3.0, "sigma1": 3.0, "threshold": 1e300}, "a number of votes"),
+        ({"sigma2": 3.0, "sigma1": "x", "threshold": 3}, "sigma1 must be a number"),
         ({"epsilon": 4.0, "sigma1": 3.0, "threshold": 3}, "leave sigma1"),
         ({"sigma2": 3.0, "queries": 10, "answers": 20}, "more answers"),
         ({"sigma2": 1e-3, "queries": 10}, "noise"),

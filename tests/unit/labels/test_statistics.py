@@ -193,3 +193,17 @@ def test_naive_bayes_in_plain_numbers_has_the_same_scores() -> None:
 def test_a_model_in_plain_numbers_must_have_learnt() -> None:
     with pytest.raises(NotFittedError):
         lc.labels.Ridge(epsilon=1.0, n_classes=3).portable()
+
+
+def test_sums_say_which_readout_they_are_nearer_to() -> None:
+    """Classes that lie far apart are for discriminants; sums that are hardly more than noise are not."""
+    rng = np.random.default_rng(5)
+    kinds = rng.integers(8, size=6000)
+    apart = 2.0 * rng.standard_normal((8, 12))[kinds] + rng.standard_normal((6000, 12))
+    clear = lc.labels.LDA(2.0, 8, readout="auto", random_state=0).fit(apart, kinds)
+    plain = lc.labels.LDA(2.0, 8, readout="ridge", random_state=0).fit(apart, kinds)
+    assert clear.readout_ == "discriminant" and clear.score(apart, kinds) > plain.score(apart, kinds) + 0.004
+    noisy = lc.labels.LDA(0.02, 8, readout="auto", random_state=0).fit(apart, kinds)
+    assert noisy.readout_ == "ridge" and noisy.predict_proba(apart).sum(axis=1) == pytest.approx(np.ones(6000))
+    with pytest.raises(InputError, match="readout must be one of"):
+        lc.labels.LDA(1.0, 8, readout="best").fit(apart, kinds)

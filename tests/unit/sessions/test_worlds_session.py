@@ -14,7 +14,7 @@ import leakcap as lc
 from leakcap.certificates.session import SessionCertificate
 from leakcap.custody.ledger.operations import set_budget
 from leakcap.errors import BudgetError, CapError, InputError, LeakcapError
-from leakcap.sessions.listed_worlds import desk
+from leakcap.sessions.listed_worlds import opening
 from leakcap.sessions.listed_worlds.charges import TICKS
 
 N, WORLDS = 120, 64
@@ -312,7 +312,7 @@ def test_bounds_by_name_cut_as_a_pair_does() -> None:
 def test_halves_that_another_version_draws_otherwise_are_refused(ledger: str, monkeypatch: pytest.MonkeyPatch) -> None:
     how = {"cap": 0.6, "design": "worlds", "worlds": WORLDS, "ledger": ledger, "name": "people"}
     lc.Session(people(), **how).count(where="age > 40", noise=60.0)
-    drawn = desk.draw_worlds
-    monkeypatch.setattr(desk, "draw_worlds", lambda n, m, rng: drawn(n, m, np.random.default_rng(0)))
+    drawn = opening.draw_worlds
+    monkeypatch.setattr(opening, "draw_worlds", lambda n, m, rng: drawn(n, m, np.random.default_rng(0)))
     with pytest.raises(InputError, match="halves are not the ones"):
         lc.Session(people(), **how).count(where="age > 40", noise=61.0)

@@ -30,6 +30,7 @@ DESIGNS = {
     "bits": "a coin for everybody",
     "pool": "everybody takes part, under a pool cap",
     "worlds": "one of a list of worlds",
+    "cohorts": "one of a list of halves of cohorts, whose people share a bit",
     "release": "a release with a secret world of its own",
 }
 
@@ -37,6 +38,7 @@ GO_ON = {
     "bits": "Go on with design='bits'",
     "pool": "Go on with its pool cap",
     "worlds": "Go on with design='worlds', in a session",
+    "cohorts": "Go on with design='cohorts', in a session",
     "release": "Keep what was released: it is all that these data give",
 }
 
@@ -135,6 +137,7 @@ def open_account(
     version: str,
     named: bool,
     worlds: int | None = None,
+    cohorts: int | None = None,
     clock: tuple[float, float] = (0.0, 0.0),
     always: bool = False,
     contents: tuple[str, ...] = (),
@@ -145,8 +148,8 @@ def open_account(
 
     `version` is a fingerprint of the contents, `contents` are names of which the same people's data share one, `named`
     says whether rows carry the names of `people`, so that contents may change; `worlds` is how many there are to choose
-    from, where there is a list of them; `clock` the square and the distance that the caps allow. With `other_caps` an
-    account that is there keeps its own.
+    from, where there is a list of them, and `cohorts` how many share bits there; `clock` the square and the distance
+    that the caps allow. With `other_caps` an account that is there keeps its own.
     """
     _known_contents(book, checked_name(name), contents)
     account = book.account(name)
@@ -158,6 +161,8 @@ def open_account(
             if worlds is not None:
                 width = len(str(worlds - 1))  # whoever sees how long a sealed title is learns nothing about the world
                 now.title |= {"worlds": worlds, "world": f"{secrets.randbelow(worlds):0{width}d}"}
+            if cohorts is not None:
+                now.title["cohorts"] = cohorts
             now.state = {"version": version, "contents": list(contents), "allowance": TICKS}
             at = datetime.now(UTC).isoformat(timespec="seconds")
             now.append("opened", {"name": name, "design": design, "caps": in_words(caps), "at": at})
@@ -178,6 +183,8 @@ def open_account(
             raise InputError(f"{name!r} has an account with always={title.get('always', False)}: open it as it is")
         if worlds != title.get("worlds"):
             raise InputError(f"{name!r} has an account with {title.get('worlds')} worlds: open it with as many")
+        if cohorts != title.get("cohorts"):
+            raise InputError(f"{name!r} has an account with {title.get('cohorts')} cohorts: open it with as many")
         if state["version"] != version:
             if worlds is not None:
                 raise InputError(

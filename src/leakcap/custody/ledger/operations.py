@@ -20,6 +20,7 @@ from leakcap.errors import InputError
 
 __all__ = ["LedgerFindings", "Standing", "account_named", "export", "forget", "set_budget", "show", "verify"]
 
+LISTED = ("worlds", "cohorts")
 COLUMNS = ("number", "at", "kind", "who", "charge", "text", "why", "numbers")
 
 
@@ -44,6 +45,11 @@ class Standing:
     square: float = 0.0  # of a clock as it was opened, where charges are squared distances
     distance: float = 0.0  # in total variation, by which all answers together may be off
     encoded: str = ""  # when the data were encoded for a server; empty where they were not
+
+    @property
+    def listed(self) -> bool:
+        """Whether the secret is one of a list of halves."""
+        return self.design in LISTED
 
 
 @dataclass(frozen=True)
@@ -154,7 +160,7 @@ def set_budget(
     with account.writing() as now:
         if now.title is None:
             raise InputError("there is no such account: open a session on the data first")
-        if now.title.get("design") == "worlds" and (groups is not None or allowance is not None):
+        if now.title.get("design") in LISTED and (groups is not None or allowance is not None):
             raise InputError(
                 "with a list of worlds nothing bounds groups together, and a clock cannot be made longer like this: "
                 "give analysts or days a budget"

@@ -39,6 +39,7 @@ __all__ = ["PATE"]
 
 ROWS_PER_CLASS = 5  # of a teacher, where nothing else was asked for
 MOST_TEACHERS = 2000
+MOST_VOTES = 10**9  # that a threshold may ask for
 QUIET = 5.0  # teachers for each deviation of the noise on their counts
 ARITHMETIC = 0.01  # of delta, for that of a prior
 
@@ -274,8 +275,11 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         asked = rows if self.queries is None else checks.count(queries=self.queries)
         answered = asked if self.answers is None else checks.count(answers=self.answers)
         _check_queries(asked, rows)
+        threshold = 0.0 if self.threshold is None else checks.finite(threshold=self.threshold)
+        if abs(threshold) > MOST_VOTES:
+            raise InputError("threshold= is a number of votes, of which there are as many as teachers")
         costs = VoteCosts(asked, answered, self.sigma1, checks.positive(sigma2=self.sigma2), before=before)
-        votes = NoisedVotes(costs, 0.0 if self.threshold is None else float(self.threshold), classes.count)
+        votes = NoisedVotes(costs, threshold, classes.count)
         return _Plan.stated(teachers, votes, delta)
 
     def _for_epsilon(
@@ -284,13 +288,17 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if self.sigma1 is not None:
             raise InputError("epsilon= chooses the noise: leave sigma1= and threshold= out, or give sigma2= instead")
         apart = _left_of(apart_for(epsilon, delta / 2), before)
-        asked = min(rows, math.floor((apart * teachers / QUIET) ** 2 / 2)) if self.queries is None else self.queries
+        given = self.queries is not None
+        asked = checks.count(queries=self.queries) if given else math.floor((apart * teachers / QUIET) ** 2 / 2)
+        asked = asked if given else min(rows, asked)
+        if given and asked < classes.count:
+            raise InputError(f"queries={asked} are fewer than the {classes.count} classes: ask about more rows")
         if asked < classes.count:
             raise InputError(
                 f"epsilon is too small for {teachers} teachers: their votes would drown in noise. Raise epsilon, or "
                 "use lc.labels.Ridge, which needs no teachers"
             )
-        _check_queries(checks.count(queries=asked), rows)
+        _check_queries(asked, rows)
         answered = asked if self.answers is None else checks.count(answers=self.answers)
         for share in (0.999, 0.99, 0.9, 0.5):  # of delta, for the ideal noise; the rest pays for arithmetic
             sigma = math.sqrt(2 * answered) / _left_of(apart_for(epsilon, delta * share), before) * (1 + 1e-9)

@@ -13,7 +13,7 @@ from leakcap.ground.arrays import Ints
 from leakcap.kernels.linear.parts import ridge_votes, shared_ridge_votes
 from leakcap.labels.learning.linear_teacher import LinearTeacher
 from leakcap.labels.learning.mlp_teacher import MLPTeacher, network_votes
-from leakcap.simulate.silence import silenced
+from leakcap.simulate.silence import each_unheard, silenced
 from leakcap.simulate.teaching import fitted, names_classes, own_randomness
 
 __all__ = ["votes_of"]
@@ -34,8 +34,8 @@ def votes_of(
 ) -> Ints:
     """`(asked, classes)`: how many teachers name each class for each row. Custodian side.
 
-    A teacher that fails, or answers in another form, has no vote: a label in its part moves no other teacher. What it
-    says while it learns is heard by nobody.
+    A teacher that fails in whatever way, or answers in another form, has no vote: a label in its part moves no other
+    teacher. What it says while it learns is heard by nobody. Ctrl-C of the user's stops them all.
 
     Args:
         teacher: a classifier.
@@ -63,12 +63,16 @@ def votes_of(
             )
     questions, places = _safe_indexing(table, asked), np.arange(len(asked))
     votes = np.zeros((len(asked), classes), dtype=np.int64)
-    for part, seed in zip(parts, seeds, strict=True):
-        with silenced(), own_randomness(seed):
+
+    def vote(one: tuple[Ints, int]) -> None:
+        part, seed = one
+        with own_randomness(seed):
             named = _named(teacher, table, codes, part, questions=questions, whole=whole)
         if named is not None:
             right = (named >= 0) & (named < classes)
             votes[places[right], named[right]] += 1
+
+    each_unheard(vote, zip(parts, seeds, strict=True))
     return votes
 
 
@@ -93,11 +97,9 @@ def _plain(table: Any) -> bool:
 
 
 def _named(teacher: Any, table: Any, codes: Ints, part: Ints, *, questions: Any, whole: bool) -> Ints | None:
+    """The class of each row; None where it is none."""
     known = codes[part]
     if (known == known[0]).all():  # many classifiers refuse a single class
         return np.full(questions.shape[0], known[0])
-    try:
-        named = np.asarray(fitted(teacher, table, part, known, whole=whole).predict(questions))
-        return named.astype(np.int64) if names_classes(named, questions.shape[0]) else None
-    except Exception:
-        return None
+    named = np.asarray(fitted(teacher, table, part, known, whole=whole).predict(questions))
+    return named.astype(np.int64) if names_classes(named, questions.shape[0]) else None

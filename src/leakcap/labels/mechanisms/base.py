@@ -41,12 +41,14 @@ class Mechanism(ABC):
 
     Attributes:
         name: the mechanism's name in certificates and on the command line.
+        reason: what `auto` chose and why, in words; None where it was chosen by hand.
 
     Raises:
         InputError: epsilon is too small, or the classes are missing or repeat.
     """
 
     name: str  # in certificates and on the command line
+    reason: str | None = None  # why `auto` chose it, in words
     theorem = "label-mechanisms"
 
     def __init__(self, epsilon: float, n_classes: int | None = None, classes: Sequence[Any] | None = None) -> None:
@@ -251,6 +253,9 @@ class Mechanism(ABC):
 
     def _prior(self, prior: npt.ArrayLike | None) -> Floats:
         return checked_prior(prior, self.n_classes)
+
+    def __str__(self) -> str:
+        return self.reason or repr(self)
 
     def __repr__(self) -> str:
         more = "".join(f", {name}={value:.6g}" for name, value in self._settings())

@@ -56,9 +56,12 @@ class WhiteRows:
 
     def guess(self, sums: Floats, intercept: Floats) -> Floats:
         """What the sums would be if the model made of these were right about every row."""
-        coef = (self.solve @ sums).astype(np.float32)
-        named = (self.white @ coef + intercept.astype(np.float32)).argmax(axis=1)
-        one_hot = (np.eye(len(intercept)) - intercept).astype(np.float32)[named]
+        return self.sums_of(self.solve @ sums, intercept, intercept)
+
+    def sums_of(self, weights: Floats, offsets: Floats, shares: Floats) -> Floats:
+        """What the sums, less those of even rows by the classes' shares, would be if this model were right."""
+        named = (self.white @ weights.astype(np.float32) + offsets.astype(np.float32)).argmax(axis=1)
+        one_hot = (np.eye(len(shares)) - shares).astype(np.float32)[named]
         return np.asarray(self.rows[:, 1:].T @ one_hot, dtype=np.float64)
 
 

@@ -14,6 +14,7 @@ from leakcap.audit.report import AuditReport
 from leakcap.audit.verdicts import CHECK, RECOGNITION, UNBOUNDED, Finding
 from leakcap.certificates.labels import LabelCertificate
 from leakcap.certificates.release import Certificate
+from leakcap.certificates.session import SessionCertificate
 from leakcap.report.audit.audited import is_share, releases_needed, things
 from leakcap.report.audit.columns import column_facts
 from leakcap.report.audit.pictures import bar_key, chip, recognition, scales
@@ -192,7 +193,9 @@ def _facts(audit: AuditReport) -> list[tuple[str, str]]:
     return facts
 
 
-def _size(cert: Certificate | LabelCertificate) -> str:
+def _size(cert: Certificate | LabelCertificate | SessionCertificate) -> str:
+    if isinstance(cert, SessionCertificate):
+        return f"design {cert.design}, {cert.answered:,} answers"
     if isinstance(cert, LabelCertificate):
         return f"{cert.labels:,} labels"
     return f"{cert.worlds:,} inputs" if cert.of_inputs else f"{cert.units:,} units"

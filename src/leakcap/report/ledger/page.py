@@ -104,7 +104,7 @@ def _account(one: AccountOverview, others: tuple[str, ...]) -> dict[str, Any]:
         ],
         "bars": [] if standing.forgotten or standing.design == "release" else bars(one),
         "line": None if standing.forgotten or standing.design == "release" else line(one),
-        "line_words": LEANING if standing.design == "worlds" else MEETING,
+        "line_words": LEANING if standing.listed else MEETING,
         "answered": "" if standing.forgotten else count(len(one.answers)),
         "answers": listed,
         "earlier": f"{len(asked) - len(listed):,}" if len(asked) > len(listed) else "",

@@ -21,7 +21,7 @@ from scipy.special import ndtri, xlogy
 
 from leakcap.caps import Cap, Membership
 from leakcap.custody.ledger import Account, Entry, Open, budgets
-from leakcap.custody.ledger.accounts import Secret, as_text
+from leakcap.custody.ledger.accounts import as_text
 from leakcap.custody.ledger.capped import caps_now, in_numbers, in_words
 from leakcap.errors import BudgetError, InputError
 from leakcap.ground.arrays import Floats
@@ -30,19 +30,17 @@ from leakcap.noise import Randomness
 from leakcap.planning.accuracy import LEVELS
 from leakcap.sessions.answers import Preview, SessionAnswer, Spending, value_of
 from leakcap.sessions.clock import success_within, told_after
-from leakcap.sessions.listed_worlds.cells import REACH
+from leakcap.sessions.cohorts import Cohorts
 from leakcap.sessions.listed_worlds.charges import TICKS, Clocks, raised
 from leakcap.sessions.listed_worlds.directions import next_direction
-from leakcap.sessions.listed_worlds.engine import ListedState, ListedWorlds, Priced, SessionRule
-from leakcap.sessions.listed_worlds.functions import WorldQuestion
+from leakcap.sessions.listed_worlds.engine import ListedState, ListedWorlds, Priced
+from leakcap.sessions.listed_worlds.functions import Asked
 from leakcap.sessions.listed_worlds.leaning import RECENT
 from leakcap.sessions.listed_worlds.past import answered_numbers, stored_numbers
-from leakcap.sessions.listed_worlds.potentials import RESERVE, MembershipClock, potentials_of
-from leakcap.sessions.listed_worlds.rules import CLOSED, AlwaysRule
+from leakcap.sessions.listed_worlds.potentials import RESERVE, MembershipClock
 from leakcap.simulate import Outputs, rebuild
-from leakcap.worlds import draw_worlds
 
-__all__ = ["WorldsDesk", "worlds_desk"]
+__all__ = ["WorldsDesk"]
 
 DEFAULT_SHARE = 0.01
 STATE, CLOCKS, ASKED = "posterior", "worlds clocks", "asked {}"
@@ -51,42 +49,6 @@ REFUSED = (
     "somebody cannot pay for this question any more: ask with more noise, or another question. Nothing was drawn, and "
     "nothing is spent"
 )
-
-
-def worlds_desk(
-    account: Account,
-    caps: tuple[Cap, ...],
-    *,
-    people: int,
-    worlds: int,
-    secret: Secret,
-    world: int | None,
-    always: bool,
-    version: str,
-    analyst: str,
-    randomness: Randomness,
-) -> WorldsDesk:
-    """The desk of an account, with the worlds that its secret key draws; `world` is None in simulations."""
-    listed = draw_worlds(people, worlds, np.random.default_rng(list(secret.key("worlds"))))
-    potentials = potentials_of(caps, listed.rate)
-    rule: SessionRule = Clocks(potentials)
-    if always:
-        if len(caps) > 1 or not isinstance(caps[0], Membership):
-            raise InputError("always=True is for one membership cap, such as cap=0.6")
-        rule = AlwaysRule(caps[0].success)
-    engine = ListedWorlds(listed, rule, CLOSED if always else REACH)
-    chosen = randomness.below(listed.m) if world is None else world
-    square = potentials[0].start
-    return WorldsDesk(
-        account,
-        engine,
-        chosen,
-        square=square,
-        always=always,
-        version=version,
-        analyst=analyst,
-        randomness=randomness,
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +63,10 @@ class WorldsDesk:
     version: str
     analyst: str
     randomness: Randomness
+    cohorts: Cohorts | None = None
 
     def answer(
-        self, question: WorldQuestion, *, noise: Any = None, share: float | None = None, request: str | None = None
+        self, question: Asked, *, noise: Any = None, share: float | None = None, request: str | None = None
     ) -> SessionAnswer:
         """The answer to a question: stored numbers where there are some, otherwise drawn and charged for."""
         outputs = self._outputs(question)
@@ -119,7 +82,7 @@ class WorldsDesk:
         return self._handed_out(drawn, outputs, deviations, text=text, since=number)
 
     def preview(
-        self, question: WorldQuestion, *, noise: Any = None, share: float | None = None, request: str | None = None
+        self, question: Asked, *, noise: Any = None, share: float | None = None, request: str | None = None
     ) -> Preview:
         """What the first number of an answer would cost, and how many such answers the worlds can carry."""
         if self.analyst:
@@ -198,7 +161,7 @@ class WorldsDesk:
             shares = self.engine.shares(self._state(now))
         return np.maximum(shares, 1 - shares)
 
-    def _outputs(self, question: WorldQuestion) -> Outputs:
+    def _outputs(self, question: Asked) -> Outputs:
         """In every world. A question that fails in one of them is refused before anything is drawn."""
         found = question.in_worlds(self.engine.worlds)
         return replace(found, table=found.table * question.scale)
@@ -323,7 +286,10 @@ class WorldsDesk:
     @cached_property
     def _halves(self) -> str:
         """Which halves are listed: drawn from a key, they are others if another version draws otherwise."""
-        return hashlib.sha256(np.ascontiguousarray(self.engine.worlds.packed).tobytes()).hexdigest()
+        found = hashlib.sha256(np.ascontiguousarray(self.engine.worlds.packed).tobytes())
+        if self.cohorts is not None:
+            found.update(self.cohorts.of_unit.astype("<i8").tobytes())
+        return found.hexdigest()
 
     def _state(self, now: Open) -> ListedState:
         if now.state.get("halves", self._halves) != self._halves:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,7 +21,24 @@ from leakcap.simulate import Outputs, Pool, run_worlds
 from leakcap.stats.cells import bin_edges
 from leakcap.worlds import Units, Worlds
 
-__all__ = ["WorldFunctions", "WorldQuestion"]
+__all__ = ["Asked", "WorldFunctions", "WorldQuestion"]
+
+
+class Asked(Protocol):
+    """A question as the desk asks it: words, and numbers in every world."""
+
+    @property
+    def scale(self) -> float:
+        """From the answer of a half to that of all."""
+        ...
+
+    def text(self, **how: Any) -> str:
+        """The same for the same question."""
+        ...
+
+    def in_worlds(self, worlds: Worlds) -> Outputs:
+        """The answer in every world, made without looking at the secret."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,63 @@
+"""Five sets of rows with labels, made after the rule of `labels.advise` was fixed: nothing was chosen on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from benchmarks.labels import Task
+
+ROWS, JUDGED = 8000, 4000
+
+
+def fresh() -> Iterator[tuple[str, Task]]:
+    """Names and sets: several shapes of classes, rows and columns."""
+    for name, made in (
+        ("fresh-gaussian", gaussian),
+        ("fresh-bent", bent),
+        ("fresh-unequal", unequal),
+        ("fresh-many", many),
+        ("fresh-words", words),
+    ):
+        rows, kinds = made(np.random.default_rng(2026))
+        rows = (rows - rows[:ROWS].mean(axis=0)) / np.maximum(rows[:ROWS].std(axis=0), 1e-6)
+        work = Task(str(made.__doc__).rstrip("."), rows[:ROWS], kinds[:ROWS], rows[ROWS:], kinds[ROWS:])
+        yield name, work
+
+
+def gaussian(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Five Gaussian classes, each with a spread of its own."""
+    kinds = rng.integers(5, size=ROWS + JUDGED)
+    turns = rng.standard_normal((5, 20, 20)) / np.sqrt(20)
+    noise = rng.standard_normal((len(kinds), 20))
+    return 0.4 * rng.standard_normal((5, 20))[kinds] + np.einsum("ni,nij->nj", noise, turns[kinds]), kinds
+
+
+def bent(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Four classes with bent borders."""
+    rows = rng.standard_normal((ROWS + JUDGED, 12))
+    height = rows[:, 0] + 0.7 * rows[:, 1] ** 2 + rows[:, 2] * rows[:, 3] + 0.5 * rng.standard_normal(len(rows))
+    return rows, np.digitize(height, [-0.5, 0.5, 1.6])
+
+
+def unequal(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Six unequal classes that overlap."""
+    shares = 1.0 / np.arange(1, 7) ** 1.5
+    kinds = rng.choice(6, ROWS + JUDGED, p=shares / shares.sum())
+    return 0.35 * rng.standard_normal((6, 30))[kinds] + rng.standard_normal((len(kinds), 30)), kinds
+
+
+def many(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Thirty classes."""
+    kinds = rng.integers(30, size=ROWS + JUDGED)
+    return 0.8 * rng.standard_normal((30, 25))[kinds] + rng.standard_normal((len(kinds), 25)), kinds
+
+
+def words(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Counts of 100 words in texts of six topics."""
+    kinds = rng.integers(6, size=ROWS + JUDGED)
+    usual = rng.gamma(0.5, size=100)
+    topics = usual * np.exp(0.5 * rng.standard_normal((6, 100)))
+    lengths = rng.gamma(4.0, 8.0, size=len(kinds))
+    return rng.poisson(lengths[:, None] * (topics / topics.sum(axis=1, keepdims=True))[kinds]).astype(float), kinds

@@ -1,0 +1,50 @@
+"""Random questions in SQL, each asked of two pools that differ in other people.
+
+`python -m benchmarks.sql_fuzz [questions] [minutes]` asks so many, and stops early after so many minutes. A fault is
+anything but a refusal or an answer: an error of another kind, one of the engine, a refusal or a plan that is another in
+the other pool (of every fifth question), other groups, somebody who brings something else or more than is declared, a
+question that takes longer than its limit. Faults are printed with their number; `tests/sql/fuzz.py` asks one again.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.sql.fuzz import Fuzz
+
+from benchmarks.records import record
+
+QUESTIONS, AT_ONCE, FEWEST = 100_000, 500, 10_000
+
+
+def main(questions: int = QUESTIONS, minutes: float = float("inf")) -> None:
+    """Ask, and store what was seen."""
+    began, end = time.process_time(), time.monotonic() + 60 * minutes
+    with tempfile.TemporaryDirectory() as folder:
+        fuzz, asked = Fuzz.built(Path(folder)), 0
+        while asked < questions and time.monotonic() < end:
+            for number, said in fuzz.asked(range(asked, asked + AT_ONCE)):
+                print(f"{number}: {said}: {fuzz.posed(number)[0]}", flush=True)
+            asked += AT_ONCE
+            print(f"{asked:,}: {dict(fuzz.seen)} [{time.process_time() - began:.0f} CPU s]", flush=True)
+    if asked < FEWEST:
+        return
+    seen = fuzz.seen
+    record(
+        "sql-fuzz",
+        f"of {asked:,} questions {seen['refused']:,} refused, {seen['answered']:,} answered about people, "
+        f"{seen['public']:,} about public tables alone, {len(fuzz.faults)} faults; "
+        f"{time.process_time() - began:,.0f} CPU seconds",
+        topic="Sessions",
+        claim="random questions in SQL over two sets of tables, each asked of two pools that differ in other people: "
+        "errors, other refusals, plans or groups, and people who bring something else",
+        command="python -m benchmarks.sql_fuzz",
+        asked="100,000 questions, no fault",
+    )
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

@@ -1,0 +1,54 @@
+"""Random questions by number, each asked of two pools that differ in other people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.sql.grammar import HOSPITAL, TPCH, question
+from tests.sql.neighbours import ANSWERED, PUBLIC, REFUSED, Pool, Pools
+
+__all__ = ["ANSWERED", "PUBLIC", "REFUSED", "Fuzz"]
+
+
+@dataclass
+class Fuzz:
+    """Both sets of tables."""
+
+    hospital: Pools
+    tpch: Pools
+    seen: Counter[str] = field(default_factory=Counter)
+    faults: list[tuple[int, str]] = field(default_factory=list)
+
+    @classmethod
+    def built(cls, folder: Path) -> Fuzz:
+        return cls(Pools.built(folder), Pools.built(folder, "tpch"))
+
+    def posed(self, number: int) -> tuple[str, Pools, Pool]:
+        """A question, whom it is asked, and the other pool."""
+        pools, words = (self.tpch, TPCH) if number % 4 == 3 else (self.hospital, HOSPITAL)
+        return question(number, words), pools, pools.others[number // 4 % len(pools.others)]
+
+    def outcome(self, number: int, *, plans: bool = False) -> str:
+        """Of every fifth question the plans are compared: what they can hang on is few facts of a catalog."""
+        text, pools, other = self.posed(number)
+        return pools.outcome(text, other, plans=plans or number % 5 == 0)
+
+    def asked(self, numbers: Iterable[int]) -> list[tuple[int, str]]:
+        """Ask them; the faults among these, by number."""
+        found = []
+        for number in numbers:
+            said = self.outcome(number)
+            if said in (REFUSED, ANSWERED, PUBLIC):
+                self.seen[said] += 1
+            else:
+                found.append((number, said))
+        self.faults += found
+        return found
+
+    def first_fault(self, numbers: Iterable[int], *, plans: bool) -> str | None:
+        """What is wrong with the first that is: so a planted fault costs little."""
+        fine = (REFUSED, ANSWERED, PUBLIC)
+        return next((said for one in numbers if (said := self.outcome(one, plans=plans)) not in fine), None)

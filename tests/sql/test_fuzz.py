@@ -1,0 +1,226 @@
+"""Random questions: none breaks anything, and none that is answered tells of other people's rows."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import pytest
+
+from tests.sql.fuzz import ANSWERED, REFUSED, Fuzz
+
+QUESTIONS, MANY, MOST = 160, 20_000, 150  # 100,000 are asked by `python -m benchmarks.sql_fuzz`
+HANGS = 300  # seconds, for all of them together: they take some hundredths each
+
+
+@pytest.fixture(scope="module")
+def fuzz(tmp_path_factory: pytest.TempPathFactory) -> Fuzz:
+    return Fuzz.built(tmp_path_factory.mktemp("pools"))
+
+
+@pytest.fixture
+def watched(request: pytest.FixtureRequest) -> Iterator[None]:
+    def ring(*_: object) -> None:
+        raise AssertionError("a question hangs")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.alarm(HANGS * (20 if "slow" in request.keywords else 1))
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.usefixtures("watched")
+def test_no_question_breaks_anything_or_tells_of_others(fuzz: Fuzz) -> None:
+    assert [(said, fuzz.posed(one)[0]) for one, said in fuzz.asked(range(QUESTIONS))] == []
+    assert min(fuzz.seen[REFUSED], 4 * fuzz.seen[ANSWERED]) > QUESTIONS / 4
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("watched")
+def test_no_question_of_many_breaks_anything_or_tells_of_others(fuzz: Fuzz) -> None:
+    assert [(said, fuzz.posed(one)[0]) for one, said in fuzz.asked(range(MANY))] == []
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Lines of the compiler that are exchanged, in which function or method, and what is seen of it."""
+
+    module: str
+    name: str
+    changes: tuple[tuple[str, str], ...]
+    about: str  # only questions with this in them are asked: others would cost more, and find it as well
+    seen: str
+    plans: bool = False
+
+
+FAULTS = {
+    "people meet other people": Fault(
+        "joins", "_refuse_strangers", (("if len(people) < 2", "if len(people) < 9"),), r"join|, ", "something else"
+    ),
+    "queries inside are about anybody": Fault(
+        "inner_queries",
+        "InnerQueries._refuse_outsiders",
+        (("if not made.private", "if True"),),
+        r"exists \(select",
+        "something else",
+    ),
+    "keys are among anybody's": Fault(
+        "inner_queries",
+        "InnerQueries._in_query",
+        (("if made.private and (not", "if False and (not"),),
+        r" in \(select",
+        "something else",
+    ),
+    "a query about the row is about anybody": Fault(
+        "inner_queries",
+        "InnerQueries._correlated",
+        (("if made.private and not any(", "if False and not any("),),
+        r"[(> ]\(select (?!1 )",
+        "",
+    ),
+    "groups are of several people": Fault(
+        "grouping",
+        "GroupClause.grouped",
+        (
+            (
+                "any(value.identity is not None and not value.null for _, value in keys)",
+                "any(value.identity is not None or value.kind in ('text', 'bool') for _, value in keys)",
+            ),
+            ("([whole.unit] if whole.unit else [])", "[]"),
+            (
+                "text = f\"SELECT {', '.join(listed)}{whole.hidden} FROM ({whole.sql})\"",
+                "text = f\"SELECT {', '.join(listed)}{', min(' + whole.unit + ') AS ' + whole.unit if whole.unit "
+                "else ''} FROM ({whole.sql})\"",
+            ),
+        ),
+        r"from \(select.*group by",
+        "",
+    ),
+    "some rows are picked": Fault(
+        "select_list",
+        "SelectList.ordered",
+        (
+            ("if made.private:", "if False:"),
+            ("for one in made.columns)} FROM", "for one in made.columns)}{made.hidden} FROM"),
+        ),
+        r"limit",
+        "something else",
+    ),
+    "rows are told apart from those of others": Fault(
+        "select_list",
+        "SelectList.distinct",
+        (
+            ("if made.private and not any(", "if False and not any("),
+            ("{names}{made.hidden}", "{names}, min({made.unit}) AS {made.unit}"),
+            ("FROM ({made.sql})", "FROM ({made.sql}) GROUP BY {names}"),
+        ),
+        r"select distinct",
+        "something else",
+    ),
+    "windows look at everybody": Fault(
+        "inner_queries",
+        "InnerQueries.reader",
+        (
+            (
+                'raise refused("windows are not answered yet: group by the person\'s key in a query of its own", node)',
+                'return Expression("window", "int", (), ("count", (), (), ""), private=True)',
+            ),
+        ),
+        r"over \(",
+        "something else",
+    ),
+    "a division by 0 is an error": Fault(
+        "expressions",
+        "_divided",
+        (
+            ('return made if one.op == "divide" else _tried(one, made)', "return made"),
+            ("WHEN {below} <> 0 THEN {below} END", "WHEN {below} <> 0 THEN {below} ELSE error('0') END"),
+        ),
+        r"//|%",
+        "the engine fails",
+    ),
+    "a cast is an error": Fault("expressions", "_cast", (("TRY_CAST", "CAST"),), r"cast\(", "the engine fails"),
+    "what may overflow does": Fault(
+        "expressions", "_tried", (('f"TRY({made})"', "made"),), r"99999|1e300|- \(|pow", "the engine fails"
+    ),
+    "rows are not bounded": Fault(
+        "joins",
+        "_most_rows",
+        (("most, unique = None, frozenset()", "unique = frozenset()"),),
+        r"join|, ",
+        "more than is declared",
+    ),
+    "ranges are too narrow": Fault(
+        "reading",
+        "Reader._negated",
+        (("-one.range[1], -one.range[0]", "-one.range[0] - 1, -one.range[0]"),),
+        r"-\(",
+        "more than",
+    ),
+    "gaps are looked up": Fault(
+        "relations",
+        "scan",
+        (("(one.gaps or (hidden_pool and table.private))", "one.gaps"),),
+        r"group by",
+        "plan",
+        plans=True,
+    ),
+    "values are looked up": Fault(
+        "relations",
+        "scan",
+        (("None if hidden_pool and table.private and not one.declared else one.levels", "one.levels"),),
+        r"group by",
+        "",
+        plans=True,
+    ),
+    "keys are compared with numbers": Fault(
+        "kinds",
+        "made",
+        (("if keys != {None} and args and", "if False and"),),
+        r"\.(id|person|stay) (%|=|<|\+|between|in \(1)",
+        "renamed",
+    ),
+}
+
+
+@pytest.fixture
+def plant(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def planted(fault: Fault) -> None:
+        module = importlib.import_module(f"leakcap.sql.{fault.module}")
+        source = inspect.getsource(module)
+        for old, new in fault.changes:
+            assert old in source, old
+            source = source.replace(old, new)
+        changed = {**vars(module)}
+        exec(compile(source, f"planted {fault.name}", "exec"), changed)
+        owner, _, method = fault.name.rpartition(".")
+        if owner:
+            monkeypatch.setattr(getattr(module, owner), method, getattr(changed[owner], method))
+            return
+        old = getattr(module, fault.name)
+        old_code = old.__code__
+        old.__code__ = changed[fault.name].__code__
+        monkeypatch.setattr(module, "_planted", old_code, raising=False)
+        undo.append((old, old_code))
+
+    undo: list[tuple[Any, Any]] = []
+    yield planted
+    for function, code in undo:
+        function.__code__ = code
+
+
+@pytest.mark.usefixtures("watched")
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_planted_fault_is_found(fuzz: Fuzz, kind: str, plant: Any) -> None:
+    fault = FAULTS[kind]
+    plant(fault)
+    asked = (one for one in range(QUESTIONS, MANY) if re.search(fault.about, fuzz.posed(one)[0]))
+    said = fuzz.first_fault(islice(asked, MOST), plans=fault.plans)
+    assert said is not None and fault.seen in said
