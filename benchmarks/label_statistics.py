@@ -97,7 +97,7 @@ def speed() -> None:
         print(f"plain {plain:.1f} s, label-private {ratios[-1]:.2f} times that", flush=True)
     record(
         "labels-statistics-speed",
-        f"{np.median(ratios):.1f} plain fits (median of three)",
+        f"{np.median(ratios):.2f} plain fits (median of three)",
         topic=TOPIC,
         claim="CPU time of `labels.Ridge` at epsilon 1, 50,000 x 1,280 in double precision, in `RidgeClassifier` fits",
         command="python -m benchmarks.label_statistics speed",

@@ -17,7 +17,7 @@ from tests.sql.fuzz import Fuzz
 
 from benchmarks.records import record
 
-QUESTIONS, AT_ONCE, FEWEST = 100_000, 500, 10_000
+QUESTIONS, AT_ONCE, FEWEST = 100_000, 500, 1000
 
 
 def main(questions: int = QUESTIONS, minutes: float = float("inf")) -> None:

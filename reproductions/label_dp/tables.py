@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from reproductions.label_dp import published
+from reproductions.label_dp import curator, published
 from reproductions.label_dp.evidence import mechanism
 from reproductions.label_dp.pictures import CLASSES, at_hand
 from reproductions.label_dp.recipe import PRESETS, Recipe
@@ -157,32 +157,24 @@ def _described(recipe: Recipe) -> str:
     return f"subsets of {chosen.size}" if hasattr(chosen, "size") else "k-ary response"
 
 
-def table_1_or_6(runs: Sequence[Run], table: int) -> str:
+def table_1_or_6(runs: Sequence[Run], table: int, folders: tuple[Path, ...] = curator.FOLDERS) -> str:
     """Accuracy and measured epsilon of each line, beside ours at the same epsilon in Table 1."""
     lines = published.TABLE_1 if table == 1 else published.TABLE_6
     rows = []
     for line in sorted(lines, key=lambda line: (line.data, -(line.accuracy or 0))):
+        told = f"{line.epsilon:g}"
         if line.method == "PATE-FM":
-            here, plain, attack = "not reproduced", "-", "not reproduced"
+            told, here, plain, attack = curator.pate_fm(line, folders)
         else:
             mine = of(runs, standing(line.method, line.epsilon, line.data))
             here, plain = cell(mine, line.data), single_view(mine)
             attack = measured(of(runs, standing(line.method, line.epsilon, line.data, 1000)), line.data)
         printed = f"{line.accuracy:.1f}" if line.accuracy is not None else "-"
         method = METHODS.get(line.method, line.method)
-        rows.append(
-            (
-                NAMES[line.data],
-                line.level,
-                method,
-                f"{line.epsilon:g}",
-                printed,
-                here,
-                plain,
-                line.measured or "-",
-                attack,
-            )
-        )
+        rows.append((NAMES[line.data], line.level, method, told, printed, here, plain, line.measured or "-", attack))
+        beside = curator.ours(line, folders) if line.method == "PATE-FM" else None
+        if beside is not None:
+            rows.append((NAMES[line.data], "", "ours, a curator", f"{line.epsilon:g}", "-", *beside, "-", "not run"))
     head = ("data", "level", "method", "ε", "published", "here", "single view", "εm, published", "εm, here")
     return markdown(head, rows)
 

@@ -20,7 +20,7 @@ from reproductions.learnable_obfuscation.data import Embedded
 from reproductions.learnable_obfuscation.member import law_of
 from reproductions.learnable_obfuscation.published import TARGETS
 
-__all__ = ["LikelihoodAttack"]
+__all__ = ["LikelihoodAttack", "ranked", "with_targets"]
 
 SIMULATED = 100  # samples with the target, and as many without
 RELEASES = 10
@@ -60,7 +60,7 @@ class LikelihoodAttack:
             "false_alarms": float(alarm),
             "balanced_success": float(0.5 + 0.5 * (hit - alarm)),
             "error": float(0.5 / np.sqrt(2 * trials)),
-            "ranked_right": _ranked(evidence[inside], evidence[~inside]),
+            "ranked_right": ranked(evidence[inside], evidence[~inside]),
             "seconds": round(time.perf_counter() - began, 1),
         }
 
@@ -74,7 +74,7 @@ class LikelihoodAttack:
         for place in range(releases):
             mixed = draw_mixed(law, rng)
             chosen = rng.permutation(len(targets)) < len(targets) // 2
-            rows = _with_targets(law, mixed.rows, targets, chosen, rng=rng)
+            rows = with_targets(law, mixed.rows, targets, chosen, rng=rng)
             inside[place] = np.isin(targets, rows)
             mask = rng.normal(size=(self.pool.shape[1], law.columns)) / np.sqrt(law.columns)
             mixture = self._mixture(mixed.weights, rows)
@@ -123,7 +123,7 @@ class LikelihoodAttack:
         return dense @ self.pool[torch.as_tensor(rows, device=self.device)]
 
 
-def _with_targets(law: MixingLaw, rows: Any, targets: Any, chosen: Any, *, rng: np.random.Generator) -> Any:
+def with_targets(law: MixingLaw, rows: Any, targets: Any, chosen: Any, *, rng: np.random.Generator) -> Any:
     """The sample with the chosen targets in it and the others not, as many of each class as before."""
     found = rows.copy()
     for one in range(law.classes):
@@ -137,7 +137,7 @@ def _with_targets(law: MixingLaw, rows: Any, targets: Any, chosen: Any, *, rng: 
     return found
 
 
-def _ranked(inside: Floats, outside: Floats) -> float:
+def ranked(inside: Floats, outside: Floats) -> float:
     """How often a member's evidence is above that of somebody who is none."""
     every = np.sort(outside)
     below = np.searchsorted(every, inside, side="left") + np.searchsorted(every, inside, side="right")

@@ -20,7 +20,13 @@ __all__ = ["KINDS", "MEASURED", "Cell", "asked_of_figure", "cells_of", "read_rec
 
 MEASURED = Path(__file__).parent / "measured"
 # What each table needs of its cells.
-KINDS = {1: ("accuracy", "whole"), 2: ("accuracy", "whole"), 3: ("accuracy", "member"), 4: ("attack",), 5: ("member",)}
+KINDS = {
+    1: ("accuracy", "whole"),
+    2: ("accuracy", "whole"),
+    3: ("accuracy", "member"),
+    4: ("attack", "insider", "printed"),
+    5: ("member", "insider", "printed"),
+}
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def made_up(*, learnable: bool) -> Embedded:
     """Ten classes of 60 rows of 24 columns: for a look at whether everything runs, nothing else."""
     rng = np.random.default_rng(1)
     centres = rng.normal(size=(10, 24))
-    labels, test_labels = np.repeat(np.arange(10), 60), np.repeat(np.arange(10), 20)
+    labels, test_labels = rng.permutation(np.repeat(np.arange(10), 60)), np.repeat(np.arange(10), 20)
     unit = RowRule()
     pool, test = (unit(centres[of] + 0.5 * rng.normal(size=(len(of), 24))) for of in (labels, test_labels))
     found = Embedded(pool, labels, test, test_labels)

@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from reproductions.learnable_obfuscation.as_printed import AsPrinted
 from reproductions.learnable_obfuscation.attack import LikelihoodAttack
 from reproductions.learnable_obfuscation.cells import KINDS, MEASURED, Cell, cells_of, record_path, write_record
 from reproductions.learnable_obfuscation.data import Embedded, made_up, read
 from reproductions.learnable_obfuscation.encoded import bare_sets, encoded_sets
+from reproductions.learnable_obfuscation.insider import Insider
 from reproductions.learnable_obfuscation.learn import Schooling, network_accuracy, ridge_accuracy
 from reproductions.learnable_obfuscation.member import Member
 from reproductions.learnable_obfuscation.published import COLUMNS
@@ -26,6 +28,8 @@ __all__ = ["main", "measured"]
 
 TRIALS = 5
 SMOKE = Path(__file__).parents[1] / "out" / "learnable_obfuscation"
+# The last two are reckoned on a processor, on whatever device.
+TOOLS: dict[str, Any] = {"whole": WholeNats, "attack": LikelihoodAttack, "insider": Insider, "printed": AsPrinted}
 SMOKE_SETTING, SMOKE_COLUMNS = (200, 400, 5), 16
 
 
@@ -49,9 +53,7 @@ class Bench:
             if kind == "member":
                 made: Any = Member(data, columns=self.columns, backend=f"torch:{self.device}")
             else:
-                made = {"whole": WholeNats, "attack": LikelihoodAttack}[kind](
-                    data, columns=self.columns, device=self.device
-                )
+                made = TOOLS[kind](data, columns=self.columns, device=self.device)
             self._tools[kind, learnable] = made
         return self._tools[kind, learnable]
 

@@ -23,6 +23,7 @@ PAGE = DOCS / "reproductions-learnable-obfuscation.md"
 PICTURES = {figure_1.FILE: "obfuscation-figure-1.svg", figure_2.FILE: "obfuscation-figure-2.svg"}
 PARTS: dict[str, Callable[[Measured], str]] = {
     "missing": told.missing,
+    "trials": told.trials,
     "figure_1": figure_1_table,
     "figure_2": figure_2_table,
     "accuracy": partial(told.accuracy, first=1, second=3),
@@ -35,6 +36,8 @@ PARTS: dict[str, Callable[[Measured], str]] = {
     "table_3": partial(told.one_member, table=3),
     "table_5": partial(told.one_member, table=5),
     "table_4": told.attacked,
+    "attacked_words": told.attacked_words,
+    "attacked_again": told.attacked_again,
     "comparators": beside.comparators,
     "without_a_mask": beside.without_a_mask,
     "larger_mixes": beside.larger_mixes,

@@ -158,6 +158,21 @@ def test_the_page_shows_the_runs_that_are_kept_and_what_trusts_a_curator_by_itse
     assert published.ONE_BY_ONE_CIFAR10[1.0] == ("ALIBI", printed[1.0])
 
 
+def test_table_1_shows_runs_with_a_curator_where_they_are_kept(tmp_path: Path) -> None:
+    before = tables.table_1_or_6([], 1, (tmp_path,))
+    assert "ours, a curator" not in before and "by the votes" not in before
+    noise = {"teachers": 800, "sigma1": 800, "sigma2": 300, "threshold": 400, "answers": 250, "questions": 375}
+    run = {"settings": noise, "epsilon": 0.261, "epsilon_by_votes": 0.25, "accuracy": 0.6, "accuracy_without_flip": 0.5}
+    run["memorisation"] = {"epsilon_lower": 0.1, "canaries": 1000}
+    (tmp_path / "pate-fm-800.json").write_text(json.dumps(run))
+    other = run | {"settings": noise | {"teachers": 40}, "accuracy": 0.99}
+    (tmp_path / "pate-fm-40.json").write_text(json.dumps(other))  # other noise: no line of this table
+    found = tables.table_1_or_6([], 1, (tmp_path,))
+    assert "0.261 certified, 0.25 by the votes (0.29 printed) | 86.9 | 60.0 (1 seed)" in found and "99.0" not in found
+    assert "0.1 or more (1,000 canaries)" in found
+    assert "ours, a curator | 0.29 | - | 91.1 (1 seed)" in tables.table_1_or_6([], 1)
+
+
 def test_the_picture_is_drawn(tmp_path: Path, folder: Path) -> None:
     pytest.importorskip("matplotlib")
     from reproductions.label_dp.__main__ import main as draw

@@ -17,13 +17,14 @@ from reproductions.label_dp.central import likelihood, looks, pace
 from reproductions.label_dp.central.contrastive import Contrastive, contrast
 from reproductions.label_dp.central.encoder import Encoder, PictureClassifier
 from reproductions.label_dp.central.ladder import Ladder, stages
-from reproductions.label_dp.central.releases import Responses, Sums, likely, second_epsilon, spent
+from reproductions.label_dp.central.releases import Responses, Sums, likely, noised_share, second_epsilon, spent
 from reproductions.label_dp.central.selftrain import School, Schooling
 from reproductions.label_dp.central.settings import SMOKE, Settings, changed
 from reproductions.label_dp.central.store import load_weights, save_weights
 from reproductions.label_dp.central.told import runs, table
 from reproductions.label_dp.central.views import contrastive_view, cropped, recoloured
 from reproductions.label_dp.train import Fitted
+from scipy.special import ndtr
 
 import leakcap as lc
 from leakcap.errors import InputError
@@ -295,6 +296,43 @@ def test_a_call_writes_one_file_an_epsilon_and_a_second_call_goes_on(
     assert len(schools) == 3  # nothing was left to do
     command.main([*base, "--epsilons", "0.1", "--seconds", "20"])
     assert len(schools) == 3 and not (tmp_path / "central-eps0.1-seed0.json").exists()  # too late: nothing was released
+
+
+def test_an_encoder_whose_time_had_ended_is_lengthened_when_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def run(self: Contrastive, seconds: float, *, epoch: int, keep: Any) -> int:
+        asked.append(epoch)
+        keep(epoch + 3, epoch + 3)  # the clock's end
+        return epoch + 3
+
+    monkeypatch.setattr(Contrastive, "run", run)
+    monkeypatch.setattr(Ladder, "look", lambda self: None)
+    ladder = Ladder(replace(TINY, contrastive_epochs=7), command.toy_pictures(), CPU, lambda line: None)
+    call = command.Call(tmp_path, math.inf)
+    for lengthen in (False, False, True, True, True):
+        call.encoder(ladder, 1.0, lengthen=lengthen)
+    assert asked == [0, 3, 6]  # an ended one is left as it is, one of all its epochs too
+    assert ladder.contrastive["epochs"] == 9 and ladder.contrastive["seconds"] > 0
+
+
+def test_held_out_pictures_are_judged_by_a_noised_count_and_nothing_else() -> None:
+    truth = np.arange(5000) < 4000
+    shares = [noised_share(truth, 0.2, 1e-5) for _ in range(200)]
+    found = np.array([share for share, _ in shares])
+    assert 0.7 < found.std() / shares[0][1] < 1.3 and abs(found.mean() - 0.8) < 5 * shares[0][1] / math.sqrt(200)
+    sigma = shares[0][1] * 5000
+    excess = ndtr(0.5 / sigma - 0.2 * sigma) - math.exp(0.2) * ndtr(-0.5 / sigma - 0.2 * sigma)
+    assert 0.4e-5 < excess <= 0.5e-5  # a label moves the count by 1; half of delta is for arithmetic
+    data = command.toy_pictures()
+    ladder = Ladder(replace(TINY, held_out=200), data, CPU, lambda line: None)
+    ladder.look()
+    record = ladder.result(ladder.first(0.18, 0.1), 0.18)
+    assert record["judging"]["epsilon"] == 0.2 and "noised" in record["judged_on"]
+    assert not {"training_accuracy", "accuracy_without_flip"} & set(record)
+    assert set(record["facts"]["first"]) == {"epsilon", "delta", "settings"}
 
 
 def test_the_page_shows_what_the_kept_runs_reached() -> None:

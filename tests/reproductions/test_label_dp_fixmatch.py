@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
 
@@ -46,8 +47,28 @@ def test_teachers_are_kept_and_vote_once_all_are_there(tmp_path: Path, monkeypat
     assert pate_fm.main(command) == 0  # one teacher was missing, and is trained
     record = json.loads((tmp_path / "pate-fm-60-eps8-seed0.json").read_text())
     assert record["epsilon"] == 8 and record["answers_right"] > 0.9
+    assert record["epsilon_by_votes"] > 0 and 8 < record["epsilon_newer"] < 10
     monkeypatch.setattr(lc.labels, "PATE", None)
     assert pate_fm.main(command) == 0  # nothing is released again
+    (tmp_path / "pate-fm-60-eps8-seed0.json").unlink()
+    assert pate_fm.main(command) == 0  # nor if the call was stopped while the student learnt
+
+
+def test_given_noise_and_planted_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pate_fm, "SMOKE", TINY)
+    data = toy_pictures()
+    labels, _ = lc.audit.plant(data.y_train, 20, classes=range(10), seed=0)
+    folder = tmp_path / "teachers-30-seed0-canaries20"
+    folder.mkdir()
+    for part in pate_fm.parts_of(len(labels), 30, 0):
+        np.save(pate_fm.kept(folder, int(part[0])), labels.astype(np.uint8))
+    noise = ["--sigma1", "20", "--sigma2", "20", "--threshold", "15", "--queries", "60", "--answers", "40"]
+    command = ["--smoke", "--teachers", "30", "--canaries", "20", *noise, "--out", str(tmp_path), "--device", "cpu"]
+    assert pate_fm.main(command) == 0
+    record = json.loads(next(tmp_path.glob("pate-fm-30-*.json")).read_text())
+    assert record["settings"]["threshold"] == 15 and record["memorisation"]["canaries"] == 20
+    paper = pate_fm.noise_of(argparse.Namespace(paper=0.29, epsilon=8.0))
+    assert paper == {"sigma1": 800, "sigma2": 300, "threshold": 400, "queries": 375, "answers": 250}
 
 
 def test_a_teacher_answers_for_the_part_it_learnt(tmp_path: Path) -> None:

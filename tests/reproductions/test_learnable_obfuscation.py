@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from reproductions.learnable_obfuscation import beside, cells, figure_1, page, told
 from reproductions.learnable_obfuscation.__main__ import main
@@ -17,8 +18,13 @@ from reproductions.learnable_obfuscation.arithmetic import (
     papers_failure,
     printed_members,
     right_failure,
+    trials_of,
 )
+from reproductions.learnable_obfuscation.as_printed import AsPrinted
 from reproductions.learnable_obfuscation.cells import Cell, cells_of, read_record, write_record
+from reproductions.learnable_obfuscation.data import made_up
+from reproductions.learnable_obfuscation.guessed import amounts_to
+from reproductions.learnable_obfuscation.insider import Insider, gains_of
 from reproductions.learnable_obfuscation.published import ATTACKED, POOL, TABLES
 from reproductions.learnable_obfuscation.told import Measured
 from reproductions.marked import NOT_RUN
@@ -66,6 +72,27 @@ def test_tables_hold_the_cells_that_the_paper_has() -> None:
             assert row[noise].failure < ATTACKED[setting][noise] <= 1 - setting[0] / POOL
 
 
+def test_trials_of_theorem_six_are_those_after_which_its_errors_are_allowed() -> None:
+    """Put back into (9) and (10) as they are printed, and as the proof page has them, for four released rows."""
+    nats, gamma, m, d, noise = 0.01, 1e-6, 4, 2, 0.5
+    found = trials_of((1000, m, 1), noise, nats=nats, gamma=gamma, columns=d)
+    q, power, root = 0.02, 1 / noise**2, math.sqrt(m)
+    for log_trials, reach in ((found.nine, root), (found.nine_mended, m), (found.nine_traces, 1)):
+        span = math.sqrt(math.log(2 / gamma)) * m * (1 + reach * power)
+        assert d * q * (1 - q) / math.sqrt(2 * 10**log_trials) * span == pytest.approx(nats)
+    for log_trials, reach, kind in ((found.ten, root, "printed"), (found.ten_mended, m, "mended")):
+        L, b = 10**log_trials, 1 + reach * power
+        a = math.sqrt(32 * math.log(6 * m / gamma) * b**2 / L)
+        inner = m * (root + a) * a / noise ** (2 * m) if kind == "printed" else m * (b + a) ** (m - 1) * a
+        spread = math.sqrt(2 * math.log(3 / gamma) / L) * m * math.log(b)
+        assert d / 2 * (math.log1p(inner) + spread) == pytest.approx(nats, rel=1e-5)
+    assert found.nine_traces < found.nine < found.nine_mended
+    assert found.ten_tangent < found.ten_mended
+    large = trials_of((1000, 2000, 5), 0.05, nats=nats, gamma=gamma)
+    assert large.ten_mended > 20_000 and large.ten > 10_000  # digits: far from m^4 d^2
+    assert 30 < large.ten_tangent < 32
+
+
 # The page
 
 
@@ -93,7 +120,7 @@ def test_a_changed_record_changes_the_page(tmp_path: Path) -> None:
 
 def test_without_records_the_page_says_what_is_missing(tmp_path: Path) -> None:
     nothing = Measured(tmp_path)
-    assert "Not measured yet: 162 of 162 records" in told.missing(nothing)
+    assert "Not measured yet: 234 of 234 records" in told.missing(nothing)
     for name in ("figure_1", "figure_2", "unencoded", "shared_out", "learnable", "learnable_words", "mask"):
         assert page.PARTS[name](nothing) == NOT_RUN
     known = told.one_member(nothing, 3)  # what is printed is known without
@@ -129,6 +156,52 @@ def test_records_are_sane_and_no_attack_beats_its_bound() -> None:
         if kind == "whole":
             assert min(found["log_det_nats_estimate"], found["trace_nats_estimate"], found["mask_nats_estimate"]) > 0
     assert "| NO |" not in told.attacked(records)
+
+
+def test_some_attack_wins_below_its_bound_and_others_show_nothing() -> None:
+    """Without one that wins, attacks below their bounds would show nothing about the bounds."""
+    records, wins = Measured(cells.MEASURED), 0
+    for cell in (one for table in (3, 5) for one in cells_of(table) if one.noise):
+        inside, printed, member = (records(kind, cell) for kind in ("insider", "printed", "member"))
+        if inside and member:
+            assert inside["low"] <= inside["balanced_success"] <= member["success_certified"] + 1e-9
+            wins += inside["low"] > 0.5 and inside["high"] < member["success_certified"]
+        if printed:
+            assert printed["low"] <= 0.5 <= printed["high"]
+    assert wins >= 6  # an interval above a coin flip and below the bound
+    assert "| NO |" not in told.attacked_again(records)
+
+
+def test_what_the_insider_gains_is_the_ratio_of_the_laws() -> None:
+    """In as many dimensions as rows have, beside the law as it is, with public rows and without."""
+    rng, (m, wide, d, swaps) = np.random.default_rng(0), (9, 4, 5, 3)
+    mixed, added, released = rng.normal(size=(m, wide)), rng.normal(size=(m, wide)), rng.normal(size=(m, d))
+    weights, change = rng.normal(size=(m, swaps)), rng.normal(size=(swaps, wide))
+
+    def law(means: Any, public: Any) -> float:
+        covariance = (means @ means.T + public @ public.T) / d + 0.3 * np.eye(m)
+        fits = float(np.sum(released * np.linalg.solve(covariance, released)))
+        return -(d * np.linalg.slogdet(covariance)[1] + fits) / 2
+
+    for public in (None, added):
+        more = {} if public is None else {"added": public, "added_gram": public.T @ public}
+        found = gains_of(mixed, released, weights, change, columns=d, variance=0.3, **more)
+        held = np.zeros((m, 1)) if public is None else public
+        moved = [law(mixed + np.outer(weights[:, one], change[one]), held) for one in range(swaps)]
+        assert found == pytest.approx(np.array(moved) - law(mixed, held))
+
+
+def test_the_insider_wins_and_a_coin_counted_as_printed_looks_like_an_attack() -> None:
+    data = made_up(learnable=False)
+    cell = Cell((200, 400, 5), 0.2)
+    found = Insider(data, columns=16)(cell, releases=4)
+    assert found["low"] > 0.5 and found["recognised"] > found["false_alarms"]
+    printed = AsPrinted(data, columns=16)(Cell((200, 400, 5), 0.2), releases=4, simulated=3)
+    assert abs(printed["balanced_success"] - 0.5) < 0.1
+    coin = np.random.default_rng(1).normal(size=(10, 100)) * 1e4
+    inside = np.arange(100) % 2 == np.zeros((10, 1))
+    tossed = amounts_to(coin, inside, 0.02, 0.0)
+    assert tossed["failed_as_printed"] == pytest.approx(0.5, abs=0.06) and tossed["low"] < 0.5 < tossed["high"]
 
 
 def test_an_attack_above_its_bound_would_show(tmp_path: Path) -> None:

@@ -47,8 +47,3 @@ class Fuzz:
                 found.append((number, said))
         self.faults += found
         return found
-
-    def first_fault(self, numbers: Iterable[int], *, plans: bool) -> str | None:
-        """What is wrong with the first that is: so a planted fault costs little."""
-        fine = (REFUSED, ANSWERED, PUBLIC)
-        return next((said for one in numbers if (said := self.outcome(one, plans=plans)) not in fine), None)

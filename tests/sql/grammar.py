@@ -95,11 +95,14 @@ TPCH = Vocabulary(
 
 @dataclass
 class Grammar:
-    """One question at a time. `wild` is how often something stands where it should not."""
+    """One question at a time. `wild` is how often something stands where it should not, `astray` how often rows are
+    put together, or picked, that do not belong together."""
 
     rng: np.random.Generator
     vocabulary: Vocabulary
     wild: float
+    astray: float = 0.1
+    deepest: int = DEEPEST
     named: dict[str, Columns] = field(default_factory=dict)  # by WITH
     made: int = 0
 
@@ -125,6 +128,8 @@ class Grammar:
 
     def leaf(self, kind: str, scope: Sequence[Source]) -> str:
         found = [f"{one.alias}.{name}" for one in scope for name, what in one.columns.items() if what[0] == kind]
+        if kind == "b" and self.chance(0.8 if not found else 0.3):
+            return f"{self.leaf('n', scope)} {self.one(['>', '<', '='])} {self.one(words.LITERALS['i'])}"
         if not found or (kind != "k" and self.chance(0.1)):
             return self.one(words.LITERALS.get(kind, words.LITERALS["i"]))
         return self.one(found)
@@ -152,7 +157,10 @@ class Grammar:
         """A query inside an expression, mostly about the same person."""
         inner = self.source(depth - 1)
         pairs = [(a, b) for one in scope for a, b in self._pairs(one, inner)]
-        conditions = [f"{a} = {b}" for a, b in pairs[:1]] if pairs and not self.chance(0.2 + self.wild) else []
+        conditions = [f"{a} = {b}" for a, b in pairs[:1]] if pairs and not self.chance(self.astray + self.wild) else []
+        if not conditions and self.chance(0.5):
+            kind = self.one(["n", "k"])
+            conditions = [f"{self.leaf(kind, [inner])} = {self.leaf(kind, scope)}"]
         if self.chance(0.5) or (not conditions and self.chance(0.5)):
             conditions.append(self.expression("b", [inner] if self.chance(0.8) else [inner, *scope], depth - 1))
         what = "1" if exists else self.filled(self.one(words.SUMS + words.OWN), [inner], depth - 1)
@@ -201,15 +209,15 @@ class Grammar:
         while len(scope) < 4 and self.chance(0.45):
             new = self.source(depth)
             pairs = [pair for one in scope for pair in self._pairs(one, new)]
-            if pairs and not self.chance(0.1 + self.wild):
+            if pairs and not self.chance(self.astray + self.wild):
                 match = f"{pairs[0][0]} = {pairs[0][1]}"
             else:
-                match = self.expression("b", [*scope, new], 1)
+                match = self.expression("b", [*scope, new] if self.chance(0.5) else [new], 1)
             if self.chance(self.wild):
                 text += " " + self.filled(self.one(words.WILD["j"]), scope, 1)
             elif self.chance(0.4):
                 text += f", {self._text(new)}"
-                conditions += [match] if not self.chance(0.05 + self.wild) else []
+                conditions += [match] if not self.chance(self.astray / 2 + self.wild) else []
             else:
                 more = f" and {self.expression('b', [*scope, new], 1)}" if self.chance(0.2) else ""
                 text += f" {self.one(['join', 'join', 'left join'])} {self._text(new)} on {match}{more}"
@@ -231,7 +239,7 @@ class Grammar:
         listed = []
         keys = [(f"{one.alias}.{name}", kind) for one in scope for name, kind in one.columns.items() if kind[0] == "k"]
         grouped = bool(keys) and self.chance(0.4)
-        if keys and not self.chance(0.1):
+        if keys and not self.chance(self.astray / 2):
             which, kind = keys[int(self.rng.integers(len(keys)))]
             name = self.fresh("v")
             listed.append(f"{which} as {name}")
@@ -250,7 +258,7 @@ class Grammar:
             listed.append(f"{value} as {name}")
             by.append(value)
         tail = f" group by {', '.join(by)}" if grouped and by else ""
-        if self.chance(0.04):
+        if self.chance(self.astray / 3):
             tail += self.one([" limit 1", " order by 1 limit 3", " order by 1 desc limit 2"])
         tail += self.filled(self.one(words.WILD["z"]), scope, 1) if self.chance(self.wild) else ""
         start = "select distinct" if not grouped and self.chance(0.1) else "select"
@@ -263,12 +271,12 @@ class Grammar:
             parts = []
             for _ in range(int(self.rng.integers(1, 3))):
                 name = self.fresh("q")
-                text, columns = self.rows(DEEPEST - 1)
+                text, columns = self.rows(self.deepest - 1)
                 parts.append(f"{name} as ({text})")
                 self.named[name] = columns
             before = f"with {', '.join(parts)} "
-        text, scope, conditions = self.from_tables(DEEPEST - 1)
-        where = self._where(scope, conditions, DEEPEST)
+        text, scope, conditions = self.from_tables(self.deepest - 1)
+        where = self._where(scope, conditions, self.deepest)
         keys = [self.expression(self.one(["b", "n", "t", "d"]), scope, 2) for _ in range(int(self.rng.integers(0, 3)))]
         values = [self.filled(self.one(words.SUMS), scope, 2) for _ in range(int(self.rng.integers(1, 3)))]
         if self.chance(self.wild):
@@ -280,10 +288,12 @@ class Grammar:
 
 
 def question(seed: int, vocabulary: Vocabulary = HOSPITAL) -> str:
-    """Of ten, six nearly right, two wild, and two with letters or words changed."""
+    """Of ten, two nearly right, four short with one thing or two astray, two wild, and two with words changed."""
     rng = np.random.default_rng([seed, 23])
     kind = seed % 10
-    text = Grammar(rng, vocabulary, 0.0 if kind < 4 else 0.02 if kind < 6 else 0.15 if kind < 8 else 0.01).whole()
+    if 2 <= kind < 6:
+        return Grammar(rng, vocabulary, 0.0, astray=0.4, deepest=2).whole()
+    text = Grammar(rng, vocabulary, 0.02 if kind < 2 else 0.15 if kind < 8 else 0.01).whole()
     return text if kind < 8 else broken(text, rng)
 
 

@@ -168,4 +168,14 @@ HARMLESS: dict[str, list[str]] = {
         "with t0 as (select id as c0 from people), keys as (select c0 from t0) select count(*) from keys",
         "SELECT COUNT(*) FROM PEOPLE WHERE AGE > 3;",
     ],
+    "spelling": [
+        "select count(*) from people where age in [1, 2]",
+        "select count(*) from people where @age > 3",
+        "select count(*) from people where age ** 2 > 3 or age ^ 2 > 5",
+        "select count(*) from people where sex = 'f\\' or true",
+        "select count(*) from people where sex = 'f' 'm'",
+        "select count(*) from people where age > 0x1F",
+        "select count(*) from people \u202e where age > 3",
+        "select count(*) from stays s join stays t on s.stay < t.stay and s.person = t.person",
+    ],
 }

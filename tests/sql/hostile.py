@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.sql.endless import ENDLESS
+from tests.sql.peculiar import PECULIAR
 
 FILE = "/etc/passwd"
 REFUSED: dict[str, list[str]] = {
@@ -650,5 +651,6 @@ REFUSED: dict[str, list[str]] = {
         "select count(*) from people where json_extract(town, '$.a') = 'a'",
         "select count(*) from people where town::json->>'a' = 'a'",
     ],
+    **PECULIAR,
     **ENDLESS,
 }

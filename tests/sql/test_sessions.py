@@ -9,6 +9,7 @@ import pytest
 import leakcap as lc
 from leakcap.errors import BudgetError, InputError
 from leakcap.sessions.brought_cells import BroughtByCell
+from leakcap.sessions.cell_rows import CellRows
 from leakcap.sql.compile import compiled
 from leakcap.sql.engine import LocalEngine
 from leakcap.sql.evaluate import cell_sums
@@ -37,16 +38,7 @@ def test_charges_are_those_of_everybodys_own_rows(catalog, text, columns):
     release = compiled(text, catalog).releases[0]
     made = cell_sums(release, catalog, LocalEngine(catalog.path), {})
     deviations = np.tile([3.0, 50.0], made.groups)
-    sums = BroughtByCell(
-        people=catalog.people,
-        groups=made.groups,
-        units=made.units,
-        cells=made.cells,
-        values=made.values,
-        within=None,
-        finish=np.ravel,
-        public=False,
-    )
+    sums = BroughtByCell(rows=made.rows, within=None, finish=np.ravel, public=False)
     expected = np.zeros(catalog.people)
     for who in range(catalog.people):
         plain = Plain(catalog, np.arange(catalog.people) == who)
@@ -56,23 +48,17 @@ def test_charges_are_those_of_everybodys_own_rows(catalog, text, columns):
     np.testing.assert_allclose(sums.squares(deviations), expected, rtol=1e-12, atol=1e-15)
     # The comparison sees a person who pays for one group alone.
     first = np.unique(made.units, return_index=True)[1]
-    one = replace(sums, units=made.units[first], cells=made.cells[first], values=made.values[first] * 0.999)
+    rows = CellRows.of_entries(
+        catalog.people, made.groups, made.units[first], made.cells[first], made.values[first] * 0.999
+    )
+    one = replace(sums, rows=rows)
     assert not np.allclose(one.squares(deviations), expected, rtol=1e-6)
 
 
 def test_sums_are_exact_whoever_takes_part(catalog):
     release = compiled(QUESTION, catalog).releases[0]
     made = cell_sums(release, catalog, LocalEngine(catalog.path), {})
-    sums = BroughtByCell(
-        catalog.people,
-        made.groups,
-        made.units,
-        made.cells,
-        values=made.values,
-        within=None,
-        finish=np.ravel,
-        public=False,
-    )
+    sums = BroughtByCell(rows=made.rows, within=None, finish=np.ravel, public=False)
     coins = np.random.default_rng(1).random(catalog.people) < 0.5
     total, grains, _ = sums.totals(np.ones(made.groups * 2), coins | True, coins, everybody=False)
     assert np.allclose(total * 2.0**-32, 2 * made.totals(coins).ravel(), atol=1e-6)

@@ -62,11 +62,7 @@ TRUTHS = [
     "not ({b})",
     "({b}) is true",
     "coalesce({b}, false)",
-    "exists ({r})",
-    "not exists ({r})",
-    "{k} in ({l})",
-    "{k} not in ({l})",
-    "{n} > {q}",
+    *["exists ({r})", "not exists ({r})", "{k} in ({l})", "{k} not in ({l})", "{n} > {q}"] * 2,
     "{c} is null",
 ]
 TEXTS = [

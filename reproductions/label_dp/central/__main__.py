@@ -1,8 +1,11 @@
 """`python -m reproductions.label_dp.central --out FOLDER`: one JSON for each epsilon, and the encoder's weights.
 
 An epsilon whose file exists is not run again. The encoder is saved every minute, and the network of the first sums when
-it is schooled; a later call goes on from them (delete `rung-*` to school anew after more contrastive learning). A call
-that was stopped before makes its sums anew: each file counts what was released for it.
+it is schooled; a later call goes on from them. `--lengthen` trains an encoder further whose time had ended (delete
+`rung-*` then, to school anew). A call that was stopped before makes its sums anew: each file counts what was released
+for it. `--held-out 5000` judges settings on so many training pictures, by one noised count of those that are right:
+what it costs their labels (`--held-out-epsilon`) stands in the file and adds up over all runs that are so judged;
+nothing else in such a file is made of labels that were not noised.
 `--smoke`: toy pictures and sizes, on two cores.
 """
 
@@ -68,19 +71,24 @@ class Call:
     def left(self) -> float:
         return self.deadline - (time.perf_counter() - self.began)
 
-    def encoder(self, ladder: Ladder, seconds: float) -> None:
-        """The encoder from its file, trained to its end where time allows."""
+    def encoder(self, ladder: Ladder, seconds: float, *, lengthen: bool = False) -> None:
+        """The encoder from its file, trained to its end where time allows; with `lengthen` beyond that end."""
         training = Contrastive(ladder.settings, ladder.album, ladder.device, self.say)
-        facts = load_weights(self.out, "encoder", training.whole)
-        if facts is None or facts["epoch"] < facts["epochs"]:
-            epoch = facts["epoch"] if facts else 0
+        facts = load_weights(self.out, "encoder", training.whole) or {"epoch": 0, "epochs": 0, "seconds": 0.0}
+        goal = ladder.settings.contrastive_epochs
+        ended = facts["epoch"] >= facts["epochs"] > 0
+        if facts["epoch"] < goal and (lengthen or not ended):
+            began, before = time.perf_counter(), facts.get("seconds")
 
             def keep(epoch: int, epochs: int) -> None:
-                save_weights(self.out, "encoder", training.whole, epoch=epoch, epochs=epochs)
+                passed = None if before is None else before + time.perf_counter() - began
+                facts.update(epoch=epoch, epochs=epochs, seconds=passed)
+                save_weights(self.out, "encoder", training.whole, epoch=epoch, epochs=epochs, seconds=passed)
                 self.say(f"encoder saved after epoch {epoch}")
 
-            training.run(seconds, epoch=epoch, keep=keep)
-        ladder.encoder = training.encoder
+            training.run(seconds, epoch=facts["epoch"], keep=keep)
+        made = {"epochs": facts["epoch"], "of": facts["epochs"], "seconds": facts.get("seconds")}
+        ladder.encoder, ladder.contrastive = training.encoder, made
         ladder.look()
         self.say("features of all pictures")
 
@@ -101,7 +109,8 @@ class Call:
                 continue
             record = {**ladder.result(rung, epsilon), "elapsed": time.perf_counter() - self.began}
             write_json(self.path(ladder, epsilon), record)
-            self.say(f"epsilon {epsilon:g}: accuracy {record['accuracy']:.4f}, {record['accuracy_without_flip']:.4f}")
+            alone = "" if "accuracy_without_flip" not in record else f", {record['accuracy_without_flip']:.4f}"
+            self.say(f"epsilon {epsilon:g}: accuracy {record['accuracy']:.4f}{alone}")
         self.curve(ladder, curve)
 
     def _climb(self, ladder: Ladder, bases: dict[float, Rung], todo: Sequence[float], curve: Sequence[float]) -> Rung:
@@ -119,6 +128,8 @@ class Call:
 
     def curve(self, ladder: Ladder, levels: Sequence[float]) -> None:
         """Accuracy of the sums alone, as far as time allows."""
+        if ladder.settings.held_out:
+            return  # a count for each would cost more epsilon
         found = {}
         for epsilon in levels:
             if self.left > CURVE_SECONDS:
@@ -160,6 +171,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--contrastive-seconds", type=float, default=math.inf)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--held-out", type=int, default=0, help="judge on so many of the last training pictures")
+    parser.add_argument("--held-out-epsilon", type=float, default=0.2, help="of the noised count that judges them")
+    parser.add_argument("--lengthen", action="store_true", help="train an encoder further whose time had ended")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE", help="change settings")
     parser.add_argument("--smoke", action="store_true")
@@ -167,14 +180,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given.out.mkdir(parents=True, exist_ok=True)
     call = Call(given.out, given.seconds)
     settings = changed(SMOKE if given.smoke else Settings(), given.set)
-    settings = replace(settings, seed=given.seed, held_out=given.held_out)
+    settings = replace(settings, seed=given.seed, held_out=given.held_out, held_out_epsilon=given.held_out_epsilon)
     device = torch.device(given.device)
     if device.type == "cuda":
         torch.backends.cudnn.benchmark = True
         torch.set_float32_matmul_precision("high")
     ladder = Ladder(settings, toy_pictures() if given.smoke else pictures("cifar10"), device, call.say)
     call.say(f"pictures on {device}")
-    call.encoder(ladder, given.contrastive_seconds)
+    call.encoder(ladder, given.contrastive_seconds, lengthen=given.lengthen)
     call.runs(ladder, given.epsilons, given.curve)
     return 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -16,7 +17,7 @@ import leakcap as lc
 from reproductions.label_dp.augment import Album
 from reproductions.label_dp.central import likelihood, looks
 from reproductions.label_dp.central.encoder import Encoder, PictureClassifier
-from reproductions.label_dp.central.releases import Responses, Sums, second_epsilon, spent
+from reproductions.label_dp.central.releases import Responses, Sums, noised_share, second_epsilon, spent
 from reproductions.label_dp.central.selftrain import School, Schooling
 from reproductions.label_dp.central.settings import FIRST_LEVEL, RESPONSES_FROM, Settings
 from reproductions.label_dp.judge import accuracy, predict, recalibrate
@@ -51,6 +52,7 @@ class Ladder:
         judged = (data.x_train[taught:], data.y_train[taught:]) if settings.held_out else (data.x_test, data.y_test)
         self.judged, self.truth = Album.of(self._there(judged[0]), like=self.album), self._there(judged[1])
         self.encoder = Encoder(settings.width, device)
+        self.contrastive: dict[str, Any] = {}  # how long it was trained
         self.seen = torch.empty(0)
         self.judged_seen = torch.empty(0)
 
@@ -78,9 +80,13 @@ class Ladder:
         facts = {
             "first": {
                 **self._certified(sums.certificate),
-                "sums_accuracy": self.sums_accuracy(sums),
-                "smoothed_training_accuracy": accuracy(chances, self._there(self.labels)),
-                "anchors_right": self._anchors_right(anchors),
+                **self._told(
+                    lambda truth: {
+                        "sums_accuracy": self.sums_accuracy(sums),
+                        "smoothed_training_accuracy": accuracy(chances, truth),
+                        "anchors_right": self._anchors_right(anchors),
+                    }
+                ),
             }
         }
         self.say(f"sums at {epsilon:g}: {facts['first']}")
@@ -108,15 +114,18 @@ class Ladder:
         said = self._there(sums.chances(seen[doubted].cpu().numpy()))
         joined = flat.clone()
         joined[doubted] = (1 - SUMS_SHARE) * flat[doubted] + SUMS_SHARE * said
-        truth = self._there(self.labels)
         cost = {"epsilon": spent([below.sums, sums], self.settings.delta), "delta": self.settings.delta}
         facts = {
             **below.facts,
             "second": {
                 **self._certified(sums.certificate),
-                "doubted_before": accuracy(below.chances[doubted], truth[doubted]),
-                "doubted_by_sums": accuracy(said, truth[doubted]),
-                "doubted_joined": accuracy(joined[doubted], truth[doubted]),
+                **self._told(
+                    lambda truth: {
+                        "doubted_before": accuracy(below.chances[doubted], truth[doubted]),
+                        "doubted_by_sums": accuracy(said, truth[doubted]),
+                        "doubted_joined": accuracy(joined[doubted], truth[doubted]),
+                    }
+                ),
             },
             "together": {**cost, "by": "Gaussian composition"},
         }
@@ -131,15 +140,18 @@ class Ladder:
         scores = self._there(given.among_likely())
         net = below.net.trainable(likelihood.SCALE)
         belief = likelihood.tempered(net, below.chances, scores)
-        truth = self._there(self.labels)
         facts = {
             **below.facts,
             "second": {
                 **self._certified(given.certificate),
                 "likely_classes": given.classes_on_average,
                 "mean_belief": float(belief.amax(1).exp().mean()),
-                "training_accuracy_before": accuracy(below.chances, truth),
-                "joined_training_accuracy": accuracy(scores + belief, truth),
+                **self._told(
+                    lambda truth: {
+                        "training_accuracy_before": accuracy(below.chances, truth),
+                        "joined_training_accuracy": accuracy(scores + belief, truth),
+                    }
+                ),
             },
             "together": {**self._certified(total), "by": "epsilon and delta add up"},
         }
@@ -158,22 +170,38 @@ class Ladder:
 
     def result(self, rung: Rung, epsilon: float) -> dict[str, Any]:
         """The record of a run; accuracy on pictures that no stage has seen. Accuracies are for the custodian alone."""
-        both = predict(rung.net, self.judged, self.device)
-        alone = predict(rung.net, self.judged, self.device, flip=False)
         cuda = self.device.type == "cuda"
         return {
             "epsilon": epsilon,
             "delta": self.settings.delta,
-            "accuracy": accuracy(both, self.truth),
-            "accuracy_without_flip": accuracy(alone, self.truth),
-            "training_accuracy": accuracy(rung.chances, self._there(self.labels)),
-            "judged_on": "held-out training pictures" if self.settings.held_out else "test pictures",
+            **self._judged(rung),
+            "contrastive": self.contrastive,
             "facts": rung.facts,
             "settings": asdict(self.settings),
             "device": torch.cuda.get_device_name(self.device) if cuda else "CPU",
             "torch": torch.__version__,
             "leakcap": lc.__version__,
         }
+
+    def _judged(self, rung: Rung) -> dict[str, Any]:
+        """On test pictures, as it is; on held-out training pictures by one noised count, whose price is told."""
+        both = predict(rung.net, self.judged, self.device)
+        if self.settings.held_out:
+            right = (both.argmax(1) == self.truth).cpu().numpy()
+            share, deviation = noised_share(right, self.settings.held_out_epsilon, self.settings.delta)
+            cost = {"epsilon": self.settings.held_out_epsilon, "delta": self.settings.delta, "deviation": deviation}
+            return {"accuracy": share, "judged_on": "held-out training pictures, by a noised count", "judging": cost}
+        alone = predict(rung.net, self.judged, self.device, flip=False)
+        return {
+            "accuracy": accuracy(both, self.truth),
+            "accuracy_without_flip": accuracy(alone, self.truth),
+            "training_accuracy": accuracy(rung.chances, self._there(self.labels)),
+            "judged_on": "test pictures",
+        }
+
+    def _told(self, count: Callable[[Tensor], dict[str, float]]) -> dict[str, float]:
+        """What true labels say of a stage, to the custodian; nothing where settings are being chosen."""
+        return {} if self.settings.held_out else count(self._there(self.labels))
 
     def _anchored(self, chances: Tensor, seen: Tensor, shares: Tensor) -> tuple[Tensor, Tensor]:
         """Chances joined with those of neighbours, at the right shares; and the surest of them."""
@@ -183,7 +211,7 @@ class Ladder:
     def _again(self, below: Rung, seen: Tensor, chances: Tensor, seconds: float, facts: dict[str, Any]) -> Rung:
         shares = self._there(below.sums.shares)
         chances, anchors = self._anchored(chances, seen, shares)
-        self.say(f"anchors again: {self._anchors_right(anchors):.4f} right")
+        self.say(f"anchors again: {self._told(lambda truth: {'right': self._anchors_right(anchors)})}")
         net = below.net.trainable()
         net.start(seen, chances)
         lesson = replace(Schooling(anchors, shares, self.settings.school_lr), weight=AGAIN)

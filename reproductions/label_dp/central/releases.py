@@ -1,4 +1,7 @@
-"""The only place of this folder that reads labels: noised sums, and labels one by one. Each call spends epsilon."""
+"""The only place of this folder that reads labels: noised sums, labels one by one, and a noised count of right ones.
+
+Each call spends epsilon. (Where runs are judged on test pictures, `ladder.py` looks at true labels for the custodian.)
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from leakcap.certificates.labels import LabelCertificate
 from leakcap.errors import InputError
 from leakcap.labels.mechanisms.classes import Classes
 from leakcap.labels.mechanisms.gaussian import least_sigma
+from leakcap.labels.statistics.grid_noise import LEAST_DEVIATION, GridNoise
 from leakcap.labels.statistics.sums import calibrated
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -93,6 +97,19 @@ def second_epsilon(first: Sums, epsilon: float, delta: float) -> float:
         return least_sigma(math.exp(log_epsilon), delta) - sigma
 
     return math.exp(brentq(excess, math.log(1e-4), math.log(epsilon)))
+
+
+def noised_share(right: npt.NDArray[np.bool_], epsilon: float, delta: float) -> tuple[float, float]:
+    """A noised share of right predictions, and the deviation of its noise. Spends epsilon of every label judged by.
+
+    A label moves the count by 1 at most. Of delta, one half is the ideal noise's and the other pays for arithmetic.
+    """
+    sigma = least_sigma(epsilon, delta / 2) / math.sqrt(2)  # which is for labels that move sums by the root of 2
+    steps = max(1, math.ceil(LEAST_DEVIATION / sigma))
+    noise = GridNoise(sigma * steps)
+    if noise.distance(1) * (1 + math.exp(epsilon)) > delta / 2:
+        raise InputError("arithmetic would cost more than half of delta: raise delta")
+    return float((right.sum() * steps + noise.draw(1)[0]) / steps / len(right)), sigma / len(right)
 
 
 def likely(chances: Floats, flatten: float = 0.5) -> Floats:

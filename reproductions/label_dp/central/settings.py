@@ -21,7 +21,8 @@ class Settings:
     contrastive step. `batch`: pictures in a step. `crops`: views whose features are averaged. `surest`: share of every
     class that serves as an anchor. `neighbours`: pictures whose predictions are averaged. `doubted`: share of pictures
     that the second sums are about. `school_rounds`: how often anchors are chosen, later by the network itself.
-    `response_...`: the training by labels privatised one by one.
+    `response_...`: the training by labels privatised one by one. `held_out`: training pictures to judge by, with one
+    noised count of `held_out_epsilon`.
     """
 
     width: float = 1.5
@@ -48,6 +49,7 @@ class Settings:
     delta: float = 1e-5
     seed: int = 0
     held_out: int = 0
+    held_out_epsilon: float = 0.2
 
 
 SMOKE = Settings(

@@ -29,7 +29,7 @@ def save_weights(folder: Path, name: str, net: nn.Module, **facts: Any) -> None:
     each = MOST_BYTES // flat.itemsize
     parts = -(-len(flat) // each)
     for part in range(parts):
-        _save(folder / f"{name}-{part}.npy", flat[part * each : (part + 1) * each])
+        save_array(folder / f"{name}-{part}.npy", flat[part * each : (part + 1) * each])
     write_json(folder / f"{name}.json", {"parts": parts, "size": len(flat), **facts})
 
 
@@ -53,7 +53,8 @@ def load_weights(folder: Path, name: str, net: nn.Module) -> dict[str, Any] | No
     return facts
 
 
-def _save(path: Path, array: np.ndarray) -> None:
+def save_array(path: Path, array: np.ndarray) -> None:
+    """All of the file or none of it."""
     half = path.with_suffix(f".{os.getpid()}.half")
     with half.open("wb") as file:
         np.save(file, array)

@@ -22,6 +22,7 @@ from leakcap.version import __version__
 
 __all__ = ["run_public"]
 
+CERTIFICATE = "certificate.json"
 NOT_SEEN = (
     "Not checked, because only the custodian's plan can tell: that these figures were found on the data, and that the "
     "answer was released under them (leakcap check --custodian)"
@@ -34,9 +35,10 @@ def run_public(path: Path, signer: str | None, quiet: bool = False, json: bool =
     """Print what was checked, what could not be, and the verdict; False if anything does not hold."""
     terminal = Terminal(quiet, json)
     key = None if signer is None else _key(signer)
+    path = path / CERTIFICATE if path.is_dir() else path
     record = _bytes(path)
     if record is None:
-        raise InputError(f"{path} cannot be read: give the certificate.json of a release")
+        raise InputError(f"{path} cannot be read: give the certificate.json of a release, or the folder it lies in")
     certificate = _certificate(record)
     claims = [*([] if key is None else _signed(path, key)), *conversions(certificate)]
     if isinstance(certificate, Certificate):

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from leakcap.certificates.obfuscation import ObfuscationCertificate, UnclaimedEncoding
 from leakcap.certificates.signatures import list_of_files
 from leakcap.cli.limits import limits
 from leakcap.cli.terminal import Terminal, plain
+from leakcap.convert import percent_up
 from leakcap.custody.folders import Folders
 from leakcap.custody.ledger import default_place
 from leakcap.custody.private_files import private_folder, write_private
@@ -123,6 +125,13 @@ def run_encode(order: EncodeOrder, quiet: bool = False, json: bool = False) -> N
     terminal.heading(order.title or "An encoded set")
     terminal.say(plain(certificate.how()))
     terminal.say(plain(str(certificate).partition("\n\n")[0].replace("\n", " ")))
+    figures = _figures(certificate)
+    if figures:
+        terminal.say(
+            f"Whether a row was drawn is guessed right at most {percent_up(figures['membership_success'])} of the time "
+            f"about the worst row, {percent_up(figures['mean_success'])} on average, with "
+            f"confidence 1 - {1 - figures['confidence']:.1g}"
+        )
     terminal.say(f"[bold]{plain(str(folders.public))}[/bold]: for the server")
     terminal.say(f"[bold]{plain(str(folders.custodian))}[/bold]: for you alone. Without the key the model is lost")
     terminal.say(f"[bold]{plain(str(folders.custodian / PAGE))}[/bold]: what the server gets of your rows")
@@ -133,6 +142,7 @@ def run_encode(order: EncodeOrder, quiet: bool = False, json: bool = False) -> N
             "page": str(folders.custodian / PAGE),
             "kind": certificate.kind,
             "guarantee": certificate.is_guarantee,
+            **figures,
             "noise": certificate.noise,
             "rows_sampled": certificate.rows_sampled,
             "rows_released": certificate.rows_released,
@@ -143,14 +153,24 @@ def run_encode(order: EncodeOrder, quiet: bool = False, json: bool = False) -> N
     )
 
 
+def _figures(certificate: ObfuscationCertificate | UnclaimedEncoding) -> dict[str, float]:
+    """What is certified about a row; nothing where nothing is."""
+    if not isinstance(certificate, ObfuscationCertificate):
+        return {}
+    return {name: getattr(certificate, name) for name in ("membership_success", "mean_success", "confidence")}
+
+
 def run_predict(model: Path, data: Path, key: Path, *, out: Path, quiet: bool = False, json: bool = False) -> None:
     """Predict new rows at the owner's side, into a file of the owner's alone."""
     terminal = Terminal(quiet, json)
     held = Key.load(key)
-    rows = recipe_of(held.recipe).queries(data)
-    labels = held.predict(LayeredModel.load(model), rows)
-    lines = "".join(f"{_cell(str(one))}\n" for one in labels.tolist())
-    write_private(out, f"prediction\n{lines}".encode())
+    recipe = recipe_of(held.recipe)
+    labels = held.predict(LayeredModel.load(model), recipe.queries(data))
+    columns = {"prediction": [str(one) for one in labels.tolist()]}
+    if isinstance(recipe, PictureRecipe):
+        columns = {"file": [one.relative_to(data).as_posix() for one in recipe.files(data)], **columns}
+    lines = [",".join(map(_cell, cells)) for cells in (tuple(columns), *zip(*columns.values(), strict=True))]
+    write_private(out, "".join(f"{line}\n" for line in lines).encode())
     terminal.say(f"{len(labels):,} predictions in [bold]{plain(str(out))}[/bold], for you alone")
     terminal.result({"rows": len(labels), "out": str(out)})
 

@@ -59,6 +59,8 @@ def run(order: SqlOrder, quiet: bool = False, json: bool = False) -> None:
 def _catalog(order: SqlOrder) -> Catalog:
     if order.data.suffix in DATABASES and order.unit is None:
         return Catalog.load(order.data)  # made earlier, with --store
+    if order.data.suffix in DATABASES and _is_registered(order.data):
+        raise InputError(f"{order.data.name!r} was registered already, with all of this: leave out --unit and the like")
     if order.unit is None:
         raise InputError("say whose row it is: --unit patient, or --unit customer.id where there are several tables")
     if order.store is not None and order.store.exists():
@@ -78,6 +80,14 @@ def _catalog(order: SqlOrder) -> Catalog:
         public=[name for word in order.public for name in word.split(",")],
         path=order.store,
     )
+
+
+def _is_registered(data: Path) -> bool:
+    try:
+        Catalog.load(data)
+    except InputError:
+        return False
+    return True
 
 
 def _answer(session: Session, question: str, order: SqlOrder, terminal: Terminal) -> None:
@@ -127,6 +137,8 @@ def _prompt(session: Session, catalog: Catalog, order: SqlOrder, terminal: Termi
             _one(asked, session, catalog, order, terminal)
         except LeakcapError as error:
             terminal.tell(str(error))
+        except KeyboardInterrupt:
+            terminal.tell("stopped: what was charged by then is stored, and asked again it costs nothing")
 
 
 def _one(asked: str, session: Session, catalog: Catalog, order: SqlOrder, terminal: Terminal) -> None:
@@ -173,7 +185,14 @@ def _cell(row: dict[str, Any], name: str, has_ends: bool) -> str:
     if math.isnan(value):
         return "too few"
     half = (row[f"{name} high"] - row[f"{name} low"]) / 2
-    return f"{value:.6g} ± {half:.2g}"
+    if not math.isfinite(half) or not half:
+        return f"{value:.6g}"
+    digits = 1 - math.floor(math.log10(half))  # two of the half width, and no more of the value
+    return f"{_rounded(value, digits)} ± {_rounded(half, digits)}"
+
+
+def _rounded(one: float, digits: int) -> str:
+    return f"{round(one, digits):,.{max(0, min(digits, 12))}f}"
 
 
 def _plain_value(one: Any) -> Any:

@@ -65,7 +65,7 @@ class Encoder:
         noise: standard deviation of the noise in every cell, where rows have length 1; its figures are certified.
         cap: instead, the most success about any row of the pool: `leakcap.membership(0.6)`, or 0.6.
         blocks: parts of a row that get masks of their own: a number, or (down, across) for patches of pictures.
-        public: (X, y), public rows to add as noise that teaches; they are nobody's secret.
+        public: (X, y), public rows to add as noise that teaches; they are nobody's secret, and not in the pool.
         ledger: where the pool is written down as encoded, so that it is not encoded or released again.
         name: what the ledger calls the pool; by its contents if left out.
         whiten: principal components of the whole pool that rows are centred and whitened to before; the server then
@@ -173,6 +173,8 @@ class Encoder:
         """
         pool, public = self._pool(X, y)
         self._refuse_spent()
+        if public is not None:
+            public.warn_of_shared(pool.rows)
         known_by = X if source is None else source
         account = None if self._ledger is None else PoolAccount(self._ledger, self._name, known_by)
         if account is not None:

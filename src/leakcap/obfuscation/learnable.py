@@ -7,13 +7,15 @@ sample, and no figure of a certificate is about them.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from leakcap.errors import InputError
+from leakcap.errors import InputError, LeakcapWarning
 from leakcap.ground.arrays import Floats, Ints
+from leakcap.ground.callers import frames_of_ours
 from leakcap.noise.entropy import Randomness
 from leakcap.obfuscation.design import MixingDesign
 from leakcap.obfuscation.mixing import mixed_rows, pair_labels
@@ -47,6 +49,18 @@ class PublicRows:
         rows = rule(numbers(public[0], columns))
         names, codes = classes_of(public[1], len(rows))
         return cls(rows, codes, len(names))
+
+    def warn_of_shared(self, pool: Floats) -> None:
+        """Rows that are in the pool, too, are somebody's secret: what the certificate leaves out for public rows."""
+        private = {row.tobytes() for row in pool}
+        if any(row.tobytes() in private for row in self.rows):
+            warnings.warn(
+                "some public rows are rows of the pool, too. Public rows are taken for known to the server, and "
+                "nothing is promised about them: leave them out of the pool, or out of public=. Go on if different "
+                "units merely have the same values",
+                LeakcapWarning,
+                stacklevel=1 + frames_of_ours(),
+            )
 
     def share(self, design: MixingDesign, randomness: Randomness) -> PublicShare:
         """Means of public rows of two classes drawn at random, one for each released row; columns in a random order."""

@@ -16,6 +16,7 @@ from leakcap.ground.proofs import proves
 from leakcap.obfuscation.chi_squares import pair_table
 from leakcap.obfuscation.obfuscated import Obfuscated
 from leakcap.obfuscation.sampled import MixingLaw
+from leakcap.obfuscation.several_blocks import by_affinity
 
 __all__ = ["FullColumn", "full_column", "most_told"]
 
@@ -62,12 +63,12 @@ def _binomial(times: int, share: float) -> Floats:
 def most_told(obfuscated: Obfuscated, column: FullColumn, weight: float, apart: Floats) -> Floats:
     """`(N,)`: what no swap of a unit tells whose place in the mixing is no fuller than `column`.
 
-    `apart` is how far its swaps can move its row. With several blocks nothing less than everything is claimed.
+    `apart` is how far its swaps can move its row: with several blocks, in all of them together.
     """
     law = obfuscated.law
-    if obfuscated.blocks > 1:
-        return np.ones(len(apart))
     size = apart * np.sqrt(column.squared / law.columns) / obfuscated.noise_std
+    if obfuscated.blocks > 1:
+        return by_affinity(-law.columns * _lost_at_most(size, obfuscated.blocks) * (1 + 1e-6), weight)
     ends = np.linspace(-1.0, 1.0, ANGLES + 1)
     low, high = ends[:-1], ends[1:]
     sine = 1 - np.where(low * high > 0, np.minimum(low**2, high**2), 0.0)
@@ -78,3 +79,12 @@ def most_told(obfuscated: Obfuscated, column: FullColumn, weight: float, apart: 
         narrower = np.where(down < 1, -np.log1p(-np.minimum(down, 1.0)), np.inf)
     told = pair_table(law.columns, weight)(np.log1p(up) * (1 + 1e-6), narrower * (1 + 1e-6))
     return np.asarray(told.max(axis=1))
+
+
+def _lost_at_most(size: Floats, blocks: int) -> Floats:
+    """What the logarithm of a squared affinity loses in a column, over all blocks, however a swap is cut into them."""
+    known = blocks * np.log1p(size / np.sqrt(blocks)) ** 2
+    below = 1 - 2 * size - size**2
+    with np.errstate(divide="ignore"):
+        near = size**2 / 2 * (1 + 1.5 * size + size**2 / 2) / below
+    return np.asarray(np.where(below > 0, np.minimum(known, near), known))

@@ -25,14 +25,14 @@ from leakcap.obfuscation.information import log_det_nats, trace_most, trace_nats
 from leakcap.obfuscation.limits import FullColumn, full_column, most_told
 from leakcap.obfuscation.obfuscated import Obfuscated
 from leakcap.obfuscation.pairs import SwapFactors
-from leakcap.obfuscation.several_blocks import blocks_told_apart, blocks_told_apart_quickly
+from leakcap.obfuscation.several_blocks import blocks_told_apart_quickly, sticks_of_blocks
 
 __all__ = ["ALARMS", "Looked", "Statements", "UnitBounds", "UnitEffort", "certify_units", "look_at_units"]
 
 ALARMS = (0.01, 0.001)  # false positive rates at which true positives are bounded
 SLIP = 1e-13  # relative rounding of one factor of a wager's capital, f64
 LOOK_EVERY = 16  # draws between looks at the bounds
-FEW_PAIRS = 64  # of laws in several blocks, for which there is time to convolve
+CONVOLVED = 256  # pairs of laws in several blocks, in a draw: those that tell most
 
 
 @dataclass(frozen=True)
@@ -91,19 +91,25 @@ class Statements:
         """`(statements, units)` of one draw: the mean over the unit's swaps, each cut at `most`."""
         found = self.obfuscated.draw_factors(rng, swaps=swaps, units=units)
         rates = self.obfuscated.law.rates if units is None else self.obfuscated.law.rates[units]
-        rows = [self._told(found, weight) for weight in self.weights]
+        rows = list(self._told(found))
         if self.nats:
             rows += [log_det_nats(found, rates, self.obfuscated.law.columns)]
             rows += [trace_nats(found, rates, self.obfuscated.law.columns)]
         most = self.most if units is None else self.most[:, units]
         return np.array([np.minimum(values, limit).mean(axis=0) for values, limit in zip(rows, most, strict=True)])
 
-    def _told(self, found: SwapFactors, weight: float) -> Floats:
+    def _told(self, found: SwapFactors) -> Floats:
+        """`(weights, swaps, units)`. With several blocks, who tells most by a quick bound is looked at closely."""
         columns = self.obfuscated.law.columns
         if self.obfuscated.blocks == 1:
-            return pair_table(columns, weight)(found.wider[..., 0], found.narrower[..., 0])
-        by = blocks_told_apart if found.wider[..., 0].size <= FEW_PAIRS else blocks_told_apart_quickly
-        return by(found.wider, found.narrower, columns, weight=weight)
+            tables = (pair_table(columns, weight) for weight in self.weights)
+            return np.array([table(found.wider[..., 0], found.narrower[..., 0]) for table in tables])
+        wider, narrower = (logs.reshape(-1, logs.shape[-1]) for logs in (found.wider, found.narrower))
+        told = np.array([blocks_told_apart_quickly(wider, narrower, columns, weight=weight) for weight in self.weights])
+        close = np.argsort(-told[0], kind="stable")[:CONVOLVED]
+        exact = sticks_of_blocks(wider[close], narrower[close], columns, weights=self.weights)
+        told[:, close] = np.minimum(told[:, close], exact)
+        return told.reshape(len(told), *found.wider.shape[:-1])
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,7 @@
 """A rehearsal: what a server would likely learn from an encoding, by one that nobody sees.
 
-Everything is drawn anew, from a source of its own; the accuracy of a linear model on rows that were not drawn is an
+Everything is drawn anew, from a source of its own, several times in a small pool; the accuracy of a linear model on
+rows that were not drawn is an
 estimate for the owner and says nothing about the sample of the real encoding.
 """
 
@@ -20,6 +21,7 @@ from leakcap.obfuscation.pools import EncodablePool
 __all__ = ["Rehearsal", "rehearsed"]
 
 ASKED = 4000  # rows of the pool that the models are asked about, at most
+ENOUGH, MOST_TIMES = 2000, 8  # answers, and rehearsals for so many, at most
 LEARNT = 5000  # rows that the un-encoded model learns from, at most
 PENALTY = 1.0  # beside the mean eigenvalue
 LITTLE = 0.5  # of what an un-encoded model learns, over chance
@@ -46,8 +48,22 @@ class Rehearsal:
 
 
 def rehearsed(pool: EncodablePool, noise: float, *, public: Floats | None = None, seed: int | None = None) -> Rehearsal:
-    """Encode, learn and ask once, for nobody."""
+    """Encode, learn and ask, for nobody: several times where few rows are left to be asked about, on average."""
     randomness = Seeded(secrets.randbits(63) if seed is None else seed)
+    asked = _asked_at_most(pool)
+    times = min(MOST_TIMES, max(1, ENOUGH // asked))
+    found = [_once(pool, noise, public, randomness) for _ in range(times)]
+    accuracy, plain = (float(np.mean([getattr(one, name) for one in found])) for name in ("accuracy", "plain"))
+    return Rehearsal(accuracy, plain, 1 / pool.design.classes)
+
+
+def _asked_at_most(pool: EncodablePool) -> int:
+    """How many rows one rehearsal asks about: public sizes of the classes tell."""
+    left = np.bincount(pool.codes) - pool.design.sampled_per_class
+    return int(pool.design.classes * min(int(left.min()), max(1, ASKED // pool.design.classes)))
+
+
+def _once(pool: EncodablePool, noise: float, public: Floats | None, randomness: Randomness) -> Rehearsal:
     design, codes = pool.design, pool.codes
     sample = sampled_rows(codes, design, randomness)
     asked = _asked(codes, np.concatenate(sample), randomness)

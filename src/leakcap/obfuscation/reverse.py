@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from scipy.special import gammainc
+from scipy.special import gammainc, gammaln
 
 from leakcap import convert
 from leakcap.errors import InputError
@@ -19,6 +19,7 @@ __all__ = ["AssumedRows", "IfAssumptionsHeld", "reverse_engineering"]
 
 CONSTANT = 4.0  # of (44): the fourth moment of a row along a direction is at most 4 K^4
 LEAST_PRIOR = 1e-290
+MOST_TERMS = 10**6
 
 
 @dataclass(frozen=True)
@@ -116,8 +117,8 @@ def reverse_engineering(
         success = 1.0
     elif prior > 0:
         success = float(convert.posterior(nats, prior))
-    else:  # Fano's form, where the prior is too small for a number
-        success = min(1.0, (nats + math.log(2)) / -log_prior * (1 + 1e-12))
+    else:
+        success = _posterior_of_log(nats, log_prior)
     return IfAssumptionsHeld(
         success=success,
         prior=prior,
@@ -135,5 +136,35 @@ def _log_chance(half: float, scaled: float) -> float:
     direct = float(gammainc(half, scaled))
     if direct > LEAST_PRIOR:
         return min(0.0, math.log(direct) + 1e-9)
-    share = scaled / half  # Chernoff's bound
-    return half * (1 - share + math.log(share)) if share < 1 else 0.0
+    # The series of the incomplete gamma function: scaled^half e^-scaled / Gamma(half + 1) times the sum over j of
+    # scaled^j / ((half + 1) ... (half + j)), whose terms fall at least as fast as those of a geometric one.
+    share = scaled / (half + 1)
+    if share >= 1:  # far from here: the chance is not small
+        return 0.0
+    total, term, place = 1.0, 1.0, 1
+    while term > 1e-17 * total and place < MOST_TERMS:
+        term *= scaled / (half + place)
+        total += term
+        place += 1
+    total += term / (1 - share)  # never less than the terms that are left out
+    log_chance = half * math.log(scaled) - scaled - float(gammaln(half + 1)) + math.log(total)
+    # Logarithms of numbers as large as half are off by their rounding.
+    return min(0.0, log_chance + 1e-14 * half * (1 + abs(math.log(scaled))) + 1e-9)
+
+
+def _posterior_of_log(nats: float, log_prior: float) -> float:
+    """The largest `a` whose divergence from the prior is at most `nats`, from above, for a prior below any number."""
+
+    def divergence(a: float) -> float:
+        entropy = a * math.log(a) + (1 - a) * math.log1p(-a) if 0 < a < 1 else 0.0
+        return entropy - a * log_prior  # log(1 - prior) is nothing beside the rounding
+
+    if nats >= -log_prior * (1 - 1e-12):
+        return 1.0
+    low, high = 0.0, 1.0
+    while high - low > 1e-13 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if divergence(middle) <= nats else (low, middle)
+        if high < 1e-300:
+            break
+    return min(1.0, high * (1 + 1e-11))

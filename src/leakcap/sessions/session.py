@@ -131,6 +131,7 @@ class Session(Asked):
                 )
             data, unit = self._catalog.session_data()
             rows_per_unit = 1
+        data = data if isinstance(data, tuple) else (data,)
         everybody = isinstance(caps[0], PoolMembership)
         quiet = everybody or bool(analyst)  # whether nothing may be said of what the data are like
         self._table = SessionTable.of(data, unit, rows_per_unit, quiet)
@@ -155,7 +156,7 @@ class Session(Asked):
             listed.refuse_few(len(names))
         opened = open_account(
             Book.in_memory() if place is None else open_book(place),
-            name_of(version) if name is None else str(name),
+            str(name) if name is not None else getattr(self._catalog, "name", "") or name_of(version),
             design="pool" if everybody else design,
             caps=caps,
             version=version,
@@ -163,7 +164,7 @@ class Session(Asked):
             people=names,
             clock=(0.0, 0.0) if clock is None else (clock.square, clock.distance),
             always=bool(always),
-            contents=() if ledger is None else contents_prints(data if isinstance(data, tuple) else (data,)),
+            contents=() if ledger is None else getattr(self._catalog, "contents", ()) or contents_prints(data),
             worlds=None if listed is None else listed.worlds,
             cohorts=None if listed is None else listed.cohorts,
         )

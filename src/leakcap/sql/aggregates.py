@@ -14,7 +14,7 @@ from leakcap.sql.kinds import NAMES_PEOPLE, NUMBERS, numeric
 from leakcap.sql.reading import Reader, only
 from leakcap.sql.refusals import Node, refused
 
-__all__ = ["QUANTILES", "Aggregate", "SumOf", "aggregate", "is_aggregate", "sums_of", "value_from"]
+__all__ = ["QUANTILES", "Aggregate", "SumOf", "aggregate", "has_room", "is_aggregate", "sums_of", "value_from"]
 
 AGGREGATES = {
     exp.Count: "count",
@@ -159,24 +159,6 @@ class SumOf:
         """
         return float(np.sqrt(rows)) if self.people else rows * self.size
 
-    @property
-    def sql(self) -> str:
-        where = f" FILTER (WHERE {self.where.safe})" if self.where is not None else ""
-        if self.distinct is not None:
-            return f"count(DISTINCT {self.distinct.safe}){where}"
-        if not self.of:
-            return f"count(*){where}"
-        if len(self.of) == 1 and not self.middles[0] and has_room(self.of[0]):
-            one = self.of[0]
-            wide = f"::DECIMAL(38,{one.digits[1]})" if one.kind == "decimal" and one.digits else ""
-            return f"coalesce(sum({one.safe}{wide}){where}, 0)::DOUBLE"
-        parts = " * ".join(
-            f"({one.safe}::DOUBLE - {middle!r})" for one, middle in zip(self.of, self.middles, strict=True)
-        )
-        # Whole numbers of a fixed grain: so their sum is the same in whatever order, whoever else is there.
-        grain = self.size / 2.0**52 or 1.0
-        return f"coalesce(sum(TRY_CAST(round({parts} / {grain!r}) AS BIGINT)){where}, 0)::DOUBLE * {grain!r}"
-
 
 def is_aggregate(node: Node) -> bool:
     """Whether a node is the call of an aggregate, known here or not."""
@@ -299,7 +281,9 @@ def _refuse_no_sum(one: Aggregate, node: Node) -> None:
     if one.name in ("min", "max"):
         raise refused(f"{one.name} {IN_WORLDS}", node)
     if one.distinct and (one.name != "count" or one.args[0].identity is None):
-        raise refused(f"DISTINCT values of a column {IN_WORLDS}; people and their keys can be counted", node)
+        counted = f"DISTINCT values of a column {IN_WORLDS}; people and their keys can be counted"
+        other = f"{one.name} of DISTINCT values is not answered: count them, or leave DISTINCT out"
+        raise refused(counted if one.name == "count" else other, node)
     if one.name != "count" and any(arg.range is None for arg in one.args):
         raise refused(NEEDS_RANGE, node)
 

@@ -27,7 +27,7 @@ from leakcap.sql.in_worlds import SqlOfWorlds, in_worlds
 from leakcap.sql.program import Program
 from leakcap.sql.refusals import NotAnswered
 
-__all__ = ["asked", "previewed"]
+__all__ = ["asked", "limits_of", "previewed"]
 
 DEFAULT_SHARE = 0.01
 RATIOS = ("avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop", "covar_samp", "covar_pop", "corr")
@@ -117,15 +117,12 @@ def _question(words: dict[str, Any], made: CellSums, desk: Desk) -> SessionQuest
     def sums(_: bool) -> Sums:
         simple = release.tree is None and all(one.name not in RATIOS for one in release.aggregates)
         return BroughtByCell(
-            people=made.people,
-            groups=made.groups,
-            units=made.units,
-            cells=made.cells,
-            values=made.values,
-            within=_limits(made) if bounded else None,
+            rows=made.rows,
+            within=limits_of(made) if bounded else None,
             finish=np.ravel,
             public=bounded and made.domain.declared,
             scale=1.0 if simple else None,
+            coins=desk.coins,
         )
 
     return SessionQuestion(words, sums, lambda _: bounded, pool_made=not (bounded and made.domain.declared))
@@ -137,7 +134,7 @@ def _meaning(program: Program) -> str:
     return hashlib.sha256(json.dumps(words).encode()).hexdigest()[:16]
 
 
-def _limits(made: CellSums) -> Within:
+def limits_of(made: CellSums) -> Within:
     """The most of one person: all rows in one group, each as large as declared."""
     most = made.release.base.most
     assert most is not None

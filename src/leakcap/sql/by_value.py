@@ -36,8 +36,6 @@ def by_value(one: Aggregate, node: Node) -> ByValue | None:
     """What an aggregate is, where it hangs on the values that are there; None where it is made of sums."""
     if one.name == "count" and one.distinct and one.args[0].identity is None:
         return ByValue("distinct", one.args[0], one.where)
-    if one.distinct and one.name in ("sum", "avg"):
-        raise refused(f"{one.name} of DISTINCT values is not answered: count them, or leave DISTINCT out", node)
     if one.name not in ("min", "max"):
         return None
     (of,) = one.args

@@ -80,16 +80,23 @@ class Catalog:
     path: Path
     tables: Mapping[str, CatalogTable]
     people: int
-    print: str  # of the contents
+    print: str  # of everybody's rows as they were given
     report: tuple[str, ...] = field(default=(), repr=False)
     person: str = ""  # the key whose values are the people
     public_print: str = ""  # of the contents of public tables
+    kept: str = ""  # a print of everybody's rows as they are kept
+    contents: tuple[str, ...] = ()  # by which a ledger knows the same people's tables, however they are registered
     engine: str = ""  # the version of DuckDB that made the prints
     seen: tuple[int, ...] | None = field(default=None, compare=False, repr=False)  # of the file, from outside
 
     def table(self, name: str) -> CatalogTable | None:
         """The table of that name, whatever the case of its letters."""
         return next((one for key, one in self.tables.items() if key.lower() == name.lower()), None)
+
+    @property
+    def name(self) -> str:
+        """What a ledger calls these tables where the custodian does not: the same, however they are registered."""
+        return f"tables {self.print[:32]}"
 
     def end(self, key: str) -> tuple[CatalogTable, CatalogColumn]:
         """The table and the column that a key is called by, as `key_name` does."""
@@ -120,7 +127,7 @@ class Catalog:
             found = file.execute(f"SELECT name, print, {UNIT} FROM {UNIT} ORDER BY {UNIT}").fetchall()
             self._refuse_other_rows(file, np.array([row[1:] for row in found], dtype=np.int64).reshape(-1, 2))
         prints = np.array([[row[1]] for row in found], dtype=np.int64)
-        declared = json.dumps([self._facts(), self.public_print], default=str)
+        declared = json.dumps([self._facts(), self.public_print, self.kept], default=str)
         digest = int(hashlib.sha256(declared.encode()).hexdigest()[:15], 16)
         # Of two parts: the second is the same for everybody, and with other declarations an answer is another one.
         return (prints, np.full_like(prints, digest)), [row[0] for row in found]
@@ -132,13 +139,10 @@ class Catalog:
             raise InputError(CHANGED)
         if self.engine != duckdb.__version__:
             return  # prints are made by the engine, and another version may make others
-        whole = np.zeros(self.people, dtype=np.int64)
         try:
-            whose, prints = people_prints(file, self.tables.values(), UNIT)
-            whole[whose] = prints
-            same = bool((whose >= 0).all() and (whole == kept[:, 0]).all())
+            same = together(*people_prints(file, self.tables.values(), UNIT)) == self.kept
             same &= public_print(file, self.tables.values()) == self.public_print
-        except (duckdb.Error, IndexError):
+        except duckdb.Error:
             same = False
         if not same:
             raise InputError(CHANGED)
@@ -153,6 +157,8 @@ class Catalog:
             "report": list(self.report),
             "public_print": self.public_print,
             "engine": self.engine,
+            "kept": self.kept,
+            "contents": list(self.contents),
         }
         return json.dumps(held, default=str)
 
@@ -176,8 +182,8 @@ class Catalog:
             try:
                 held = json.loads(file.execute(f"SELECT facts FROM {FACTS}").fetchone()[0])
                 tables = {one["name"]: _table(one) for one in held.pop("tables")}
-                report = tuple(held.pop("report"))
-                return cls(place, tables, report=report, **held).as_it_is()
+                held |= {"report": tuple(held["report"]), "contents": tuple(held["contents"])}
+                return cls(place, tables, **held).as_it_is()
             except Exception:
                 pass  # of another kind, or of another version
         raise InputError(f"{place.name!r} was not made by leakcap.sql.register of this version: register its tables")

@@ -33,7 +33,7 @@ SETTINGS = {
 }
 TOO_LONG = "the question took longer than {seconds:g} seconds and was stopped: ask for less, or raise the limit"
 FAILED = "the question could not be answered (error {number}). Why is withheld: it might tell of the data"
-ROWS = 2_000_000  # of what comes back
+ROWS = 2**24  # of what comes back
 
 
 class EngineError(LeakcapError):
@@ -52,11 +52,14 @@ class EngineLimits:
 def locked(path: Path | str, limits: EngineLimits) -> Any:
     """A connection that can read this file and nothing else."""
     import duckdb
+    import pyarrow
 
     file = duckdb.connect(str(path), read_only=True)
     settings = {"threads": str(limits.threads), "memory_limit": f"'{limits.memory}'", **SETTINGS}
     for name, value in settings.items():
         file.execute(f"SET {name} = {value}")
+    if hasattr(pyarrow, "decimal64"):  # decimals as wide as they are kept
+        file.execute("SET SESSION arrow_output_version = '1.5'")
     file.execute("SET lock_configuration = true")
     return file
 

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from leakcap.ground.arrays import Bools, Floats, Ints
+from leakcap.sessions.cell_rows import CellRows
 from leakcap.sql.aggregates import value_from
 from leakcap.sql.catalog import Catalog
+from leakcap.sql.cells import numbering
 from leakcap.sql.domains import Domain, domain
+from leakcap.sql.grouped import grouped
 from leakcap.sql.program import Program, SqlRelease
 from leakcap.sql.refusals import NotAnswered
+from leakcap.sql.streamed import LARGEST, streamed
+from leakcap.sql.terms import Term, listed_terms
 
 __all__ = ["MOST_NUMBERS", "CellSums", "Engine", "answered", "cell_sums", "in_world", "table_of"]
 
 MOST_NUMBERS = 100_000  # of one question: groups times sums
+FEW_GROUPS, FEW_TERMS = 64, 2  # up to here many rows of a person may belong together
 
 
 class Engine(Protocol):
@@ -35,14 +42,30 @@ class CellSums:
     release: SqlRelease
     domain: Domain
     keys: Any  # Arrow table of the groups, in order
-    people: int
-    units: Ints  # (entries,): whose
-    cells: Ints  # (entries,): to which group
-    values: Floats  # (entries, sums)
+    rows: CellRows
 
     @property
     def groups(self) -> int:
         return int(self.keys.num_rows)
+
+    @property
+    def people(self) -> int:
+        return self.rows.people
+
+    @property
+    def units(self) -> Ints:
+        """Whose, of each entry."""
+        return self.rows.entries[0]
+
+    @property
+    def cells(self) -> Ints:
+        """To which group, of each entry."""
+        return self.rows.entries[1]
+
+    @property
+    def values(self) -> Floats:
+        """`(entries, sums)`."""
+        return self.rows.entries[2]
 
     def totals(self, mask: Bools) -> Floats:
         """Sums over some people, `(groups, sums)`."""
@@ -54,39 +77,30 @@ class CellSums:
 def cell_sums(release: SqlRelease, catalog: Catalog, engine: Engine, tables: dict[str, Any]) -> CellSums:
     """Sums by person and group."""
     listed = domain(release, catalog)
-    keys = engine.run(f"SELECT * FROM ({listed.sql}) LIMIT {MOST_NUMBERS + 1}", tables)
+    keys = engine.run(f"SELECT * FROM (SELECT * FROM ({listed.sql}) LIMIT {MOST_NUMBERS + 1}) ORDER BY ALL", tables)
     if keys.num_rows * len(release.sums) > MOST_NUMBERS:
         raise NotAnswered(
             f"this asks for more than {MOST_NUMBERS:,} numbers: group by fewer or coarser columns, or keep to some of "
             "the keys with IN (...)"
         )
-    keys = _in_order(keys)
-    sql = _contributions(release)
-    numbered = keys.append_column("cell", _arange(keys.num_rows)) if release.keys else keys
-    found = engine.run(sql, {**tables, "keys": numbered} if release.keys else tables)
-    names = found.column_names
-    values = np.stack([_floats(found.column(name)) for name in names[2:]], axis=1)
-    return CellSums(
-        release=release,
-        domain=listed,
-        keys=keys,
-        people=catalog.people,
-        units=_ints(found.column("unit")),
-        cells=_ints(found.column("cell")),
-        values=values,
-    )
+    terms = listed_terms(release.sums)
+    how = streamed if to_stream(terms, keys.num_rows) else grouped
+    rows = how(release, numbering(release, keys), terms, run=partial(_run, engine, tables), people=catalog.people)
+    return CellSums(release=release, domain=listed, keys=keys, rows=rows)
 
 
-def _contributions(release: SqlRelease) -> str:
-    base = release.base
-    sums = ", ".join(f"{one.sql} AS s{at}" for at, one in enumerate(release.sums))
-    if not release.keys:
-        return f"SELECT {base.unit} AS unit, 0 AS cell, {sums} FROM ({base.sql}) GROUP BY {base.unit}"
-    match = " AND ".join(
-        f"{one.safe} IS NOT DISTINCT FROM keys.{name}"
-        for one, name in zip(release.keys, release.key_names, strict=True)
-    )
-    return f"SELECT {base.unit} AS unit, cell, {sums} FROM ({base.sql}) JOIN keys ON {match} GROUP BY {base.unit}, cell"
+def _run(engine: Engine, tables: dict[str, Any], sql: str, beside: dict[str, Any]) -> Any:
+    return engine.run(sql, {**tables, **beside})
+
+
+def to_stream(terms: Sequence[Term], groups: int) -> bool:
+    """Whether rows are streamed and added up here, or added up by DuckDB; by public facts alone.
+
+    A row costs us about the same for each of its terms; DuckDB pays for every person and group. So it is DuckDB where
+    there are few groups and much to add up, and where whole numbers might not have room in 64 bits.
+    """
+    exact = all(one.size is not None and one.size <= LARGEST and not one.distinct for one in terms)
+    return exact and (groups > FEW_GROUPS or len(terms) <= FEW_TERMS)
 
 
 def public_table(made: CellSums, sums: Floats) -> Any:
@@ -130,21 +144,3 @@ def answered(
 def in_world(program: Program, catalog: Catalog, engine: Engine, mask: Bools) -> Any:
     """The answer among some people, without noise. Custodian side: it is what noise is for."""
     return answered(program, catalog, engine, lambda found: found.totals(mask))[0]
-
-
-def _in_order(keys: Any) -> Any:
-    return keys.sort_by([(name, "ascending") for name in keys.column_names]) if keys.num_rows > 1 else keys
-
-
-def _arange(count: int) -> Any:
-    import pyarrow
-
-    return pyarrow.array(np.arange(count, dtype=np.int32))
-
-
-def _ints(one: Any) -> Ints:
-    return np.asarray(one.to_numpy(), dtype=np.intp)
-
-
-def _floats(one: Any) -> Floats:
-    return np.asarray(one.to_numpy(), dtype=np.float64)

@@ -31,6 +31,7 @@ class Owners:
     in_order: bool
     report: list[str]
     places: dict[str, str] = field(default_factory=dict)  # of the tables whose owners are known
+    prints: list[str] = field(default_factory=list)  # of everybody's rows as they were given, by table
 
     def number_people(self) -> None:
         """The table of people: a dense number each, in the order of their names."""
@@ -102,6 +103,12 @@ class Owners:
             self.file.execute(  # before rows are left out: whose the rows are that hang on them does not change
                 f"CREATE TEMP TABLE owners_{place}_{column} AS SELECT {column} AS name, {UNIT} FROM {rows}"
             )
+        cells = ", ".join(one.place for one in self.sources[name].columns.values())
+        self.file.execute(
+            f"CREATE TEMP TABLE prints_{place} AS SELECT {UNIT}, sum(hash('{place}', {cells})) AS h FROM {rows} "
+            f"GROUP BY {UNIT}"
+        )
+        self.prints.append(f"SELECT {UNIT}, h FROM prints_{place}")
         self._keep_few(name, rows)
         return rows
 

@@ -21,10 +21,12 @@ from leakcap.sql.failures import in_words
 from leakcap.sql.new_file import new_file
 from leakcap.sql.noised_keys import NoisedKeys
 from leakcap.sql.owners import AT, End, Owners
-from leakcap.sql.prints import people_prints, public_print, together
-from leakcap.sql.sources import Source, attached
+from leakcap.sql.prints import contents, own_prints, people_prints, public_print, together
+from leakcap.sql.sources import Source, attached, kind_of
 
 __all__ = ["register"]
+
+KNOWN_BY = 64  # columns, by which a ledger knows tables
 
 
 def register(
@@ -76,6 +78,7 @@ def register(
         file = None
         try:
             file = duckdb.connect(str(made.written))
+            file.execute("SET enable_progress_bar = false")
             sources = attached(file, source)
             work = _Registering(
                 file=file,
@@ -130,7 +133,7 @@ class _Registering:
             tables[name] = self._table(name, f"t{at}", owners)
         self.reading = None
         self._report_unlisted(tables)
-        catalog = self._described(place, tables)
+        catalog = self._described(place, tables, owners)
         self.file.execute(f"CREATE TABLE {FACTS} (facts VARCHAR)")
         self.file.execute(f"INSERT INTO {FACTS} VALUES (?)", [catalog.to_json()])
         for source in self.sources.values():
@@ -205,26 +208,36 @@ class _Registering:
                     f"{'.'.join(here)}: {lost:,} of {rows:,} values have no partner in {there[0]}: they are in no group"
                 )
 
-    def _described(self, place: Path, tables: Mapping[str, CatalogTable]) -> Catalog:
+    def _described(self, place: Path, tables: Mapping[str, CatalogTable], owners: Owners) -> Catalog:
         """The catalog, and a print of everybody's rows beside their numbers."""
-        whose, prints = people_prints(self.file, tables.values(), UNIT)
         people = int(self.file.execute(f"SELECT count(*) FROM {UNIT}").fetchone()[0])
-        whole = np.zeros(people, dtype=np.int64)
-        whole[whose] = prints
+        given = own_prints(self.file, owners.prints, UNIT, people)
         self.file.execute(f"ALTER TABLE {UNIT} ADD COLUMN print BIGINT")
-        self.file.register("prints", {"who": np.arange(people), "print": whole})
+        self.file.register("prints", {"who": np.arange(people), "print": given})
         self.file.execute(f"UPDATE {UNIT} SET print = p.print FROM prints p WHERE p.who = {UNIT}.{UNIT}")
         self.file.unregister("prints")
         return Catalog(
             place,
             tables,
             people,
-            print=together(whole),
+            print=together(given),
+            kept=together(*people_prints(self.file, tables.values(), UNIT)),
+            contents=self._contents(),
             report=tuple(self.report),
             person=key_name(*self.unit),
             public_print=public_print(self.file, tables.values()),
             engine=_engine(),
         )
+
+    def _contents(self) -> tuple[str, ...]:
+        """By which the same people's tables are known, however they are registered."""
+        found: set[str] = set()
+        for name, source in self.sources.items():
+            kinds = {one.place: kind_of(one.type)[0] for one in source.columns.values()}
+            told = [place for place, kind in kinds.items() if kind in ("int", "decimal", "float", "text")]
+            if name not in self.public and told:
+                found |= set(contents(self.file, source.view, told))
+        return tuple(sorted(found))[:KNOWN_BY]
 
 
 def _engine() -> str:

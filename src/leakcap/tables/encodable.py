@@ -121,7 +121,13 @@ class PictureRecipe:
         return self._embedded(listed), labels, listed
 
     def queries(self, path: Path) -> Floats:
-        return self._embedded([one for one in _listed(path) if one.is_file()])
+        return self._embedded(self.files(path))
+
+    def files(self, folder: Path) -> list[Path]:
+        """Pictures in a folder, then those in folders in it: of new pictures nobody knows the class."""
+        listed = _listed(folder)
+        inside = [one for place in listed if place.is_dir() for one in _listed(place)]
+        return [one for one in (*listed, *inside) if one.is_file()]
 
     def to_text(self) -> str:
         return json.dumps({"kind": "pictures", **asdict(self)})

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from leakcap.obfuscation import several_blocks
 from leakcap.obfuscation.chi_squares import told_apart
 from leakcap.obfuscation.information import log_det_nats, trace_nats
 from leakcap.obfuscation.obfuscated import Obfuscated
 from leakcap.obfuscation.one_unit import Statements, UnitEffort, certify_units, look_at_units
 from leakcap.obfuscation.pairs import SwapFactors
-from leakcap.obfuscation.several_blocks import blocks_told_apart, blocks_told_apart_quickly
+from leakcap.obfuscation.several_blocks import blocks_told_apart, blocks_told_apart_quickly, sticks_of_blocks
 from leakcap.obfuscation.whole import certify_whole
 from tests.claims.obfuscation.brute_force import every_swap, kl, mixings, samples
 from tests.claims.obfuscation.cases import law, rows
@@ -31,7 +32,39 @@ def test_equal_blocks_are_one_block_of_more_columns():
     """Two blocks with the same factors: sums of squares add up to chi-squares of twice as many degrees."""
     both = np.array([[0.05, 0.05]])
     exact = told_apart(both[:, 0], both[:, 0], 200, cells=2048)
-    assert exact - 1e-6 <= blocks_told_apart(both, both, 100) <= 1.03 * exact
+    assert exact - 1e-6 <= blocks_told_apart(both, both, 100) <= 1.01 * exact
+
+
+@pytest.mark.parametrize("columns", [1, 20, 500])
+@pytest.mark.parametrize("weight", [0.5, 1.0, 3.0])
+def test_a_convolution_is_within_a_percent_of_the_truth(columns, weight):
+    """Equal blocks are one of more columns, for which there is an integral; laws that are far apart among them."""
+    logs = np.array([0.05, 0.5, 2.0, 5.0])[:, None] / np.sqrt(columns) * np.ones((4, 3))
+    exact = told_apart(logs[:, 0], logs[:, 0] / 2, 3 * columns, weight=weight, cells=4096)
+    found, other = sticks_of_blocks(logs, logs / 2, columns, weights=(weight, 2.0))
+    assert (found >= exact - 2e-6).all() and (found <= 1.01 * exact + 1e-3).all()
+    assert other == pytest.approx(blocks_told_apart(logs, logs / 2, columns, weight=2.0))
+    beyond = np.full((1, 3), 50.0)  # and where nothing is hidden, and where all is
+    assert blocks_told_apart(beyond, beyond, columns, weight=weight) == 1
+    same = blocks_told_apart(0 * beyond, 0 * beyond, columns, weight=weight)
+    assert max(0, 1 - weight) <= same <= max(0, 1 - weight) + 1e-9
+
+
+def test_a_planted_grid_that_rounds_down_is_caught(monkeypatch):
+    """The twin: cells are put to the end at which evidence is smaller."""
+
+    def down(logs, evidence, columns):
+        mass, found = several_blocks._cells(columns)[1], np.zeros(evidence.shape)
+        rising = (np.diff(evidence, axis=2) > 0).astype(float)
+        found[..., :-1] += mass * rising
+        found[..., 1:] += mass * (1 - rising)
+        return found
+
+    logs = np.full((1, 3), 0.1)
+    exact = told_apart(logs[:, 0], logs[:, 0], 60, cells=2048)
+    assert blocks_told_apart(logs, logs, 20) >= exact
+    monkeypatch.setattr(several_blocks, "_at_ends", down)
+    assert blocks_told_apart(logs, logs, 20) < exact - 0.01
 
 
 def several(columns: int):
@@ -49,7 +82,7 @@ def test_quick_bounds_of_blocks_are_never_below_and_near(columns, weight):
     for place in range(3):
         drawn = told_by_draws(wider[place], narrower[place], columns, weight)
         assert quick[place] >= drawn - 4e-3 and slow[place] >= drawn - 4e-3
-    assert (quick <= (1.4 if weight == 1 else 4) * slow + 0.02).all()
+    assert (quick <= (1.4 if weight == 1 else 4) * slow + 0.02).all() and (slow <= quick * 1.01 + 1e-3).all()
     nothing = blocks_told_apart_quickly(np.zeros((1, 3)), np.zeros((1, 3)), columns, weight=weight)
     assert max(0, 1 - weight) <= nothing <= max(0, 1 - weight) + 1e-3
 
@@ -101,7 +134,8 @@ def test_no_bound_of_two_blocks_lies_below_the_truth(sizes, noise):
     tv, nats = truth_of_blocks(pool, rules, noise, 0)
     swaps = block_swaps(pool, rules, noise, 0)
     rates = np.full(len(swaps.wider), rules.rates[0])
-    assert blocks_told_apart(swaps.wider, swaps.narrower, 1).mean() >= tv - 1e-5
+    for bound in (blocks_told_apart, blocks_told_apart_quickly):
+        assert bound(swaps.wider, swaps.narrower, 1).mean() >= tv - 1e-5
     assert trace_nats(swaps, rates, 1).mean() >= log_det_nats(swaps, rates, 1).mean() >= nats - 1e-6
 
 
@@ -111,6 +145,20 @@ def test_a_planted_forgotten_block_is_caught():
     swaps = block_swaps(pool, rules, 0.1, 0)
     for block in (0, 1):
         assert told_apart(swaps.wider[:, block], swaps.narrower[:, block], 1).mean() < tv - 0.005
+
+
+def test_those_who_tell_most_are_looked_at_closely(monkeypatch):
+    """Convolved or not, no value is below what its swap tells; with all of them it is the convolution."""
+    pool, rules = rows(12, 4, 10), law([6, 6], 3, 2, [[0, 1], [1, 0]], columns=3)
+    statements = Statements(Obfuscated(pool, rules, 0.3, blocks=2), (1.0, 3.0))
+    found = statements.obfuscated.draw_factors(np.random.default_rng(4), swaps=2)
+    exact = sticks_of_blocks(found.wider, found.narrower, 3, weights=(1.0, 3.0))
+    assert statements._told(found) == pytest.approx(exact, abs=1e-7)
+    monkeypatch.setattr("leakcap.obfuscation.one_unit.CONVOLVED", 5)
+    few = statements._told(found)
+    assert (few >= exact - 1e-7).all()
+    assert ((few[0] - exact[0]) < 1e-7).sum() < few[0].size / 2  # the others are bounded quickly, and higher
+    assert few[0].max() == pytest.approx(exact[0].max(), abs=1e-7)
 
 
 def test_blocks_are_certified_like_one():

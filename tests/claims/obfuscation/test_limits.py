@@ -14,6 +14,7 @@ from leakcap.obfuscation.limits import FullColumn, full_column, most_told
 from leakcap.obfuscation.obfuscated import Obfuscated, farthest
 from leakcap.obfuscation.pairs import AddedNoise, products, swap_factors
 from leakcap.obfuscation.sampled import MixedDraw
+from leakcap.obfuscation.several_blocks import blocks_told_apart
 from tests.claims.obfuscation.brute_force import mixings, samples
 from tests.claims.obfuscation.cases import CASES, law, rows
 
@@ -56,6 +57,50 @@ def test_a_planted_limit_of_a_shorter_distance_is_caught():
     column, apart = FullColumn(rules.heaviest, 0.0), np.linalg.norm(pool[0] - pool[1]) * np.ones(2)
     limits = [most_told(Obfuscated(pool, rules, 0.5), column, 1.0, share * apart)[0] for share in (1.0, 0.25)]
     assert limits[1] < found <= limits[0]
+
+
+def told_in_blocks(pool, rules, noise, blocks):
+    """The same for the first unit and several blocks, by listing; no column of the mixing is too long."""
+    found = []
+    for sample in samples(rules):
+        if 0 not in sample:
+            continue
+        places = np.repeat(int(np.flatnonzero(sample == 0)[0]), len(rules.labels))
+        joins = np.setdiff1d(np.flatnonzero(rules.labels == rules.labels[0]), sample)
+        for table in mixings(rules):
+            mixed, logs = MixedDraw(sample, sparse.csr_matrix(table)), []
+            for part in np.array_split(pool, blocks, axis=1):
+                made = products(part, mixed, AddedNoise(noise**2, rules.columns))
+                where = {"places": places[: len(joins)], "joins": joins}
+                logs.append(swap_factors(part, mixed, made, **where, columns=rules.columns))
+            wider, narrower = (np.stack([getattr(one, n) for one in logs], axis=1) for n in ("wider", "narrower"))
+            found.append(blocks_told_apart(wider, narrower, rules.columns))
+    return np.concatenate(found)
+
+
+@pytest.mark.parametrize(("columns", "noise"), [(1, 0.5), (5, 2.0), (20, 6.0), (400, 30.0)])
+@pytest.mark.parametrize("blocks", [2, 3])
+def test_no_swap_of_blocks_tells_more_than_the_limit(blocks, columns, noise):
+    pool, rules = rows(5, 3, 2), law([5], 2, 1, [[0, 0], [0, 0]], columns=columns)
+    release, column = Obfuscated(pool, rules, noise, blocks=blocks), FullColumn(rules.heaviest, 0.0)
+    seen = told_in_blocks(pool, rules, noise, blocks).max()
+    limit = most_told(release, column, 1.0, farthest(pool, rules))[0]
+    assert seen <= limit + 1e-9
+    assert limit < 0.85 or noise == 0.5  # less than everything
+
+
+def test_a_planted_limit_of_one_column_is_caught():
+    """The twin: columns are forgotten."""
+    pool, rules = np.array([[0.0, 0.0], [0.0, 1.0]]), law([2], 1, 1, [[0, 0]], columns=50)
+    seen = told_in_blocks(pool, rules, 0.2, 2).max()
+    column, apart = FullColumn(rules.heaviest, 0.0), farthest(pool, rules)
+    right, planted = (
+        most_told(Obfuscated(pool, replace(rules, columns=some), 0.2, blocks=2), FullColumn(squared, 0.0), 1.0, apart)[
+            0
+        ]
+        for some, squared in ((50, column.squared), (1, column.squared / 50))
+    )
+    assert planted < seen <= right
 
 
 @pytest.mark.parametrize("pairs", [0, 20_000])

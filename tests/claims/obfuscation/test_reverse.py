@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
+from scipy.special import gammainc, ndtr
 
 from leakcap.certificates.obfuscation import ObfuscationCertificate
 from leakcap.errors import InputError
+from leakcap.obfuscation import reverse
 from leakcap.obfuscation.reverse import AssumedRows, reverse_engineering
 
 NORMAL = AssumedRows(spread=1.0, tail=math.sqrt(2))  # rows of independent standard normals are such, exactly
@@ -64,8 +65,35 @@ def test_more_nats_and_a_coarser_map_make_it_easier():
     assert success(0.1, 0.2) < success(1.0, 0.2) < success(1.0, 0.4) <= 1.0
     large = reverse_engineering(1e4, shape=(1280, 500), error=0.1, missed=0.01, assumed=AssumedRows(0.02, 0.03))
     assert large.prior == 0.0 and large.log_prior < -1e5
-    assert large.success == pytest.approx((1e4 + math.log(2)) / -large.log_prior)
+    fano = (1e4 + math.log(2)) / -large.log_prior
+    assert 1e4 / -large.log_prior < large.success < fano  # the root itself
+    a = large.success
+    divergence = a * (math.log(a) - large.log_prior) + (1 - a) * math.log1p(-a)
+    assert divergence == pytest.approx(1e4, rel=1e-9)
     assert "e^-" in str(large)
+
+
+def test_nothing_jumps_where_the_prior_becomes_too_small_for_a_number(monkeypatch):
+    """Both ways of the prior and of the root agree on either side; the twin, Chernoff's bound, is far above."""
+    errors = np.geomspace(1e-5, 0.03, 12)  # priors from e^-1000 to some that are numbers
+
+    def found():
+        return [reverse_engineering(30.0, shape=(10, 10), error=e, missed=0.01, assumed=NORMAL) for e in errors]
+
+    usual = found()
+    assert {one.prior > 0 for one in usual} == {True, False}
+    monkeypatch.setattr(reverse, "LEAST_PRIOR", 1e-3)  # by logarithms wherever one can
+    logs = found()
+    for one, other in zip(usual, logs, strict=True):
+        assert other.log_prior == pytest.approx(one.log_prior, rel=1e-9, abs=1e-6)
+        assert other.success == pytest.approx(one.success, rel=1e-6)
+    exact = gammainc(50.0, 0.05)
+    assert reverse._log_chance(50.0, 0.05) >= math.log(exact)
+    assert reverse._log_chance(50.0, 0.05) == pytest.approx(math.log(exact), abs=1e-6)
+    chernoff = 50 * (1 - 0.001 + math.log(0.001))
+    assert chernoff > math.log(exact) + 2
+    priors = [one.log_prior for one in usual]
+    assert priors == sorted(priors) and [one.success for one in usual] == sorted(one.success for one in usual)
 
 
 def test_it_says_that_it_is_no_guarantee_and_is_in_no_certificate():

@@ -104,3 +104,47 @@ def test_conversions_go_through_the_currency():
     assert average_membership(0.0, rules) < average_membership(0.2, rules) < average_membership(9.0, rules) <= 1
     with pytest.raises(InputError):
         average_membership(float("nan"), rules)
+
+
+def spectral(table):
+    return float(np.linalg.norm(table, 2))
+
+
+def test_norms_and_determinants_of_theorem_six_are_put_right():
+    """(32) and (34) of the paper are broken by identical rows and by a diagonal table; ours are attained, and hold."""
+    identical = np.ones((4, 1))
+    gram = identical @ identical.T
+    assert spectral(gram) == pytest.approx(4 * np.abs(gram).max())  # m
+    assert spectral(gram) > np.sqrt(4) * np.abs(gram).max()  # (32) says: at most that
+    before, change = 2 * np.eye(3), np.eye(3)
+    moved = abs(np.linalg.det(before) - np.linalg.det(before + change))
+    assert moved == pytest.approx(19) and moved > 3 * 3 * 1  # (34) says: at most that
+    assert moved <= 3 * 3**2 * 1
+    near = abs(np.linalg.det(before) - np.linalg.det(before + 1e-6 * change))
+    assert near == pytest.approx(3 * 2**2 * 1e-6, rel=1e-5)
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        rows_, tables = rng.normal(size=(5, 3)), rng.normal(size=(2, 4, 4)) * rng.choice([0.1, 1.0, 10.0], (2, 1, 1))
+        assert spectral(rows_ @ rows_.T) <= 5 * np.abs(rows_ @ rows_.T).max()
+        moved = abs(np.linalg.det(tables[0]) - np.linalg.det(tables.sum(axis=0)))
+        largest = max(spectral(tables[0]), spectral(tables.sum(axis=0)))
+        assert moved <= 4 * largest**3 * spectral(tables[1]) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("variance", [0.01, 1.0, 4.0])
+def test_the_range_of_nine_needs_the_diagonal_alone(variance):
+    """Traces of (9): never above what rows of length 1 have on the diagonal, identical rows among them, which near it.
+
+    And the tangent in the place of (34): never below the log-determinant of the mean.
+    """
+    rng, covariances = np.random.default_rng(1), []
+    for width in (1, 2, 6):
+        rows_ = rng.normal(size=(5, width))
+        rows_ /= np.linalg.norm(rows_, axis=1)[:, None]
+        covariances.append(rows_ @ rows_.T + variance * np.eye(5))
+    traces = [np.trace(np.linalg.solve(a, b)) for a in covariances for b in covariances]
+    assert max(traces) <= 5 * (1 + 1 / variance)
+    tables = np.array(covariances) / variance
+    mean, seen = tables.mean(axis=0), tables[:2].mean(axis=0)
+    exact, found = (np.linalg.slogdet(one)[1] for one in (mean, seen))
+    assert exact - found <= 5 * spectral(mean - seen)

@@ -19,6 +19,7 @@ import pytest
 import leakcap as lc
 from leakcap.cli import obfuscate
 from leakcap.custody import folders
+from leakcap.obfuscation import certified
 from leakcap.obfuscation import encoded as drawing
 from leakcap.obfuscation import encoder as encoding
 from leakcap.planning.released import forget_released
@@ -51,11 +52,12 @@ def table(folder: Path) -> Path:
     return folder / "pool.csv"
 
 
-def server_files(folder: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def server_files(folder: Path, place: str, monkeypatch: pytest.MonkeyPatch, **how: Any) -> dict[str, Any]:
     """Everything that can be seen in it: names, kinds, modes, bytes, and the order in which files were written."""
     monkeypatch.setenv("LEAKCAP_LEDGER", f"sqlite:///{folder / place}.db")
+    how = how or {"noise": 0.01, "draws": 0}
     order = obfuscate.EncodeOrder(
-        data=table(folder), label="label", out=folder / place, noise=0.01, draws=0, mix=3, rows_released=180
+        data=table(folder), label="label", out=folder / place, mix=3, rows_released=180, **how
     )
     with monkeypatch.context() as watched:
         written = in_order(watched)
@@ -107,6 +109,42 @@ def test_the_check_sees_a_sample_that_shows(tmp_path: Path, monkeypatch: pytest.
         advised = obfuscate.advice
         monkeypatch.setattr(obfuscate, "advice", lambda *given: f"{advised(*given)}{drawn[-1].sum()}")
     assert server_files(tmp_path, "one", monkeypatch) != server_files(tmp_path, "two", monkeypatch)
+
+
+def certify_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draws that certify, and the rehearsal, are the same in every run: they are never the release's own."""
+    monkeypatch.setattr(certified, "source_of", lambda seed: np.random.default_rng(5))
+    rehearsed = encoding.rehearsed
+    monkeypatch.setattr(encoding, "rehearsed", lambda *given, **more: rehearsed(*given, **{**more, "seed": 6}))
+
+
+CAPPED: dict[str, Any] = {"cap": "membership=0.90", "draws": 64}
+
+
+@pytest.mark.parametrize("blocks", [None, "2"])
+def test_under_a_cap_every_byte_is_the_same_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blocks: str | None
+) -> None:
+    """The noise that is found is a number of the pool and the rules: with the draws that certify fixed, always it."""
+    drawn: list[Any] = []
+    agree(monkeypatch, drawn)
+    certify_alike(monkeypatch)
+    how = {**CAPPED, "blocks": blocks}
+    first, second = (server_files(tmp_path, place, monkeypatch, **how) for place in ("one", "two"))
+    assert first == second and b'"kind": "obfuscation"' in first["certificate.json"][2]
+    assert not np.array_equal(*drawn), "the samples differ"
+
+
+def test_the_check_sees_noise_that_depends_on_the_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin: a millionth of the noise is told by the first row that was drawn."""
+    drawn: list[Any] = []
+    agree(monkeypatch, drawn)
+    certify_alike(monkeypatch)
+    real = encoding.certificate_of
+    more = lambda facts: {**facts, "noise": facts["noise"] * (1 + 1e-6 * drawn[-1].std())}  # noqa: E731
+    monkeypatch.setattr(encoding, "certificate_of", lambda c, facts, *rest: real(c, more(facts), *rest))
+    first, second = (server_files(tmp_path, place, monkeypatch, **CAPPED) for place in ("one", "two"))
+    assert first["certificate.json"] != second["certificate.json"]
 
 
 def owner_page_bytes(folder: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> bytes:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import stat
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from leakcap.cli import main
 from leakcap.custody.signing import public_half
+from leakcap.obfuscation import encoder
+from leakcap.obfuscation.certified import EncodingNoise
 from leakcap.obfuscation.network import LayeredModel
 from tests.refusals import refusal
 from tests.unit.cli.encoding import ENCODE, run, trained, write_pool
@@ -42,6 +46,24 @@ def test_owner_server_owner(here: Path, capsys: Any) -> None:
     assert "smallest and the largest value" in told and "categories of 1 column" in told
 
 
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_cap_shows_what_was_certified(
+    here: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, more: list[str]
+) -> None:
+    """On the screen, and in the result."""
+    made = EncodingNoise(0.05, 0.59, 0.53, ((0.01, 0.03),), (0.5, 0.8, 0.9), draws=64, again=0, attempts=1)
+    monkeypatch.setattr(encoder, "least_noise", lambda *given, **how: made)
+    order = [*ENCODE[: ENCODE.index("--draws")], "--cap", "membership=0.60", "--mix", "3", "--rows-released", "180"]
+    assert run(*order, "--out", "out", *more) == 0
+    told = capsys.readouterr().out
+    if more:
+        result = json.loads(told)
+        assert (result["membership_success"], result["mean_success"], result["confidence"]) == (0.59, 0.53, 1 - 1e-6)
+    else:
+        told = " ".join(told.split())
+        assert "59.00 % of the time about the worst row, 53.00 % on average, with confidence 1 - 1e-06" in told
+
+
 def test_scales_and_levels_that_are_given_are_no_facts_of_the_pool(here: Path) -> None:
     bounds = [word for i in range(12) for word in ("--bounds", f"c{i}=-10,10")]
     assert run(*ENCODE, *bounds, "--levels", "colour=red,green,blue", "--out", "out") == 0
@@ -66,6 +88,12 @@ def test_a_reader_checks_the_certificate_and_who_signed_it(here: Path, capsys: A
         main(["check", "--public", certificate, "--signer", str(public_half())])
     assert not ended.value.code
     assert "is no guarantee" in " ".join(capsys.readouterr().out.split())
+    with pytest.raises(SystemExit) as ended:
+        main(["check", "--public", "out/server", "--signer", str(public_half())])  # the folder it lies in
+    assert not ended.value.code
+    with pytest.raises(SystemExit) as ended:
+        main(["check", "--public", "out"])
+    assert ended.value.code == 2 and "the folder it lies in" in " ".join(capsys.readouterr().err.split())
     changed = Path(certificate).read_text().replace('"mix": 3', '"mix": 30')
     Path(certificate).write_text(changed)
     with pytest.raises(SystemExit) as ended:
@@ -102,7 +130,14 @@ def test_pictures_are_encoded_by_an_embedding_of_the_users(here: Path) -> None:
     trained(Path("out/server"))
     new = ["predict", "model.npz", "pictures/birch", "--key", "out/owner/encoding.key", "--out", "found.csv"]
     assert run(*new) == 0
-    assert Path("found.csv").read_text().split().count("birch") > 50
+    lines = Path("found.csv").read_text().split()
+    assert lines[0] == "file,prediction" and sum(line.endswith(".npy,birch") for line in lines) > 50
+    Path("pictures", "at the top.npy").write_bytes(X[0].tobytes())
+    assert run(*[*new[:2], "pictures", *new[3:-1]], "all.csv") == 0  # folders by class, as for encode
+    table = pd.read_csv("all.csv")
+    assert len(table) == len(X) + 1 and table.file[0] == "at the top.npy"
+    right = [Path(file).parent.name == one for file, one in zip(table.file[1:], table.prediction[1:], strict=True)]
+    assert np.mean(right) > 0.9
 
 
 class Harmful:

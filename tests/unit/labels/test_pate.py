@@ -194,6 +194,19 @@ def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], words
     assert not hasattr(model, "certificate_")
 
 
+@pytest.mark.parametrize("teacher", [ONE, RidgeClassifier()])
+def test_a_class_that_no_teacher_has_seen_is_one_that_nobody_names(teacher: Any) -> None:
+    """Its name is known beforehand, and its votes are noised like others: none of it tells that it does not occur."""
+    names = np.array(["b", "c", "d"])[y]
+    settings = {"n_teachers": 50, "classes": ["a", "b", "c", "d"], "random_state": 0, "queries": 60}
+    model = lc.labels.PATE(teacher, ONE, epsilon=6.0, **settings).fit(X, names)
+    assert model.classes_.tolist() == ["a", "b", "c", "d"] and model.score(X, names) > 0.9
+    chances = model.predict_proba(X)
+    assert chances.shape == (len(X), 4) and chances[:, 0].max() < 0.5
+    other = lc.labels.PATE(teacher, ONE, epsilon=6.0, **settings).fit(X, np.where(names == "d", "a", names))
+    assert other.certificate_ == model.certificate_
+
+
 def test_no_answers_are_no_student_and_are_spent() -> None:
     model = pate(sigma2=12.0, sigma1=8.0, threshold=500, queries=20)
     with pytest.raises(InputError, match="What was asked is spent"):

@@ -88,8 +88,27 @@ def test_noise_that_was_given_is_certified_and_nothing_is_claimed_without_draws(
     refusal(lambda: Encoder(12, **FEW, cap=0.6, draws=0), "certified by draws")
 
 
+def test_the_backend_and_the_watcher_reach_the_certification(asked: list[Any]) -> None:
+    seen: list[Any] = []
+    encoder = Encoder(12, **FEW, cap=0.6, backend="torch:cuda", progress=seen.append)
+    encoder.encode(X, y)
+    assert asked[0]["release"].backend == "torch:cuda"
+    for done in (1, 2, 3):
+        asked[0]["tick"](done, 3)
+    assert [(one.done, one.total, one.stage) for one in seen] == [(done, 3, "certificate") for done in (1, 2, 3)]
+    refusal(lambda: Encoder(12, **FEW, cap=0.6, backend="cuda"), "torch:cuda")
+
+
+def test_progress_rises_to_the_end() -> None:
+    """A real certification: draws are counted from 1, and never beyond those that it may take."""
+    seen: list[Any] = []
+    Encoder(12, **FEW, noise=0.3, draws=20, progress=seen.append).encode(X, y)
+    done = [one.done for one in seen]
+    assert done and done == sorted(set(done)) and done[-1] <= 20 and {one.total for one in seen} == {20}
+
+
 def test_columns_are_certified_in_the_order_of_their_blocks(asked: list[Any]) -> None:
-    encoder = Encoder(12, **FEW, cap=0.6, blocks=(2, 3), public=(X.reshape(-1, 2, 6)[::2], y[::2]))
+    encoder = Encoder(12, **FEW, cap=0.6, blocks=(2, 3), public=(X.reshape(-1, 2, 6)[::2] + 1, y[::2]))
     encoder.encode(X.reshape(-1, 2, 6).transpose(0, 1, 2), y)
     order = np.concatenate(encoder.key.columns)
     release = asked[0]["release"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier
 
 import leakcap as lc
-from leakcap.errors import RepeatedReleaseWarning, SimulationWarning
+from leakcap.errors import LeakcapWarning, RepeatedReleaseWarning, SimulationWarning
 from leakcap.planning.released import forget_released
 from tests.refusals import refusal
 from tests.unit.obfuscation.pools import FEW, NAMES, accuracy, pool
@@ -149,6 +150,20 @@ def test_public_rows_teach_and_vote() -> None:
     scores = model.predict(queries.reshape(-1, 12)).reshape(7, 100, 6)
     assert np.array_equal(encoder.decode(scores), encoder.predict(model, X[:7]))
     assert encoder.certificate.public_rows == 300
+
+
+def test_public_rows_that_are_in_the_pool_are_warned_of() -> None:
+    """One is enough. Of rows that are not in it nothing is said: a warning would fail this test."""
+    X, y = pool()
+    for shared, public in (
+        (True, (X, y)),
+        (True, (np.vstack([X[:1], X + 1]), y[[0, *range(len(y))]])),
+        (False, (X + 1, y)),
+    ):
+        encoder = Encoder(12, **FEW, draws=0, noise=0.001, public=public)
+        with pytest.warns(LeakcapWarning, match="rows of the pool, too") if shared else nullcontext():
+            encoder.encode(X + (0 if shared else 3), y)
+        forget_released()
 
 
 def test_public_rows_have_a_mask_of_their_own() -> None:

@@ -1,8 +1,8 @@
 """Whether a person took part, from the noised votes of a distilled model, by whoever knows everybody else's coin.
 
-Each trial opens a session as `fit` does, tosses the person's coin and asks the teachers by the code of the fit, with
-noise of the operating system. The attacker knows what would have been noised in either case and the claimed noise, and
-takes the likelier: nobody is right more often about what leaves for the student.
+Each trial has an account of its own in a session as `fit` opens it, tosses the person's coin and asks the teachers by
+the code of the fit, with noise of the operating system. The attacker knows what would have been noised in either case
+and the claimed noise, and takes the likelier: nobody is right more often about what leaves for the student.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from leakcap.audit.verdicts import Finding, judged
+from leakcap.custody.ledger import Book
+from leakcap.custody.ledger.accounts import open_account
 from leakcap.errors import InputError
 from leakcap.estimators.block_average import BlockAverage
 from leakcap.estimators.distilled import Distilled, votes_of
@@ -21,6 +23,7 @@ from leakcap.estimators.own_session import ALL, opened
 from leakcap.estimators.taught_blocks import TaughtBlocks
 from leakcap.ground.arrays import Bools, Floats
 from leakcap.noise.entropy import OperatingSystem, Randomness
+from leakcap.sessions.desk import Desk
 from leakcap.sessions.fitting import Fitting
 from leakcap.sessions.linear import STEP
 from leakcap.simulate.silence import kept_quiet
@@ -64,8 +67,7 @@ class _Game:
     """The model, its data, and the person whose coin is tossed."""
 
     model: Distilled
-    X: Any
-    y: Any
+    opened: tuple[Any, list[str], str]  # a session, and what it calls features and target
     randomness: Randomness = field(default_factory=OperatingSystem)
     teachers: TaughtBlocks | None = None
     share: float = 1.0
@@ -77,19 +79,27 @@ class _Game:
         """The same settings, with as many blocks as the fit had, and nothing that spends a ledger."""
         options = {name: one for name, one in (fitted.options or {}).items() if name not in ("ledger", "name")}
         settings = {"blocks": fitted.estimator_.blocks_, "random_state": COINS, "options": options}
-        made = cls(type(fitted)(**(fitted.get_params(deep=False) | settings)), X, y)
-        made.asked(made.prepare, None)
+        model = type(fitted)(**(fitted.get_params(deep=False) | settings))
+        with kept_quiet(True):
+            made = cls(model, opened(model, X, y))
+        made.coins = np.array(made.opened[0]._desk.coins)
+        made.asked(made.prepare, made.coins)
         return made
 
-    def asked(self, ask: Callable[[Fitting], Any], coins: Bools | None) -> Any:
-        """What this makes of a fit in a session of its own, where these people take part."""
-        with kept_quiet(True):
-            session, names, goal = opened(self.model, self.X, self.y)
-        desk = session._desk
-        if coins is None:
-            self.coins = np.array(desk.coins)
-        else:
-            session._desk = replace(desk, coins=coins, randomness=self.randomness)
+    def asked(self, ask: Callable[[Fitting], Any], coins: Bools) -> Any:
+        """What this makes of a fit in a session that nobody has asked before, where these people take part."""
+        session, names, goal = self.opened
+        desk: Desk = session._desk
+        fresh = open_account(
+            Book.in_memory(),
+            session.name,
+            design="pool" if desk.everybody else "bits",
+            caps=session.caps,
+            version=desk.version,
+            named=False,
+            clock=(desk.clock.square, desk.clock.distance),
+        )
+        session._desk = replace(desk, account=fresh.account, coins=coins, randomness=self.randomness)
         return session.fit(_Asking(ask), names, goal, share=ALL)
 
     def prepare(self, fitting: Fitting) -> None:

@@ -12,7 +12,7 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from leakcap.errors import NumericalError
 from leakcap.ground.arrays import Floats
 
-__all__ = ["swapped_likelihoods"]
+__all__ = ["rank_two_gains", "swapped_likelihoods"]
 
 SWAPS_AT_ONCE = 128
 
@@ -58,9 +58,25 @@ def _gains(moved: Floats, placed: Floats, half: Floats, squared: Floats, *, colu
     first, both, second = (
         np.einsum("trz,trz->tr", *pair) for pair in ((seen[0], seen[0]), (seen[0], seen[1]), (seen[1], seen[1]))
     )
+    grams, fits = np.stack([step, cross, weight]), np.stack([first, both, second])
+    return rank_two_gains(grams, fits, squared, columns=columns)
+
+
+def rank_two_gains(grams: Floats, fits: Floats, squared: Floats, *, columns: int) -> Floats:
+    """`(releases, swaps)` log-likelihoods gained by swaps, by the determinant lemma and Woodbury's identity.
+
+    Args:
+        grams: `(3, swaps)` of a swap's two directions `a` (how its means move) and `b` (its column of the mixing):
+            `a'S^-1 a`, `a'S^-1 b` and `b'S^-1 b`.
+        fits: `(3, swaps, releases)` of released columns: sums of `(a'S^-1 z)^2`, of products, of `(b'S^-1 z)^2`.
+        squared: `(swaps,)` squared lengths of the change.
+        columns: released columns of one release.
+    """
+    step, cross, weight = grams
+    first, both, second = fits
     # S' = S + U K U', U = (a, mu), d K = ((0, 1), (1, s)); K^-1 + U' S^-1 U = ((step - d s, cross + d), (., weight)).
     top, side = step - columns * squared, cross + columns
     determinant = top * weight - side**2
     grown = np.log(-determinant / columns**2)
-    fits = (weight[:, None] * first - 2 * side[:, None] * both + top[:, None] * second) / determinant[:, None]
-    return np.asarray((fits - columns * grown[:, None]).T / 2)
+    fit = (weight[:, None] * first - 2 * side[:, None] * both + top[:, None] * second) / determinant[:, None]
+    return np.asarray((fit - columns * grown[:, None]).T / 2)

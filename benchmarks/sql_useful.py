@@ -1,0 +1,358 @@
+"""How far off answers in SQL are: TPC-H beside noise cell by cell, hospital stays, and data that nothing was tuned on.
+
+`python -m benchmarks.sql_useful [tpch] [own] [diabetes] [visits]`. `tpchgen-cli parquet -s 1` makes TPC-H, in
+the folder that LEAKCAP_TPCH names. Every question has a session, and the whole clock, of its own; sessions have seeds,
+so that an answer is repeated over many secrets. Errors are relative, against plain DuckDB on the tables as they were
+before any bound; a number that is not given ("too few", or a row that is not there) counts as infinitely wrong.
+
+*Cell by cell* is the published rule of PAC databases: the question is run in 64 random halves of the people; each
+number of the answer, doubled for sums and counts, gets noise of its own, of variance `var / (2 b)`, `var` over the
+halves and `b` = 1/128 nats. What it tells adds up over the numbers of an answer: `n / 128` nats, from which follows the
+success that it allows at most.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import duckdb
+import numpy as np
+import pandas as pd
+from tests.sql.test_right import KEYS, TPCH_BOUNDS, TPCH_LINKS
+from tests.sql.tpch_queries import QUERIES
+
+import leakcap as lc
+from benchmarks.records import record
+from benchmarks.session_counts import own_folder
+from leakcap import datasets
+from leakcap.sql import asking
+from leakcap.sql.compile import compiled
+from leakcap.sql.engine import EngineLimits, LocalEngine
+from leakcap.sql.evaluate import answered, cell_sums
+
+CAPS = (0.55, 0.60)
+NARROW = (7, 12, 14, 17, 6, 8, 15, 4)  # few rows of everybody
+ANSWERED = (1, 4, 5, 6, 7, 8, 9, 12, 13, 14, 15, 17, 19, 20, 21, 22)
+LIMITS = EngineLimits(seconds=600.0)
+SEEDS, WORLDS, NATS = 20, 64, 1 / 128
+FEW_SEEDS = 5  # of questions with many people or numbers
+TOPIC = "Questions in SQL"
+PUBLIC = ["nation", "region", "supplier", "part", "partsupp"]
+ROWS = {"customer": 1, "orders": 40, "lineitem": 160}
+
+
+class Asked:
+    """A question of a catalog, asked again and again: what people bring is found once."""
+
+    def __init__(self, catalog: lc.sql.Catalog, text: str) -> None:
+        self.catalog, self.text = catalog, text
+        self.known: dict[str, Any] = {}
+        self.people = catalog.session_data()
+
+    def sums(self, release: Any, catalog: Any, engine: Any, tables: dict[str, Any]) -> Any:
+        """What people bring; kept where it hangs on no answer before."""
+        if tables:
+            return cell_sums(release, catalog, engine, tables)
+        if release.table not in self.known:
+            self.known[release.table] = cell_sums(release, catalog, engine, tables)
+        return self.known[release.table]
+
+    @contextmanager
+    def quick(self) -> Iterator[None]:
+        """In this process, with what is known: what leaves is the same."""
+        self.engine = LocalEngine(self.catalog.path, LIMITS)
+        engine = mock.Mock(run=self.engine.run)
+        with (
+            mock.patch.object(lc.sql.Catalog, "session_data", return_value=self.people),
+            mock.patch.object(asking, "cell_sums", self.sums),
+            mock.patch.object(asking, "WorkerEngine", return_value=engine),
+            mock.patch("leakcap.sql.evaluate.cell_sums", self.sums),
+        ):
+            try:
+                yield
+            finally:
+                self.engine.close()
+
+    def answers(self, cap: float, seeds: int) -> list[pd.DataFrame]:
+        """Of sessions of their own; the numbers without their intervals."""
+        found = []
+        with self.quick():
+            for seed in range(seeds):
+                frame = lc.Session(self.catalog, cap=cap, seed=seed).sql(self.text, share=1.0).frame
+                found.append(frame[[name for name in frame if not str(name).endswith((" low", " high"))]])
+        return found
+
+    def by_cell(self, keys: int, seeds: int) -> tuple[list[pd.DataFrame], int]:
+        """As PAC databases answer, each number with noise by its own spread over halves; and how many numbers."""
+        program, rng = compiled(self.text, self.catalog), np.random.default_rng(0)
+        with self.quick():
+            halves = [_by_keys(self._half(program, rng), keys) for _ in range(WORLDS)]
+        rows = pd.concat(halves)
+        spread = rows.groupby(level=0).var()
+        found = []
+        for _ in range(seeds):
+            secret = halves[rng.integers(WORLDS)]
+            noise = np.sqrt(spread.reindex(secret.index) / (2 * NATS))
+            found.append(secret + noise * rng.standard_normal(secret.shape))
+        return found, spread.size
+
+    def _half(self, program: Any, rng: np.random.Generator) -> pd.DataFrame:
+        mask = rng.random(self.catalog.people) < 0.5
+        made = answered(program, self.catalog, self.engine, lambda found: 2 * found.totals(mask))[0].to_pandas()
+        return made[[one.column for one in program.outputs]]
+
+
+def _by_keys(frame: pd.DataFrame, keys: int) -> pd.DataFrame:
+    """Numbers by the text of their row's keys; columns by place."""
+    names = [" | ".join(_told(one) for one in row[:keys]) for row in frame.itertuples(index=False)]
+    numbers = frame.iloc[:, keys:].astype(float)
+    numbers.columns = range(numbers.shape[1])
+    numbers.index = names
+    return numbers
+
+
+def _told(one: Any) -> str:
+    return f"{float(one):.9g}" if isinstance(one, (int, float, np.number)) else str(one)
+
+
+def errors(answers: Sequence[pd.DataFrame], truth: pd.DataFrame) -> np.ndarray:
+    """Relative errors of all numbers of all answers, by rows of the truth; infinite where there is none."""
+    known = truth.to_numpy()
+    found = []
+    for one in answers:
+        off = np.abs(one.reindex(truth.index).to_numpy() - known) / np.abs(known)
+        found.append(np.where(np.isnan(off), np.inf, off)[known != 0])
+    return np.concatenate(found)
+
+
+def in_words(off: np.ndarray) -> str:
+    """Median and 90 % of errors."""
+    return " and ".join(_percent(float(np.quantile(off, level, method="higher"))) for level in (0.5, 0.9))
+
+
+def _percent(one: float) -> str:
+    return "none" if not np.isfinite(one) else f"{100 * one:.2g} %" if one < 10 else "over 1,000 %"
+
+
+def tpch() -> None:
+    """Beside noise cell by cell: rows of one person as declared."""
+    files, plain = _tpch_files()
+    catalog = _registered(files, "useful.duckdb", ROWS)
+    seen: dict[str, list[str]] = {"55": [], "60": [], "cells": []}
+    for number in ANSWERED:
+        keys, truth = KEYS.get(number, 0), _truth(plain, number)
+        asked = Asked(catalog, QUERIES[number])
+        for cap in CAPS:
+            answers = [_by_keys(one, keys) for one in asked.answers(cap, FEW_SEEDS)]
+            seen[f"{100 * cap:.0f}"].append(f"Q{number} {_off_by(answers, truth)}")
+        others, numbers = asked.by_cell(keys, FEW_SEEDS)
+        allowed = lc.convert.percent_up(lc.convert.membership(numbers * NATS))
+        seen["cells"].append(f"Q{number} {_off_by(others, truth)} ({numbers:,} numbers, {allowed})")
+        print(f"Q{number}:", *(found[-1] for found in seen.values()), sep="\n    ", flush=True)
+    for name, found in seen.items():
+        _record_tpch(name, "; ".join(found))
+
+
+def own() -> None:
+    """Where no rows are declared: noise for the most that somebody really brings, which is for the custodian alone."""
+    files, plain = _tpch_files()
+    catalog = _registered(files, "useful-own.duckdb", None)
+    seen = []
+    for number in NARROW:
+        answers = Asked(catalog, QUERIES[number]).answers(CAPS[1], FEW_SEEDS)
+        found = [_by_keys(one, KEYS.get(number, 0)) for one in answers]
+        seen.append(f"Q{number} {_off_by(found, _truth(plain, number))}")
+        print(seen[-1], flush=True)
+    _record_tpch("own-60", "; ".join(seen))
+
+
+def _tpch_files() -> tuple[dict[str, Path], Any]:
+    """The tables, and plain DuckDB on them."""
+    folder = Path(os.environ.get("LEAKCAP_TPCH", "tpch"))
+    files = {one.stem: one for one in sorted(folder.glob("*.parquet"))}
+    if not files:
+        raise SystemExit("make the tables first: tpchgen-cli parquet -s 1 --output-dir=tpch, or name their folder")
+    plain = duckdb.connect()
+    for name, place in files.items():
+        plain.execute(f"CREATE VIEW {name} AS SELECT * FROM '{place}'")
+    return files, plain
+
+
+def _registered(files: dict[str, Path], name: str, rows: Any) -> lc.sql.Catalog:
+    place = next(iter(files.values())).parent / name
+    place.unlink(missing_ok=True)
+    settings = {"links": TPCH_LINKS, "bounds": TPCH_BOUNDS, "rows_per_unit": rows, "public": PUBLIC, "path": place}
+    catalog = lc.sql.register(files, unit="customer.c_custkey", **settings)
+    print(*catalog.report, sep="\n", flush=True)
+    return catalog
+
+
+def _truth(plain: Any, number: int) -> pd.DataFrame:
+    return _by_keys(plain.sql(QUERIES[number]).to_arrow_table().to_pandas(), KEYS.get(number, 0))
+
+
+def _off_by(answers: Sequence[pd.DataFrame], truth: pd.DataFrame) -> str:
+    return in_words(errors(answers, truth)) if truth.shape[1] else _listed(answers, truth)
+
+
+def _listed(answers: Sequence[pd.DataFrame], truth: pd.DataFrame) -> str:
+    """Of an answer without numbers: how many of its rows are right, and how many of the right rows it has."""
+    both = [len(set(one.index) & set(truth.index)) for one in answers]
+    right = np.mean([a / max(1, len(one)) for a, one in zip(both, answers, strict=True)])
+    return (
+        f"{100 * right:.0f} % of listed rows are right, {100 * np.mean(both) / len(truth):.0f} % of right rows listed"
+    )
+
+
+def _record_tpch(name: str, seen: str) -> None:
+    what = "TPC-H at scale 1, a customer is a unit: relative error of the numbers of each answer, median and 90 %"
+    rows = ", ".join(f"at most {most} {table}" for table, most in list(ROWS.items())[1:])
+    how = (
+        f"each number with noise of variance var / (2 / 128) by its own spread over {WORLDS} halves, as PAC databases "
+        "answer; behind each the numbers of the answer, and the membership success that they allow together"
+        if name == "cells"
+        else "`bits`, each question with the whole clock of a membership cap of .60; no rows declared, so that noise "
+        "is made for the most that somebody really brings: for the custodian alone"
+        if name.startswith("own")
+        else f"`bits`, each question with the whole clock of a membership cap of .{name}; declared: {rows} a customer"
+    )
+    record(
+        f"sql-useful-tpch-{name}",
+        seen,
+        topic=TOPIC,
+        claim=f"{what}; {how}; {FEW_SEEDS} secrets each",
+        command=f"python -m benchmarks.sql_useful {'own' if name.startswith('own') else 'tpch'}",
+        asked="-",
+    )
+
+
+STAYS = "select age, count(*) as stays, count(*) filter (where readmitted = '<30') as early from stays group by age"
+RATE = "select age, count(*) as stays, avg(readmitted = '<30') as rate from stays group by age"
+
+
+def diabetes() -> None:
+    """Stays and early readmissions by age."""
+    table = datasets.diabetes130()[["patient_nbr", "age", "readmitted"]]
+    file = duckdb.connect()
+    file.register("stays", table)
+    catalog = lc.sql.register({"stays": table}, unit="patient_nbr", rows_per_unit=10)
+    print(*catalog.report, sep="\n", flush=True)
+    seen = []
+    for text in (STAYS, RATE):
+        truth = _by_keys(
+            file.sql(text.replace("avg(readmitted = '<30')", "avg((readmitted = '<30')::int)"))
+            .to_arrow_table()
+            .to_pandas(),
+            1,
+        )
+        answers = [_by_keys(one, 1) for one in Asked(catalog, text).answers(0.6, SEEDS)]
+        counts = errors([one[[0]] for one in answers], truth[[0]])
+        off = np.concatenate([np.abs(one[1].reindex(truth.index) - truth[1]).to_numpy() for one in answers])
+        if text is STAYS:
+            both = errors(answers, truth)
+            early = errors([one[[1]] for one in answers], truth[[1]])
+            seen.append(
+                f"counts of both: median error {_percent(float(np.median(both)))} (stays "
+                f"{_percent(float(np.median(counts)))}, early readmissions {_percent(float(np.median(early)))})"
+            )
+        else:
+            seen.append(
+                f"asked for the rate: stays {_percent(float(np.median(counts)))}, rate "
+                f"{100 * np.nanmedian(off):.2f} points, {100 * np.isnan(off).mean():.0f} % of rates too few"
+            )
+        print(seen[-1], flush=True)
+    record(
+        "sql-useful-diabetes",
+        f"{seen[0]}; {seen[1]}. Without any noise, coins alone: {_coins_alone(table)} for the counts of both",
+        topic=TOPIC,
+        claim="Diabetes-130, stays and early readmissions by age, at most 10 rows of one person: median relative "
+        f"error of counts, and of rates in points, `bits`, the whole clock of a membership cap of .60; {SEEDS} secrets",
+        command="python -m benchmarks.sql_useful diabetes",
+        asked="counts 2 %, rates 1 point",
+    )
+
+
+VISITS = {
+    "visits by shop": ("select shop, count(*) as n from visits group by shop", 1),
+    "spent by shop": ("select shop, sum(spent) as total from visits group by shop", 1),
+    "mean by day of the week": ("select dayofweek(day) as d, avg(spent) as mean from visits group by 1", 1),
+    "members by tier": ("select tier, count(*) as n from members group by tier", 1),
+    "members who ever spent over 100": (
+        "select count(*) from members where id in (select id from visits where spent > 100)",
+        0,
+    ),
+    "months of gold members": (
+        "select month(v.day) as m, sum(v.spent) as total from visits v join members m on v.id = m.id "
+        "where m.tier = 'gold' group by 1",
+        1,
+    ),
+}
+
+
+def visits() -> None:
+    """Made data with long tails, made last; nothing was tuned on them."""
+    rng = np.random.default_rng(20_261_118)
+    members = pd.DataFrame(
+        {"id": np.arange(40_000), "tier": rng.choice(["none", "silver", "gold"], 40_000, p=[0.7, 0.25, 0.05])}
+    )
+    count = np.minimum(rng.zipf(1.8, 40_000), 60)
+    rows = pd.DataFrame({"id": np.repeat(members["id"], count).to_numpy()})
+    rows["shop"] = rng.choice(
+        [f"s{k}" for k in range(12)], len(rows), p=(1 / np.arange(1, 13)) / (1 / np.arange(1, 13)).sum()
+    )
+    rows["spent"] = np.round(rng.lognormal(3, 1, len(rows)), 2)
+    rows["day"] = (pd.Timestamp("2025-01-01") + pd.to_timedelta(rng.integers(0, 365, len(rows)), unit="D")).date
+    given = {"members": members, "visits": rows}
+    catalog = lc.sql.register(
+        given,
+        unit="members.id",
+        links={"visits.id": "members.id"},
+        bounds={"spent": (0, 300), "day": ("2025-01-01", "2025-12-31")},
+        rows_per_unit={"members": 1, "visits": 20},
+    )
+    print(*catalog.report, sep="\n", flush=True)
+    plain, seen = duckdb.connect(), []
+    for name, table in given.items():
+        plain.register(name, table)
+    for words, (text, keys) in VISITS.items():
+        truth = _by_keys(plain.sql(text).to_arrow_table().to_pandas(), keys)
+        answers = [_by_keys(one, keys) for one in Asked(catalog, text).answers(CAPS[1], FEW_SEEDS)]
+        seen.append(f"{words} {in_words(errors(answers, truth))}")
+        print(seen[-1], flush=True)
+    record(
+        "sql-useful-visits",
+        "; ".join(seen) + ". " + "; ".join(catalog.report),
+        topic=TOPIC,
+        claim="Made last, nothing tuned: 40,000 members and their visits, with long tails; at most 20 visits of one, "
+        "up to 300 each: relative error, median and 90 %, `bits`, the whole clock of a membership cap of .60; "
+        f"{FEW_SEEDS} secrets",
+        command="python -m benchmarks.sql_useful visits",
+        asked="-",
+    )
+
+
+def _coins_alone(table: pd.DataFrame) -> str:
+    """The same counts with coins, and without any noise."""
+    rng, off = np.random.default_rng(0), []
+    codes, _ = pd.factorize(table["patient_nbr"])
+    ages, early = table["age"].cat.codes.to_numpy(), (table["readmitted"] == "<30").to_numpy()
+    for _ in range(SEEDS):
+        here = (rng.random(codes.max() + 1) < 0.5)[codes]
+        for chosen in (np.ones(len(table), dtype=bool), early):
+            whole = np.bincount(ages[chosen], minlength=10)
+            off.append(np.abs(2 * np.bincount(ages[chosen & here], minlength=10) - whole) / whole)
+    return f"{_percent(float(np.median(np.concatenate(off))))}"
+
+
+PARTS = {"tpch": tpch, "own": own, "diabetes": diabetes, "visits": visits}
+
+if __name__ == "__main__":
+    for part in sys.argv[1:] or PARTS:
+        with own_folder():
+            PARTS[part]()

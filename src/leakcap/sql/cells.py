@@ -1,0 +1,170 @@
+"""Which group a row is in: a code that is computed from its keys, or a join with the list of groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from leakcap.ground.arrays import Ints
+from leakcap.sessions.cell_rows import Block, CellRows, Making
+from leakcap.sql.expressions import Expression, quoted_text
+from leakcap.sql.program import SqlRelease
+
+__all__ = ["Numbering", "numbering"]
+
+FEW = 64  # texts, up to which a text is looked for in a list
+SMALL = 4096  # codes, up to which it does not matter how many of them are groups
+LARGE = 2**22  # codes
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """How rows get the number of their group.
+
+    Attributes:
+        rows: the rows, in SQL, with columns of the relation.
+        code: a small whole number of each row, in SQL; NULL, or beyond the list, for rows in no group.
+        least: the first code.
+        cells: the group of each code from there on; -1 for none.
+        tables: what the rows are joined with.
+    """
+
+    rows: str
+    code: str
+    least: int
+    cells: Any
+    tables: dict[str, Any]
+
+    def of(self, found: Any, people: int, *, making: Making, factors: Sequence[float] = ()) -> CellRows:
+        """Rows that were found by these codes; `factors` are of their columns."""
+        blocks = []
+        for batch in found.to_batches():
+            codes = batch.column(1)
+            codes = codes.fill_null(self.least - 1) if codes.null_count else codes
+            columns = [numbers_of(one) for one in batch.columns[2:]]
+            columns = [one * factor for one, factor in zip(columns, factors, strict=True)] if factors else columns
+            blocks.append(Block(batch.column(0).to_numpy(), codes.to_numpy(), tuple(columns)))
+        groups = int(self.cells.max(initial=-1)) + 1
+        return CellRows.of(people, groups, blocks, least=self.least, cells=self.cells, making=making)
+
+
+def numbers_of(column: Any) -> Any:
+    """A column as numbers, decimals in their last digit; 0 for what is missing."""
+    import pyarrow
+
+    if not pyarrow.types.is_decimal(column.type):
+        return (column.fill_null(0) if column.null_count else column).to_numpy()
+    width = column.type.bit_width // 8
+    kind = np.dtype(f"<i{min(width, 8)}")  # of 128 bits the lower half: they have room in it
+    words, step = np.frombuffer(column.buffers()[1], dtype=kind), width // kind.itemsize
+    whole = words[step * column.offset : step * (column.offset + len(column)) : step]
+    return np.where(column.is_null().to_numpy(zero_copy_only=False), 0, whole) if column.null_count else whole
+
+
+@dataclass(frozen=True)
+class _Coded:
+    """One key as a number from 0."""
+
+    sql: str
+    span: int
+    places: Ints  # of the groups' own values
+    raw: tuple[str, int] | None = None  # the same without a check, and what has to be taken off
+
+
+def numbering(release: SqlRelease, keys: Any) -> Numbering:
+    """Codes where keys are whole numbers, dates or few texts, and close together; a join otherwise."""
+    rows = f"({release.base.sql})"
+    if not release.keys:
+        return Numbering(rows, "0", 0, np.zeros(1, dtype=np.int32), {})
+    coded = [_coded(one, keys.column(name)) for one, name in zip(release.keys, release.key_names, strict=True)]
+    spans = [one.span for one in coded if one is not None]
+    codes = int(np.prod(spans, dtype=np.float64))
+    if len(spans) == len(coded) and codes <= max(SMALL, 2 * keys.num_rows) and codes <= LARGE:
+        return _by_code(rows, [one for one in coded if one is not None], codes)
+    match = " AND ".join(
+        f"{one.safe} IS NOT DISTINCT FROM keys.{name}"
+        for one, name in zip(release.keys, release.key_names, strict=True)
+    )
+    cells = np.arange(keys.num_rows, dtype=np.int32)
+    return Numbering(f"{rows} JOIN keys ON {match}", "cell", 0, cells, {"keys": _numbered(keys, cells)})
+
+
+def _by_code(rows: str, coded: Sequence[_Coded], codes: int) -> Numbering:
+    places = np.zeros(len(coded[0].places), dtype=np.int64)
+    for one in coded:
+        places = places * one.span + one.places
+    cells = np.full(codes, -1, dtype=np.int32)
+    cells[places] = np.arange(len(places))
+    if len(coded) == 1 and coded[0].raw is not None:
+        code, least = coded[0].raw
+        return Numbering(rows, code, least, cells, {})
+    code = coded[0].sql
+    for one in coded[1:]:
+        code = f"({code}) * {one.span} + ({one.sql})"
+    return Numbering(rows, code, 0, cells, {})
+
+
+def _coded(key: Expression, column: Any) -> _Coded | None:
+    """A key by its listed values; None where they are not of a kind that is counted."""
+    import pyarrow
+    from pyarrow import compute
+
+    there = column.drop_null()
+    if key.kind == "text" and pyarrow.types.is_string(column.type):
+        listed = sorted(set(there.to_pylist()))
+        if len(listed) > FEW or not listed:
+            return None
+        listing = f"[{', '.join(map(quoted_text, listed))}]"
+        sql, span = f"list_position({listing}, {key.safe}) - 1", len(listed)
+        places = compute.index_in(column, value_set=pyarrow.array(listed, type=column.type))
+        raw = None
+    elif key.kind in ("int", "date", "bool") and len(there):
+        whole = _whole(there)
+        if whole is None:
+            return None
+        least, most = int(whole.min()), int(whole.max())
+        span = most - least + 1
+        if span > LARGE or max(abs(least), abs(most)) >= 2**31:
+            return None
+        own, low, high = _in_sql(key, least, most)
+        sql = f"CASE WHEN {own} BETWEEN {low} AND {high} THEN ({own} - {low})::INTEGER END"
+        raw = (f"TRY_CAST({own} AS INTEGER)", least) if key.kind == "int" and len(there) == len(column) else None
+        places = compute.subtract(_as_whole(column), least)
+    else:
+        return None
+    if column.null_count:  # what is missing is a group of its own, behind the others
+        sql, places, span = f"CASE WHEN {key.safe} IS NULL THEN {span} ELSE {sql} END", places.fill_null(span), span + 1
+    return _Coded(sql, span, np.asarray(places.to_numpy(), dtype=np.int64), raw)
+
+
+def _in_sql(key: Expression, least: int, most: int) -> tuple[str, str, str]:
+    """The key and its ends as SQL that can be subtracted."""
+    if key.kind == "date":
+        return key.safe, f"(DATE '1970-01-01' + ({least}))", f"(DATE '1970-01-01' + ({most}))"
+    return (f"{key.safe}::INTEGER" if key.kind == "bool" else key.safe), f"({least})", f"({most})"
+
+
+def _as_whole(column: Any) -> Any:
+    import pyarrow
+
+    days = pyarrow.types.is_date32(column.type)
+    return (column.cast(pyarrow.int32()) if days else column).cast(pyarrow.int64())
+
+
+def _whole(column: Any) -> Any:
+    """Values as whole numbers; None where they are stored as something else."""
+    import pyarrow
+
+    kind = column.type
+    if not (pyarrow.types.is_integer(kind) or pyarrow.types.is_date32(kind) or pyarrow.types.is_boolean(kind)):
+        return None
+    return _as_whole(column).to_numpy()
+
+
+def _numbered(keys: Any, cells: Any) -> Any:
+    import pyarrow
+
+    return keys.append_column("cell", pyarrow.array(cells))

@@ -1,0 +1,24 @@
+"""Sums by person and group, added up by us from a stream of rows: best where few rows belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from leakcap.sessions.cell_rows import CellRows
+from leakcap.sql.cells import Numbering
+from leakcap.sql.engine import ROWS
+from leakcap.sql.program import SqlRelease
+from leakcap.sql.terms import Term, making
+
+__all__ = ["LARGEST", "streamed"]
+
+LARGEST = 2.0**62 / ROWS  # whole number of a row, of which as many as may come have room in 64 bits
+
+
+def streamed(release: SqlRelease, numbered: Numbering, terms: Sequence[Term], *, run: Any, people: int) -> CellRows:
+    """The rows as they are."""
+    columns = [f"{release.base.unit} AS unit", f"({numbered.code})::INTEGER AS code"]
+    columns += [f"{one.of_row} AS s{at}" for at, one in enumerate(terms)]
+    found = run(f"SELECT {', '.join(columns)} FROM {numbered.rows}", numbered.tables)
+    return numbered.of(found, people, making=making(release.sums, whole=True))

@@ -1,0 +1,78 @@
+"""`leakcap sql`: one question, the prompt, a store, the ledger, and how it ends."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.unit.cli.running import leakcap
+
+ORDER = ("--unit", "patient", "--rows-per-unit", "4", "--cap", "0.6", "--ledger", "sqlite:///ledger.db")
+BY_WARD = "select ward, count(*) as n from stays group by ward"
+
+
+@pytest.fixture
+def stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"patient": rng.integers(0, 800, 2000) * 7, "ward": rng.choice(["A", "B"], 2000)})
+    monkeypatch.chdir(tmp_path)
+    table.assign(days=rng.integers(1, 30, 2000)).to_csv("stays.csv", index=False)
+    return tmp_path
+
+
+def test_a_question_is_answered_charged_and_stored(stays: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert leakcap("sql", "stays.csv", BY_WARD, *ORDER, "--share", "0.2", "--store", "kept.duckdb", "--json") == 0
+    first = json.loads(capfd.readouterr().out)
+    assert first["columns"] == ["ward", "n", "n low", "n high"] and first["share"] == pytest.approx(0.2, rel=1e-6)
+    kept = ("sql", "kept.duckdb", BY_WARD, "--cap", "0.6", "--ledger", "sqlite:///ledger.db", "--share", "0.2")
+    assert leakcap(*kept, "--json") == 0
+    again = json.loads(capfd.readouterr().out)
+    assert again["share"] == 0 and again["rows"] == first["rows"] and again["remaining"] == first["remaining"]
+    assert leakcap(*kept, "--unit", "patient") == 2
+    assert "was registered already" in capfd.readouterr().err
+
+
+def test_other_bounds_go_on_in_the_same_account(stays: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """One set of people has one secret, however their tables are registered."""
+    left = []
+    for more in ((), ("--bounds", "days=0,20")):
+        assert leakcap("sql", "stays.csv", BY_WARD, *ORDER, *more, "--share", "0.2", "--json") == 0
+        left.append(json.loads(capfd.readouterr().out)["remaining"])
+    assert left[0] > left[1]
+
+
+def test_a_prompt_goes_on_after_mistakes(
+    stays: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed = f"\\t\n\\p {BY_WARD}\nselect max(days) from stays;\n\\x\nselect count(*)\n from stays;\n\\s\n\\q\n"
+    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    assert leakcap("sql", "stays.csv", *ORDER) == 0
+    told = capfd.readouterr()
+    out, err = " ".join(told.out.split()), " ".join(told.err.split())
+    assert "stays (people's rows): patient, ward, days" in out and "It takes 1 % of the clock" in out.replace(
+        "\xa0", " "
+    )
+    assert "count(*)" in out and "±" in out and "99\xa0% of the clock are left" in out.replace(" %", "\xa0%")
+    assert "There is no such word" in err and "at `MAX(days)`" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("stays.csv", BY_WARD, "--cap", "0.6"), "say whose row it is"),
+        (("stays.csv", BY_WARD, "--unit", "patient"), "say what to cap"),
+        (("none.csv", BY_WARD, *ORDER), "there is no file"),
+        (("stays.csv", BY_WARD, *ORDER, "--bounds", "days=1"), "--bounds takes two ends"),
+        (("stays.csv", "drop table stays", *ORDER), "a question is a SELECT"),
+    ],
+)
+def test_mistakes_end_in_a_sentence(
+    stays: Path, words: tuple[str, ...], says: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert leakcap("sql", *words) == 2
+    assert says in " ".join(capfd.readouterr().err.split())
