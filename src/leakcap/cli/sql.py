@@ -115,9 +115,9 @@ def _answer(session: Session, question: str, order: SqlOrder, terminal: Terminal
     ]
     terminal.table([plain(name) for name in shown], rows)
     left = session.remaining
-    spent = "Nothing was spent" if not answer.share else f"Took {100 * answer.share:.3g} % of the clock"
+    spent = "Nothing was spent" if not answer.share else f"Took at most {100 * answer.share:.3g} % of anybody's clock"
     terminal.say(
-        f"{spent}; {100 * left.share:.4g} % are left. All answers together allow at most {percent(left.success)}."
+        f"{spent}; whoever has least has {100 * left.share:.4g} % left. All answers together allow at most {percent(left.success)}."
     )
     terminal.result(
         {
@@ -163,14 +163,16 @@ def _one(asked: str, session: Session, catalog: Catalog, order: SqlOrder, termin
             terminal.say(f"{plain(table.name)} ({kind}): {plain(', '.join(one.name for one in table.columns))}")
     elif asked == "\\s":
         left = session.remaining
-        terminal.say(f"{100 * left.share:.4g} % of the clock are left; at most {percent(left.success)} in the end.")
+        terminal.say(
+            f"Whoever has least has {100 * left.share:.4g} % of the clock left; at most {percent(left.success)} in the end."
+        )
     elif asked.startswith("\\p"):
         how: dict[str, Any] = {} if order.share is None else {"share": order.share}
         found = session.preview_sql(asked[2:], **how)
         terminal.say(
             "It is about public tables: nothing is spent."
             if found is None
-            else f"It takes {100 * found.share:.3g} % of the clock."
+            else f"It takes at most {100 * found.share:.3g} % of anybody's clock."
         )
     elif asked.startswith("\\"):
         terminal.tell(f"There is no such word: {'; '.join(WORDS)}")
@@ -197,10 +199,10 @@ def _cell(row: dict[str, Any], name: str, has_ends: bool) -> str:
     value = row[name]
     if not has_ends:
         return "" if value is None else plain(str(value))
-    if math.isnan(value):
-        return "too few"
     half = (row[f"{name} high"] - row[f"{name} low"]) / 2
-    if not math.isfinite(half) or not half:
+    if math.isnan(value) or not math.isfinite(half):  # the noise leaves it open
+        return "too few"
+    if not half:
         return f"{value:.6g}"
     digits = 1 - math.floor(math.log10(half))  # two of the half width, and no more of the value
     return f"{_rounded(value, digits)} ± {_rounded(half, digits)}"
