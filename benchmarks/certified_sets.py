@@ -230,7 +230,7 @@ WHITE = {**BIG, "mask_dim": 1280, "whiten": 100}
 PLAIN = {**BIG, "mask_dim": 500}
 LEARNT = {"rows_sampled": 39_000, "rows_released": 2_000, "mix": 200, "mask_dim": 500}
 FORTY = "CIFAR-10 embeddings, 40,000 rows drawn, 2,000 means of 400"
-FLAGS = ("torch:cuda", "torch:cpu")
+FLAGS = ("torch:cuda", "torch:cpu", "balanced")
 PARTS = {
     "cifar-white-60": Case(cifar, f"{FORTY}, whitened to 100, masked to 1,280", 0.60, WHITE, "80 %"),
     "cifar-white-55": Case(cifar, f"{FORTY}, whitened to 100, masked to 1,280", 0.55, WHITE, "77 %"),

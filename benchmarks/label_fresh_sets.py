@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import numpy as np
 
@@ -11,19 +11,12 @@ from benchmarks.labels import Task
 ROWS, JUDGED = 8000, 4000
 
 
-def fresh() -> Iterator[tuple[str, Task]]:
-    """Names and sets: several shapes of classes, rows and columns."""
-    for name, made in (
-        ("fresh-gaussian", gaussian),
-        ("fresh-bent", bent),
-        ("fresh-unequal", unequal),
-        ("fresh-many", many),
-        ("fresh-words", words),
-    ):
-        rows, kinds = made(np.random.default_rng(2026))
-        rows = (rows - rows[:ROWS].mean(axis=0)) / np.maximum(rows[:ROWS].std(axis=0), 1e-6)
-        work = Task(str(made.__doc__).rstrip("."), rows[:ROWS], kinds[:ROWS], rows[ROWS:], kinds[ROWS:])
-        yield name, work
+def fresh(shape: str) -> Task:
+    """The set of one of `SHAPES`: several kinds of classes, rows and columns."""
+    made = SHAPES[shape]
+    rows, kinds = made(np.random.default_rng(2026))
+    rows = (rows - rows[:ROWS].mean(axis=0)) / np.maximum(rows[:ROWS].std(axis=0), 1e-6)
+    return Task(str(made.__doc__).rstrip("."), rows[:ROWS], kinds[:ROWS], rows[ROWS:], kinds[ROWS:])
 
 
 def gaussian(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -61,3 +54,12 @@ def words(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     topics = usual * np.exp(0.5 * rng.standard_normal((6, 100)))
     lengths = rng.gamma(4.0, 8.0, size=len(kinds))
     return rng.poisson(lengths[:, None] * (topics / topics.sum(axis=1, keepdims=True))[kinds]).astype(float), kinds
+
+
+SHAPES: dict[str, Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]] = {
+    "gaussian": gaussian,
+    "bent": bent,
+    "unequal": unequal,
+    "many": many,
+    "words": words,
+}

@@ -38,13 +38,15 @@ def main(questions: int = QUESTIONS, minutes: float = float("inf")) -> None:
         f"of {asked:,} questions {seen['refused']:,} refused, {seen['answered']:,} answered about people, "
         f"{seen['public']:,} about public tables alone, {len(fuzz.faults)} faults; "
         f"{time.process_time() - began:,.0f} CPU seconds",
-        topic="Sessions",
+        topic="Questions in SQL",
         claim="random questions in SQL over two sets of tables, each asked of two pools that differ in other people: "
         "errors, other refusals, plans or groups, and people who bring something else",
         command="python -m benchmarks.sql_fuzz",
         asked="100,000 questions, no fault",
     )
 
+
+PARTS: tuple[str, ...] = ()  # it is one
 
 if __name__ == "__main__":
     main(*map(int, sys.argv[1:]))

@@ -31,13 +31,15 @@ def main(pairs: int = PAIRS) -> None:
     record(
         "sql-timing",
         f"p = {found[0]:.2g}; with a planted run on the members alone p = {found[1]:.1g}",
-        topic="Sessions",
+        topic="Questions in SQL",
         claim="1,000 answers in SQL of two sessions whose members have 300 and 10 rows each: rank test that both take "
         "the same CPU time",
         command="python -m benchmarks.sql_timing",
         asked="p above .001, the planted run below",
     )
 
+
+PARTS: tuple[str, ...] = ()  # it is one
 
 if __name__ == "__main__":
     main(*map(int, sys.argv[1:]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 # What there is: tables of people's rows with aliases, and what may be said about them.
@@ -20,10 +22,20 @@ FROMS = {
     "people p join stays s on p.id = s.person left join wards w on s.ward = w.ward and w.beds > 5": ["p", "s", "w?"],
     "people p, stays s left join wards w on s.ward = w.ward where p.id = s.person": ["p", "s", "w?"],
     "people p left join stays s on p.id = s.person left join tests t on t.stay = s.stay": ["p", "s?", "t?"],
+    "people p right join stays s on p.id = s.person": ["p?", "s"],
+    "wards w right join stays s on s.ward = w.ward and w.beds > 5": ["w?", "s"],
+    "stays s join wards w using (ward)": ["s", "w"],
+    "stays s join tests t using (stay) left join drugs d using (drug)": ["s", "t", "d?"],
+    "people p semi join stays s on p.id = s.person and s.urgent": ["p"],
+    "stays s anti join tests t on t.stay = s.stay and t.level > 0": ["s"],
+    "people p, stays s semi join tests t on s.stay = t.stay where p.id = s.person": ["p", "s"],
 }
 NUMBERS = {
     "p": ["p.age", "p.income", "p.income / 2", "abs(p.income)", "p.age * p.age", "coalesce(p.age, 50)"],
-    "s": ["s.days", "s.cost", "s.cost * s.days", "s.days - 3", "case when s.urgent then s.cost else 0 end"],
+    "s": [
+        *("s.days", "s.cost", "s.cost * s.days", "s.days - 3", "case when s.urgent then s.cost else 0 end"),
+        *("sign(s.days - 3)", "round(s.cost, -2)", "trunc(s.cost / 7)", "date_diff('week', date '2020-01-01', s.day)"),
+    ],
     "t": ["t.level", "t.level * t.level", "-t.level"],
     "w": ["w.beds", "w.beds + 1"],
     "d": ["d.price", "d.price * 2"],
@@ -40,6 +52,14 @@ CONDITIONS = {
         "exists (select 1 from stays x where x.person = p.id and x.urgent)",
         "not exists (select 1 from stays x where x.person = p.id)",
         "p.income > (select avg(beds) from wards)",
+        "p.id = any(select person from stays where urgent)",
+        "p.age is distinct from 40",
+        "p.town is not distinct from 'A'",
+        "starts_with(p.town, 'A') or contains(p.sex, 'm')",
+        "p.age & 1 = 1 or p.age << 2 > 300",
+        "p.income > 0 and log10(p.income) > 3",
+        "p.id in (select person from stays group by person having count(*) > 2)",
+        "(p.town || p.age) like 'B%'",
     ],
     "s": [
         "s.days >= 5",
@@ -52,6 +72,10 @@ CONDITIONS = {
         "s.person not in (select id from people where age < 30)",
         "s.day + interval '30' day > date '2021-01-01'",
         "s.cost > (select sum(t.level) from tests t where t.stay = s.stay)",
+        "dayname(s.day) in ('Monday', 'Friday')",
+        "strftime(s.day, '%m') < '07'",
+        "last_day(s.day) = date '2021-02-28' or dayofyear(s.day) > 100",
+        "date_diff('month', s.day, date '2022-01-01') > 12",
     ],
     "t": ["t.level > 0", "t.level is null", "t.drug <> 20", "floor(t.level) = 1", "sqrt(t.level) < 1.2"],
     "w": ["w.beds > 0", "w.name like '%st'", "100 / w.beds > 4", "w.name not like 'n%'"],
@@ -63,6 +87,8 @@ KEYS = {
         "p.town",
         "p.age // 20",
         "p.age > 50",
+        "floor(p.income / 1000)",
+        "floor(p.age / 10) * 10",
         "case when p.income > 2000 then 'rich' when p.income > 0 then 'poor' end",
     ],
     "s": [
@@ -72,6 +98,12 @@ KEYS = {
         "s.days % 3",
         "extract(month from s.day)",
         "date_trunc('quarter', s.day)",
+        "dayname(s.day)",
+        "strftime(s.day, '%Y-%m')",
+        "isodow(s.day)",
+        "date_part('quarter', s.day)",
+        "ceil(s.cost / 500)",
+        "round(s.cost, -3)",
         "s.days",
     ],
     "t": ["t.drug", "t.level > 0"],
@@ -86,7 +118,27 @@ AGGREGATES = [
     "stddev_samp({})",
     "sum({}) filter (where {c})",
     "var_samp({})",
+    "mean({})",
+    "count_if({c})",
+    "avg({}) filter (where {c})",
 ]
+# Columns beside each stay, of the stays of its person.
+WINDOWS = [
+    "rank() over (partition by s.person order by s.ward)",
+    "dense_rank() over (partition by s.person order by s.day desc)",
+    "lag(s.days) over (partition by s.person order by s.day, s.stay)",
+    "lead(s.days, 2, 0) over (partition by s.person order by s.cost, s.stay)",
+    "sum(s.days) over (partition by s.person)",
+    "sum(s.cost) over (partition by s.person order by s.day)",
+    "avg(s.cost) over (partition by s.person order by s.day, s.stay rows between 2 preceding and current row)",
+    "max(s.days) over (partition by s.person order by s.stay rows between 1 preceding and 1 following)",
+    "count(*) over (partition by s.person, s.ward)",
+    "first_value(s.ward) over (partition by s.person order by s.day, s.stay)",
+    "ntile(2) over (partition by s.person order by s.stay)",
+    "s.days - min(s.days) over (partition by s.person)",
+]
+NUMBERED = "row_number() over (partition by s.person order by s.day, s.stay)"
+SET_WORDS = ["union all", "union", "intersect", "except"]
 PAIRS = ["covar_pop({}, {})", "corr({}, {})", "covar_samp({}, {})"]
 IDENTITIES = {"p": "p.id", "s": "s.stay", "t": "t.stay"}
 
@@ -98,6 +150,8 @@ def question(seed: int) -> tuple[str, int]:
     def one(listed: list[str]) -> str:
         return str(listed[rng.integers(len(listed))])
 
+    if rng.random() < 0.15:
+        return _of_one_person(one, rng)
     source = one(list(FROMS))
     aliases = FROMS[source]
     sure = [alias.rstrip("?") for alias in aliases]
@@ -126,7 +180,7 @@ def question(seed: int) -> tuple[str, int]:
         text = f"select {', '.join(names)}, count(*), sum(one) from (select {listed} from {base}{where}) as q"
         return f"{text} group by {', '.join(names)}", len(keys)
     if inner < 0.4 and owned:  # what each person or stay has, then counted
-        alias = owned[0]
+        alias = next((each for each in aliases if each in IDENTITIES), owned[0])
         number = one(NUMBERS[alias][:2])
         key = IDENTITIES[alias]
         listed = f"{key} as who, count(*) as n, max({number}) as most"
@@ -134,3 +188,18 @@ def question(seed: int) -> tuple[str, int]:
         return f"{text} select n, count(*), sum(most), avg(most) from q group by n", 1
     by = f" group by {', '.join(keys)}" if keys else ""
     return f"select {', '.join([*keys, *values])} from {base}{where}{by}", len(keys)
+
+
+def _of_one_person(one: Callable[[list[str]], str], rng: np.random.Generator) -> tuple[str, int]:
+    """Windows over somebody's stays, the first few of them, and sets of people."""
+    where = f" where {one(CONDITIONS['s'])}" if rng.random() < 0.5 else ""
+    kind = rng.integers(3)
+    if kind == 0:
+        listed = f"{NUMBERED} as k, {one(WINDOWS)} as v, {one(KEYS['s'][:4])} as g from stays s{where}"
+        name = "k" if rng.random() < 0.5 else "g"
+        return f"select {name}, count(*), sum(v) from (select {listed}) q where k <= 3 group by {name}", 1
+    if kind == 1:
+        inner = f"select * from stays s{where} qualify {NUMBERED} = 1"
+        return f"select s.ward, count(*), sum(s.days), mean(s.cost) from ({inner}) s group by s.ward", 1
+    first = f"select p.id from people p where {one(CONDITIONS['p'])}"
+    return f"select count(*) from ({first} {one(SET_WORDS)} select s.person from stays s{where}) q", 0

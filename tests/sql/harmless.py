@@ -101,6 +101,52 @@ HARMLESS: dict[str, list[str]] = {
         "select count(*) from (select stay, max(ln(level)) as v from tests group by stay) q where v > 0",
         "select exp(count(*) * 1000), ln(-count(*)) from people",
     ],
+    "windows": [
+        f"select count(*), sum(least(greatest(v, -99), 99)) from (select ward, {one} as v from stays) q group by ward"
+        for one in (
+            "rank() over (partition by person order by days)",
+            "dense_rank() over (partition by person, ward order by day desc)",
+            "percent_rank() over (partition by person order by cost)",
+            "row_number() over (partition by person order by day, stay)",
+            "lag(cost) over (partition by person order by day, stay)",
+            "lead(days, 2, -1) over (partition by person order by cost desc, stay)",
+            "first_value(days) over (partition by person order by days, stay)",
+            "sum(days) over (partition by person order by day)",
+            "sum(cost) over (partition by person order by day, stay rows 2 preceding)",
+            "avg(cost) over (partition by person)",
+            "min(cost) over (partition by person order by day)",
+            "count(cost) over (partition by stay)",
+            "days - lag(days) over (partition by person order by stay)",
+            "ntile(3) over (partition by person order by stay)",
+        )
+    ]
+    + [
+        "select count(*) from (select * from stays qualify row_number() over (partition by person order by stay) = 1)"
+        " q",
+        "select k, count(*) from (select person, row_number() over (partition by person order by day) k from stays) q "
+        "group by k",
+        "select sex, count(*) / sum(count(*)) over (), rank() over (order by count(*)) from people group by sex",
+    ],
+    "sets and partners": [
+        "select count(*) from (select id from people where age > 40 union select person from stays where urgent) q",
+        "select count(*) from (select id, sex from people except select p.id, p.sex from people p semi join stays s on "
+        "p.id = s.person) q",
+        "select count(*) from (select id from people intersect select person from stays where days > 9) q",
+        "select count(*) from people p anti join stays s on p.id = s.person and s.cost > 100",
+        "select w.name, count(*) from wards w right join stays s on s.ward = w.ward group by w.name",
+        "select ward, name, sum(days) from stays join wards using (ward) group by all order by all",
+        "select count(*) from (select person, bool_or(urgent) u, quantile_cont(cost, 0.9) as c from stays group by 1)"
+        " q where u and c > 100",
+    ],
+    "quantiles and bins": [
+        "select median(age), quantile_cont(income, 0.9), quantile_disc(age, 0.1) filter (where sex = 'f') from people",
+        "select ward, median(cost) as m, count(*) from stays group by ward having median(cost) > 3",
+        "select percentile_cont(0.25) within group (order by level desc) from tests",
+        "select count(*) from people where age > (select median(age) from people)",
+        "select count(*) from people p where income > (select median(q.income) from people q where q.sex = p.sex)",
+        "select floor(income / 1000) * 1000, count(*), mean(age) from people group by 1",
+        "select dayname(day), strftime(day, '%Y'), count_if(urgent) from stays group by all",
+    ],
     "text": [
         "select count(*) from people where sex = '''; drop table people; --'",
         "select count(*) from people where sex = '\\'",

@@ -64,9 +64,7 @@ PECULIAR: dict[str, list[str]] = {
         "select count(*) from people where system.main.abs(age) > 3",
         "select count(*) from people where age ! > 3",
         "select count(*) from people where age !~~ '3'",
-        "select count(*) from people where age << 2 > 3",
         "select count(*) from people where ~age > 3",
-        "select count(*) from people where town ^@ 'A'",
         "select count(*) from people where 'a' -> 'b'",
     ],
     "stars and columns by pattern": [
@@ -90,7 +88,6 @@ PECULIAR: dict[str, list[str]] = {
     ],
     "qualify, pivot and samples": [
         "select count(*) from (select id from people qualify rank() over (order by age) = 1) q",
-        "select sex, count(*) from people group by sex qualify count(*) over () > 1",
         "select * from (pivot people on sex using count(*))",
         "select count(*) from (pivot stays on ward using sum(cost) group by person) q",
         "select * from people pivot (count(*) for sex in ('f', 'm'))",
@@ -103,9 +100,6 @@ PECULIAR: dict[str, list[str]] = {
         "select count(*) from people using sample 5 rows",
         "select count(*) from (select * from people using sample reservoir (1 rows)) q",
         "select count(*) from wards using sample 2",
-        "select sex, count(*) from people group by all",
-        "select sex, count(*) from people group by all order by all",
-        "select count(*) from people order by all",
     ],
     "grouping sets": [
         "select sex, count(*) from people group by grouping sets (sex, ())",
@@ -155,7 +149,6 @@ PECULIAR: dict[str, list[str]] = {
             "current_localtimestamp()",
             "localtimestamp",
             "today() - 1",
-            "make_date(2021, days, 1)",
             "strptime('2021', '%Y')",
             "to_timestamp(days)",
             "epoch_ms(days)",
@@ -176,7 +169,6 @@ PECULIAR: dict[str, list[str]] = {
             "'epoch'",
             "date 'infinity'",
             "time_bucket(interval '1' day, day)",
-            "last_day(day)",
             "age(day)",
         )
     ]
@@ -185,7 +177,6 @@ PECULIAR: dict[str, list[str]] = {
         "select date_part(cast(days as varchar), day), count(*) from stays group by 1",
         "select extract(epoch from day), count(*) from stays group by 1",
         "select extract(microsecond from day), count(*) from stays group by 1",
-        "select dayname(day), count(*) from stays group by 1",
         "select strftime(day, '%s'), count(*) from stays group by 1",
         "select date_diff('day', day, current_date), count(*) from stays group by 1",
         "select date_trunc('second', day), count(*) from stays group by 1",
@@ -220,7 +211,6 @@ PECULIAR: dict[str, list[str]] = {
         "select count(*) from people where people = people",
         "select count(distinct people) from people",
         "select count(distinct rowid) from people",
-        "select rank() over (order by age), count(*) from people group by age",
         "select count(*) from people p, people q where p.age = q.age and p.income = q.income and p.town = q.town",
         "select count(*) from people where id is not distinct from 5",
         "select count(*) from people where id = any ([5, 6])",

@@ -36,6 +36,8 @@ LOOSE = {
     "exists by comparison": (
         "select count(*) from people p where {c} and exists (select 1 from wards w where w.beds > p.age)"
     ),
+    "semi join": "select count(*) from people p semi join wards w on w.beds > p.age where {c}",
+    "right join": "select count(*) from wards w right join people p on w.beds > p.age where {c}",
     "exists in exists": (
         "select count(*) from stays s where exists (select 1 from stays t where t.person = s.person "
         "and t.days > s.days and exists (select 1 from stays u where u.person = s.person and u.days > s.days + t.days))"
@@ -64,6 +66,7 @@ KEYED = [
     "select count(*) from people p where exists (select 1 from stays s where s.person = p.id and s.days > p.age)",
     "select count(*) from stays s where exists (select 1 from wards w where w.ward = s.ward and w.beds > s.days)",
     "select count(*) from people p where not exists (select 1 from wards w where w.beds = p.age)",
+    "select count(*) from people p semi join wards w on w.beds = p.age",
     "select count(*) from people where age in (select beds from wards)",
     "select count(*) from people where age > (select avg(age) from people)",
     "select count(*) from people p, (select avg(age) as a from people) q where p.age > q.a",

@@ -10,11 +10,13 @@ from typing import Any
 
 from leakcap.certificates.text import percent
 from leakcap.cli.limits import limits
+from leakcap.cli.sql_words import as_sql_options, in_sql_options
 from leakcap.cli.terminal import Terminal, plain
 from leakcap.custody.ledger import default_place
 from leakcap.errors import InputError, LeakcapError
 from leakcap.sessions.session import Session
 from leakcap.sql.catalog import Catalog
+from leakcap.sql.noised_keys import noised
 from leakcap.sql.register import register
 from leakcap.sql.sources import DATABASES
 
@@ -35,7 +37,11 @@ class SqlOrder:
     bounds: tuple[str, ...] = ()
     rows_per_unit: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
+    noised_keys: tuple[str, ...] = ()
     public: tuple[str, ...] = ()
+    design: str = "bits"
+    worlds: int | None = None
+    cohorts: int | None = None
     share: float | None = None
     ledger: str | None = None
     name: str | None = None
@@ -45,15 +51,27 @@ class SqlOrder:
 def run(order: SqlOrder, quiet: bool = False, json: bool = False) -> None:
     """Answer one question, or open a prompt."""
     terminal = Terminal(quiet, json)
-    with terminal.heeding():
+    with terminal.heeding(), in_sql_options():
         catalog = _catalog(order)
         for line in catalog.report:
             terminal.note(plain(line))
-        session = Session(catalog, cap=limits(order.cap), ledger=order.ledger or default_place(), name=order.name)
+        session = _session(catalog, order)
         if order.question is None:
             _prompt(session, catalog, order, terminal)
         else:
             _answer(session, order.question, order, terminal)
+
+
+def _session(catalog: Catalog, order: SqlOrder) -> Session:
+    listed = {name: value for name in ("worlds", "cohorts") if (value := getattr(order, name)) is not None}
+    return Session(
+        catalog,
+        cap=limits(order.cap),
+        design=order.design,
+        ledger=order.ledger or default_place(),
+        name=order.name,
+        **listed,
+    )
 
 
 def _catalog(order: SqlOrder) -> Catalog:
@@ -73,10 +91,7 @@ def _catalog(order: SqlOrder) -> Catalog:
         links=dict(_pair(word, "--link orders.customer=customer.id") for word in order.link),
         bounds=dict(_bounds(word) for word in order.bounds),
         rows_per_unit=_rows(order.rows_per_unit),
-        keys={
-            name: [_value(one) for one in text.split(",")]
-            for name, text in (_pair(w, "--keys ward=A,B") for w in order.keys)
-        },
+        keys=_keys(order),
         public=[name for word in order.public for name in word.split(",")],
         path=order.store,
     )
@@ -136,7 +151,7 @@ def _prompt(session: Session, catalog: Catalog, order: SqlOrder, terminal: Termi
         try:
             _one(asked, session, catalog, order, terminal)
         except LeakcapError as error:
-            terminal.tell(str(error))
+            terminal.tell(as_sql_options(str(error)))
         except KeyboardInterrupt:
             terminal.tell("stopped: what was charged by then is stored, and asked again it costs nothing")
 
@@ -214,6 +229,21 @@ def _bounds(word: str) -> tuple[str, tuple[Any, Any]]:
     if len(ends) != 2:
         raise InputError("--bounds takes two ends, as in --bounds age=0,120 or --bounds day=2020-01-01,2022-12-31")
     return name, (_value(ends[0]), _value(ends[1]))
+
+
+def _keys(order: SqlOrder) -> dict[str, Any]:
+    """Values to group by: listed, or by a noised count of people."""
+    found: dict[str, Any] = {}
+    for word in order.keys:
+        name, text = _pair(word, "--keys ward=A,B")
+        found[name] = [_value(one) for one in text.split(",")]
+    for word in order.noised_keys:
+        name, text = _pair(word, "--noised-keys town=50")
+        people = _value(text)
+        if name in found or isinstance(people, str):
+            raise InputError("--noised-keys takes a column without --keys and a number of people, as in town=50")
+        found[name] = noised(people)
+    return found
 
 
 def _rows(words: Sequence[str]) -> Any:

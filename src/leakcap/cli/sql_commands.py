@@ -44,9 +44,23 @@ def sql_command(
     keys: Annotated[
         list[str] | None, typer.Option(help="Values to group by: ward=A,B. Repeat it.", metavar="COLUMN=VALUES")
     ] = None,
+    noised_keys: Annotated[
+        list[str] | None,
+        typer.Option(help="Group by what so many people have, by a noised count: town=50.", metavar="COLUMN=PEOPLE"),
+    ] = None,
     public: Annotated[
         list[str] | None, typer.Option(help="Tables that hold nobody's data.", metavar="TABLE,TABLE")
     ] = None,
+    design: Annotated[
+        str,
+        typer.Option(
+            help="bits: a coin for everybody. worlds: a list of halves, for min, max and different values. cohorts: "
+            "the same, faster, for people in groups that share a coin.",
+            metavar="DESIGN",
+        ),
+    ] = "bits",
+    worlds: Annotated[int | None, typer.Option(help="How many halves are listed; 1024.", metavar="NUMBER")] = None,
+    cohorts: Annotated[int | None, typer.Option(help="How many cohorts: 1024 to 4096.", metavar="NUMBER")] = None,
     share: Annotated[
         float | None, typer.Option(help="Of the clock, for this question; 0.01 if left out.", metavar="SHARE")
     ] = None,
@@ -77,6 +91,10 @@ def sql_command(
             bounds=tuple(bounds or ()),
             rows_per_unit=tuple(rows_per_unit or ()),
             keys=tuple(keys or ()),
+            noised_keys=tuple(noised_keys or ()),
+            design=design,
+            worlds=worlds,
+            cohorts=cohorts,
             public=tuple(public or ()),
             share=share,
             ledger=ledger,

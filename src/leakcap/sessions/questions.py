@@ -34,13 +34,12 @@ from leakcap.stats.brought import about_the_pool
 from leakcap.stats.cells import bin_edges, checked_levels, own_places
 from leakcap.stats.declared import bounded_covariances, bounded_histograms, bounded_means, bounded_sums
 from leakcap.stats.group_by import GroupBy, group_by
-from leakcap.stats.on_grid import bounded_quantiles, grids_of
+from leakcap.stats.on_grid import CELLS, bounded_quantiles, grids_of
 
 __all__ = ["Questions", "SessionQuestion", "Where", "for_json"]
 
 MAX_NUMBERS = 1024  # of one question, for analysts and under pool caps
 OF_THE_POOL = "as it is in this pool"
-CELLS = 128  # of a quantile's grid, where bounds are given and no grid
 AGREE = 1e-6  # relative: rounding of sums
 Where = str | Callable[..., Any] | None
 

@@ -14,7 +14,7 @@ from leakcap.sql.kinds import NAMES_PEOPLE, NUMBERS, numeric
 from leakcap.sql.reading import Reader, only
 from leakcap.sql.refusals import Node, refused
 
-__all__ = ["AGGREGATES", "Aggregate", "SumOf", "aggregate", "has_room", "sums_of", "value_from"]
+__all__ = ["QUANTILES", "Aggregate", "SumOf", "aggregate", "has_room", "is_aggregate", "sums_of", "value_from"]
 
 AGGREGATES = {
     exp.Count: "count",
@@ -31,12 +31,39 @@ AGGREGATES = {
     exp.CovarPop: "covar_pop",
     exp.Corr: "corr",
     exp.Median: "median",
+    exp.CountIf: "count_if",
+    exp.ApproxDistinct: "count",
+    exp.LogicalAnd: "bool_and",
+    exp.LogicalOr: "bool_or",
+    exp.PercentileCont: "quantile_cont",
+    exp.PercentileDisc: "quantile_disc",
+    exp.Quantile: "quantile_disc",
+    exp.ApproxQuantile: "quantile_cont",
 }
+ANONYMOUS = {"mean": "avg", "favg": "avg", "fsum": "sum", "kahan_sum": "sum", "sumkahan": "sum"}
+QUANTILES = ("median", "quantile_cont", "quantile_disc")
+TRUTHS = ("bool_and", "bool_or")
 PAIRS = ("covar_samp", "covar_pop", "corr")
 SPREADS = ("var_samp", "var_pop", "stddev_samp", "stddev_pop")
 IN_WORLDS = (
-    "needs a session with design='worlds'; as sums over people there are count, sum, avg, var, stddev, covar, corr"
+    "needs a session with design='worlds'; as sums over people there are count, sum, avg, var, stddev, covar, corr, "
+    "median and quantile_cont"
 )
+NEEDS_RANGE = (
+    "what is added up needs a range: give bounds={'column': (low, high)} when registering, or cut it with "
+    "least(greatest(value, low), high)"
+)
+INSTEAD = {
+    "bool_and": "whether all are would tell of the one who is not: ask for avg of the condition, the share of rows",
+    "bool_or": "whether anybody is would tell of whoever is alone: ask for count_if of the condition",
+}
+
+
+VALUE = "one row's value would leave: ask for counts, sums or quantiles, or count(*) by the values of a public list"
+ELSEWHERE = {
+    "mode": "ask for count(*) by its values, and ORDER BY it: the first is the most frequent",
+    **dict.fromkeys(("first", "last", "anyvalue", "argmax", "argmin", "groupconcat", "arrayagg", "list"), VALUE),
+}
 
 
 def has_room(one: Expression) -> bool:
@@ -54,6 +81,7 @@ class Aggregate:
     args: tuple[Expression, ...]  # none for count(*)
     distinct: bool = False
     where: Expression | None = None  # FILTER
+    level: float | None = None  # of a quantile
 
     @property
     def sql(self) -> str:
@@ -62,6 +90,7 @@ class Aggregate:
         if self.name in ("sum", "avg") and self.args[0].kind == "decimal":
             digits = self.args[0].digits
             given = f"{given}::DECIMAL(38,{digits[1]})" if digits and has_room(self.args[0]) else f"{given}::DOUBLE"
+        given = given if self.level is None else f"{given}, {self.level!r}"
         made = f"{self.name}({'DISTINCT ' if self.distinct else ''}{given})"
         made = f"{made} FILTER (WHERE {self.where.safe})" if self.where is not None else made
         # Whole numbers stay such as a sum of them has room for: so no sum of sums can fail.
@@ -75,6 +104,8 @@ class Aggregate:
             span: Range | None = None if most is None else (0.0, most)
             return Expression("column", "int", range=span, null=False, private=private)
         assert first is not None
+        if self.name in (*TRUTHS, "quantile_disc"):
+            return Expression("column", first.kind, digits=first.digits, range=first.range, private=private)
         if self.name in ("min", "max"):
             return Expression(
                 "column",
@@ -94,7 +125,7 @@ class Aggregate:
             return Expression(
                 "column", kind, digits=digits, range=span, private=private, wild=kind == "float" and span is None
             )
-        span = first.range if self.name in ("avg", "median") else None
+        span = first.range if self.name in ("avg", "median", "quantile_cont") else None
         return Expression("column", "float", range=span, private=private, wild=span is None)
 
 
@@ -106,6 +137,7 @@ class SumOf:
     middles: tuple[float, ...] = ()
     where: Expression | None = None
     distinct: Expression | None = None  # count different values of this instead
+    people: bool = False  # whether these are the people themselves
 
     @property
     def size(self) -> float:
@@ -116,6 +148,26 @@ class SumOf:
             size *= max(abs(one.range[0] - middle), abs(one.range[1] - middle))
         return size
 
+    def in_group(self, rows: float) -> float:
+        """The most that one person with so many rows brings to the sum of a group."""
+        return 1.0 if self.people else rows * self.size
+
+    def in_all(self, rows: float) -> float:
+        """The same for all groups together: a limit of one sum, as if all of it were in one group.
+
+        People are counted once in every group, and each of their rows is in one: so the limit is a root.
+        """
+        return float(np.sqrt(rows)) if self.people else rows * self.size
+
+
+def is_aggregate(node: Node) -> bool:
+    """Whether a node is the call of an aggregate, known here or not."""
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower() in ANONYMOUS
+    return isinstance(node, (exp.Filter, exp.WithinGroup, exp.AggFunc, *AGGREGATES)) and not isinstance(
+        node, exp.Window
+    )
+
 
 def aggregate(node: Node, reader: Reader) -> Aggregate:
     """An aggregate as it is written in a query."""
@@ -124,53 +176,88 @@ def aggregate(node: Node, reader: Reader) -> Aggregate:
         only(node, {"this", "expression"})
         where = reader.truth(node.expression.this)
         node = node.this
-    name = AGGREGATES.get(type(node))
+    node, level = _quantile(node)
+    name = ANONYMOUS.get(node.name.lower()) if isinstance(node, exp.Anonymous) else AGGREGATES.get(type(node))
     if name is None:
-        raise refused("aggregates are " + ", ".join(sorted({*AGGREGATES.values()})), node)
+        raise refused(
+            ELSEWHERE.get(node.key, "aggregates are " + ", ".join(sorted({"mean", *AGGREGATES.values()}))), node
+        )
     only(node, {"this", "expression", "expressions", "big_int"})
-    first, distinct = node.this, False
+    given, distinct = _arguments(node, name)
+    first = given[0]
+    if isinstance(node, exp.ApproxDistinct):
+        distinct = True
     if isinstance(first, exp.Distinct):
         if len(first.expressions) != 1 or name not in ("count", "sum", "avg", "min", "max"):
             raise refused("DISTINCT takes one column here", node)
-        first, distinct = first.expressions[0], True
-    if name == "count" and (first is None or isinstance(first, exp.Star)):
+        given, distinct = [first.expressions[0]], True
+    elif name == "count" and (first is None or isinstance(first, exp.Star)):
         return Aggregate("count", (), where=where)
-    given = [first, node.expression] if name in PAIRS else [first]
-    if node.args.get("expressions"):
-        raise refused(f"{name} takes {len(given)} argument{'s' if len(given) > 1 else ''} here", node)
+    if name == "count_if":
+        condition = reader.truth(first)
+        return Aggregate("count", (), where=condition if where is None else _both(where, condition))
     args = tuple(reader.read(one) for one in given)
     if name != "count" and any(one.identity is not None for one in args):
         raise refused(NAMES_PEOPLE, node)
+    if name in TRUTHS:
+        return Aggregate(name, (reader.truth(first),), where=where)
     if name not in ("count", "min", "max"):
         for one in args:
             if one.kind not in (*NUMBERS, "bool"):
                 raise refused(f"{name} is of numbers, and this is of kind {one.kind}", node)
         args = tuple(numeric(one) for one in args)
-    return Aggregate(name, args, distinct, where)
+    return Aggregate(name, args, distinct, where, level)
+
+
+def _arguments(node: Node, name: str) -> tuple[list[Node], bool]:
+    """What an aggregate is of."""
+    if isinstance(node, exp.Anonymous):
+        if len(node.expressions) != 1:
+            raise refused(f"{name} takes 1 argument here", node)
+        return list(node.expressions), False
+    if node.args.get("expressions"):
+        raise refused(f"{name} takes {2 if name in PAIRS else 1} argument{'s' * (name in PAIRS)} here", node)
+    this = node.this
+    if isinstance(this, exp.Cast) and name in TRUTHS:
+        this = this.this  # written by the parser
+    return ([this, node.expression] if name in PAIRS else [this]), False
+
+
+def _quantile(node: Node) -> tuple[Node, float | None]:
+    """A quantile without its level, and the level."""
+    turned = False
+    if isinstance(node, exp.WithinGroup):
+        order = node.expression.expressions
+        if not isinstance(node.this, (exp.PercentileCont, exp.PercentileDisc)) or len(order) != 1:
+            raise refused("WITHIN GROUP goes with percentile_cont(0.5), ordered by one column", node)
+        given, turned = node.this.this, bool(order[0].args.get("desc"))
+        node = type(node.this)(this=order[0].this, expression=given)
+    if not isinstance(node, (exp.PercentileCont, exp.PercentileDisc, exp.Quantile, exp.ApproxQuantile)):
+        return node, None
+    written = node.args.get("quantile") or node.expression
+    try:
+        level = float(written.this) if isinstance(written, exp.Literal) and not written.is_string else -1.0
+    except ValueError:
+        level = -1.0
+    if not 0 <= level <= 1:
+        raise refused("a quantile has one level from 0 to 1, as in quantile_cont(age, 0.9): ask for each", node)
+    return type(node)(this=node.this), 1 - level if turned else level
+
+
+def _both(one: Expression, other: Expression) -> Expression:
+    return Expression("and", "bool", (one, other), private=one.private or other.private)
 
 
 def sums_of(one: Aggregate, node: Node) -> list[SumOf]:
     """The sums over people that an aggregate is made of."""
-    if one.name in ("min", "max", "median"):
-        raise refused(f"{one.name} {IN_WORLDS}", node)
+    _refuse_no_sum(one, node)
     if one.distinct:
-        if one.name != "count" or one.args[0].identity is None:
-            counted = f"DISTINCT values of a column {IN_WORLDS}; people and their keys can be counted"
-            other = f"{one.name} of DISTINCT values is not answered: count them, or leave DISTINCT out"
-            raise refused(counted if one.name == "count" else other, node)
         return [SumOf((), where=one.where, distinct=one.args[0])]
-    for arg in one.args:
-        if arg.range is None and one.name != "count":
-            raise refused(
-                "what is added up needs a range: give bounds={'column': (low, high)} when registering, or cut it with "
-                "least(greatest(value, low), high)",
-                node,
-            )
     known = one.where
     for arg in one.args:
         if arg.null:
             there = Expression("not", "bool", (Expression("is null", "bool", (arg,)),), private=arg.private)
-            known = there if known is None else Expression("and", "bool", (known, there), private=True)
+            known = there if known is None else _both(known, there)
     if one.name == "count":
         return [SumOf((), where=known)]
     if one.name == "sum":
@@ -186,6 +273,19 @@ def sums_of(one: Aggregate, node: Node) -> list[SumOf]:
     if one.name == "corr":
         found += [SumOf(one.args[:1] * 2, middles[:1] * 2, known), SumOf(one.args[1:] * 2, middles[1:] * 2, known)]
     return found
+
+
+def _refuse_no_sum(one: Aggregate, node: Node) -> None:
+    if one.name in INSTEAD:
+        raise refused(INSTEAD[one.name], node)
+    if one.name in ("min", "max"):
+        raise refused(f"{one.name} {IN_WORLDS}", node)
+    if one.distinct and (one.name != "count" or one.args[0].identity is None):
+        counted = f"DISTINCT values of a column {IN_WORLDS}; people and their keys can be counted"
+        other = f"{one.name} of DISTINCT values is not answered: count them, or leave DISTINCT out"
+        raise refused(counted if one.name == "count" else other, node)
+    if one.name != "count" and any(arg.range is None for arg in one.args):
+        raise refused(NEEDS_RANGE, node)
 
 
 def value_from(one: Aggregate) -> Callable[[Floats], Floats]:

@@ -126,7 +126,7 @@ def _question(words: dict[str, Any], made: CellSums, desk: Desk) -> SessionQuest
     bounded = release.base.most is not None
 
     def sums(_: bool) -> Sums:
-        simple = all(one.name not in RATIOS for one in release.aggregates)
+        simple = release.tree is None and all(one.name not in RATIOS for one in release.aggregates)
         return BroughtByCell(
             rows=made.rows,
             within=limits_of(made) if bounded else None,
@@ -149,7 +149,9 @@ def limits_of(made: CellSums) -> Within:
     """The most of one person: all rows in one group, each as large as declared."""
     most = made.release.base.most
     assert most is not None
-    sizes = np.array([one.size for one in made.release.sums])
-    limits = np.tile(np.maximum(most * sizes, 1e-100), made.groups)
+    if made.release.tree is not None:
+        return Within(made.release.tree.extent(most, made.groups // made.release.tree.nodes))
+    sizes = np.array([one.in_all(most) for one in made.release.sums])
+    limits = np.tile(np.maximum(sizes, 1e-100), made.groups)
     block = np.repeat(np.arange(made.groups), len(sizes))
     return Within(Extent(limits, np.zeros_like(block), block, limits**-2.0))

@@ -9,6 +9,7 @@ from typing import Any
 from leakcap.errors import InputError
 from leakcap.sql.catalog import CatalogColumn
 from leakcap.sql.declared import LARGEST, checked_ends, checked_keys
+from leakcap.sql.noised_keys import split_keys
 from leakcap.sql.sources import WITH_ZONE, SourceColumn, kind_of
 
 __all__ = ["KeptColumns"]
@@ -48,10 +49,11 @@ class KeptColumns:
         low, high = checked_ends(self.table, name, kind, self.bounds.get(here))
         if low is None and self.public and kind in ("int", "decimal", "float", "date"):
             low, high = self._public_range(given.place, kind)
-        levels, declared = None, here in self.keys
+        listed, noised = split_keys(self.keys.get(here), where, public=self.public)
+        levels, declared = None, here in self.keys and noised is None
         if declared:
-            levels = checked_keys(self.table, name, kind, self.keys[here])
-        elif kind == "text" and not names_people:
+            levels = checked_keys(self.table, name, kind, listed)
+        elif kind == "text" and not names_people and noised is None:
             levels = self._few(given.place)
         return CatalogColumn(
             name=name,
@@ -62,6 +64,7 @@ class KeptColumns:
             high=high,
             levels=levels,
             declared=declared,
+            noised=noised,
             gaps=not names_people and self._has_gaps(given, kind),
         )
 

@@ -20,11 +20,14 @@ from leakcap.sql.grouping import GroupClause
 from leakcap.sql.inner_queries import InnerQueries
 from leakcap.sql.joins import FromClause
 from leakcap.sql.kinds import NAMES_PEOPLE
+from leakcap.sql.noised_keys import with_keys
 from leakcap.sql.program import Output, Program
+from leakcap.sql.ratios import ratio_of
 from leakcap.sql.reading import only
 from leakcap.sql.refusals import Node, NotAnswered, refused
 from leakcap.sql.relations import WRITTEN, NamedColumn, Relation, joined_origins
-from leakcap.sql.select_list import SelectList
+from leakcap.sql.select_list import SelectList, spelled_out
+from leakcap.sql.windows import Windows
 
 __all__ = ["compiled"]
 
@@ -71,7 +74,7 @@ def _parsed(text: str) -> Node:
     return found[0]
 
 
-class _Compiler(FromClause, SelectList, GroupClause, InnerQueries):
+class _Compiler(FromClause, SelectList, GroupClause, Windows, InnerQueries):
     """All parts together."""
 
     def program(self, text: str, node: Node) -> Program:
@@ -82,12 +85,25 @@ class _Compiler(FromClause, SelectList, GroupClause, InnerQueries):
             raise refused(self.loose[0])
         if len(relation.sql) + sum(len(one.base.sql) for one in self.releases) > WRITTEN:
             raise refused("the question is too long once written out: ask several")
-        made = {name: (one.table, name) for one in self.releases for name in (*one.key_names, *one.value_names)}
+        releases = with_keys(self.releases, self.catalog, hidden_pool=self.hidden_pool)
+        made = {name: (one.table, name) for one in releases for name in (*one.key_names, *one.value_names)}
+        asked = {
+            name: (one.table, each.name)
+            for one in releases
+            for name, each in zip(one.value_names, one.aggregates, strict=False)  # quantiles are no aggregates of sums
+        }
+        asked |= {name: (one.table, "quantile") for one in releases if one.tree for name in one.value_names}
         outputs = tuple(
-            Output(one.name, one.value.value, one.value.kind, made.get(_origin(one.value.value, relation.origins)))
+            Output(
+                one.name,
+                one.value.value,
+                one.value.kind,
+                made.get(_origin(one.value.value, relation.origins)),
+                ratio_of(one.value, asked, relation.origins),
+            )
             for one in relation.columns
         )
-        return Program(text, tuple(self.releases), relation.sql, outputs)
+        return Program(text, tuple(releases), relation.sql, outputs)
 
     def query(self, node: Node, outer: Scope | None, tables: Mapping[str, Relation]) -> Relation:
         if next(self.queries) > MOST_QUERIES:
@@ -96,7 +112,7 @@ class _Compiler(FromClause, SelectList, GroupClause, InnerQueries):
             only(node, {"this", "alias"})
             node = node.this
         tables = self._with(node, outer, tables)
-        if isinstance(node, exp.Union):
+        if isinstance(node, exp.SetOperation):
             return self._union(node, outer, tables)
         if not isinstance(node, exp.Select):
             raise refused("a question is a SELECT: nothing is written, set or attached here", node)
@@ -116,10 +132,12 @@ class _Compiler(FromClause, SelectList, GroupClause, InnerQueries):
             found[one.alias.lower()] = renamed(made, names, one)
         return found
 
-    def _union(self, node: exp.Union, outer: Scope | None, tables: Mapping[str, Relation]) -> Relation:
+    def _union(self, node: exp.SetOperation, outer: Scope | None, tables: Mapping[str, Relation]) -> Relation:
         only(node, {"this", "expression", "distinct", "with_", "with", "by_name", "order", "limit", "offset"})
-        if node.args.get("distinct") or node.args.get("by_name") or type(node) is not exp.Union:
-            raise refused("UNION ALL is answered; UNION, INTERSECT and EXCEPT are not", node)
+        word = {exp.Union: "UNION", exp.Intersect: "INTERSECT", exp.Except: "EXCEPT"}.get(type(node), "")
+        different = bool(node.args.get("distinct"))
+        if node.args.get("by_name") or not word or (word != "UNION" and not different):
+            raise refused("there are UNION ALL, UNION, INTERSECT and EXCEPT, of columns in their order", node)
         sides = [self.query(one, outer, tables) for one in (node.this, node.expression)]
         if len({one.private for one in sides}) > 1:
             raise refused("rows of people cannot be put beside public ones: ask for each", node)
@@ -156,7 +174,20 @@ class _Compiler(FromClause, SelectList, GroupClause, InnerQueries):
             )
             columns.append(NamedColumn(None, one.name, value))
         most = first.most + second.most if first.most is not None and second.most is not None else None
-        made = Relation(" UNION ALL ".join(parts), tuple(columns), hidden, most, origins=joined_origins(sides))
+        if (
+            different
+            and first.private
+            and not any(one.value.identity is not None and not one.value.null for one in columns)
+        ):
+            raise refused(
+                f"{word} would tell which rows of people are the same as others': add the person's key to both lists, "
+                "or use UNION ALL",
+                node,
+            )
+        if word != "UNION":
+            most = first.most
+        text = f" {word}{'' if different else ' ALL'} ".join(parts)
+        made = Relation(text, tuple(columns), hidden, most, origins=joined_origins(sides))
         return (
             self.ordered(node, made, None) if any(node.args.get(one) for one in ("order", "limit", "offset")) else made
         )
@@ -168,28 +199,37 @@ class _Compiler(FromClause, SelectList, GroupClause, InnerQueries):
         scope = Scope([], outer, [])
         whole = self.from_tables(node, given, scope, tables)
         items = self.items(node, whole)
-        called = [call for one in (*items, node.args.get("having"), node.args.get("order")) for call in calls(one)]
-        reader = self.reader(scope, tables)
+        named = {one.alias.lower(): one.this for one in items if isinstance(one, exp.Alias)}
+        having, qualify = (
+            None if node.args.get(one) is None else spelled_out(node.args[one].this, named, whole)
+            for one in ("having", "qualify")
+        )
+        listed = items if qualify is None else [*items, exp.alias_(qualify, "qualify")]
+        called = [call for one in (*listed, having, node.args.get("order")) for call in calls(one)]
+        reader = self.reader(scope, tables, over=whole)
         if node.args.get("group") is None and not called:
-            if node.args.get("having") is not None:
+            if having is not None:
                 raise refused("HAVING needs an aggregate")
-            made = self.projected(node, whole, items, reader)
+            made = self.projected(node, whole, listed, reader)
+            made = made if qualify is None else self.qualified(made)
             if node.args.get("distinct"):
                 made = self.distinct(node, made)
             return self.ordered(node, made, self.reader(Scope([made, whole], outer, []), tables))
-        if node.args.get("distinct"):
-            raise refused("DISTINCT beside aggregates is not needed: groups differ already", node)
         grouped, mapped = self.grouped(node, whole, reader, items=items, called=called)
         inside = self.reader(Scope([grouped], outer, []), tables, mapped)
-        having = node.args.get("having")
         if having is not None:
-            condition = inside.truth(having.this)
+            condition = inside.truth(having)
             grouped = replace(
                 grouped,
                 sql=f"SELECT * FROM ({grouped.sql}) WHERE {condition.safe}",
                 filters=(*grouped.filters, condition),
             )
-        made = self.projected(node, grouped, items, inside)
+        made = self.projected(
+            node, grouped, listed, self.reader(Scope([grouped], outer, []), tables, mapped, over=grouped)
+        )
+        made = made if qualify is None else self.qualified(made)
+        if node.args.get("distinct"):
+            made = self.distinct(node, made)
         return self.ordered(node, made, self.reader(Scope([made, grouped], outer, []), tables, mapped))
 
 

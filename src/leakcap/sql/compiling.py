@@ -8,7 +8,7 @@ from itertools import count
 
 from sqlglot import ErrorLevel, exp
 
-from leakcap.sql.aggregates import AGGREGATES
+from leakcap.sql.aggregates import is_aggregate
 from leakcap.sql.catalog import Catalog
 from leakcap.sql.expressions import Expression
 from leakcap.sql.program import SqlRelease
@@ -47,6 +47,7 @@ SELECT_PARTS = {
     "limit",
     "offset",
     "distinct",
+    "qualify",
     "with_",
     "with",
 }
@@ -71,7 +72,8 @@ class Scope:
             one.value
             for relation in self.relations
             for one in relation.columns
-            if one.name.lower() == name.lower() and (not table or (one.table or "").lower() == table.lower())
+            if one.name.lower() == name.lower()
+            and ((one.table or "").lower() == table.lower() if table else not one.merged)
         ]
         if len(found) > 1:
             raise refused("this name means several columns: write table.name", node)
@@ -82,7 +84,12 @@ class Scope:
             if self.used is not None:
                 self.used.append(value)
             return value
-        known = sorted({one.name for relation in self.relations for one in relation.columns})
+        tables = {(one.table or "").lower() for relation in self.relations for one in relation.columns}
+        if table and table.lower() not in tables:
+            raise refused(
+                f"there is no table {table} in FROM: there are {', '.join(sorted(tables - {''}))[:400]}", node
+            )
+        known = sorted({one.name for relation in self.relations for one in relation.columns} - {""})
         raise refused(f"there is no column of this name: there are {', '.join(known)[:400]}", node)
 
 
@@ -99,8 +106,14 @@ class Compiling:
         """The relation of a whole query."""
         raise NotImplementedError
 
-    def reader(self, scope: Scope, tables: Tables, mapped: Mapped | None = None) -> Reader:
-        """A reader of expressions at a place of the query."""
+    def reader(
+        self, scope: Scope, tables: Tables, mapped: Mapped | None = None, over: Relation | None = None
+    ) -> Reader:
+        """A reader of expressions at a place of the query; windows are over the rows `over`."""
+        raise NotImplementedError
+
+    def window(self, node: exp.Window, whole: Relation, reader: Reader) -> Expression:
+        """A window over rows, as a column beside them."""
         raise NotImplementedError
 
     def source(self, node: Node, outer: Scope | None, tables: Tables) -> Relation:
@@ -116,11 +129,13 @@ def calls(node: Node | None) -> list[Node]:
     """Aggregates in an expression, those of queries inside it left out."""
     if node is None:
         return []
-    if isinstance(node, exp.Filter):
+    if isinstance(node, exp.Window):  # what it is of, and not what it does itself
+        function = node.this.this if isinstance(node.this, exp.Filter) else node.this
+        inside = [*function.iter_expressions(), *(node.args.get("partition_by") or []), node.args.get("order")]
+        return [call for one in inside for call in calls(one)]
+    if is_aggregate(node):
         return [node]
-    if isinstance(node, tuple(AGGREGATES)) or (isinstance(node, exp.AggFunc) and not isinstance(node, exp.Window)):
-        return [node]
-    if isinstance(node, (exp.Subquery, exp.Select, exp.Exists, exp.Window)):
+    if isinstance(node, (exp.Subquery, exp.Select, exp.Exists)):
         return []
     found = []
     for one in node.iter_expressions():

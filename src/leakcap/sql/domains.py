@@ -13,7 +13,7 @@ from typing import Any
 
 from leakcap.ground.proofs import proves
 from leakcap.sql.catalog import Catalog
-from leakcap.sql.expressions import Expression, Range, column, literal, short
+from leakcap.sql.expressions import Expression, NoisedColumn, Range, column, literal, short
 from leakcap.sql.kinds import years
 from leakcap.sql.program import SqlRelease
 from leakcap.sql.refusals import NotAnswered, refused
@@ -24,9 +24,16 @@ __all__ = ["Domain", "domain"]
 SMALL = 400  # whole numbers, up to which the range of an expression is its list
 LARGE = 20_000  # values of one column
 PUBLIC = (
-    "groups need public values. Declare keys={'column': [...]} when registering, give a column of dates or whole "
-    "numbers bounds=, link it to a public table, or list the values in the condition: column IN ('A', 'B')"
+    "groups need public values: {ways}. The custodian can declare keys={{'column': [...]}} when registering, or link "
+    "the column to a public table"
 )
+WAYS = {
+    "int": "give the column bounds= when registering, or list the values in the condition: column IN (1, 2)",
+    "date": "give the column bounds= when registering, and group by year(...) or date_trunc('month', ...)",
+    "text": "list the values in the condition: column IN ('A', 'B')",
+    "float": "group by bins, as in floor(value / 10) * 10, of a column with bounds=",
+}
+WAYS |= {"decimal": WAYS["float"], "timestamp": WAYS["date"]}
 
 
 @dataclass(frozen=True)
@@ -35,6 +42,7 @@ class Domain:
 
     sql: str
     declared: bool
+    noised: tuple[NoisedColumn, ...] = ()  # columns whose values are released first
 
 
 @proves("unit-local")
@@ -49,15 +57,20 @@ def domain(release: SqlRelease, catalog: Catalog) -> Domain:
 def _domain(release: SqlRelease, catalog: Catalog) -> Domain:
     if not release.keys:
         return Domain("SELECT 1 AS one", True)
+    if release.candidates is not None:
+        return Domain(release.candidates, False)
     if release.asked_for is not None:
         outside, keys = release.asked_for
         found = _listed(outside, keys, release.key_names, catalog)
         if found is not None:
             return found
     found = _listed(release.base, release.keys, release.key_names, catalog)
-    if found is None:
-        raise NotAnswered(PUBLIC)
-    return found
+    if found is not None:
+        return found
+    for one, name, text in zip(release.keys, release.key_names, release.key_texts, strict=False):
+        if _listed(release.base, [one], [name], catalog) is None:
+            raise NotAnswered(f"at `{text}`: " + PUBLIC.format(ways=WAYS.get(one.kind, WAYS["text"])))
+    raise NotAnswered(PUBLIC.format(ways=WAYS["text"]))
 
 
 def _listed(base: Relation, keys: Sequence[Expression], names: Sequence[str], catalog: Catalog) -> Domain | None:
@@ -69,7 +82,7 @@ def _listed(base: Relation, keys: Sequence[Expression], names: Sequence[str], ca
     listed = ", ".join(f"{one.safe} AS {name}" for one, name in zip(made, names, strict=True) if one)
     where = " AND ".join(one.safe for one in filters)
     text = f"SELECT DISTINCT {listed} FROM {' CROSS JOIN '.join(work.sources()) or '(SELECT 1)'}"
-    return Domain(f"{text} WHERE {where}" if where else text, work.declared)
+    return Domain(f"{text} WHERE {where}" if where else text, work.declared, tuple(work.noised))
 
 
 @dataclass
@@ -79,6 +92,7 @@ class _Listing:
     listed: dict[str, tuple[str, Expression]] = field(default_factory=dict)  # lists of values, by what has them
     scanned: dict[str, set[str]] = field(default_factory=dict)  # columns of public rows, by their SQL
     declared: bool = True
+    noised: dict[NoisedColumn, None] = field(default_factory=dict)
     known: dict[str, Expression] = field(default_factory=dict)  # columns, inlined
 
     def sources(self) -> list[str]:
@@ -113,7 +127,7 @@ class _Listing:
             if one.value not in self.known:
                 self.known[one.value] = self.inlined(self.base.origins[one.value])
             return self.known[one.value]
-        if one.op in ("query", "quantified", "window"):
+        if one.op in ("query", "quantified"):
             return one
         return short(replace(one, args=tuple(self.inlined(arg) for arg in one.args)))
 
@@ -134,12 +148,16 @@ class _Listing:
         if one.op == "quantified" and one.args and not one.private:
             arg = self.finite(one.args[0], new)
             return None if arg is None else replace(one, args=(arg,))
-        if one.op in ("query", "quantified", "window"):
+        if one.op in ("query", "quantified"):
             return self._bools(one) if new else None
         span = self._narrow_part(one)
         if new and one.kind == "int" and span is not None and span[1] - span[0] <= SMALL:
             self.declared &= not _of_pool(one)
             return self._list(one, _with_gap(one, range(int(span[0]), int(span[1]) + 1)))
+        bins = _bins(one)
+        if new and bins is not None and not any(each.kind == "int" for each in one.columns()):
+            self.declared &= not _of_pool(one)
+            return self._list(one, _with_gap(one, bins))
         before = (dict(self.listed), {text: set(names) for text, names in self.scanned.items()}, self.declared)
         args = []
         for arg in one.args:
@@ -180,6 +198,12 @@ class _Listing:
         if one.levels is not None:
             self.declared &= one.declared
             return self._list(one, one.levels if one.declared else _with_gap(one, one.levels))
+        if one.noised is not None:
+            self.noised[one.noised] = None
+            self.declared = False
+            new = f"d{len(self.listed)}"
+            self.listed[one.sql] = (f"(SELECT v AS {new} FROM {one.noised.table})", replace(one, value=new))
+            return self.listed[one.sql][1]
         if one.refers is not None:
             target, found = self.catalog.end(one.refers)
             new = f"d{len(self.listed)}"
@@ -254,9 +278,23 @@ def _with_gap(one: Expression, values: Iterable[Any]) -> list[Any]:
     return [*values, None] if one.null else list(values)
 
 
+def _bins(one: Expression) -> list[float] | None:
+    """All whole numbers, tens or hundreds that a rounded expression can be, where its range is known and short."""
+    if one.op == "round" and one.args[1].op == "literal" and one.args[1].value <= 0:
+        step = 10.0 ** -one.args[1].value
+    elif one.op in ("floor", "ceil", "trunc number"):
+        step = 1.0
+    else:
+        return None
+    if one.range is None or (one.range[1] - one.range[0]) / step > SMALL:
+        return None
+    first, last = (round(end / step) for end in one.range)
+    return [at * step for at in range(first, last + 1)]
+
+
 def _of_pool(one: Expression) -> bool:
     return any(not each.declared and each.levels is not None for each in one.columns())
 
 
 def _has_query(one: Expression) -> bool:
-    return one.op in ("query", "quantified", "window") or any(_has_query(arg) for arg in one.args)
+    return one.op in ("query", "quantified") or any(_has_query(arg) for arg in one.args)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -21,7 +21,7 @@ from leakcap.sql.refusals import NotAnswered
 from leakcap.sql.streamed import LARGEST, streamed
 from leakcap.sql.terms import Term, listed_terms
 
-__all__ = ["MOST_NUMBERS", "CellSums", "Engine", "answered", "cell_sums", "in_world"]
+__all__ = ["MOST_NUMBERS", "CellSums", "Engine", "answered", "cell_sums", "in_world", "table_of"]
 
 MOST_NUMBERS = 100_000  # of one question: groups times sums
 FEW_GROUPS, FEW_TERMS = 64, 2  # up to here many rows of a person may belong together
@@ -105,15 +105,27 @@ def to_stream(terms: Sequence[Term], groups: int) -> bool:
 
 def public_table(made: CellSums, sums: Floats) -> Any:
     """A release as rows that everybody may see: keys and values."""
+    tree, release = made.release.tree, made.release
+    if tree is not None:
+        return table_of(made, tree.read(sums.reshape(-1, tree.nodes)).T)
+    pairs = zip(release.aggregates, release.places, strict=True)
+    values = [value_from(one)(sums[:, list(places)]) for one, places in pairs]
+    return table_of(made, values, release.shows(sums[:, 0]))
+
+
+def table_of(made: CellSums, values: Iterable[Floats], shown: Bools | None = None) -> Any:
+    """Keys of groups, and beside them numbers; what is none is missing. All groups, or those that are shown."""
     import pyarrow
 
-    release, columns = made.release, {}
-    for name in release.key_names:
-        columns[name] = made.keys.column(name)
-    for name, one, places in zip(release.value_names, release.aggregates, release.places, strict=True):
-        found = value_from(one)(sums[:, list(places)])
-        columns[name] = pyarrow.array(found, mask=~np.isfinite(found), type=pyarrow.float64())
-    return pyarrow.table(columns)
+    release, keys = made.release, made.keys
+    names = release.key_names
+    if release.tree is not None:  # its nodes are the last key, and are no groups
+        names, keys = names[:-1], keys.take(np.arange(0, keys.num_rows, release.tree.nodes))
+    columns = {name: keys.column(name) for name in names}
+    for name, one in zip(release.value_names, values, strict=True):
+        columns[name] = pyarrow.array(one, mask=~np.isfinite(one), type=pyarrow.float64())
+    found = pyarrow.table(columns)
+    return found if shown is None else found.filter(shown)
 
 
 def answered(

@@ -15,13 +15,29 @@ from typing import Any
 
 from leakcap.sql.refusals import refused
 
-__all__ = ["Expression", "Range", "column", "literal", "quoted_text", "short", "unknown"]
+__all__ = ["Expression", "NoisedColumn", "Range", "column", "literal", "quoted_text", "short", "unknown"]
 
 Range = tuple[float, float]
 MOST = 1e300  # beyond, a number counts as out of range
 UNSURE = ("float",)  # kinds that can be infinite or no number
 LARGEST = 200_000  # letters of one expression, about
 LONGEST_TEXT = 2_000  # letters of texts that are put together
+
+
+@dataclass(frozen=True)
+class NoisedColumn:
+    """A column of a table of the file whose values are found by a noised count of people."""
+
+    place: str
+    column: str
+    kind: str
+    digits: tuple[int, int] | None
+    threshold: float
+
+    @property
+    def table(self) -> str:
+        """What the released values are called."""
+        return f"n{self.place}{self.column}"
 
 
 @dataclass(frozen=True)
@@ -39,6 +55,7 @@ class Expression:
     identity: str | None = None  # the key of people that it is
     levels: tuple[Any, ...] | None = None  # all of its values
     refers: str | None = None
+    noised: NoisedColumn | None = None  # where its values are to be found
     private: bool = False
     declared: bool = True  # whether its levels were declared, or follow from what was
 
@@ -262,12 +279,8 @@ def _quantified(one: Expression) -> str:
     return f"({one.args[0].safe} {word} ({query}))"
 
 
-def _windowed(one: Expression) -> str:
-    name, partition, order, frame = one.value
-    given = ", ".join(arg.safe for arg in one.args) or ("*" if name == "count" else "")
-    by = f"PARTITION BY {', '.join(partition)}" if partition else ""
-    sort = f" ORDER BY {', '.join(order)}" if order else ""
-    return f"({name}({given}) OVER ({by}{sort}{frame}))"
+def _shifted(sign: str) -> Callable[[Expression], str]:
+    return lambda one: _tried(one, f"({one.args[0].safe} {sign} {one.args[1].safe})")
 
 
 WRITTEN: dict[str, Callable[[Expression], str]] = {
@@ -294,12 +307,22 @@ WRITTEN: dict[str, Callable[[Expression], str]] = {
     "trunc": _trunc,
     "query": _inside,
     "quantified": _quantified,
-    "window": _windowed,
     "concat": _concat,
+    "bit and": _shifted("&"),
+    "bit or": _shifted("|"),
+    "shift left": _shifted("<<"),
+    "shift right": _shifted(">>"),
+    "sign": lambda one: f"(sign({one.args[0].safe})::BIGINT)",
+    "trunc number": lambda one: f"trunc({one.args[0].safe})",
+    "date_diff": lambda one: _tried(one, f"date_diff('{one.value}', {one.args[0].safe}, {one.args[1].safe})"),
+    **{name: _call(name) for name in ("last_day", "strftime", "make_date", "cbrt", "sin", "cos", "log2")},
     "round": lambda one: _tried(one, f"round({one.args[0].safe}, {one.args[1].safe}::INTEGER)"),
-    **{name: _call(name) for name in ("abs", "floor", "ceil", "sqrt", "ln", "log10", "exp", "pow", "sign")},
+    **{name: _call(name) for name in ("abs", "floor", "ceil", "sqrt", "ln", "log10", "exp", "pow")},
     **{name: _call(name, guard=False) for name in ("lower", "upper", "trim", "ltrim", "rtrim", "length", "substring")},
-    **{name: _call(name, guard=False) for name in ("greatest", "least", "left", "right", "contains", "starts_with")},
+    **{name: _call(name, guard=False) for name in ("greatest", "least", "left", "right")},
+    # Longer than the text it is of, and so on if it is done again: cut, before it fills the memory.
+    "replace": lambda one: f"left(replace({', '.join(arg.safe for arg in one.args)}), {LONGEST_TEXT})",
+    **{name: _call(name, guard=False) for name in ("contains", "starts_with", "ends_with")},
 }
 
 

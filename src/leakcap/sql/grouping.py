@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from leakcap.sql.aggregates import Aggregate, SumOf, aggregate, sums_of
+from leakcap.sql.aggregates import NEEDS_RANGE, QUANTILES, Aggregate, SumOf, aggregate, sums_of
 from leakcap.sql.by_value import ByValue, by_value
 from leakcap.sql.compiling import Compiling, Mapped, calls, text_of
 from leakcap.sql.expressions import Expression
 from leakcap.sql.program import SqlRelease
+from leakcap.sql.quantiles import on_tree
 from leakcap.sql.reading import Reader, only
-from leakcap.sql.refusals import Node, NotAnswered, refused
+from leakcap.sql.refusals import Node, NotAnswered, refused, shown
 from leakcap.sql.relations import NamedColumn, Relation
 
 __all__ = ["GroupClause"]
@@ -26,9 +27,10 @@ class GroupClause(Compiling):
         group = node.args.get("group")
         if group is None:
             return []
-        only(group, {"expressions"})
+        only(group, {"expressions", "all"})
         found = []
-        for given in group.expressions:
+        listed = [one for one in items if not calls(one)] if group.args.get("all") else group.expressions
+        for given in listed:
             one = given
             if isinstance(one, exp.Literal) and not one.is_string:
                 place = int(one.this) if one.this.isdigit() else 0
@@ -66,11 +68,12 @@ class GroupClause(Compiling):
         most = whole.most if owned else None
         values = {text: replace(one.facts(most), value=made[text]) for text, (_, one) in asked.items()}
         if whole.private and not owned:
-            table = self.names.fresh("r")
-            self._release(
-                table, whole, dict(zip(names, (value for _, value in keys), strict=True)), asked=asked, made=made
+            before = len(self.releases)
+            text = self._released(
+                whole, dict(zip(names, (value for _, value in keys), strict=True)), asked=asked, made=made
             )
-            text = f"SELECT {', '.join([*names, *made.values()])} FROM {table}"
+            texts = tuple(shown(one) for one, _ in keys)
+            self.releases[before:] = [replace(one, key_texts=texts) for one in self.releases[before:]]
             facts = [replace(one, private=False, identity=None) for one in facts]
             values = {
                 key: replace(
@@ -124,43 +127,97 @@ class GroupClause(Compiling):
 
         return relation, mapped
 
-    def _release(
+    def _released(
         self,
-        table: str,
         base: Relation,
         keys: Mapping[str, Expression],
         *,
         asked: Mapping[str, tuple[Node, Aggregate]],
         made: Mapping[str, str],
-    ) -> None:
+    ) -> str:
+        """The SQL of the groups once they are released: all sums together, and quantiles of each number."""
         if not asked:
             raise refused("which groups there are would tell of people: ask for count(*) of each")
+        plain = {text: one for text, (_, one) in asked.items() if one.name not in QUANTILES}
+        trees: dict[tuple[Expression, Expression | None], dict[str, float]] = {}
+        for text, (call, one) in asked.items():
+            if text in plain:
+                continue
+            if one.args[0].range is None:
+                raise refused(NEEDS_RANGE, call)
+            trees.setdefault((one.args[0], one.where), {})[made[text]] = 0.5 if one.level is None else one.level
+        tables = []
+        if plain:
+            tables.append(self._sums(base, keys, {text: asked[text] for text in plain}, made))
+        tables += [self._tree(base, keys, of, where, levels) for (of, where), levels in trees.items()]
+        first, *rest = tables
+        listed = [f"{first}.{name} AS {name}" for name in keys]
+        text = f"SELECT {', '.join([*listed, *made.values()])} FROM {first}"
+        for other in rest:
+            match = " AND ".join(f"{first}.{name} IS NOT DISTINCT FROM {other}.{name}" for name in keys)
+            text += f" JOIN {other} ON {match}" if match else f" CROSS JOIN {other}"
+        return text
+
+    def _sums(
+        self,
+        base: Relation,
+        keys: Mapping[str, Expression],
+        asked: Mapping[str, tuple[Node, Aggregate]],
+        made: Mapping[str, str],
+    ) -> str:
         sums: list[SumOf] = []
         held: list[ByValue] = []
         asks: list[tuple[list[SumOf], ByValue | None]] = []
         for call, one in asked.values():
             known = by_value(one, call) if self.worlds else None
-            mine = sums_of(one, call) if known is None else []
-            sums += [each for each in mine if each not in sums]
+            mine = [self._of_people(each) for each in sums_of(one, call)] if known is None else []
+            sums += [each for each in dict.fromkeys(mine) if each not in sums]
             if known is not None and known not in held:
                 held.append(known)
             asks.append((mine, known))
         places = [
             tuple(map(sums.index, mine)) if known is None else (len(sums) + held.index(known),) for mine, known in asks
         ]
-        self.releases.append(
-            SqlRelease(
-                table=table,
-                base=base,
-                keys=tuple(keys.values()),
-                key_names=tuple(keys),
-                aggregates=tuple(one for _, one in asked.values()),
-                value_names=tuple(made.values()),
-                sums=tuple(sums),
-                places=tuple(places),
-                held=tuple(held),
-            )
+        release = SqlRelease(
+            table=self.names.fresh("r"),
+            base=base,
+            keys=tuple(keys.values()),
+            key_names=tuple(keys),
+            aggregates=tuple(one for _, one in asked.values()),
+            value_names=tuple(made[text] for text in asked),
+            sums=tuple(sums),
+            places=tuple(places),
+            held=tuple(held),
         )
+        self.releases.append(release)
+        return release.table
+
+    def _of_people(self, one: SumOf) -> SumOf:
+        """Marked, where it counts the people themselves: of each of them there is one."""
+        return replace(one, people=one.distinct is not None and one.distinct.identity == self.catalog.person)
+
+    def _tree(
+        self,
+        base: Relation,
+        keys: Mapping[str, Expression],
+        of: Expression,
+        where: Expression | None,
+        levels: Mapping[str, float],
+    ) -> str:
+        rows, node, tree = on_tree(base, of, where, levels=tuple(levels.values()), names=self.names)
+        release = SqlRelease(
+            table=self.names.fresh("r"),
+            base=rows,
+            keys=(*keys.values(), node),
+            key_names=(*keys, self.names.fresh("y")),
+            aggregates=(),
+            value_names=tuple(levels),
+            sums=(SumOf(()),),
+            places=(),
+            tree=tree,
+        )
+        self.releases.append(release)
+        return release.table
 
 
 def _is_known(node: exp.Column, reader: Reader) -> bool:

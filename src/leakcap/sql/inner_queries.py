@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from leakcap.sql.aggregates import AGGREGATES
+from leakcap.sql.aggregates import is_aggregate
 from leakcap.sql.compiling import NOT_LOCAL, PEOPLE, SELECT_PARTS, Compiling, Mapped, Scope, Tables, calls
 from leakcap.sql.expressions import Expression
 from leakcap.sql.kinds import NAMES_PEOPLE, alike
@@ -17,6 +17,7 @@ from leakcap.sql.relations import Relation, equalities, joined_origins, joined_s
 
 __all__ = ["InnerQueries"]
 
+COUNTS = (exp.Count, exp.CountIf, exp.ApproxDistinct)
 LOOSE = (
     "under a pool cap EXISTS looks the row outside up: write table.column = outer.column for all that it takes from "
     "there. Otherwise how long the answer takes would tell whether a condition holds of anybody"
@@ -31,6 +32,7 @@ class InnerQueries(Compiling):
         scope: Scope,
         tables: Tables,
         mapped: Mapped | None = None,
+        over: Relation | None = None,
     ) -> Reader:
         """Expressions at a place of the query, with the queries inside them."""
 
@@ -47,11 +49,16 @@ class InnerQueries(Compiling):
             inner = node.this.unnest() if isinstance(node, exp.Not) else None
             if isinstance(inner, exp.In) and inner.args.get("query") is not None:
                 return self._in_query(inner, tables, made, negated=True)
+            if isinstance(node, exp.EQ) and isinstance(node.expression, exp.Any):
+                same = exp.In(this=node.this.copy(), query=node.expression.this.copy())
+                return self._in_query(same, tables, made, negated=False)
             if isinstance(node, exp.Subquery):
                 return self._scalar(node, scope, tables)
             if isinstance(node, exp.Window):
-                raise refused("windows are not answered yet: group by the person's key in a query of its own", node)
-            if isinstance(node, (*AGGREGATES, exp.Filter)) and mapped is None:
+                if over is None:
+                    raise refused("a window stands in the list of SELECT or in QUALIFY: use its name further out", node)
+                return self.window(node, over, made)
+            if is_aggregate(node) and mapped is None:
                 raise refused("an aggregate cannot stand here", node)
             return None
 
@@ -61,9 +68,13 @@ class InnerQueries(Compiling):
     def _exists(self, node: Node, scope: Scope, tables: Tables, *, negated: bool) -> Expression:
         node = node.unnest()
         if not isinstance(node, exp.Select) or any(
-            node.args.get(one) for one in ("group", "having", "order", "limit", "with_", "with", "distinct")
+            node.args.get(one) for one in ("group", "having", "qualify", "order", "limit", "with_", "with", "distinct")
         ):
-            raise refused("EXISTS takes a plain query: select 1 from table where ...", node)
+            raise refused(
+                "EXISTS takes a plain query: select 1 from table where ... What a person's rows add up to is asked "
+                "with IN (select key from ... group by key having ...)",
+                node,
+            )
         only(node, SELECT_PARTS)
         if any(calls(one) for one in node.expressions):
             raise refused("EXISTS with an aggregate always holds: write select 1 from table where ...", node)
@@ -156,14 +167,14 @@ class InnerQueries(Compiling):
             return None
         alone = node.copy()
         alone.set("where", exp.Where(this=exp.and_(*[one.copy() for one in rest])) if rest else None)
-        others = ("group", "having", "order", "limit", "offset", "distinct")
+        others = ("group", "having", "qualify", "order", "limit", "offset", "distinct")
         if len(alone.expressions) != 1 or any(alone.args.get(one) for one in others):
             raise refused(
                 "a query about the row outside gives one aggregate, and has no more than FROM and WHERE", node
             )
         asked = alone.expressions[0].unalias()
-        counts = isinstance(asked.unnest(), exp.Count)
-        if not counts and any(isinstance(one, exp.Count) for one in asked.walk()):
+        counts = isinstance(asked.unnest(), COUNTS)
+        if not counts and any(isinstance(one, COUNTS) for one in asked.walk()):
             raise refused("a count about the row outside stands alone: select count(*) from ... where ...", node)
         alone.set(
             "expressions",
@@ -183,7 +194,9 @@ class InnerQueries(Compiling):
             beyond = Relation(
                 "", (), filters=tuple(scope.filters), origins=joined_origins(rows), scans=joined_scans(rows)
             )
-            self.releases[-1] = replace(self.releases[-1], asked_for=(beyond, tuple(outside)))
+            latest = self.releases[-1]
+            more = latest.keys[len(outside) :]  # of a tree of quantiles
+            self.releases[-1] = replace(latest, asked_for=(beyond, (*outside, *more)))
         value, *inner_keys = [one.value for one in made.columns]
         if made.private and not any(
             same_person(mine, other) and not mine.null for mine, other in zip(inner_keys, outside, strict=True)

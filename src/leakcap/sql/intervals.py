@@ -7,7 +7,7 @@ import numpy as np
 from leakcap.ground.arrays import Floats
 from leakcap.sql.aggregates import Aggregate, value_from
 
-__all__ = ["LEVEL", "with_ends"]
+__all__ = ["LEVEL", "ratio_ends", "with_ends"]
 
 LEVEL = 1.959964  # deviations: 95 %
 DRAWS = 400  # of noise, where a number is no ratio
@@ -34,17 +34,20 @@ def with_ends(one: Aggregate, sums: Floats, deviations: Floats) -> tuple[Floats,
 
 
 def _fieller(one: Aggregate, sums: Floats, deviations: Floats) -> tuple[Floats, Floats]:
-    """Ends of all ratios r for which |total - r n| is at most LEVEL deviations; infinite where n may be 0."""
-    n, total = sums[:, 0], sums[:, 1]
-    a = n**2 - (LEVEL * deviations[:, 0]) ** 2
-    c = total**2 - (LEVEL * deviations[:, 1]) ** 2
-    with np.errstate(all="ignore"):
-        root = np.sqrt(np.maximum((n * total) ** 2 - a * c, 0))
-        low, high = (n * total - root) / a, (n * total + root) / a
-    low, high = (np.where(a > 0, each, sign * np.inf) for each, sign in ((low, -1), (high, 1)))
+    low, high = ratio_ends(sums[:, 0], sums[:, 1], deviations[:, 0], deviations[:, 1])
     least, most = one.args[0].range or (-np.inf, np.inf)
     middle = (least + most) / 2
     return np.clip(middle + low, least, most), np.clip(middle + high, least, most)
+
+
+def ratio_ends(n: Floats, total: Floats, of_n: Floats, of_total: Floats) -> tuple[Floats, Floats]:
+    """Ends of all ratios r for which |total - r n| is at most LEVEL deviations; infinite where n may be 0."""
+    a = n**2 - (LEVEL * of_n) ** 2
+    c = total**2 - (LEVEL * of_total) ** 2
+    with np.errstate(all="ignore"):
+        root = np.sqrt(np.maximum((n * total) ** 2 - a * c, 0))
+        low, high = (n * total - root) / a, (n * total + root) / a
+    return np.where(a > 0, low, -np.inf), np.where(a > 0, high, np.inf)
 
 
 def _drawn(one: Aggregate, sums: Floats, deviations: Floats) -> tuple[Floats, Floats]:

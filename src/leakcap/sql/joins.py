@@ -9,9 +9,17 @@ from sqlglot import exp
 
 from leakcap.sql.compiling import NOT_LOCAL, Compiling, Scope, calls, renamed, scalars
 from leakcap.sql.expressions import Expression
-from leakcap.sql.reading import Reader, conjuncts, only
+from leakcap.sql.reading import conjuncts, only
 from leakcap.sql.refusals import Node, refused
-from leakcap.sql.relations import Relation, equalities, joined_origins, joined_scans, same_person, scan
+from leakcap.sql.relations import (
+    Relation,
+    equalities,
+    joined_origins,
+    joined_scans,
+    same_person,
+    scan,
+    with_fewer,
+)
 
 __all__ = ["FromClause"]
 
@@ -19,7 +27,7 @@ __all__ = ["FromClause"]
 MOST_TABLES = 60  # in one FROM
 LOOSE = (
     "under a pool cap every table in FROM is matched on a key of its own, and {name} is not: how long the answer takes "
-    "and whether it comes, would tell whether a condition holds of anybody. Join it on its key with =, or group it by "
+    "and whether it comes would tell whether a condition holds of anybody. Join it on its key with =, or group it by "
     "what it is joined on first, in a query of its own"
 )
 
@@ -32,21 +40,32 @@ class FromClause(Compiling):
         # A comma binds last: each chain of joins between commas is put together first.
         chains: list[list[Relation]] = [[self.source(given.this, scope.outer, tables)]]
         conditions: list[Node] = []
+        late: list[Node] = []  # of rows that have a partner, or none
         if len(node.args.get("joins") or []) >= MOST_TABLES:
             raise refused(f"there are more than {MOST_TABLES} tables in FROM: ask several")
         for join in node.args.get("joins") or []:
-            only(join, {"this", "on", "side", "kind"})
+            only(join, {"this", "on", "side", "kind", "using"})
             side, kind = (join.side or "").upper(), (join.kind or "").upper()
-            if side not in ("", "LEFT") or kind not in ("", "INNER", "CROSS", "OUTER"):
-                raise refused("joins are INNER, CROSS and LEFT: write others with these", join)
+            if kind in ("SEMI", "ANTI") and not side:
+                late.append(_with_partner(join, negated=kind == "ANTI"))
+                continue
+            if side not in ("", "LEFT", "RIGHT") or kind not in ("", "INNER", "CROSS", "OUTER"):
+                raise refused("joins are INNER, CROSS, LEFT, RIGHT, SEMI and ANTI: write others with these", join)
             right = self.source(join.this, scope.outer, tables)
-            if side == "LEFT":
+            using, right = _using(chains[-1], right, join)
+            if side:
                 scope.relations = chains[-1]
                 reader = self.reader(scope, tables)
                 left = self._inner(chains[-1], [reader.truth(one) for one in conditions])
                 conditions = []
-                chains[-1] = [self._left(left, right, join, self.reader(Scope([left, right], scope.outer, []), tables))]
-            elif join.args.get("on") is None and not kind:
+                matched = [*conjuncts(join.args.get("on")), *using]
+                if side == "RIGHT":
+                    if using:
+                        raise refused("RIGHT JOIN takes ON: or write a LEFT JOIN the other way round", join)
+                    left, right = right, left
+                made = self.reader(Scope([left, right], scope.outer, []), tables)
+                chains[-1] = [self._left(left, right, join, [made.truth(one) for one in matched])]
+            elif join.args.get("on") is None and not kind and not using:
                 scope.relations = chains[-1]
                 reader = self.reader(scope, tables)
                 chains[-1] = (
@@ -56,20 +75,21 @@ class FromClause(Compiling):
                 chains.append([right])
             else:
                 chains[-1].append(right)
-                conditions += conjuncts(join.args.get("on"))
+                conditions += [*conjuncts(join.args.get("on")), *using]
         parts = [one for chain in chains for one in chain]
         _refuse_twice(parts)
         scope.relations = parts
         where = node.args.get("where")
         if where is not None:
             conditions += conjuncts(where.this)
+        conditions += late
         if any(calls(one) for one in conditions):
             raise refused("a condition on rows cannot hold an aggregate: use HAVING, or a query of its own in brackets")
         reader = self.reader(scope, tables)
         plain = [one for one in conditions if not list(scalars(one))]
         scope.filters = [reader.truth(one) for one in plain]  # what a query about the row outside may rest on
-        late = [reader.truth(one) for one in conditions if list(scalars(one))]
-        return self._inner(parts, [*scope.filters, *late])
+        asking = [reader.truth(one) for one in conditions if list(scalars(one))]
+        return self._inner(parts, [*scope.filters, *asking])
 
     def source(self, node: Node, outer: Scope | None, tables: Mapping[str, Relation]) -> Relation:
         if isinstance(node, exp.Subquery):
@@ -94,6 +114,7 @@ class FromClause(Compiling):
 
     def _inner(self, parts: Sequence[Relation], filters: Sequence[Expression]) -> Relation:
         """All parts side by side, and of these the rows for which the conditions hold."""
+        parts = [with_fewer(one, filters) for one in parts]
         people = [one for one in parts if one.private]
         _refuse_strangers(people, filters)
         filters = [*filters, *(each for one in parts for each in one.filters)]
@@ -116,12 +137,13 @@ class FromClause(Compiling):
             filters=tuple(filters),
             origins=joined_origins(parts),
             scans=joined_scans(parts),
+            # Beside rows of others a row may be there several times: then a number is no longer of one row.
+            numbered=parts[0].numbered if len(parts) == 1 else frozenset(),
         )
 
-    def _left(self, left: Relation, right: Relation, join: exp.Join, reader: Reader) -> Relation:
-        conditions = [reader.truth(one) for one in conjuncts(join.args.get("on"))]
+    def _left(self, left: Relation, right: Relation, join: exp.Join, conditions: list[Expression]) -> Relation:
         if not conditions:
-            raise refused("LEFT JOIN needs ON", join)
+            raise refused("LEFT JOIN and RIGHT JOIN need ON", join)
         if right.private and not left.private:
             raise refused(
                 "a public table cannot be kept whole beside rows of people: its rows without a partner would tell who "
@@ -155,6 +177,34 @@ class FromClause(Compiling):
         if loose is not None:
             self.loose.append(LOOSE.format(name=loose.columns[0].table))
         return most, unique
+
+
+def _with_partner(join: exp.Join, negated: bool) -> Node:
+    """The condition that a SEMI or ANTI JOIN stands for."""
+    if join.args.get("on") is None:
+        raise refused("SEMI JOIN and ANTI JOIN need ON", join)
+    inner = exp.select("1").from_(join.this.copy()).where(join.args["on"].copy())
+    return exp.Not(this=exp.Exists(this=inner)) if negated else exp.Exists(this=inner)
+
+
+def _using(left: Sequence[Relation], right: Relation, join: exp.Join) -> tuple[list[Node], Relation]:
+    """Conditions that USING (...) stands for; columns of the right side that are now found on the left."""
+    names = [one.name for one in join.args.get("using") or []]
+    if not names:
+        return [], right
+    conditions: list[Node] = []
+    for name in names:
+        sides = []
+        for relation in (left, [right]):
+            found = [one for part in relation for one in part.columns if one.name.lower() == name.lower()]
+            found = [one for one in found if not one.merged]
+            if len(found) != 1:
+                raise refused("USING takes columns that both sides have once: write ON a.key = b.key", join)
+            sides.append(exp.column(found[0].name, table=found[0].table, quoted=True))
+        conditions.append(exp.EQ(this=sides[0], expression=sides[1]))
+    wanted = {name.lower() for name in names}
+    columns = tuple(replace(one, merged=one.merged or one.name.lower() in wanted) for one in right.columns)
+    return conditions, replace(right, columns=columns)
 
 
 def _with_none(right: Relation) -> dict[str, str]:

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
 
-from leakcap.sql.allowed import (
-    ARITHMETIC,
-    CASTS,
-    COMPARISONS,
-    CURVED,
-    DATE_PARTS,
-    PART_RANGES,
-    PARTS_OF,
-    ROUNDED,
-    TEXTS,
-    TRUNCATED,
-    only,
-)
-from leakcap.sql.expressions import Expression, Range, literal, short, span, unknown
+from leakcap.sql.allowed import ARITHMETIC, CASTS, COMPARISONS, PARTS_OF, only, unknown_word
+from leakcap.sql.expressions import Expression, literal, short, span, unknown
+from leakcap.sql.functions import ANONYMOUS_FUNCTIONS, FUNCTION_METHODS
 from leakcap.sql.kinds import (
     MOMENTS,
     NUMBERS,
     alike,
-    as_float,
     chosen,
     combined,
     made,
@@ -35,17 +24,28 @@ from leakcap.sql.kinds import (
     moved,
     number_of,
     numeric,
-    range_of_extremes,
     same_kind,
     united,
     wrong_interval,
-    years,
 )
-from leakcap.sql.refusals import Node, refused
+from leakcap.sql.moments import ANONYMOUS_MOMENTS, MOMENT_METHODS
+from leakcap.sql.refusals import Node, NotAnswered, placed, refused
 
-__all__ = ["Reader", "conjuncts", "only"]
+__all__ = ["Beside", "Reader", "conjuncts", "only"]
 
 LONGEST = 2000  # nodes of one query's expressions
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A column that is computed beside the rows: a window."""
+
+    sql: str
+    value: Expression
+    of: tuple[Expression, ...]  # what it looks at in other rows
+    fixed: frozenset[str] | None  # columns that are equal where its order sees none; None where ties do not matter
+    node: Node
+    numbers_rows: bool = False  # whether it numbers the rows of each person: 1, 2, 3
 
 
 class Reader:
@@ -53,6 +53,7 @@ class Reader:
 
     def __init__(self, find: Callable[[exp.Column], Expression], other: Callable[[Node], Expression | None]) -> None:
         self.find, self.other, self.left = find, other, LONGEST
+        self.beside: dict[str, Beside] = {}  # by their text
 
     def read(self, node: Node) -> Expression:
         self.left -= 1
@@ -61,15 +62,16 @@ class Reader:
         known = self.other(node)
         if known is not None:
             return known
-        for kinds, method in METHODS:
-            if type(node) in kinds:
-                only(node, PARTS_OF.get(type(node), {"this", "expression"}))
-                return short(method(self, node))
-        raise refused(
-            f"{node.key.replace('_', ' ').lower()} is not among what can be asked: use arithmetic, comparisons, CASE, "
-            "IN, LIKE, date parts and the functions of the guide",
-            node,
-        )
+        method = METHODS.get(type(node))
+        if isinstance(node, exp.Anonymous):
+            method = ANONYMOUS.get(node.name.lower())
+        if method is None:
+            raise refused(unknown_word(node), node)
+        only(node, PARTS_OF.get(type(node), {"this", "expression"}))
+        try:
+            return short(method(self, node))
+        except NotAnswered as refusal:
+            raise placed(refusal, node) from None
 
     def number(self, node: Node) -> Expression:
         return _counted(self.read(node), node)
@@ -84,6 +86,15 @@ class Reader:
         found = self.read(node)
         if found.kind not in ("bool", "null"):
             raise refused("a condition is needed here, such as age > 40", node)
+        return found
+
+    def moment(self, node: Node) -> Expression:
+        """A date, also one that is written out."""
+        found = self.read(node)
+        if found.op == "literal" and found.kind == "text":
+            return moment(found, "date", node)
+        if found.kind not in (*MOMENTS, "null"):
+            raise refused(f"a date is needed here, and this is of kind {found.kind}", node)
         return found
 
     def whole_number(self, node: Node | None, most: int) -> int:
@@ -130,7 +141,8 @@ class Reader:
             found = None
             if left.range and right.range and not right.range[0] <= 0 <= right.range[1]:
                 found = span(a / b for a in left.range for b in right.range)
-            return made("divide", "float", (left, right), range=found, wild=found is None)
+            gaps = left.null or right.null or found is None
+            return made("divide", "float", (left, right), range=found, wild=found is None, null=gaps)
         op = "whole" if isinstance(node, exp.IntDiv) else "mod"
         if {left.kind, right.kind} != {"int"}:
             raise refused("// and % are for whole numbers: use floor(a / b)", node)
@@ -138,10 +150,15 @@ class Reader:
         if op == "mod" and right.range:
             size = max(map(abs, right.range))
             found = (0.0 if left.range and left.range[0] >= 0 else -size, size)
+        elif op == "whole" and left.range and right.op == "literal" and right.range and right.range[0] >= 1:
+            by = int(right.range[0])  # towards 0, as DuckDB does
+            low, high = (int(math.copysign(abs(int(end)) // by, end)) for end in left.range)
+            found = (float(low), float(high))
         elif op == "whole" and left.range:
             size = max(map(abs, left.range))
             found = (-size, size)
-        return made(op, "int", (left, right), range=found)
+        sure = left.range is not None and right.range is not None and not right.range[0] <= 0 <= right.range[1]
+        return made(op, "int", (left, right), range=found, null=left.null or right.null or not sure)
 
     def _negated(self, node: exp.Neg) -> Expression:
         one = self.number(node.this)
@@ -150,7 +167,8 @@ class Reader:
 
     def _compared(self, node: exp.Binary) -> Expression:
         left, right = alike(self.read(node.this), self.read(node.expression), node)
-        return made("compare", "bool", (left, right), value=COMPARISONS[type(node)])
+        known = {"null": False} if type(node) in (exp.NullSafeEQ, exp.NullSafeNEQ) else {}
+        return made("compare", "bool", (left, right), value=COMPARISONS[type(node)], **known)
 
     def _and(self, node: exp.And) -> Expression:
         return made("and", "bool", tuple(self.truth(one) for one in node.flatten()))
@@ -255,134 +273,38 @@ class Reader:
         if kept is not None and kind == "int":
             kept = (kept[0] - 1, kept[1] + 1)
         wild = kind in ("float", *MOMENTS) and one.kind == "text"  # 'infinity' is a date too
-        return made("cast", kind, (one,), value=name, range=kept, wild=wild)
-
-    def _interval(self, node: exp.Interval) -> Expression:
-        unit = str(node.args["unit"].name if node.args.get("unit") is not None else "").lower().rstrip("s")
-        text = str(node.this.this) if isinstance(node.this, exp.Literal) else ""
-        if unit not in ("day", "week", "month", "year", "hour") or not re.fullmatch(r"-?\d{1,6}", text):
-            raise refused("an interval is written as in INTERVAL '90' DAY, with a whole number", node)
-        return Expression("literal", "interval", value=(int(text), unit + "s"), null=False)
-
-    def _part(self, node: Node) -> Expression:
-        if isinstance(node, exp.Extract):
-            name, of = str(node.this.name if hasattr(node.this, "name") else node.this).lower(), node.expression
-        else:
-            name, of = node.key, node.this
-        one = self.read(of)
-        if name not in DATE_PARTS or one.kind not in MOMENTS:
-            raise refused(f"parts are taken of dates: {', '.join(DATE_PARTS)}", node)
-        found: Range | None = PART_RANGES.get(name)
-        if name == "year" and one.range is not None:
-            found = years(one.range)
-        return made("part", "int", (one,), value=name, range=found)
-
-    def _trunc(self, node: Node) -> Expression:
-        unit = str(node.args["unit"].name).lower()
-        one = self.read(node.this)
-        if unit not in TRUNCATED or one.kind not in MOMENTS:
-            raise refused(f"dates are cut to {', '.join(TRUNCATED)}", node)
-        found = None if one.range is None else (one.range[0] - 366, one.range[1])
-        return made("trunc", "date", (one,), value=unit, range=found)
-
-    def _substring(self, node: exp.Substring) -> Expression:
-        start = literal(self.whole_number(node.args.get("start"), 100_000), "int")
-        length = node.args.get("length")
-        more = () if length is None else (literal(self.whole_number(length, 100_000), "int"),)
-        return made("substring", "text", (self.text(node.this), start, *more))
-
-    def _side(self, node: Node) -> Expression:
-        size = literal(self.whole_number(node.expression, 100_000), "int")
-        return made("left" if isinstance(node, exp.Left) else "right", "text", (self.text(node.this), size))
-
-    def _texted(self, node: Node) -> Expression:
-        return made(TEXTS[type(node)], "text", (self.text(node.this),))
-
-    def _trim(self, node: exp.Trim) -> Expression:
-        if node.expression is not None:
-            raise refused("TRIM takes off blanks here", node)
-        name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position") or "").upper(), "trim")
-        return made(name, "text", (self.text(node.this),))
-
-    def _length(self, node: exp.Length) -> Expression:
-        return made("length", "int", (self.text(node.this),), range=(0.0, 2.0**31))
-
-    def _concat(self, node: Node) -> Expression:
-        parts = [self.text(one) for one in (node.flatten() if isinstance(node, exp.DPipe) else node.expressions)]
-        if isinstance(node, exp.Concat):
-            parts = [made("coalesce", "text", (one, literal("", "text")), null=False) for one in parts]
-        return made("concat", "text", tuple(parts))
-
-    def _abs(self, node: exp.Abs) -> Expression:
-        one = self.number(node.this)
-        found = None
-        if one.range is not None:
-            low, high = one.range
-            found = (0.0 if low <= 0 <= high else min(abs(low), abs(high)), max(abs(low), abs(high)))
-        return made("abs", one.kind, (one,), range=found, digits=one.digits)
-
-    def _rounded(self, node: Node) -> Expression:
-        one = as_float(self.number(node.this))
-        found = None if one.range is None else (one.range[0] - 1, one.range[1] + 1)
-        if isinstance(node, exp.Round):
-            places = 0 if node.args.get("decimals") is None else self.whole_number(node.args["decimals"], 15)
-            return made("round", "float", (one, literal(places, "int")), range=found)
-        return made(ROUNDED[type(node)], "float", (one,), range=found)
-
-    def _curved(self, node: Node) -> Expression:
-        return made(CURVED[type(node)], "float", (as_float(self.number(node.this)),), wild=True)
-
-    def _power(self, node: exp.Pow) -> Expression:
-        base, power = as_float(self.number(node.this)), as_float(self.number(node.expression))
-        found = None
-        if base.range and power.op == "literal" and power.value in (2.0, 3.0, 4.0):
-            found = span([*(end**power.value for end in base.range), 0.0])
-        return made("pow", "float", (base, power), range=found, wild=found is None)
-
-    def _extreme(self, node: Node) -> Expression:
-        args = same_kind([self.read(one) for one in (node.this, *node.expressions)], node)
-        name = "greatest" if isinstance(node, exp.Greatest) else "least"
-        found = made(name, args[0].kind, tuple(args), **united(args))
-        return replace(found, range=range_of_extremes(found))
+        sure = kept is not None and kind in NUMBERS and max(map(abs, kept)) < 1e18
+        return made("cast", kind, (one,), value=name, range=kept, wild=wild, null=one.null or not sure)
 
 
-METHODS: tuple[tuple[tuple[Any, ...], Callable[[Reader, Any], Expression]], ...] = (
-    ((exp.Literal,), Reader._literal),
-    ((exp.Boolean,), Reader._boolean),
-    ((exp.Null,), Reader._null),
-    ((exp.Paren,), Reader._paren),
-    ((exp.Column,), Reader._column),
-    (tuple(ARITHMETIC), Reader._arithmetic),
-    ((exp.Div, exp.IntDiv, exp.Mod), Reader._divided),
-    ((exp.Neg,), Reader._negated),
-    (tuple(COMPARISONS), Reader._compared),
-    ((exp.And,), Reader._and),
-    ((exp.Or,), Reader._or),
-    ((exp.Not,), Reader._not),
-    ((exp.Is,), Reader._is),
-    ((exp.In,), Reader._in),
-    ((exp.Between,), Reader._between),
-    ((exp.Like, exp.ILike), Reader._like),
-    ((exp.Case,), Reader._case),
-    ((exp.If,), Reader._if),
-    ((exp.Coalesce,), Reader._coalesce),
-    ((exp.Nullif,), Reader._nullif),
-    ((exp.Cast, exp.TryCast), Reader._cast),
-    ((exp.Interval,), Reader._interval),
-    ((exp.Extract, exp.Year, exp.Month, exp.Day, exp.Quarter, exp.DayOfWeek, exp.Week), Reader._part),
-    ((exp.DateTrunc, exp.TimestampTrunc), Reader._trunc),
-    ((exp.Substring,), Reader._substring),
-    ((exp.Left, exp.Right), Reader._side),
-    (tuple(TEXTS), Reader._texted),
-    ((exp.Trim,), Reader._trim),
-    ((exp.Length,), Reader._length),
-    ((exp.DPipe, exp.Concat), Reader._concat),
-    ((exp.Abs,), Reader._abs),
-    ((exp.Floor, exp.Ceil, exp.Round), Reader._rounded),
-    (tuple(CURVED), Reader._curved),
-    ((exp.Pow,), Reader._power),
-    ((exp.Greatest, exp.Least), Reader._extreme),
-)
+METHODS: dict[Any, Callable[[Reader, Any], Expression]] = {
+    exp.Literal: Reader._literal,
+    exp.Boolean: Reader._boolean,
+    exp.Null: Reader._null,
+    exp.Paren: Reader._paren,
+    exp.Column: Reader._column,
+    **dict.fromkeys(ARITHMETIC, Reader._arithmetic),
+    **dict.fromkeys((exp.Div, exp.IntDiv, exp.Mod), Reader._divided),
+    exp.Neg: Reader._negated,
+    **dict.fromkeys(COMPARISONS, Reader._compared),
+    exp.And: Reader._and,
+    exp.Or: Reader._or,
+    exp.Not: Reader._not,
+    exp.Is: Reader._is,
+    exp.In: Reader._in,
+    exp.Between: Reader._between,
+    exp.Like: Reader._like,
+    exp.ILike: Reader._like,
+    exp.Case: Reader._case,
+    exp.If: Reader._if,
+    exp.Coalesce: Reader._coalesce,
+    exp.Nullif: Reader._nullif,
+    exp.Cast: Reader._cast,
+    exp.TryCast: Reader._cast,
+    **MOMENT_METHODS,
+    **FUNCTION_METHODS,
+}
+ANONYMOUS: dict[str, Callable[[Reader, Any], Expression]] = {**ANONYMOUS_MOMENTS, **ANONYMOUS_FUNCTIONS}
 
 
 def _counted(found: Expression, node: Node) -> Expression:

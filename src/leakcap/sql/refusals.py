@@ -8,7 +8,7 @@ from sqlglot import ErrorLevel
 
 from leakcap.errors import InputError
 
-__all__ = ["Node", "NotAnswered", "refused"]
+__all__ = ["Node", "NotAnswered", "placed", "refused", "shown"]
 
 Node: TypeAlias = Any  # of a parsed query: what it is follows from its class, which the parser's types do not tell
 
@@ -23,9 +23,19 @@ def refused(why: str, at: Any = None) -> NotAnswered:
     """The refusal of a part of a query."""
     if at is None:
         return NotAnswered(why)
+    text = shown(at)
+    return NotAnswered(f"at `{text}`: {why}" if text else why)
+
+
+def shown(at: Any) -> str:
+    """A part of a query as it is shown, cut where it is long; empty where it cannot be written."""
     try:
-        text = at.sql(dialect="duckdb", unsupported_level=ErrorLevel.IGNORE)
+        text = str(at.sql(dialect="duckdb", unsupported_level=ErrorLevel.IGNORE))
     except Exception:  # what cannot be written is not shown
-        return NotAnswered(why)
-    text = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
-    return NotAnswered(f"at `{text}`: {why}")
+        return ""
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+
+
+def placed(refusal: NotAnswered, at: Any) -> NotAnswered:
+    """The refusal with its place, where it has none."""
+    return refusal if str(refusal).startswith("at `") else refused(str(refusal), at)

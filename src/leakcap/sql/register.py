@@ -19,6 +19,7 @@ from leakcap.sql.columns import KeptColumns
 from leakcap.sql.declared import by_column, known_tables, one_column, refuse_other_kinds, rows_by_table
 from leakcap.sql.failures import in_words
 from leakcap.sql.new_file import new_file
+from leakcap.sql.noised_keys import NoisedKeys
 from leakcap.sql.owners import AT, End, Owners
 from leakcap.sql.prints import contents, own_prints, people_prints, public_print, together
 from leakcap.sql.sources import Source, attached, kind_of
@@ -35,7 +36,7 @@ def register(
     links: Mapping[str, str] | None = None,
     bounds: Mapping[str, tuple[Any, Any]] | None = None,
     rows_per_unit: int | Mapping[str, int] | None = None,
-    keys: Mapping[str, Sequence[Any]] | None = None,
+    keys: Mapping[str, Sequence[Any] | NoisedKeys] | None = None,
     public: Sequence[str] = (),
     path: str | Path | None = None,
     order: str = "unit",
@@ -55,7 +56,8 @@ def register(
         bounds: `{"age": (0, 120)}`: the range of a column; values beyond are cut. They must not come from the data.
             A column without can be compared and grouped by, not added up.
         rows_per_unit: the most rows of one person, for all private tables, or by table.
-        keys: `{"ward": ["A", "B"]}`: values to group by. Text of few values has its own, as this pool has them.
+        keys: `{"ward": ["A", "B"]}`: values to group by. Text of few values has its own, as this pool has them; and
+            `{"town": lc.sql.noised(threshold=50)}` finds them by a noised count of people.
         public: names of the tables that hold nobody's data.
         path: of the file that is made; it must not exist. None: one in a temporary folder, which goes when this
             process ends.

@@ -7,6 +7,7 @@ those who take part picked out afterwards: that is the same as evaluating it on 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,10 +15,10 @@ from itertools import count
 
 from leakcap.ground.proofs import proves
 from leakcap.sql.catalog import UNIT, CatalogTable
-from leakcap.sql.expressions import Expression, column, day_of
+from leakcap.sql.expressions import Expression, NoisedColumn, column, day_of
 from leakcap.sql.refusals import refused
 
-__all__ = ["NamedColumn", "Names", "Relation", "same_person", "scan"]
+__all__ = ["NamedColumn", "Names", "Relation", "same_person", "scan", "with_fewer"]
 
 
 WRITTEN = 500_000  # letters of what we write
@@ -48,6 +49,7 @@ class NamedColumn:
     table: str | None
     name: str
     value: Expression
+    merged: bool = False  # by USING: the name alone means the column of the other table
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class Relation:
     filters: tuple[Expression, ...] = ()  # what holds of every row
     origins: Mapping[str, Expression] = field(default_factory=dict)  # what columns were made of
     scans: Mapping[str, str] = field(default_factory=dict)  # public columns, by the SQL that lists their rows
+    numbered: frozenset[str] = frozenset()  # columns that number the rows of each person: 1, 2, 3
 
     def __post_init__(self) -> None:
         if len(self.sql) > WRITTEN:  # a query that is named twice by another is written twice
@@ -112,6 +115,7 @@ class Relation:
             filters=tuple(value(one) for one in self.filters),
             origins={text(name): value(one) for name, one in self.origins.items()},
             scans={text(name): text(sql) for name, sql in self.scans.items()},
+            numbered=frozenset(map(text, self.numbered)),
         )
 
     def _outside(self, names: Names) -> Relation:
@@ -131,6 +135,7 @@ class Relation:
                 frozenset(new[one] for one in key) for key in self.unique if all(one in new for one in key)
             ),
             origins=origins,
+            numbered=frozenset(new[one] for one in self.numbered if one in new),
         )
 
     @property
@@ -163,6 +168,9 @@ def scan(table: CatalogTable, alias: str, names: Names, *, hidden_pool: bool = F
             # Which texts there are is a fact of the pool, and so is that they are few.
             levels=None if hidden_pool and table.private and not one.declared else one.levels,
             refers=one.refers,
+            noised=None
+            if one.noised is None
+            else NoisedColumn(table.place, one.place, one.kind, one.digits, one.noised),
             private=table.private,
             declared=one.declared,
         )
@@ -197,6 +205,19 @@ def joined_scans(relations: Iterable[Relation]) -> dict[str, str]:
     for one in relations:
         found |= one.scans if one.private else {each.value.value: one.sql for each in one.columns}
     return found
+
+
+def with_fewer(made: Relation, filters: Iterable[Expression]) -> Relation:
+    """With fewer rows of a person, where conditions keep the first few by their number."""
+    most = made.most
+    for given in filters:
+        for one in given.args if given.op == "and" else (given,):
+            counted = one.op == "compare" and one.args[0].op == "column" and one.args[0].value in made.numbered
+            end = one.args[1].range if counted and one.args[1].op == "literal" else None
+            if end is not None and one.value in ("=", "<=", "<"):
+                left = 1.0 if one.value == "=" else max(1.0, math.floor(end[1]))
+                most = left if most is None else min(most, left)
+    return replace(made, most=most) if made.private else made
 
 
 def equalities(filters: Sequence[Expression]) -> list[tuple[Expression, Expression]]:

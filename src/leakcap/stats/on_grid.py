@@ -23,8 +23,17 @@ from leakcap.stats.cells import bin_of, numbers, one_table, quantile_levels
 from leakcap.stats.tree_counts import TreeCounts, extent_of_trees
 from leakcap.worlds import Units, Worlds
 
-__all__ = ["bounded_quantiles", "grids_of", "in_worlds", "moved_quantiles", "quantiles_on_grid"]
+__all__ = [
+    "CELLS",
+    "bounded_quantiles",
+    "grids_of",
+    "in_worlds",
+    "moved_quantiles",
+    "quantiles_from_counts",
+    "quantiles_on_grid",
+]
 
+CELLS = 128  # of a grid, where bounds are given and no cut points
 MAX_CELLS = 2**28  # numbers that all units bring together
 NO_GRID = (
     "{where} released quantiles are made of counts between cut points: declare them, such as grid=range(0, 101, 5) "
@@ -63,7 +72,9 @@ def quantiles_on_grid(rows: Any, levels: Floats, grid: Any) -> Floats:
     found = np.empty((levels.size, len(grids)))
     for column, cuts in enumerate(grids):
         values = columns[:, column]
-        found[:, column] = np.nan if np.isnan(values).any() else _read(_counts(values, cuts), cuts, levels)
+        found[:, column] = (
+            np.nan if np.isnan(values).any() else quantiles_from_counts(_counts(values, cuts), cuts, levels)
+        )
     return found.reshape(levels.shape + table.shape[1:])
 
 
@@ -73,7 +84,7 @@ def in_worlds(table: Floats, grids: list[Floats], levels: Floats, *, worlds: Wor
     for column, cuts in enumerate(grids):
         each = shares(bin_of(table[:, [column]], cuts), len(cuts) - 1, worlds, units)[:, 0]
         for world, counts in enumerate(each):
-            found[world, :, column] = _read(counts, cuts, levels)
+            found[world, :, column] = quantiles_from_counts(counts, cuts, levels)
     return found.reshape(worlds.m, -1)
 
 
@@ -130,7 +141,10 @@ def bounded_quantiles(
 
 def _counted(total: Floats, *, trees: list[TreeCounts], grids: list[Floats], levels: Floats, flat: bool) -> Floats:
     parts = np.split(total, np.cumsum([sum(tree.sizes) for tree in trees])[:-1])
-    found = [_read(tree.best_cells(part), cuts, levels) for tree, part, cuts in zip(trees, parts, grids, strict=True)]
+    found = [
+        quantiles_from_counts(tree.best_cells(part), cuts, levels)
+        for tree, part, cuts in zip(trees, parts, grids, strict=True)
+    ]
     return _formed(found, levels, flat)
 
 
@@ -141,7 +155,7 @@ def _moved(total: Floats, *, pools: list[Floats], grids: list[Floats], levels: F
         there = np.clip(levels.ravel() - moved / rows, 0.0, 1.0)
         order = np.argsort(levels.ravel(), kind="stable")
         there[order] = np.maximum.accumulate(there[order])
-        found.append(_read(counts, cuts, there))
+        found.append(quantiles_from_counts(counts, cuts, there))
     return _formed(found, levels, flat)
 
 
@@ -150,7 +164,7 @@ def _formed(found: list[Floats], levels: Floats, flat: bool) -> Floats:
     return each[:, 0].reshape(levels.shape) if flat else each.reshape(*levels.shape, -1)
 
 
-def _read(counts: Floats, cuts: Floats, levels: Floats) -> Floats:
+def quantiles_from_counts(counts: Floats, cuts: Floats, levels: Floats) -> Floats:
     """Quantiles from counts between cut points, linear inside a cell; without anybody, the middle of the grid."""
     place, inside = _found(counts, levels)
     if place[0] < 0:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from leakcap.cli.sql_words import as_sql_options
 from tests.unit.cli.running import leakcap
 
 ORDER = ("--unit", "patient", "--rows-per-unit", "4", "--cap", "0.6", "--ledger", "sqlite:///ledger.db")
@@ -76,3 +77,42 @@ def test_mistakes_end_in_a_sentence(
 ) -> None:
     assert leakcap("sql", *words) == 2
     assert says in " ".join(capfd.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("give links={'a.b': 'c.d'}, or name it in public= if", "give --link a.b=c.d, or name it in --public if"),
+        ("give bounds={'column': (low, high)} when", "give --bounds column=LOW,HIGH when"),
+        ("declare keys={'town': [...]} when", "declare --keys town=VALUE,VALUE when"),
+        ("with rows_per_unit=, and join", "with --rows-per-unit, and join"),
+        ("is answered with design='worlds'", "is answered with --design worlds"),
+        ("at `public=1`: no", "at `public=1`: no"),
+    ],
+)
+def test_arguments_are_named_as_options(said: str, told: str) -> None:
+    assert as_sql_options(said) == told
+
+
+def test_extremes_and_keys_by_a_noised_count_are_options(stays: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert leakcap("sql", "stays.csv", "select max(days) from stays", *ORDER) == 2
+    assert "--design worlds" in " ".join(capfd.readouterr().err.split())
+    listed = (
+        "--design",
+        "worlds",
+        "--worlds",
+        "64",
+        "--bounds",
+        "days=0,30",
+        "--ledger",
+        "sqlite:///listed.db",
+        "--share",
+        "0.3",
+    )
+    assert leakcap("sql", "stays.csv", "select max(days) as d from stays", *ORDER, *listed, "--json") == 0
+    assert json.loads(capfd.readouterr().out)["columns"][0] == "d"
+    shown = ("--noised-keys", "ward=20", "--share", "0.5", "--json")
+    assert leakcap("sql", "stays.csv", BY_WARD, *ORDER, *shown) == 0
+    assert [row[0] for row in json.loads(capfd.readouterr().out)["rows"]] == ["A", "B"]
+    assert leakcap("sql", "stays.csv", BY_WARD, *ORDER, "--noised-keys", "ward=many") == 2
+    assert "a number of people" in " ".join(capfd.readouterr().err.split())

@@ -1,0 +1,89 @@
+"""Windows give every row what its own person's rows give it, in whatever order the engine meets them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from leakcap.sql.compile import compiled
+from leakcap.sql.engine import LocalEngine
+from leakcap.sql.refusals import NotAnswered
+from tests.sql.harmless import HARMLESS
+from tests.sql.hospital import registered, tables
+from tests.sql.others import Hospitals, brought
+
+TIES = (
+    "select ward, count(*), sum(least(greatest(v, 0), 99)) from (select s.ward, {one} as v from (select *, 0 as z from "
+    "stays) s) q group by ward"
+)
+
+
+@pytest.fixture(scope="module")
+def turned(tmp_path_factory: pytest.TempPathFactory) -> Hospitals:
+    """The same hospital with its rows in other orders."""
+    folder, given = tmp_path_factory.mktemp("turned"), tables()
+    rng = np.random.default_rng(3)
+    catalogs = [registered(folder / "as it is", given, order="as given")]
+    for at in range(2):
+        mixed = {name: one.sample(frac=1, random_state=rng) for name, one in given.items()}
+        catalogs.append(registered(folder / f"mixed {at}", mixed, order="as given"))
+    return Hospitals(catalogs, [LocalEngine(one.path) for one in catalogs], frozenset(range(60)))
+
+
+def differs(turned: Hospitals, text: str) -> bool:
+    first, *rest = (brought(text, *pair) for pair in zip(turned.catalogs, turned.engines, strict=True))
+    return any(one != first for one in rest)
+
+
+@pytest.mark.parametrize("text", HARMLESS["windows"])
+def test_the_order_of_rows_changes_nothing(turned: Hospitals, text: str) -> None:
+    assert not differs(turned, text)
+
+
+SENSITIVE = [
+    "lag(s.ward) over (partition by person order by z)",
+    "row_number() over (partition by person order by z) ",
+    "first_value(s.ward) over (partition by person order by urgent)",
+    "sum(s.days) over (partition by person order by z rows 1 preceding)",
+]
+
+
+@pytest.mark.parametrize("one", SENSITIVE)
+def test_an_order_with_ties_is_refused_and_would_tell(
+    turned: Hospitals, one: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(NotAnswered, match="could come in any order: add a key of the rows to ORDER BY, such as stay"):
+        compiled(TIES.format(one=one), turned.catalogs[0])
+    monkeypatch.setattr("leakcap.sql.select_list.check_order", lambda *_: None)
+    assert differs(turned, TIES.format(one=one))
+
+
+def test_a_window_over_others_is_refused_and_would_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "select count(*) from (select rank() over (partition by ward order by cost) as k from stays) q where k < 3"
+    hospitals = Hospitals.built(tmp_path)
+    with pytest.raises(NotAnswered, match=r"stays with one person: PARTITION BY the person's key, as in OVER"):
+        compiled(text, hospitals.catalogs[0])
+    monkeypatch.setattr("leakcap.sql.windows._refuse_others", lambda *_: None)
+    assert hospitals.differences(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [
+        ("select sum(days) from (select * from stays qualify row_number() over (partition by person order by stay) = 1)"
+         " q", 1),
+        ("select sum(days) from (select days, row_number() over (partition by person order by stay) k from stays) q "
+         "where k <= 2 and days > 3", 2),
+        ("select sum(days) from (select days, row_number() over (partition by stay order by stay) k from stays) q "
+         "where k = 1", 6),
+        ("select sum(days) from (select days, rank() over (partition by person order by days) k from stays) q "
+         "where k = 1", 6),
+        ("select sum(q.days) from (select days, k, d.price from (select *, row_number() over (partition by "
+         "person order by stay) k from stays) s, drugs d) q where k = 1", None),
+    ],
+)  # fmt: skip
+def test_the_first_few_rows_of_a_person_are_few(turned: Hospitals, text: str, most: float | None) -> None:
+    """So that there is less noise; a number that is there several times bounds nothing."""
+    assert compiled(text, turned.catalogs[0]).releases[0].base.most == most
