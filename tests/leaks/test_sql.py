@@ -14,6 +14,7 @@ import pytest
 
 import leakcap as lc
 from leakcap.errors import LeakcapError
+from leakcap.sessions.cell_rows import CellRows
 from leakcap.sql import asking
 from leakcap.sql.engine import EngineLimits, LocalEngine, _bytes
 from tests.leaks import sql_timing
@@ -148,18 +149,19 @@ def test_planted_leaks_of_the_coins_are_caught(
 ) -> None:
     honest = asking._question
 
-    def reads_the_coins(program: Any, at: int, made: Any, desk: Any) -> Any:
+    def reads_the_coins(words: Any, made: Any, desk: Any) -> Any:
         taking_part = desk.coins[made.units]
         if planted == "members alone":
-            made = replace(made, **{name: getattr(made, name)[taking_part] for name in ("units", "cells", "values")})
+            kept = [getattr(made, name)[taking_part] for name in ("units", "cells", "values")]
+            made = replace(made, rows=CellRows.of_entries(made.people, made.groups, *kept))
         elif planted == "a refusal" and desk.coins[0]:
             raise LeakcapError("the first of all people has not enough left")
         elif planted == "a log":
             logging.getLogger("leakcap").info("%d rows", taking_part.sum())
-        return honest(program, at, made, desk)
+        return honest(words, made, desk)
 
     monkeypatch.setattr(asking, "_question", reads_the_coins)
-    found = in_worlds(3, ASKED[:1], catalog, heard, monkeypatch, caplog, tmp_path, cap=0.6)
+    found = in_worlds(3, ASKED[6:8], catalog, heard, monkeypatch, caplog, tmp_path, cap=0.6)
     assert any(one[:2] != found[0][:2] for one in found)
 
 

@@ -21,6 +21,7 @@ from leakcap.sessions.questions import SessionQuestion
 from leakcap.sql.answer import Released, SqlAnswer, answer_of
 from leakcap.sql.catalog import Catalog
 from leakcap.sql.compile import compiled
+from leakcap.sql.domains import domain
 from leakcap.sql.engine import WorkerEngine
 from leakcap.sql.evaluate import CellSums, Engine, cell_sums, public_table
 from leakcap.sql.in_worlds import SqlOfWorlds, in_worlds
@@ -87,7 +88,24 @@ def _part(how: Mapping[str, Any], program: Program, at: int) -> dict[str, Any]:
 
 def _compiled(text: str, catalog: Catalog, desk: Any) -> Program:
     listed = isinstance(desk, WorldsDesk)
-    return compiled(text, catalog, hidden_pool=getattr(desk, "everybody", False), worlds=listed)
+    program = compiled(text, catalog, hidden_pool=getattr(desk, "everybody", False), worlds=listed)
+    if not listed:
+        _refuse_early(program, catalog, desk)
+    return program
+
+
+def _refuse_early(program: Program, catalog: Catalog, desk: Desk) -> None:
+    """What the declarations do not allow is refused before anything runs, and before a first step is charged."""
+    for release in program.releases:
+        if desk.everybody and not domain(release, catalog).declared:
+            raise NotAnswered(
+                "under a pool cap the values to group by are declared: register with keys={'column': [...]}"
+            )
+        if desk.quiet and release.base.most is None:
+            raise NotAnswered(
+                "how many rows of one person this question counts is not known: register with rows_per_unit=, and join "
+                "public tables on their keys"
+            )
 
 
 def _asked_of(
@@ -106,13 +124,6 @@ def _asked_of(
 def _question(words: dict[str, Any], made: CellSums, desk: Desk) -> SessionQuestion:
     release = made.release
     bounded = release.base.most is not None
-    if desk.everybody and not made.domain.declared:
-        raise NotAnswered("under a pool cap the values to group by are declared: register with keys={'column': [...]}")
-    if desk.quiet and not bounded:
-        raise NotAnswered(
-            "how many rows of one person this question counts is not known: register with rows_per_unit=, and join "
-            "public tables on their keys"
-        )
 
     def sums(_: bool) -> Sums:
         simple = release.tree is None and all(one.name not in RATIOS for one in release.aggregates)

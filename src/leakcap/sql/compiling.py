@@ -99,6 +99,7 @@ class Compiling:
     def __init__(self, catalog: Catalog, hidden_pool: bool, worlds: bool = False) -> None:
         self.catalog, self.names, self.hidden_pool, self.worlds = catalog, Names(), hidden_pool, worlds
         self.releases: list[SqlRelease] = []
+        self.loose: list[str] = []  # refusals where the pool is hidden: work that could grow without end, for some rows
         self.queries = count()  # how many were read
 
     def query(self, node: Node, outer: Scope | None, tables: Tables) -> Relation:

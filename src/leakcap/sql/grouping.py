@@ -81,7 +81,7 @@ class GroupClause(Compiling):
                 )
                 for key, one in values.items()
             }
-            relation = Relation(text, (), origins={})
+            relation = Relation(text, (), unique=frozenset([frozenset(names)]), origins={})
         else:
             listed = [f"{value.safe} AS {name}" for (_, value), name in zip(keys, names, strict=True)]
             listed += [f"{one.sql} AS {made[key]}" for key, (_, one) in asked.items()]

@@ -18,6 +18,10 @@ from leakcap.sql.relations import Relation, equalities, joined_origins, joined_s
 __all__ = ["InnerQueries"]
 
 COUNTS = (exp.Count, exp.CountIf, exp.ApproxDistinct)
+LOOSE = (
+    "under a pool cap EXISTS looks the row outside up: write table.column = outer.column for all that it takes from "
+    "there. Otherwise how long the answer takes would tell whether a condition holds of anybody"
+)
 
 
 class InnerQueries(Compiling):
@@ -80,6 +84,8 @@ class InnerQueries(Compiling):
             raise refused("EXISTS takes a query from a table", node)
         made = self.from_tables(node, given, inner, tables)
         self._refuse_outsiders(made, scope, made.filters, node)
+        if not _meets_few(made, inner):
+            self.loose.append(LOOSE)
         word = "NOT EXISTS" if negated else "EXISTS"
         private = made.private or any(one.private for one in inner.used or [])
         return Expression("quantified", "bool", (), (word, f"SELECT 1 FROM ({made.sql})"), null=False, private=private)
@@ -210,6 +216,20 @@ class InnerQueries(Compiling):
             wild=value.kind == "float",
             private=made.private or any(one.private for one in outside),
         )
+
+
+def _meets_few(made: Relation, inner: Scope) -> bool:
+    """Whether the row outside is looked up among the rows inside, so that work does not grow with both.
+
+    It is where all that is used of the row outside must be equal to something inside, or where together that is a key.
+    Otherwise only rows of the same person may be gone through, once: within one another they would multiply.
+    """
+    used = {one.value for one in inner.used or []}
+    own = {one.value.value for one in made.columns}
+    pairs = [(a.value, b.value) for a, b in equalities(made.filters)]
+    bound = {a: b for one in pairs for a, b in (one, one[::-1]) if a in own and b in used}
+    alone = inner.outer is None or inner.outer.outer is None
+    return used <= set(bound.values()) or any(key <= set(bound) for key in made.unique) or (made.private and alone)
 
 
 def _all_known(node: Node, scope: Scope) -> bool:

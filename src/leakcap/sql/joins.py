@@ -25,6 +25,11 @@ __all__ = ["FromClause"]
 
 
 MOST_TABLES = 60  # in one FROM
+LOOSE = (
+    "under a pool cap every table in FROM is matched on a key of its own, and {name} is not: how long the answer takes "
+    "and whether it comes would tell whether a condition holds of anybody. Join it on its key with =, or group it by "
+    "what it is joined on first, in a query of its own"
+)
 
 
 class FromClause(Compiling):
@@ -122,7 +127,7 @@ class FromClause(Compiling):
         text = f"SELECT {listed} FROM {' CROSS JOIN '.join(f'({one.sql})' for one in parts)}"
         if new:
             text += f" WHERE {' AND '.join(new)}"
-        most, unique = _most_rows(parts, filters)
+        most, unique = self._rows(parts, filters)
         return Relation(
             text,
             tuple(one for part in parts for one in part.columns),
@@ -150,7 +155,7 @@ class FromClause(Compiling):
         listed = ", ".join([*names, *([left.unit] if left.unit else [])])
         match = " AND ".join(one.safe for one in conditions)
         text = f"SELECT {listed} FROM ({left.sql}) LEFT JOIN ({right.sql}) ON {match}"
-        most, unique = _most_rows([left, right], conditions)
+        most, unique = self._rows([left, right], conditions)
         # A row of the left side stays without a partner: then the right one's columns are missing, keys included.
         missing = tuple(replace(one, value=replace(one.value, null=True)) for one in right.columns)
         return Relation(
@@ -163,6 +168,15 @@ class FromClause(Compiling):
             origins=joined_origins([left, right]),
             scans={**joined_scans([left]), **_with_none(right)},
         )
+
+    def _rows(
+        self, parts: Sequence[Relation], filters: Sequence[Expression]
+    ) -> tuple[float | None, frozenset[frozenset[str]]]:
+        """The most rows of one person in a join, and its keys; what is not matched on a key is written down."""
+        most, unique, loose = _most_rows(parts, filters)
+        if loose is not None:
+            self.loose.append(LOOSE.format(name=loose.columns[0].table))
+        return most, unique
 
 
 def _with_partner(join: exp.Join, negated: bool) -> Node:
@@ -226,14 +240,14 @@ def _refuse_twice(parts: Sequence[Relation]) -> None:
 
 def _most_rows(
     parts: Sequence[Relation], filters: Sequence[Expression]
-) -> tuple[float | None, frozenset[frozenset[str]]]:
-    """The most rows that one person has in a join, and what is a key of it.
+) -> tuple[float | None, frozenset[frozenset[str]], Relation | None]:
+    """The most rows that one person has in a join, what is a key of it, and the first part that is not matched on one.
 
     Parts are taken in one by one. One that is matched on a key of its own adds no rows.
     """
     pairs = [(a.value, b.value) for a, b in equalities(filters)]
     start = max(range(len(parts)), key=lambda at: (parts[at].private, parts[at].most or 0.0, -at))
-    taken, left = [parts[start]], [one for at, one in enumerate(parts) if at != start]
+    loose, left = None, [one for at, one in enumerate(parts) if at != start]
     most, unique = parts[start].most, parts[start].unique
     known = {one.value.value for one in parts[start].columns}
     fixed = {
@@ -254,7 +268,7 @@ def _most_rows(
         else:
             one = left[0]
             most, unique = None, frozenset()  # how often a row is matched is not known
+            loose = loose or one
         left = [each for each in left if each is not one]
-        taken.append(one)
         known |= {c.value.value for c in one.columns}
-    return most, unique
+    return most, unique, loose
