@@ -202,7 +202,7 @@ def test_patches_of_pictures_are_blocks() -> None:
     encoder.encode(pictures, y)
     assert [block.tolist() for block in encoder.key.columns] == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9], [10, 11]]
     taller = Encoder(16, **FEW, draws=0, noise=0.001, blocks=(2, 2))
-    taller.encode(np.random.default_rng(0).normal(size=(180, 4, 4)), y)
+    taller.encode(np.tile(X, 2)[:, :16].reshape(-1, 4, 4), y)
     assert [block.tolist() for block in taller.key.columns][1] == [2, 3, 6, 7]
 
 
