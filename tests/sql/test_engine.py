@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import leakcap as lc
+from leakcap.errors import InputError
 from leakcap.sql.engine import FAILED, EngineError, EngineLimits, LocalEngine, WorkerEngine, locked
 from leakcap.sql.refusals import NotAnswered
 from tests.refusals import texts_of
@@ -32,6 +34,22 @@ READS = [
     "SELECT (SELECT content FROM read_text('{file}'))",
     "SELECT * FROM 'https://127.0.0.1/x.csv'",
     "SELECT getenv('HOME')",
+    "SELECT * FROM '{link}'",
+    "SELECT content FROM read_text('{link}')",
+    "SELECT content FROM read_text('/proc/self/environ')",
+    "SELECT content FROM read_text('/dev/stdin')",
+    "SELECT * FROM glob('*')",
+    "SELECT * FROM glob('/proc/self/environ')",
+    "SELECT * FROM read_ndjson_objects('{file}')",
+    "SELECT * FROM parquet_kv_metadata('{file}')",
+    "SELECT * FROM duckdb_secrets()",
+    "SELECT * FROM read_text('https://127.0.0.1/x')",
+    "SELECT * FROM read_parquet('s3://x/y')",
+    "SELECT * FROM sqlite_scan('{file}', 't')",
+    "SELECT * FROM postgres_scan('host=127.0.0.1', 'public', 't')",
+    "SELECT * FROM mysql_scan('host=127.0.0.1', 'x', 't')",
+    "SELECT * FROM st_read('{file}')",
+    "SELECT * FROM delta_scan('{folder}')",
 ]
 WRITES = [
     "COPY t0 TO '{new}'",
@@ -39,7 +57,13 @@ WRITES = [
     "COPY (SELECT 1) TO '/dev/stdout'",
     "COPY t0 FROM '{file}'",
     "EXPORT DATABASE '{new}'",
+    "EXPORT DATABASE '{new}' (FORMAT parquet)",
     "IMPORT DATABASE '{folder}'",
+    "COPY (SELECT 1) TO '{own}'",
+    "COPY (SELECT 1) TO '{link}'",
+    "ATTACH '{own}' AS other (READ_WRITE)",
+    "ATTACH '{link}' AS other (TYPE sqlite)",
+    "ATTACH 'host=127.0.0.1' AS other (TYPE postgres)",
     "ATTACH '{new}' AS other",
     "ATTACH '{file}' AS other",
     "ATTACH ':memory:' AS other",
@@ -81,6 +105,14 @@ SETTINGS = [
     "INSTALL spatial FROM community",
     "LOAD httpfs",
     "LOAD '{file}'",
+    "FORCE INSTALL httpfs",
+    "FORCE INSTALL sqlite",
+    "INSTALL httpfs FROM 'http://127.0.0.1'",
+    "UPDATE EXTENSIONS",
+    "LOAD sqlite",
+    "LOAD postgres",
+    "USE memory",
+    "DETACH tables",
 ]
 NOT_ONE_SELECT = [  # the lock itself lets these pass
     "CREATE TEMP TABLE z AS SELECT * FROM t0",
@@ -94,6 +126,11 @@ NOT_ONE_SELECT = [  # the lock itself lets these pass
     "PRAGMA database_list",
     "CALL pragma_version()",
     "CHECKPOINT",
+    "FORCE CHECKPOINT",
+    "ATTACH '{own}' AS other",
+    "COPY (SELECT 1) TO '{own}' (FORMAT csv, USE_TMP_FILE false)",  # the file of the tables is always within reach,
+    "COPY (SELECT 1) TO '{own}.wal' (FORMAT csv)",  # to be written over too: it is this check alone that stops it
+    "COPY (SELECT 1 AS x, 2 AS y) TO '{own}' (FORMAT csv, PARTITION_BY (x), OVERWRITE true)",
     "BEGIN",
     "PREPARE z AS SELECT 1",
     "EXPLAIN ANALYZE SELECT count(*) FROM t0",
@@ -116,6 +153,8 @@ FAILS = [  # each has a value, a name or a place in its reason
     "SELECT repeat('x', 2000000000) FROM t0",
     "SELECT c0 FROM t0, range(300000)",  # too many rows
     "SELECT unnest(range(1000000000))",
+    "SELECT len(list(repeat('x', 1000000))) FROM range(100000)",
+    "SELECT length(string_agg(repeat('x', 1000000), '')) FROM range(100000)",
 ]
 
 
@@ -123,6 +162,7 @@ FAILS = [  # each has a value, a name or a place in its reason
 def catalog(tmp_path_factory: pytest.TempPathFactory) -> lc.sql.Catalog:
     folder = tmp_path_factory.mktemp("engine")
     (folder / "beside.csv").write_text(f"secret\n{SECRET}\n")
+    (folder / "link.csv").symlink_to(folder / "beside.csv")
     return registered(folder / "tables.duckdb")
 
 
@@ -135,7 +175,8 @@ def worker(catalog: lc.sql.Catalog) -> Iterator[WorkerEngine]:
 
 def filled(sql: str, catalog: lc.sql.Catalog) -> str:
     folder = catalog.path.parent
-    return sql.format(folder=folder, file=folder / "beside.csv", new=folder / "new", secret=SECRET)
+    places = {"own": catalog.path, "file": folder / "beside.csv", "link": folder / "link.csv", "new": folder / "new"}
+    return sql.format(folder=folder, secret=SECRET, **places)
 
 
 @pytest.mark.parametrize("listed", [READS, WRITES, SETTINGS], ids=["reads", "writes", "settings"])
@@ -166,14 +207,30 @@ def test_an_unlocked_engine_would_read_the_file(catalog: lc.sql.Catalog, monkeyp
 
 
 def test_only_one_select_runs(catalog: lc.sql.Catalog) -> None:
+    before = catalog.path.stat().st_mtime_ns
     engine = LocalEngine(catalog.path, SMALL)
     try:
         for sql in [*NOT_ONE_SELECT, *WRITES, *SETTINGS]:
-            with pytest.raises(Exception, match=r"error 6|Parser Error"):
+            with pytest.raises(Exception, match=r"error 6|Parser Error|not a valid StatementType"):
                 engine.run(filled(sql, catalog), {})
         assert engine.run("SELECT 1 AS x", {}).to_pylist() == [{"x": 1}]
     finally:
         engine.close()
+    assert catalog.path.stat().st_mtime_ns == before
+
+
+def test_without_that_check_the_tables_would_be_written_over(tmp_path: Path) -> None:
+    """What the test above cannot pass by accident."""
+    catalog = registered(tmp_path / "tables.duckdb")
+    before = catalog.path.read_bytes()
+    file = locked(catalog.path, SMALL)
+    try:
+        file.execute(filled("COPY (SELECT 1) TO '{own}' (FORMAT csv, USE_TMP_FILE false)", catalog))
+    finally:
+        file.close()
+    assert catalog.path.read_bytes() != before
+    with pytest.raises(InputError, match="changed"):
+        catalog.refuse_changed()
 
 
 def test_what_fails_in_the_worker_has_a_number_and_no_reason(catalog: lc.sql.Catalog, worker: WorkerEngine) -> None:
@@ -237,12 +294,30 @@ class WorkerAgain:
         self.engine.close()
 
 
-def test_a_worker_that_dies_is_an_error_with_a_number(catalog: lc.sql.Catalog) -> None:
-    with WorkerAgain(catalog) as engine:
-        engine.process.kill()
-        engine.process.wait()
-        with pytest.raises(EngineError, match="error 9"):
-            engine.run("SELECT 1", {})
+def test_however_a_worker_dies_it_is_the_same_error(catalog: lc.sql.Catalog) -> None:
+    said = set()
+    for how in (signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM):
+        with WorkerAgain(catalog) as engine:
+            engine.process.send_signal(how)
+            engine.process.wait()
+            with pytest.raises(EngineError, match="error 9") as caught:
+                engine.run("SELECT 1", {})
+            said.add(texts_of(caught.value).split("EngineError:", 1)[1])
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("planted", [False, True], ids=["honest", "planted"])
+def test_what_a_worker_says_as_it_dies_is_not_heard(
+    tmp_path: Path, planted: bool, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The planted fault: its errors go where ours go."""
+    if planted:
+        monkeypatch.setattr("leakcap.sql.engine.subprocess.DEVNULL", None)
+    engine = WorkerEngine(tmp_path / "sesame.duckdb", SMALL)
+    engine.process.wait()
+    engine.close()
+    heard = capfd.readouterr()
+    assert ("sesame" in heard.err) == planted and heard.out == ""
 
 
 def test_a_file_that_is_gone_is_an_error_with_a_number(tmp_path: Path) -> None:

@@ -6,8 +6,10 @@ No letter of the question reaches the engine but as a literal. What touches peop
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
+from typing import Any
 
 import sqlglot
 from sqlglot import TokenType, exp
@@ -32,6 +34,7 @@ from leakcap.sql.windows import Windows
 __all__ = ["compiled"]
 
 LONGEST = 50_000  # letters
+NO_NAMES = (TokenType.HEX_STRING, TokenType.BIT_STRING, TokenType.BYTE_STRING)
 MOST_QUERIES = 400  # inside one question; those about a row outside are read twice
 
 
@@ -64,6 +67,7 @@ def _parsed(text: str) -> Node:
         first = next((one.token_type for one in tokens if one.token_type != TokenType.L_PAREN), None)
         if first not in (TokenType.SELECT, TokenType.WITH):
             raise refused("a question is a SELECT: nothing is written, set or attached here")
+        _refuse_other_numbers(tokens)
         found = [one for one in sqlglot.parse(text, read="duckdb") if one is not None]
     except NotAnswered:
         raise
@@ -72,6 +76,16 @@ def _parsed(text: str) -> Node:
     if len(found) != 1:
         raise refused("ask one question at a time: one SELECT, without a semicolon between")
     return found[0]
+
+
+def _refuse_other_numbers(tokens: Sequence[Any]) -> None:
+    """The parser reads 0x1F as 0 by the name of x1F; the engine reads 31."""
+    for one, after in pairwise(tokens):
+        named = after.token_type not in NO_NAMES and (after.text[:1].isalpha() or after.text[:1] == "_")
+        if one.token_type == TokenType.NUMBER and one.end + 1 == after.start and named:
+            raise refused(f"write numbers as 31, 1.5 or 1e3, with a blank behind: not {one.text}{after.text[:20]}")
+    if any(one.token_type in NO_NAMES for one in tokens):
+        raise refused("write numbers as 31 or 1.5, and text as 'text': no bits, bytes or hexadecimal digits")
 
 
 class _Compiler(FromClause, SelectList, GroupClause, Windows, InnerQueries):
