@@ -117,7 +117,8 @@ def _answer(session: Session, question: str, order: SqlOrder, terminal: Terminal
     left = session.remaining
     spent = "Nothing was spent" if not answer.share else f"Took at most {100 * answer.share:.3g} % of anybody's clock"
     terminal.say(
-        f"{spent}; whoever has least has {100 * left.share:.4g} % left. All answers together allow at most {percent(left.success)}."
+        f"{spent}; whoever has least has {100 * left.share:.4g} % left. All answers together allow at most "
+        f"{percent(left.success)}."
     )
     terminal.result(
         {
@@ -164,7 +165,8 @@ def _one(asked: str, session: Session, catalog: Catalog, order: SqlOrder, termin
     elif asked == "\\s":
         left = session.remaining
         terminal.say(
-            f"Whoever has least has {100 * left.share:.4g} % of the clock left; at most {percent(left.success)} in the end."
+            f"Whoever has least has {100 * left.share:.4g} % of the clock left; at most {percent(left.success)} in the "
+            "end."
         )
     elif asked.startswith("\\p"):
         how: dict[str, Any] = {} if order.share is None else {"share": order.share}
