@@ -10,6 +10,7 @@ import leakcap as lc
 from leakcap.errors import BudgetError, InputError
 from leakcap.sessions.brought_cells import BroughtByCell
 from leakcap.sessions.cell_rows import CellRows
+from leakcap.sql import asking
 from leakcap.sql.compile import compiled
 from leakcap.sql.engine import LocalEngine
 from leakcap.sql.evaluate import cell_sums
@@ -65,6 +66,13 @@ def test_sums_are_exact_whoever_takes_part(catalog):
     assert grains == 2**28
 
 
+@pytest.fixture
+def _in_this_process(monkeypatch):
+    """A process for each question takes a second, and what is asked here is not how they are started."""
+    monkeypatch.setattr(asking, "WorkerEngine", LocalEngine)
+
+
+@pytest.mark.usefixtures("_in_this_process")
 def test_answers_lie_within_their_intervals(catalog):
     truth = Plain(catalog, np.ones(catalog.people, dtype=bool)).run(QUESTION).set_index("urgent")
     inside = []
@@ -169,6 +177,7 @@ def _declared(names: str, most: int) -> lc.sql.Catalog:
     )
 
 
+@pytest.mark.usefixtures("_in_this_process")
 def test_a_stored_answer_is_of_the_same_text_over_the_same_declarations(tmp_path):
     """Another public table, other bounds, another literal, a comment that hides a condition: each is a new question."""
     condition = "select count(*) as n from people --\n where age > 50"
