@@ -31,7 +31,7 @@ class Vocabulary:
 
 
 @dataclass
-class Source:
+class SourceTable:
     """What stands in FROM under a name."""
 
     alias: str
@@ -118,7 +118,7 @@ class Grammar:
 
     # Expressions
 
-    def expression(self, kind: str, scope: Sequence[Source], depth: int) -> str:
+    def expression(self, kind: str, scope: Sequence[SourceTable], depth: int) -> str:
         """Of a kind, in terms of columns that are in scope."""
         if self.chance(self.wild) and kind in words.WILD:
             return self.filled(self.one(words.WILD[kind]), scope, depth - 1)
@@ -126,7 +126,7 @@ class Grammar:
             return self.leaf(kind, scope)
         return self.filled(self.one(FORMS[kind]), scope, depth - 1)
 
-    def leaf(self, kind: str, scope: Sequence[Source]) -> str:
+    def leaf(self, kind: str, scope: Sequence[SourceTable]) -> str:
         found = [f"{one.alias}.{name}" for one in scope for name, what in one.columns.items() if what[0] == kind]
         if kind == "b" and self.chance(0.8 if not found else 0.3):
             return f"{self.leaf('n', scope)} {self.one(['>', '<', '='])} {self.one(words.LITERALS['i'])}"
@@ -134,10 +134,10 @@ class Grammar:
             return self.one(words.LITERALS.get(kind, words.LITERALS["i"]))
         return self.one(found)
 
-    def filled(self, form: str, scope: Sequence[Source], depth: int) -> str:
+    def filled(self, form: str, scope: Sequence[SourceTable], depth: int) -> str:
         return HOLE.sub(lambda found: self.hole(found[1], scope, depth), form).replace("{{", "{").replace("}}", "}")
 
-    def hole(self, letter: str, scope: Sequence[Source], depth: int) -> str:
+    def hole(self, letter: str, scope: Sequence[SourceTable], depth: int) -> str:
         if letter == "i":
             return self.one(words.LITERALS["i"])
         if letter == "c":
@@ -153,7 +153,7 @@ class Grammar:
             return self.listed(scope, depth)
         return self.expression(letter, scope, depth)
 
-    def about_row(self, scope: Sequence[Source], depth: int, *, exists: bool = False) -> str:
+    def about_row(self, scope: Sequence[SourceTable], depth: int, *, exists: bool = False) -> str:
         """A query inside an expression, mostly about the same person."""
         inner = self.source(depth - 1)
         pairs = [(a, b) for one in scope for a, b in self._pairs(one, inner)]
@@ -166,7 +166,7 @@ class Grammar:
         what = "1" if exists else self.filled(self.one(words.SUMS + words.OWN), [inner], depth - 1)
         return f"select {what} from {self._text(inner)}" + (f" where {' and '.join(conditions)}" if conditions else "")
 
-    def listed(self, scope: Sequence[Source], depth: int) -> str:
+    def listed(self, scope: Sequence[SourceTable], depth: int) -> str:
         """A query of keys."""
         inner = self.source(depth - 1)
         keys = [name for name, kind in inner.columns.items() if kind[0] == "k"] or list(inner.columns)
@@ -175,24 +175,24 @@ class Grammar:
 
     # FROM
 
-    def source(self, depth: int) -> Source:
+    def source(self, depth: int) -> SourceTable:
         """A table, a query of WITH, or one in brackets."""
         alias = self.fresh("a")
         if self.named and self.chance(0.3):
             name = self.one(list(self.named))
-            return Source(alias, self.named[name], name)
+            return SourceTable(alias, self.named[name], name)
         if depth > 1 and self.chance(0.2):
             text, columns = self.rows(depth - 1)
-            return Source(alias, columns, f"({text})")
+            return SourceTable(alias, columns, f"({text})")
         known = self.vocabulary.tables
         people = [name for name, columns in known.items() if any(kind[0] == "k" for kind in columns.values())]
         name = self.one(people if self.chance(0.6) else list(known))
-        return Source(alias, self.vocabulary.tables[name], name)
+        return SourceTable(alias, self.vocabulary.tables[name], name)
 
-    def _text(self, one: Source) -> str:
+    def _text(self, one: SourceTable) -> str:
         return f"{one.table} as {one.alias}"
 
-    def _pairs(self, left: Source, right: Source) -> list[tuple[str, str]]:
+    def _pairs(self, left: SourceTable, right: SourceTable) -> list[tuple[str, str]]:
         """Columns that should be equal for rows to belong together."""
         found = self.vocabulary.key_pairs(left.columns, right.columns)
         for a, b in self.vocabulary.matches:
@@ -202,7 +202,7 @@ class Grammar:
                     found.append((first, second))
         return [(f"{left.alias}.{a}", f"{right.alias}.{b}") for a, b in found]
 
-    def from_tables(self, depth: int) -> tuple[str, list[Source], list[str]]:
+    def from_tables(self, depth: int) -> tuple[str, list[SourceTable], list[str]]:
         """FROM, what is in it, and conditions that WHERE still has to hold."""
         scope, conditions = [self.source(depth)], []
         text = self._text(scope[0])
@@ -224,7 +224,7 @@ class Grammar:
             scope.append(new)
         return text, scope, conditions
 
-    def _where(self, scope: Sequence[Source], conditions: list[str], depth: int) -> str:
+    def _where(self, scope: Sequence[SourceTable], conditions: list[str], depth: int) -> str:
         while len(conditions) < 4 and self.chance(0.5):
             conditions.append(self.expression("b", scope, depth))
         return f" where {' and '.join(conditions)}" if conditions else ""

@@ -110,7 +110,7 @@ FAULTS = {
     ),
     "windows look at everybody": Fault(
         "windows",
-        "Windows.window",
+        "WindowFunctions.window",
         (("            _refuse_others(over, whole, node)", "            pass"),),
         r"over \(",
         "something else",

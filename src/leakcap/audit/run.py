@@ -103,7 +103,7 @@ def run(
         True
     """
     if isinstance(target, PrivateEstimator) and not hasattr(target, "plan_"):
-        return _of_session(target, attacks, trials, data, alpha)
+        return _of_session(target, attacks, trials=trials, data=data, alpha=alpha)
     plan, model = _plan_of(target)
     if plan.certificate.mode == "pool":
         raise InputError(
@@ -359,7 +359,7 @@ def _attack(given: str | Own) -> Attack:
 
 
 def _of_session(
-    target: PrivateEstimator, attacks: Any, trials: int, data: tuple[Any, ...] | None, alpha: float
+    target: PrivateEstimator, attacks: Any, *, trials: int, data: tuple[Any, ...] | None, alpha: float
 ) -> AuditReport:
     """The audit of a distilled model: what it released are answers of a session."""
     if not hasattr(target, "certificate_"):

@@ -133,7 +133,7 @@ class Distilled(Probabilities, ClassifierOfSession):
     def _learnt(self, fitting: Fitting, rows: Rows) -> DistilledModel:
         assert rows.classes is not None
         public, blocks, share = self._to_ask(fitting, rows)
-        asked = self._votes_of(fitting, rows, public.rows, blocks, share)
+        asked = self._votes_of(fitting, rows, public=public.rows, blocks=blocks, share=share)
         labels = as_votes(1 / len(rows.classes) + asked.teachers.basis @ asked.asked(share * (1 - CHECK_SHARE)))
         ways = [
             DistilledModel.of(self.student, public.rows, labels, classes=rows.classes, rounds=rounds)
@@ -152,7 +152,7 @@ class Distilled(Probabilities, ClassifierOfSession):
             self._rehearse(role, public.rows, len(rows.classes))
         return public, *self._blocks(fitting)
 
-    def _votes_of(self, fitting: Fitting, rows: Rows, public: Floats, blocks: int, share: float) -> BlockAverage:
+    def _votes_of(self, fitting: Fitting, rows: Rows, *, public: Floats, blocks: int, share: float) -> BlockAverage:
         """Teachers of so many blocks, whose average vote may be asked for."""
         assert rows.classes is not None
         noise = noise_of_mean(fitting.square * share * (1 - CHECK_SHARE), blocks)
@@ -213,6 +213,13 @@ class Distilled(Probabilities, ClassifierOfSession):
             raise InputError("votes='scores' needs a teacher with predict_proba: take votes='classes'")
         return self.votes == "classes" or not has_scores
 
+    def _asked_votes(self, fitting: Fitting) -> tuple[BlockAverage, float]:
+        made = self._copy_for_session()
+        rows = session_rows(made, fitting)
+        public, blocks, share = made._to_ask(fitting, rows)
+        votes = made._votes_of(fitting, rows, public=public.rows, blocks=blocks, share=share)
+        return votes, share * (1 - CHECK_SHARE)
+
     def _rehearse(self, role: str, public: Floats, classes: int) -> None:
         model = getattr(self, role)
         if isinstance(model, PrivateEstimator) or (
@@ -224,10 +231,7 @@ class Distilled(Probabilities, ClassifierOfSession):
 
 def votes_of(model: Distilled, fitting: Fitting) -> tuple[BlockAverage, float]:
     """What a fit asks of its teachers, before any student learns, and the share of the clock that it takes."""
-    made = model._copy_for_session()
-    rows = session_rows(made, fitting)
-    public, blocks, share = made._to_ask(fitting, rows)
-    return made._votes_of(fitting, rows, public.rows, blocks, share), share * (1 - CHECK_SHARE)
+    return model._asked_votes(fitting)
 
 
 def _refuse_noise(noise: float, blocks: int) -> None:

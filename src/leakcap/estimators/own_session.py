@@ -53,7 +53,7 @@ class ClassifierOfSession(OfDeclaredClasses):
         remember = self._about_to_release(X)
         refuse_data_in_settings(self)
         self._refuse_what_rounds_lack(strata, sample_weight)
-        session, names, goal = opened(self, X, y, unit)
+        session, names, goal = self._opened(X, y, unit)
         remember()
         made = session.fit(self._without_cap(), names, goal, bounds=(self.options or {}).get("bounds"), share=ALL)
         for name in ("feature_names_in_", "n_features_in_"):  # as the session calls columns
@@ -67,6 +67,19 @@ class ClassifierOfSession(OfDeclaredClasses):
             f"{type(self).__name__} learns in rounds, each asked in the light of those before: what other caps and "
             "settings would give is tried with random_state=0, on data that are not private or by the custodian alone"
         )
+
+    def _opened(self, X: Any, y: Any, unit: Any = None) -> tuple[Session, list[str], str]:
+        X, whose = without_column(X, unit)
+        declared = self._design(self.cap) == "pool" or self.classes is not None
+        rows = self._rows_of_all(X, y, None) if declared else self._rows(X, y, None)
+        names = self._column_names() or tuple(map(str, range(rows.features.shape[1])))
+        options = {name: value for name, value in (self.options or {}).items() if name not in ("bounds", "design")}
+        goal = GOAL + "_" * max([0, *(1 + name.count("_") for name in names if name.startswith(GOAL))])  # none of them
+        table = _named(rows.features, names), _goal(y, goal, cell_by_cell=declared)
+        session = Session(table, cap=self.cap, unit=whose, seed=seed_of(self.random_state), **options)
+        if not declared and rows.target is not None:
+            warn_where_few_carry(rows.target, whose)
+        return session, list(names), goal
 
     def _session_rows(self, fitting: Fitting) -> Rows:
         declared = fitting.declared_only or self.classes is not None
@@ -96,17 +109,7 @@ class ClassifierOfSession(OfDeclaredClasses):
 
 def opened(estimator: ClassifierOfSession, X: Any, y: Any, unit: Any = None) -> tuple[Session, list[str], str]:
     """A session over these rows under the estimator's cap, and what it calls features and target."""
-    X, whose = without_column(X, unit)
-    declared = estimator._design(estimator.cap) == "pool" or estimator.classes is not None
-    rows = estimator._rows_of_all(X, y, None) if declared else estimator._rows(X, y, None)
-    names = estimator._column_names() or tuple(map(str, range(rows.features.shape[1])))
-    options = {name: value for name, value in (estimator.options or {}).items() if name not in ("bounds", "design")}
-    goal = GOAL + "_" * max([0, *(1 + name.count("_") for name in names if name.startswith(GOAL))])  # none of them
-    table = _named(rows.features, names), _goal(y, goal, cell_by_cell=declared)
-    session = Session(table, cap=estimator.cap, unit=whose, seed=seed_of(estimator.random_state), **options)
-    if not declared and rows.target is not None:
-        warn_where_few_carry(rows.target, whose)
-    return session, list(names), goal
+    return estimator._opened(X, y, unit)
 
 
 def session_rows(estimator: ClassifierOfSession, fitting: Fitting) -> Rows:

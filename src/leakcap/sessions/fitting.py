@@ -7,7 +7,7 @@ light of the answers, and returns a fitted estimator made of answers alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -105,6 +105,20 @@ class Fitting:
             {**self._words, **step}, lambda _: asked, lambda _: asked.public, pool_made=self._pool_made
         )
         return self._answer(question, share)
+
+    def heard_by(self, listener: Callable[[SessionQuestion, Noised], None]) -> Fitting:
+        """The same, where a listener hears every question and its answer.
+
+        Args:
+            listener: is called after each.
+        """
+
+        def answer(question: SessionQuestion, share: float) -> Noised:
+            noised = self._answer(question, share)
+            listener(question, noised)
+            return noised
+
+        return replace(self, _answer=answer)
 
 
 def fitting(

@@ -206,7 +206,7 @@ def aggregate(node: Node, reader: Reader) -> Aggregate:
             if one.kind not in (*NUMBERS, "bool"):
                 raise refused(f"{name} is of numbers, and this is of kind {one.kind}", node)
         args = tuple(numeric(one) for one in args)
-    return Aggregate(name, args, distinct, where, level)
+    return Aggregate(name, args, distinct=distinct, where=where, level=level)
 
 
 def _arguments(node: Node, name: str) -> tuple[list[Node], bool]:

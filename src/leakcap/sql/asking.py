@@ -42,7 +42,7 @@ def asked(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) -> Sql
         tables: dict[str, Any] = {}
         answers: list[Released] = []
         for at, release in enumerate(program.releases):
-            made, question = _asked_of(desk, program, at, catalog, engine, tables)
+            made, question = _asked_of(desk, program, at, catalog=catalog, engine=engine, tables=tables)
             catalog.refuse_changed()  # before anything is charged: hidden numbers are those of this very file
             if not made.groups:  # by public facts: nothing is asked of anybody
                 tables[release.table] = public_table(made, np.empty((0, release.numbers)))
@@ -65,7 +65,7 @@ def previewed(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) ->
             return None
         if len(program.releases) > 1:
             raise NotAnswered("this question is answered in several steps: its price is the share= that it is given")
-        _, question = _asked_of(desk, program, 0, catalog, engine, {})
+        _, question = _asked_of(desk, program, 0, catalog=catalog, engine=engine, tables={})
         catalog.refuse_changed()
         found: Preview = desk.preview(question, **_part(how, program, 0))
         return found
@@ -109,13 +109,14 @@ def _refuse_early(program: Program, catalog: Catalog, desk: Desk) -> None:
 
 
 def _asked_of(
-    desk: Any, program: Program, at: int, catalog: Catalog, engine: Engine, tables: dict[str, Any]
+    desk: Any, program: Program, at: int, *, catalog: Catalog, engine: Engine, tables: dict[str, Any]
 ) -> tuple[CellSums, Any]:
     """A release evaluated on the whole pool, and the question that it is at the desk."""
     release = program.releases[at]
     words = {"kind": "sql", "sql": " ".join(program.text.split()), "step": at, "meaning": _meaning(program)}
     if isinstance(desk, WorldsDesk):
-        known = in_worlds(release, catalog, engine, tables, None if desk.cohorts is None else desk.cohorts.of_unit)
+        mates = None if desk.cohorts is None else desk.cohorts.of_unit
+        known = in_worlds(release, catalog, engine, tables, cohort_of=mates)
         return known.made, SqlOfWorlds(words, known)
     made = cell_sums(release, catalog, engine, tables)
     return made, _question(words, made, desk)

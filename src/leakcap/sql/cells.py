@@ -78,7 +78,7 @@ def numbering(release: SqlRelease, keys: Any) -> Numbering:
     """Codes where keys are whole numbers, dates or few texts, and close together; a join otherwise."""
     rows = f"({release.base.sql})"
     if not release.keys:
-        return Numbering(rows, "0", 0, np.zeros(1, dtype=np.int32), {})
+        return Numbering(rows, "0", least=0, cells=np.zeros(1, dtype=np.int32), tables={})
     coded = [_coded(one, keys.column(name)) for one, name in zip(release.keys, release.key_names, strict=True)]
     spans = [one.span for one in coded if one is not None]
     codes = int(np.prod(spans, dtype=np.float64))
@@ -89,7 +89,9 @@ def numbering(release: SqlRelease, keys: Any) -> Numbering:
         for one, name in zip(release.keys, release.key_names, strict=True)
     )
     cells = np.arange(keys.num_rows, dtype=np.int32)
-    return Numbering(f"{rows} JOIN keys ON {match}", "cell", 0, cells, {"keys": _numbered(keys, cells)})
+    return Numbering(
+        f"{rows} JOIN keys ON {match}", "cell", least=0, cells=cells, tables={"keys": _numbered(keys, cells)}
+    )
 
 
 def _by_code(rows: str, coded: Sequence[_Coded], codes: int) -> Numbering:
@@ -100,11 +102,11 @@ def _by_code(rows: str, coded: Sequence[_Coded], codes: int) -> Numbering:
     cells[places] = np.arange(len(places))
     if len(coded) == 1 and coded[0].raw is not None:
         code, least = coded[0].raw
-        return Numbering(rows, code, least, cells, {})
+        return Numbering(rows, code, least=least, cells=cells, tables={})
     code = coded[0].sql
     for one in coded[1:]:
         code = f"({code}) * {one.span} + ({one.sql})"
-    return Numbering(rows, code, 0, cells, {})
+    return Numbering(rows, code, least=0, cells=cells, tables={})
 
 
 def _coded(key: Expression, column: Any) -> _Coded | None:

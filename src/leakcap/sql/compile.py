@@ -29,7 +29,7 @@ from leakcap.sql.reading import only
 from leakcap.sql.refusals import Node, NotAnswered, refused
 from leakcap.sql.relations import WRITTEN, NamedColumn, Relation, joined_origins
 from leakcap.sql.select_list import SelectList, spelled_out
-from leakcap.sql.windows import Windows
+from leakcap.sql.windows import WindowFunctions
 
 __all__ = ["compiled"]
 
@@ -88,7 +88,7 @@ def _refuse_other_numbers(tokens: Sequence[Any]) -> None:
         raise refused("write numbers as 31 or 1.5, and text as 'text': no bits, bytes or hexadecimal digits")
 
 
-class _Compiler(FromClause, SelectList, GroupClause, Windows, InnerQueries):
+class _Compiler(FromClause, SelectList, GroupClause, WindowFunctions, InnerQueries):
     """All parts together."""
 
     def program(self, text: str, node: Node) -> Program:
@@ -112,8 +112,8 @@ class _Compiler(FromClause, SelectList, GroupClause, Windows, InnerQueries):
                 one.name,
                 one.value.value,
                 one.value.kind,
-                made.get(_origin(one.value.value, relation.origins)),
-                ratio_of(one.value, asked, relation.origins),
+                released=made.get(_origin(one.value.value, relation.origins)),
+                ratio=ratio_of(one.value, asked, relation.origins),
             )
             for one in relation.columns
         )

@@ -9,7 +9,7 @@ from datetime import date, datetime
 from typing import Any
 
 from leakcap.errors import InputError
-from leakcap.sql.sources import Source, kind_of
+from leakcap.sql.sources import SourceTable, kind_of
 
 __all__ = [
     "by_column",
@@ -21,7 +21,7 @@ __all__ = [
     "rows_by_table",
 ]
 
-Tables = Mapping[str, Source]
+Tables = Mapping[str, SourceTable]
 MOST_KEYS = 100_000
 FURTHEST = 1e100  # of other numbers: what is added up of them stays finite
 LARGEST = 2**63 - 1  # of whole numbers, as they are kept

@@ -149,7 +149,7 @@ class GroupClause(Compiling):
         tables = []
         if plain:
             tables.append(self._sums(base, keys, {text: asked[text] for text in plain}, made))
-        tables += [self._tree(base, keys, of, where, levels) for (of, where), levels in trees.items()]
+        tables += [self._tree(base, keys, of, where, levels=levels) for (of, where), levels in trees.items()]
         first, *rest = tables
         listed = [f"{first}.{name} AS {name}" for name in keys]
         text = f"SELECT {', '.join([*listed, *made.values()])} FROM {first}"

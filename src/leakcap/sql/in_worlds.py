@@ -91,7 +91,7 @@ def in_worlds(
     counted = release if release.sums else replace(release, sums=(SumOf(()),))  # whose groups are listed with a sum
     made = cell_sums(counted, catalog, engine, tables)
     made = replace(made, release=release)
-    held = tuple(holders(one, release, made.keys, engine, tables) for one in release.held)
+    held = tuple(holders(one, release, made.keys, engine=engine, tables=tables) for one in release.held)
     return InWorlds(made, held, cohort_of)
 
 

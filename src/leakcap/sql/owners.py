@@ -10,7 +10,7 @@ from typing import Any
 from leakcap.custody.keys import own_key
 from leakcap.errors import InputError
 from leakcap.sql.catalog import UNIT, key_name
-from leakcap.sql.sources import Source, kind_of
+from leakcap.sql.sources import SourceTable, kind_of
 
 __all__ = ["AT", "Owners"]
 
@@ -23,7 +23,7 @@ class Owners:
     """The owners of rows, table by table: those that own others come first."""
 
     file: Any
-    sources: Mapping[str, Source]
+    sources: Mapping[str, SourceTable]
     unit: End
     links: Mapping[End, End]
     public: frozenset[str]

@@ -22,7 +22,7 @@ from leakcap.sql.new_file import new_file
 from leakcap.sql.noised_keys import NoisedKeys
 from leakcap.sql.owners import AT, End, Owners
 from leakcap.sql.prints import contents, own_prints, people_prints, public_print, together
-from leakcap.sql.sources import Source, attached, kind_of
+from leakcap.sql.sources import SourceTable, attached, kind_of
 
 __all__ = ["register"]
 
@@ -106,7 +106,7 @@ def register(
 @dataclass
 class _Registering:
     file: Any
-    sources: Mapping[str, Source]
+    sources: Mapping[str, SourceTable]
     unit: End
     links: Mapping[End, Any]
     bounds: Mapping[End, Any]
@@ -123,7 +123,14 @@ class _Registering:
         self.links = {here: one_column(self.sources, there, "links") for here, there in self.links.items()}
         self._refuse_links()
         owners = Owners(
-            self.file, self.sources, self.unit, self.links, self.public, self.rows, self.in_order, self.report
+            file=self.file,
+            sources=self.sources,
+            unit=self.unit,
+            links=self.links,
+            public=self.public,
+            rows=self.rows,
+            in_order=self.in_order,
+            report=self.report,
         )
         self.reading = self.unit[0]
         owners.number_people()
@@ -164,7 +171,9 @@ class _Registering:
     def _table(self, name: str, place: str, owners: Owners) -> CatalogTable:
         private, source = name not in self.public, self.sources[name]
         rows = owners.own(name, place) if private else source.view
-        kept = KeptColumns(self.file, name, rows, self.bounds, self.keys, not private, self.report)
+        kept = KeptColumns(
+            self.file, name, rows, bounds=self.bounds, keys=self.keys, public=not private, report=self.report
+        )
         columns = []
         for column, given in source.columns.items():
             here = (name, column)

@@ -170,7 +170,7 @@ def scan(table: CatalogTable, alias: str, names: Names, *, hidden_pool: bool = F
             refers=one.refers,
             noised=None
             if one.noised is None
-            else NoisedColumn(table.place, one.place, one.kind, one.digits, one.noised),
+            else NoisedColumn(table.place, one.place, one.kind, digits=one.digits, threshold=one.noised),
             private=table.private,
             declared=one.declared,
         )

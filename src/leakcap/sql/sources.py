@@ -14,7 +14,7 @@ from typing import Any
 from leakcap.errors import InputError
 from leakcap.sql.failures import in_words
 
-__all__ = ["DATABASES", "Source", "SourceColumn", "attached", "kind_of", "quoted"]
+__all__ = ["DATABASES", "SourceColumn", "SourceTable", "attached", "kind_of", "quoted"]
 
 READERS = {".parquet": "read_parquet", ".csv": "read_csv", ".tsv": "read_csv", ".gz": "read_csv"}
 DATABASES = (".duckdb", ".db", ".ddb")
@@ -53,7 +53,7 @@ class SourceColumn:
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceTable:
     """A table as it was given: a view, and its columns by their names."""
 
     view: str
@@ -73,7 +73,7 @@ def kind_of(type_name: str) -> tuple[str | None, tuple[int, int] | None]:
     return ("text" if type_name.startswith("ENUM(") else KINDS.get(type_name)), None
 
 
-def attached(file: Any, source: Any) -> dict[str, Source]:
+def attached(file: Any, source: Any) -> dict[str, SourceTable]:
     """A view in the connection for each table, by the table's name."""
     import duckdb
 
@@ -90,14 +90,14 @@ def attached(file: Any, source: Any) -> dict[str, Source]:
     return found
 
 
-def _viewed(file: Any, view: str, name: str, given: str) -> Source:
+def _viewed(file: Any, view: str, name: str, given: str) -> SourceTable:
     types = {row[0]: row[1] for row in file.execute(f"DESCRIBE SELECT * FROM {given}").fetchall()}
     columns = {column: SourceColumn(f"c{at}", kind) for at, (column, kind) in enumerate(types.items())}
     if len({column.lower() for column in columns}) < len(columns):
         raise InputError(f"columns of {name!r} differ by the case of their letters alone: rename them")
     listed = ", ".join(f"{_instant(column, one.type)} AS {one.place}" for column, one in columns.items())
     file.execute(f"CREATE TEMP VIEW {view} AS SELECT {listed} FROM {given}")
-    return Source(view, columns)
+    return SourceTable(view, columns)
 
 
 def _instant(column: str, kind: str) -> str:

@@ -20,7 +20,7 @@ from leakcap.sql.reading import Beside, Reader, only
 from leakcap.sql.refusals import Node, refused
 from leakcap.sql.relations import Relation
 
-__all__ = ["Windows"]
+__all__ = ["WindowFunctions"]
 
 RANKS = {exp.Rank: "rank", exp.DenseRank: "dense_rank", exp.PercentRank: "percent_rank", exp.CumeDist: "cume_dist"}
 NUMBERED = {exp.RowNumber: "row_number", exp.Ntile: "ntile"}
@@ -59,7 +59,7 @@ class Call:
     of: tuple[Expression, ...] = ()  # what it looks at in other rows
 
 
-class Windows(Compiling):
+class WindowFunctions(Compiling):
     """Functions OVER (...)."""
 
     def window(self, node: exp.Window, whole: Relation, reader: Reader) -> Expression:

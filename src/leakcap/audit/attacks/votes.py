@@ -137,19 +137,15 @@ class _Game:
         """Log-likelihood of what is released where these take part, less that where the others do."""
         assert self.teachers is not None
         told: list[float] = []
-        ask = fitting._answer
 
-        def listening(question: Any, share: float) -> Any:
-            noised = ask(question, share)
+        def listening(question: Any, noised: Any) -> None:
             sums = question.sums(False)
             expected = [self._expected(sums, noised.deviations, one) for one in (coins, other)]
             apart = [float(np.square((noised.value - one) / noised.deviations).sum()) for one in expected]
             told.append((apart[1] - apart[0]) / 2)
-            return noised
 
-        BlockAverage(replace(fitting, _answer=listening), self.teachers, public=self.model.classes is not None).asked(
-            self.share
-        )
+        heard = fitting.heard_by(listening)
+        BlockAverage(heard, self.teachers, public=self.model.classes is not None).asked(self.share)
         return float(np.sum(told))
 
     def _expected(self, sums: Any, deviations: Floats, coins: Bools) -> Floats:

@@ -34,7 +34,7 @@ from leakcap.sessions.cohorts import Cohorts
 from leakcap.sessions.listed_worlds.charges import TICKS, Clocks, raised
 from leakcap.sessions.listed_worlds.directions import next_direction
 from leakcap.sessions.listed_worlds.engine import ListedState, ListedWorlds, Priced
-from leakcap.sessions.listed_worlds.functions import Asked
+from leakcap.sessions.listed_worlds.functions import AskedOfWorlds
 from leakcap.sessions.listed_worlds.leaning import RECENT
 from leakcap.sessions.listed_worlds.past import answered_numbers, stored_numbers
 from leakcap.sessions.listed_worlds.potentials import RESERVE, MembershipClock
@@ -66,7 +66,7 @@ class WorldsDesk:
     cohorts: Cohorts | None = None
 
     def answer(
-        self, question: Asked, *, noise: Any = None, share: float | None = None, request: str | None = None
+        self, question: AskedOfWorlds, *, noise: Any = None, share: float | None = None, request: str | None = None
     ) -> SessionAnswer:
         """The answer to a question: stored numbers where there are some, otherwise drawn and charged for."""
         outputs = self._outputs(question)
@@ -82,7 +82,7 @@ class WorldsDesk:
         return self._handed_out(drawn, outputs, deviations, text=text, since=number)
 
     def preview(
-        self, question: Asked, *, noise: Any = None, share: float | None = None, request: str | None = None
+        self, question: AskedOfWorlds, *, noise: Any = None, share: float | None = None, request: str | None = None
     ) -> Preview:
         """What the first number of an answer would cost, and how many such answers the worlds can carry."""
         if self.analyst:
@@ -161,7 +161,7 @@ class WorldsDesk:
             shares = self.engine.shares(self._state(now))
         return np.maximum(shares, 1 - shares)
 
-    def _outputs(self, question: Asked) -> Outputs:
+    def _outputs(self, question: AskedOfWorlds) -> Outputs:
         """In every world. A question that fails in one of them is refused before anything is drawn."""
         found = question.in_worlds(self.engine.worlds)
         return replace(found, table=found.table * question.scale)

@@ -21,10 +21,10 @@ from leakcap.simulate import Outputs, Pool, run_worlds
 from leakcap.stats.cells import bin_edges
 from leakcap.worlds import Units, Worlds
 
-__all__ = ["Asked", "WorldFunctions", "WorldQuestion"]
+__all__ = ["AskedOfWorlds", "WorldFunctions", "WorldQuestion"]
 
 
-class Asked(Protocol):
+class AskedOfWorlds(Protocol):
     """A question as the desk asks it: words, and numbers in every world."""
 
     @property
