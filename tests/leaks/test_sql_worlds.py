@@ -166,9 +166,9 @@ def test_a_planted_statement_about_the_secret_world_is_caught(
     found = []
     for world in SECRETS[:2]:
 
-        def looks(release: Any, catalog: Any, engine: Any, given: Any, cohorts: Any, world: int = world) -> Any:
+        def looks(release: Any, catalog: Any, engine: Any, given: Any, *, cohort_of: Any, world: int = world) -> Any:
             engine.run(f"SELECT count(*) FROM unit WHERE unit % {WORLDS} = {world}", {})
-            return honest(release, catalog, engine, given, cohorts)
+            return honest(release, catalog, engine, given, cohort_of=cohort_of)
 
         monkeypatch.setattr(asking, "in_worlds", looks)
         found.append(seen_of(monkeypatch, catalogs, "worlds", world, tmp_path / f"{world}.db")[1])

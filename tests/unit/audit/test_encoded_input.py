@@ -76,8 +76,9 @@ def test_what_is_no_encoder_or_has_encoded_nothing_is_refused() -> None:
         lc.audit.encoded(rows(), *rows(), **FEW)
     with pytest.raises(lc.errors.InputError, match="nothing was encoded yet"):
         lc.audit.encoded(lc.obfuscation.Encoder(4, noise=0.1), *rows(), **FEW)
+    X, y = rows()
     with pytest.raises(lc.errors.InputError, match="public rows are not attacked"):
-        lc.audit.encoded(encoder(public=rows()), *rows(), **FEW)
+        lc.audit.encoded(encoder(public=(X + 1, y)), X, y, **FEW)
 
 
 def test_unknown_attacks_and_too_few_sets_are_refused() -> None:
