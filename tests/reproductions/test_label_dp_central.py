@@ -17,7 +17,7 @@ from reproductions.label_dp.central import likelihood, looks, pace
 from reproductions.label_dp.central.contrastive import Contrastive, contrast
 from reproductions.label_dp.central.encoder import Encoder, PictureClassifier
 from reproductions.label_dp.central.ladder import Ladder, stages
-from reproductions.label_dp.central.releases import Responses, Sums, likely, noised_share, second_epsilon, spent
+from reproductions.label_dp.central.releases import Responses, Sums, further_epsilon, likely, noised_share, spent
 from reproductions.label_dp.central.selftrain import School, Schooling
 from reproductions.label_dp.central.settings import SMOKE, Settings, changed
 from reproductions.label_dp.central.store import load_weights, save_weights
@@ -123,36 +123,36 @@ def test_delta_of_two_sums_holds_against_their_best_attacker() -> None:
     assert measured(faulty) > delta + 0.01  # half the noise that was charged is found out
 
 
-def test_second_sums_fill_the_budget_and_never_exceed_it() -> None:
-    for total in (0.29, 0.5):
-        first = sums(0.18)
-        second = sums(second_epsilon(first, total, 1e-5), rows=1000)
-        assert 0.98 * total < spent([first, second], 1e-5) <= total
+def test_further_sums_fill_the_budget_and_never_exceed_it() -> None:
+    made = [sums(0.12)]
+    for total in (0.18, 0.29, 0.5):
+        made.append(sums(further_epsilon(made, total, 1e-5), rows=1000))
+        assert 0.98 * total < spent(made, 1e-5) <= total
     with pytest.raises(InputError, match="larger"):
-        second_epsilon(sums(0.3), 0.29, 1e-5)
+        further_epsilon([sums(0.3)], 0.29, 1e-5)
 
 
-def test_responses_always_leave_a_choice_and_their_cost_adds_up() -> None:
+def test_responses_always_leave_a_choice_and_have_no_delta() -> None:
     draw = np.random.default_rng(0)
     sure = draw.dirichlet(np.full(4, 0.05), 3000).astype(np.float32)
     assert (lc.labels.RRWithPrior(1.4, likely(sure)).sizes >= 2).all()
     assert (lc.labels.RRWithPrior(1.4, sure.astype(float) / sure.sum(1, keepdims=True)).sizes == 1).any()
     y = draw.integers(0, 4, 3000)
     given = Responses.of(sure, y, 1.42)
-    total = given.after(sums(0.18))
-    assert total.epsilon == pytest.approx(1.6) and total.delta == 1e-5
+    assert given.certificate.epsilon == 1.42 and given.certificate.delta == 0  # so it adds up with that of sums
     right = (given.scores + np.log(np.maximum(sure, 1e-9))).argmax(1)
     assert (given.scores.argmax(1) == y).mean() > 0.3 and right.shape == y.shape
 
 
 def test_the_first_sums_are_the_same_for_every_larger_epsilon() -> None:
-    assert [stages(e) for e in (0.05, 0.18, 0.29, 0.5, 1.0, 8.0)] == [
-        (0.05, ""),
-        (0.18, ""),
-        (0.18, "second"),
-        (0.18, "second"),
-        (0.18, "responses"),
-        (0.18, "responses"),
+    assert [stages(e) for e in (0.05, 0.13, 0.18, 0.29, 0.5, 1.0, 8.0)] == [
+        ((0.05,), False),
+        ((0.13,), False),
+        ((0.12, 0.18), False),
+        ((0.12, 0.18, 0.29), False),
+        ((0.12, 0.18, 0.29, 0.5), False),
+        ((0.12, 0.18, 0.29), True),
+        ((0.12, 0.18, 0.29), True),
     ]
 
 
@@ -284,18 +284,19 @@ def test_a_call_writes_one_file_an_epsilon_and_a_second_call_goes_on(
     base = ["--smoke", "--out", str(tmp_path), "--set", "contrastive_epochs=1", "--curve", "8"]
     command.main([*base, "--epsilons", "0.18", "--seconds", "10000"])
     command.main([*base, "--epsilons", "0.18", "0.29", "1.6", "--seconds", "10000"])
-    assert len(schools) == 3 and len(taught) == 1  # two rounds once: the second call found their network
+    # .12 and .18 once: the second call found their networks; then .29, and what settles after the responses
+    assert len(schools) == 4 and len(taught) == 1
     assert all(0 < s < 10_000 for s in schools)
-    assert schools[2] < 4000 < taught[0]  # the first of two leaves time for the other, the last takes the rest
+    assert schools[0] < schools[1] and schools[2] < 4000 < taught[0]  # each leaves time for those to come
     records = {e: json.loads((tmp_path / f"central-eps{e}-seed0.json").read_text()) for e in ("0.18", "0.29", "1.6")}
     for epsilon, record in records.items():
         told = record["facts"].get("together", record["facts"]["first"])
         assert told["epsilon"] <= float(epsilon) * (1 + 1e-9) and told["delta"] <= 1e-5
         assert {"accuracy", "accuracy_without_flip", "judged_on"} <= set(record)
     command.main([*base, "--epsilons", "0.18", "0.29", "1.6"])
-    assert len(schools) == 3  # nothing was left to do
+    assert len(schools) == 4  # nothing was left to do
     command.main([*base, "--epsilons", "0.1", "--seconds", "20"])
-    assert len(schools) == 3 and not (tmp_path / "central-eps0.1-seed0.json").exists()  # too late: nothing was released
+    assert len(schools) == 4 and not (tmp_path / "central-eps0.1-seed0.json").exists()  # too late: nothing was released
 
 
 def test_an_encoder_whose_time_had_ended_is_lengthened_when_asked(

@@ -1,7 +1,7 @@
 """`python -m reproductions.label_dp.central --out FOLDER`: one JSON for each epsilon, and the encoder's weights.
 
-An epsilon whose file exists is not run again. The encoder is saved every minute, and the network of the first sums when
-it is schooled; a later call goes on from them. `--lengthen` trains an encoder further whose time had ended (delete
+An epsilon whose file exists is not run again. The encoder is saved every minute, and the network of all sums when it is
+schooled; a later call goes on from them. `--lengthen` trains an encoder further whose time had ended (delete
 `rung-*` then, to school anew). A call that was stopped before makes its sums anew: each file counts what was released
 for it. `--held-out 5000` judges settings on so many training pictures, by one noised count of those that are right:
 what it costs their labels (`--held-out-epsilon`) stands in the file and adds up over all runs that are so judged;
@@ -31,7 +31,7 @@ from reproductions.label_dp.central.store import load_weights, save_weights, wri
 from reproductions.label_dp.pictures import Pictures, pictures
 
 NOW = (0.18, 0.29, 1.6)
-SHARES = {"": 1.0, "second": 0.7, "responses": 1.3}  # of the time for schools
+RESPONSES = 3.0  # of the time for schools, where a school of sums has 1
 AROUND = 12.0  # seconds of sums and features around a school
 LEAST = 15.0  # seconds of a school that is worth its release
 CURVE_SECONDS = 3.0  # for the sums at one epsilon
@@ -73,7 +73,7 @@ class Call:
 
     def encoder(self, ladder: Ladder, seconds: float, *, lengthen: bool = False) -> None:
         """The encoder from its file, trained to its end where time allows; with `lengthen` beyond that end."""
-        training = Contrastive(ladder.settings, ladder.album, ladder.device, self.say)
+        training = Contrastive(ladder.settings, ladder.album, ladder.device, self.say, ladder.compiled)
         facts = load_weights(self.out, "encoder", training.whole) or {"epoch": 0, "epochs": 0, "seconds": 0.0}
         goal = ladder.settings.contrastive_epochs
         ended = facts["epoch"] >= facts["epochs"] > 0
@@ -95,15 +95,15 @@ class Call:
     def runs(self, ladder: Ladder, levels: Sequence[float], curve: Sequence[float]) -> None:
         """One file for every epsilon that has none."""
         todo = [epsilon for epsilon in levels if not self.path(ladder, epsilon).is_file()]
-        bases: dict[float, Rung] = {}
-        for base in sorted({stages(epsilon)[0] for epsilon in todo}):
-            rung = load_rung(self.out, self._rung(ladder, base), ladder)
+        rungs: dict[float, Rung] = {}
+        for level in _levels(todo):
+            rung = load_rung(self.out, self._rung(ladder, level), ladder)
             if rung is not None:
-                self.say(f"the network of the sums at {base:g}, from its file")
-                bases[base] = rung
+                self.say(f"the network of the sums up to {level:g}, from its file")
+                rungs[level] = rung
         for place, epsilon in enumerate(todo):
             try:
-                rung = self._climb(ladder, bases, todo[place:], curve)
+                rung = self._climb(ladder, rungs, todo[place:], curve)
             except (OutOfTime, NumericalError) as error:  # the others may still be had
                 self.say(f"epsilon {epsilon:g}: not done ({error})")
                 continue
@@ -113,18 +113,18 @@ class Call:
             self.say(f"epsilon {epsilon:g}: accuracy {record['accuracy']:.4f}{alone}")
         self.curve(ladder, curve)
 
-    def _climb(self, ladder: Ladder, bases: dict[float, Rung], todo: Sequence[float], curve: Sequence[float]) -> Rung:
-        """The network for the first epsilon of `todo`; first rungs are kept in `bases`."""
-        base, follows = stages(todo[0])
-        ahead = self._ahead(todo, set(bases))
-        if base not in bases:
-            bases[base] = ladder.first(base, self._seconds("", ahead, curve))
-            save_rung(self.out, self._rung(ladder, base), bases[base])
-            ahead -= SHARES[""]
-        if not follows:
-            return bases[base]
-        again = ladder.second if follows == "second" else ladder.responses
-        return again(bases[base], todo[0], self._seconds(follows, ahead, curve))
+    def _climb(self, ladder: Ladder, rungs: dict[float, Rung], todo: Sequence[float], curve: Sequence[float]) -> Rung:
+        """The network for the first epsilon of `todo`; those of sums are kept in `rungs`."""
+        levels, responses = stages(todo[0])
+        for below, level in zip((None, *levels), levels, strict=False):
+            if level in rungs:
+                continue
+            seconds = self._seconds(1.0, rungs, todo, curve)
+            made = ladder.first(level, seconds) if below is None else ladder.further(rungs[below], level, seconds)
+            save_rung(self.out, self._rung(ladder, level), made)
+            rungs[level] = made
+        top = rungs[levels[-1]]
+        return ladder.responses(top, todo[0], self._seconds(RESPONSES, rungs, todo, curve)) if responses else top
 
     def curve(self, ladder: Ladder, levels: Sequence[float]) -> None:
         """Accuracy of the sums alone, as far as time allows."""
@@ -147,19 +147,20 @@ class Call:
         kind = "-tuning" if ladder.settings.held_out else ""
         return f"eps{epsilon:g}{kind}-seed{ladder.settings.seed}"
 
-    def _ahead(self, todo: Sequence[float], bases: set[float]) -> float:
-        """The shares of time of all schools to come."""
-        return sum(SHARES[""] for _ in {stages(e)[0] for e in todo} - bases) + sum(
-            SHARES[stages(e)[1]] for e in todo if stages(e)[1]
-        )
-
-    def _seconds(self, kind: str, ahead: float, curve: Sequence[float]) -> float:
-        """Time for the next school: its share of what is left, less what is needed around it."""
-        free = self.left - AROUND * math.ceil(ahead) - CURVE_SECONDS * len(curve)
-        seconds = free * SHARES[kind] / ahead
+    def _seconds(self, share: float, rungs: dict[float, Rung], todo: Sequence[float], curve: Sequence[float]) -> float:
+        """Time for the next school, which has this share: its part of what is left, less what is needed around it."""
+        schools = len(_levels(todo) - set(rungs))
+        responses = sum(stages(epsilon)[1] for epsilon in todo)
+        free = self.left - AROUND * (schools + responses) - CURVE_SECONDS * len(curve)
+        seconds = free * share / (schools + RESPONSES * responses)
         if seconds < LEAST:
             raise OutOfTime(f"{seconds:.0f} s left for it")
         return seconds
+
+
+def _levels(todo: Sequence[float]) -> set[float]:
+    """What sums cost in all after each of them, for these epsilons."""
+    return {level for epsilon in todo for level in stages(epsilon)[0]}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -175,6 +176,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--lengthen", action="store_true", help="train an encoder further whose time had ended")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE", help="change settings")
+    parser.add_argument("--compile", action="store_true", help="compile networks and views: a fifth faster on a GPU")
     parser.add_argument("--smoke", action="store_true")
     given = parser.parse_args(arguments)
     given.out.mkdir(parents=True, exist_ok=True)
@@ -185,7 +187,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if device.type == "cuda":
         torch.backends.cudnn.benchmark = True
         torch.set_float32_matmul_precision("high")
-    ladder = Ladder(settings, toy_pictures() if given.smoke else pictures("cifar10"), device, call.say)
+    ladder = Ladder(
+        settings, toy_pictures() if given.smoke else pictures("cifar10"), device, call.say, compiled=given.compile
+    )
     call.say(f"pictures on {device}")
     call.encoder(ladder, given.contrastive_seconds, lengthen=given.lengthen)
     call.runs(ladder, given.epsilons, given.curve)

@@ -55,6 +55,7 @@ class Contrastive:
     album: Album
     device: torch.device
     say: Say = print
+    compiled: bool = False
     encoder: Encoder = field(init=False)
     views_a_second: float = 0.0
 
@@ -62,6 +63,11 @@ class Contrastive:
         self.encoder = Encoder(self.settings.width, self.device)
         self.project = projector(self.encoder.size, self.device)
         self.whole = nn.ModuleList([self.encoder, self.project])
+        self.forward: Callable[[Tensor], Tensor] = self._projected
+        self.view: Callable[..., Tensor] = contrastive_view
+        if self.compiled:
+            self.forward = torch.compile(self._projected, dynamic=False)
+            self.view = torch.compile(contrastive_view, dynamic=False)
         weights = list(self.whole.parameters())
         self.optimizer = torch.optim.SGD(
             [
@@ -74,14 +80,18 @@ class Contrastive:
             fused=self.device.type == "cuda",
         )
 
+    def _projected(self, x: Tensor) -> Tensor:
+        found: Tensor = self.project(self.encoder(x))
+        return found
+
     def loss(self, rows: Tensor) -> Tensor:
         """The loss of one batch, with its gradient."""
         rows = rows.repeat(self.settings.views)
         with torch.no_grad():
-            x = contrastive_view(self.album, rows, self.settings.smallest_crop)
+            x = self.view(self.album, rows, self.settings.smallest_crop)
         self.optimizer.zero_grad(set_to_none=True)
         with autocast(self.device):
-            z = self.project(self.encoder(x))
+            z = self.forward(x)
         loss = contrast(z, self.settings.views, self.settings.temperature)
         loss.backward()
         nn.utils.clip_grad_norm_(self.whole.parameters(), LARGEST_GRADIENT)

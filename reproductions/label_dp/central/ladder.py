@@ -17,15 +17,16 @@ import leakcap as lc
 from reproductions.label_dp.augment import Album
 from reproductions.label_dp.central import likelihood, looks
 from reproductions.label_dp.central.encoder import Encoder, PictureClassifier
-from reproductions.label_dp.central.releases import Responses, Sums, noised_share, second_epsilon, spent
+from reproductions.label_dp.central.releases import Responses, Sums, further_epsilon, noised_share, spent
 from reproductions.label_dp.central.selftrain import School, Schooling
-from reproductions.label_dp.central.settings import FIRST_LEVEL, RESPONSES_FROM, Settings
+from reproductions.label_dp.central.settings import RESPONSES_FROM, SUMS_AT, Settings
 from reproductions.label_dp.judge import accuracy, predict, recalibrate
 from reproductions.label_dp.pictures import Pictures
 from reproductions.label_dp.train import Say
 
-FLATTER = 0.5  # power of a prediction that is surer than right
-SUMS_SHARE = 0.6  # of second sums beside the network's own prediction
+FLATTER, DOUBTED = 0.5, 0.25  # powers of a prediction that is surer than right, and of one that is doubted
+SUMS_SHARE = 0.6  # of further sums beside the network's own prediction
+SETTLING, SETTLED = 0.25, 0.8  # of the time for responses; how sure a target is that does not wait
 AGAIN = (4.0, 1.0)  # weight of anchors that come from a schooled network
 
 
@@ -35,15 +36,17 @@ class Rung:
 
     net: PictureClassifier
     chances: Tensor
-    sums: Sums
+    sums: tuple[Sums, ...]
     facts: dict[str, Any]
 
 
 class Ladder:
     """Pictures on the device, an encoder made without labels, and the steps from it to a classifier."""
 
-    def __init__(self, settings: Settings, data: Pictures, device: torch.device, say: Say = print) -> None:
-        self.settings, self.device, self.say = settings, device, say
+    def __init__(
+        self, settings: Settings, data: Pictures, device: torch.device, say: Say = print, *, compiled: bool = False
+    ) -> None:
+        self.settings, self.device, self.say, self.compiled = settings, device, say, compiled
         self.classes = data.n_classes
         torch.manual_seed(settings.seed)
         taught = len(data.y_train) - settings.held_out
@@ -92,7 +95,7 @@ class Ladder:
         self.say(f"sums at {epsilon:g}: {facts['first']}")
         lesson = Schooling(anchors, shares, self.settings.school_lr)
         each = seconds / self.settings.school_rounds
-        rung = self._schooled(net, lesson, sums, each, facts)
+        rung = self._schooled(net, lesson, (sums,), each, facts)
         for _ in range(self.settings.school_rounds - 1):
             rung = self.again(rung, each)
         return rung
@@ -102,47 +105,48 @@ class Ladder:
         seen = self._features(below.net.encoder, self.album)
         return self._again(below, seen, _flatter(below.chances), seconds, below.facts)
 
-    def second(self, below: Rung, epsilon: float, seconds: float = math.inf) -> Rung:
+    def further(self, below: Rung, epsilon: float, seconds: float = math.inf) -> Rung:
         """Sums again, over the pictures that the network doubts, with its own features; within epsilon in all."""
-        step = second_epsilon(below.sums, epsilon, self.settings.delta)
+        step = further_epsilon(below.sums, epsilon, self.settings.delta)
         seen = self._features(below.net.encoder, self.album)
         flat = _flatter(below.chances)
         top = flat.topk(2, dim=1).values
         doubted = (top[:, 0] - top[:, 1]).argsort()[: int(self.settings.doubted * len(seen))].sort().values
-        rows = doubted.cpu().numpy()
-        sums = Sums.of(seen[doubted].cpu().numpy(), self.labels[rows], step, **self._ridge())
-        said = self._there(sums.chances(seen[doubted].cpu().numpy()))
+        rows, looks_like = doubted.cpu().numpy(), seen[doubted].cpu().numpy()
+        sums = Sums.of(looks_like, self.labels[rows], step, **self._ridge())
+        together = (*below.sums, sums)
+        said = self._there(sums.chances(looks_like))
         joined = flat.clone()
-        joined[doubted] = (1 - SUMS_SHARE) * flat[doubted] + SUMS_SHARE * said
-        cost = {"epsilon": spent([below.sums, sums], self.settings.delta), "delta": self.settings.delta}
+        joined[doubted] = (1 - SUMS_SHARE) * _flatter(below.chances, DOUBTED)[doubted] + SUMS_SHARE * said
+        cost = {"epsilon": spent(together, self.settings.delta), "delta": self.settings.delta}
+        release = {
+            **self._certified(sums.certificate),
+            **self._told(
+                lambda truth: {
+                    "doubted_before": accuracy(below.chances[doubted], truth[doubted]),
+                    "doubted_by_sums": accuracy(said, truth[doubted]),
+                    "doubted_joined": accuracy(joined[doubted], truth[doubted]),
+                }
+            ),
+        }
         facts = {
             **below.facts,
-            "second": {
-                **self._certified(sums.certificate),
-                **self._told(
-                    lambda truth: {
-                        "doubted_before": accuracy(below.chances[doubted], truth[doubted]),
-                        "doubted_by_sums": accuracy(said, truth[doubted]),
-                        "doubted_joined": accuracy(joined[doubted], truth[doubted]),
-                    }
-                ),
-            },
+            "further": [*below.facts.get("further", []), release],
             "together": {**cost, "by": "Gaussian composition"},
         }
-        self.say(f"second sums: {facts['second']}, together {cost}")
-        return self._again(below, seen, joined, seconds, facts)
+        self.say(f"further sums: {release}, together {cost}")
+        return self._again(replace(below, sums=together), seen, joined, seconds, facts)
 
     def responses(self, below: Rung, epsilon: float, seconds: float = math.inf) -> Rung:
         """Every label, one by one, among the classes that the network holds likely; within epsilon in all."""
-        step = epsilon - below.sums.certificate.epsilon
+        step = epsilon - spent(below.sums, self.settings.delta)
         given = Responses.of(below.chances.exp().cpu().numpy(), self.labels, step)
-        total = given.after(below.sums)
         scores = self._there(given.among_likely())
         net = below.net.trainable(likelihood.SCALE)
         belief = likelihood.tempered(net, below.chances, scores)
         facts = {
             **below.facts,
-            "second": {
+            "responses": {
                 **self._certified(given.certificate),
                 "likely_classes": given.classes_on_average,
                 "mean_belief": float(belief.amax(1).exp().mean()),
@@ -153,20 +157,37 @@ class Ladder:
                     }
                 ),
             },
-            "together": {**self._certified(total), "by": "epsilon and delta add up"},
+            "together": {
+                "epsilon": epsilon,
+                "delta": self.settings.delta,
+                "by": "Gaussian composition of the sums; then epsilon and delta of sums and responses add up",
+            },
         }
-        self.say(f"responses: {facts['second']}, together {facts['together']}")
+        self.say(f"responses: {facts['responses']}, together {facts['together']}")
         began = time.perf_counter()
         chosen = likelihood.recipe(self.settings, step)
-        lesson = likelihood.observed(scores, belief, self._there(below.sums.shares))
-        fitted, epochs = likelihood.taught(net, self.album, lesson, chosen, seconds=seconds, say=self.say)
+        shares = self._there(below.sums[0].shares)
+        lesson = likelihood.observed(scores, belief, shares)
+        fitted, epochs = likelihood.taught(
+            net,
+            self.album,
+            lesson,
+            chosen,
+            seconds=(1 - SETTLING) * seconds,
+            compiled=self.compiled,
+            say=self.say,
+        )
         recalibrate(fitted.averaged, self.album, self.device)
-        rounds = [*facts["schools"], {"epochs": epochs, "seconds": time.perf_counter() - began}]
-        return self.rung(fitted.averaged, below.sums, {**facts, "schools": rounds})
+        taught = {"epochs": epochs, "seconds": time.perf_counter() - began}
+        told = self._told(lambda truth: {"training_accuracy": accuracy(self._says(fitted.averaged), truth)})
+        facts["schools"] = [*facts["schools"], {**taught, **told}]
+        # Observations have been learnt: last, what is still unclear waits, and the network settles on what is not.
+        settling = Schooling(scores, shares, self.settings.school_lr, weight=(1.0, 1.0), sure=SETTLED)
+        return self._schooled(fitted.averaged.trainable(), settling, below.sums, SETTLING * seconds, facts)
 
-    def rung(self, net: PictureClassifier, sums: Sums, facts: dict[str, Any]) -> Rung:
+    def rung(self, net: PictureClassifier, sums: tuple[Sums, ...], facts: dict[str, Any]) -> Rung:
         """A network with what it says of the training pictures."""
-        return Rung(net, predict(net, self.album, self.device), sums, facts)
+        return Rung(net, self._says(net), sums, facts)
 
     def result(self, rung: Rung, epsilon: float) -> dict[str, Any]:
         """The record of a run; accuracy on pictures that no stage has seen. Accuracies are for the custodian alone."""
@@ -182,6 +203,9 @@ class Ladder:
             "torch": torch.__version__,
             "leakcap": lc.__version__,
         }
+
+    def _says(self, net: PictureClassifier) -> Tensor:
+        return predict(net, self.album, self.device)
 
     def _judged(self, rung: Rung) -> dict[str, Any]:
         """On test pictures, as it is; on held-out training pictures by one noised count, whose price is told."""
@@ -209,7 +233,7 @@ class Ladder:
         return chances, looks.anchors(chances, self.settings.surest)
 
     def _again(self, below: Rung, seen: Tensor, chances: Tensor, seconds: float, facts: dict[str, Any]) -> Rung:
-        shares = self._there(below.sums.shares)
+        shares = self._there(below.sums[0].shares)
         chances, anchors = self._anchored(chances, seen, shares)
         self.say(f"anchors again: {self._told(lambda truth: {'right': self._anchors_right(anchors)})}")
         net = below.net.trainable()
@@ -218,10 +242,10 @@ class Ladder:
         return self._schooled(net, lesson, below.sums, seconds, facts)
 
     def _schooled(
-        self, net: PictureClassifier, lesson: Schooling, sums: Sums, seconds: float, facts: dict[str, Any]
+        self, net: PictureClassifier, lesson: Schooling, sums: tuple[Sums, ...], seconds: float, facts: dict[str, Any]
     ) -> Rung:
         began = time.perf_counter()
-        school = School(net, self.album, lesson, self.settings, self.say)
+        school = School(net, self.album, lesson, self.settings, self.say, compiled=self.compiled)
         epochs = school.run(seconds)
         recalibrate(school.averaged, self.album, self.device)
         rounds = [*facts.get("schools", []), {"epochs": epochs, "seconds": time.perf_counter() - began}]
@@ -251,12 +275,12 @@ class Ladder:
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
 
 
-def _flatter(chances: Tensor) -> Tensor:
-    return (FLATTER * chances).softmax(1)
+def _flatter(chances: Tensor, power: float = FLATTER) -> Tensor:
+    return (power * chances).softmax(1)
 
 
-def stages(epsilon: float) -> tuple[float, str]:
-    """The epsilon of the first sums, and what follows: nothing, second sums, or responses."""
-    if epsilon < FIRST_LEVEL * 1.1:
-        return epsilon, ""
-    return FIRST_LEVEL, "responses" if epsilon >= RESPONSES_FROM else "second"
+def stages(epsilon: float) -> tuple[tuple[float, ...], bool]:
+    """What all sums have cost after each of them, and whether responses follow."""
+    if epsilon >= RESPONSES_FROM:
+        return SUMS_AT, True
+    return (*(level for level in SUMS_AT if 1.1 * level < epsilon), epsilon), False

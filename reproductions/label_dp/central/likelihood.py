@@ -68,13 +68,30 @@ def observed(scores: Tensor, belief: Tensor, shares: Tensor) -> Lesson:
 
 
 def taught(
-    net: PictureClassifier, album: Album, lesson: Lesson, chosen: Recipe, *, seconds: float = math.inf, say: Say = print
+    net: PictureClassifier,
+    album: Album,
+    lesson: Lesson,
+    chosen: Recipe,
+    *,
+    seconds: float = math.inf,
+    compiled: bool = False,
+    say: Say = print,
 ) -> tuple[Fitted, int]:
     """The network trained in place, in so many seconds at most; and its epochs."""
     classes, device = net.head.out_features, album.pixels.device
 
     def train(chosen: Recipe, net: PictureClassifier, album: Album, say: Say) -> Fitted:
-        return fit(chosen, album, lesson, classes, device, start=net, largest_gradient=LARGEST_GRADIENT, say=say)
+        return fit(
+            chosen,
+            album,
+            lesson,
+            classes,
+            device,
+            start=net,
+            largest_gradient=LARGEST_GRADIENT,
+            compiled=compiled,
+            say=say,
+        )
 
     if seconds < math.inf:
         few = Album.of(album.pixels[: TRIED * chosen.batch], like=album)

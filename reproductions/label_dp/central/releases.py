@@ -6,6 +6,7 @@ Each call spends epsilon. (Where runs are judged on test pictures, `ladder.py` l
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,6 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
 import leakcap as lc
-from leakcap.certificates.compose import compose_label_runs
 from leakcap.certificates.labels import LabelCertificate
 from leakcap.errors import InputError
 from leakcap.labels.mechanisms.classes import Classes
@@ -69,7 +69,7 @@ class Sums:
         return cls(certificate, record["sigma"], record["distance"], np.asarray(record["shares"], dtype=np.float32))
 
 
-def spent(parts: list[Sums], delta: float) -> float:
+def spent(parts: Sequence[Sums], delta: float) -> float:
     """The epsilon of several sums over the same labels together, at this delta.
 
     Gaussian releases of one label, each moving by sqrt 2 row lengths at noise `sigma`, are together one Gaussian
@@ -85,12 +85,12 @@ def spent(parts: list[Sums], delta: float) -> float:
     return float(brentq(excess, 0.0, 10.0)) * (1 + 1e-9)
 
 
-def second_epsilon(first: Sums, epsilon: float, delta: float) -> float:
-    """What second sums may cost by themselves if both together are to stay within epsilon."""
+def further_epsilon(before: Sequence[Sums], epsilon: float, delta: float) -> float:
+    """What further sums may cost by themselves if they and those before are to stay within epsilon together."""
     whole = 1 / least_sigma(epsilon, (1 - ARITHMETIC) * delta)
-    left = whole**2 - first.sigma**-2
+    left = whole**2 - sum(part.sigma**-2 for part in before)
     if left <= 0:
-        raise InputError("the first sums have spent all of epsilon: ask for a larger one")
+        raise InputError("the sums before have spent all of epsilon: ask for a larger one")
     sigma = left**-0.5
 
     def excess(log_epsilon: float) -> float:
@@ -145,7 +145,3 @@ class Responses:
         what it knew then explains everything by unlikely classes. Choosing less favourable odds costs no privacy.
         """
         return np.where(self.scores >= self.scores.max(1, keepdims=True), self.scores, 0).astype(np.float32)
-
-    def after(self, first: Sums) -> Any:
-        """The certificate of these responses and of the sums before them: epsilon and delta add up."""
-        return compose_label_runs([first.certificate], self.certificate)

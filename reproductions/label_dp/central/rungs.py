@@ -13,7 +13,7 @@ from reproductions.label_dp.central.store import load_weights, save_weights
 
 def save_rung(folder: Path, name: str, rung: Rung) -> None:
     """The network in half precision, what was released for it, and what it cost."""
-    save_weights(folder, name, rung.net, facts=rung.facts, sums=rung.sums.to_record())
+    save_weights(folder, name, rung.net, facts=rung.facts, sums=[sums.to_record() for sums in rung.sums])
 
 
 def load_rung(folder: Path, name: str, ladder: Ladder) -> Rung | None:
@@ -22,4 +22,5 @@ def load_rung(folder: Path, name: str, ladder: Ladder) -> Rung | None:
     found = load_weights(folder, name, net)
     if found is None:
         return None
-    return ladder.rung(net.requires_grad_(False), Sums.from_record(found["sums"]), found["facts"])
+    sums = tuple(Sums.from_record(record) for record in found["sums"])
+    return ladder.rung(net.requires_grad_(False), sums, found["facts"])

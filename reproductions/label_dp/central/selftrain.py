@@ -48,8 +48,16 @@ class School:
     """One training: the network, its running average, and the targets of every step."""
 
     def __init__(
-        self, net: PictureClassifier, album: Album, schooling: Schooling, settings: Settings, say: Say = print
+        self,
+        net: PictureClassifier,
+        album: Album,
+        schooling: Schooling,
+        settings: Settings,
+        say: Say = print,
+        *,
+        compiled: bool = False,
     ) -> None:
+        self.forward = torch.compile(net, dynamic=False) if compiled else net
         self.net, self.album, self.schooling, self.settings, self.say = net, album, schooling, settings, say
         self.device = album.pixels.device
         self.averaged = copy.deepcopy(net).requires_grad_(False)
@@ -83,7 +91,7 @@ class School:
             weak, strong = self.album.weak(rows), self.album.strong(rows, self.settings.strength)
         self.optimizer.zero_grad(set_to_none=True)
         with autocast(self.device):
-            first, second = self.net(weak), self.net(strong)
+            first, second = self.forward(weak), self.forward(strong)
         target, present = self.targets(rows, first.detach(), done)
         entropy = sum(-(target * logits.float().log_softmax(1)).sum(1) for logits in (first, second)) / 2
         loss = (present * entropy).mean()

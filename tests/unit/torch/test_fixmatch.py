@@ -101,6 +101,20 @@ def test_seconds_end_training_and_the_rate_follows(monkeypatch: pytest.MonkeyPat
     assert model.n_steps_ == 60  # a look at the clock every 20 steps, a second each
 
 
+def test_a_compiled_network_learns_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, known, _ = clouds()
+    plain = for_clouds(steps=20).fit(X, known).predict_proba(X)
+    asked: list[nn.Module] = []
+
+    def compile_nothing(net: nn.Module, **settings: Any) -> Any:
+        asked.append(net)
+        return lambda rows: net(rows)
+
+    monkeypatch.setattr(torch, "compile", compile_nothing)
+    assert np.array_equal(for_clouds(steps=20, compiled=True).fit(X, known).predict_proba(X), plain)
+    assert len(asked) == 1
+
+
 def test_teacher_and_student_of_pate() -> None:
     X, y, _ = clouds()
     one = for_clouds(steps=40)

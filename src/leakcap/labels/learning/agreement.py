@@ -85,6 +85,7 @@ class Agreement:
         self.net.train()
         if any(w.ndim == 4 for w in self.net.parameters()):
             self.net = self.net.to(memory_format=torch.channels_last)
+        self.forward = torch.compile(self.net, dynamic=False) if settings.compiled else self.net
         self.classes = int(codes.max()) + 1
         if columns < self.classes:
             raise InputError(f"the module has {columns} columns for {self.classes} classes: widen its last layer")
@@ -114,7 +115,7 @@ class Agreement:
             x = torch.cat((self.views.weak(self.known[some]), self.views.weak(others), self.views.strong(others)))
         cuda = self.device.type == "cuda"
         with torch.autocast(self.device.type, torch.bfloat16, enabled=cuda):
-            logits = self.net(x)
+            logits = self.forward(x)
         labelled, weak, strong = logits.float().split((len(some), len(others), len(others)))
         # A class of no labelled row is never taught: the paper has labels of all classes.
         sure, named = weak.detach()[:, : self.classes].softmax(1).max(1)
