@@ -10,10 +10,11 @@ import pytest
 
 import leakcap as lc
 from leakcap.certificates.obfuscation import ObfuscationCertificate, UnclaimedEncoding
-from leakcap.obfuscation import certified
-from leakcap.obfuscation.masking import encoding_distance
+from leakcap.obfuscation import certified, encoded, mixing
+from leakcap.obfuscation import encoder as encoding
+from leakcap.obfuscation.masking import STEP, encoding_distance
 from tests.refusals import refusal
-from tests.unit.obfuscation.pools import FEW, pool
+from tests.unit.obfuscation.pools import FEW, NAMES, pool
 
 Encoder = lc.obfuscation.Encoder
 X, y = pool()
@@ -24,11 +25,11 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Certification that always finds the same, and notes what it was asked."""
     noted: list[Any] = []
 
-    def found(release: Any, cap: float, **more: Any) -> Any:
-        noted.append({"release": release, "cap": cap, **more})
+    def bounds_of(release: Any, **more: Any) -> Any:
+        noted.append({"release": release, **more})
         success = np.full(180, 0.55)
         success[7] = 0.5987
-        bounds = SimpleNamespace(
+        return SimpleNamespace(
             success=success,
             worst=0.5987,
             mean_success=0.55,
@@ -37,9 +38,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
             draws=256,
             again=700,
         )
+
+    def found(release: Any, cap: float, **more: Any) -> Any:
+        bounds = bounds_of(release, cap=cap, **more)
         return SimpleNamespace(obfuscated=SimpleNamespace(noise_std=0.07), bounds=bounds, attempts=2)
 
     monkeypatch.setattr(certified, "noise_for_cap", found)
+    monkeypatch.setattr(certified, "certify_units", bounds_of)
     return noted
 
 
@@ -51,12 +56,39 @@ def test_the_certificate_states_what_was_certified_and_what_arithmetic_adds(aske
     assert certificate.membership_success == 0.5987 + distance > 0.5987
     assert certificate.mean_success == 0.55 + distance
     assert certificate.true_positives == ((0.01, 0.03 + 2 * distance),), "of the unit that is recognised best"
+    told = 2 * (0.5987 + distance) - 1  # about the unit that is told best; 48 of 60 rows of every class are drawn
+    assert certificate.claims == (0.5, 0.8, pytest.approx(0.8 * (1 + 0.2 * told / 0.5), rel=1e-9))
     assert asked[0]["cap"] == 0.6 - certified.RESERVE and asked[0]["attempts"].gamma == pytest.approx(0.001)
     release = asked[0]["release"]
     assert release.public is None and (np.linalg.norm(release.pool, axis=1) <= 1).all()
     assert "256 draws for every row, 700 more for rows near the cap; attempt 2" in " ".join(str(certificate).split())
     again = ObfuscationCertificate.from_json(certificate.to_json())
     assert again == certificate and (again.draws, again.again, again.attempts) == (256, 700, 2)
+
+
+@pytest.mark.parametrize("settings", [{"noise": 0.3, "draws": 2}, {"cap": 0.6}, {"cap": 0.6, "blocks": 3}])
+def test_the_law_that_is_certified_is_the_law_that_is_drawn(
+    asked: list[Any], monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any]
+) -> None:
+    """Sizes and noise, from what the release itself was drawn with: no figure is of another encoding."""
+    seen: dict[str, Any] = {}
+    for name in ("sampled_rows", "mixed_places", "masks"):
+        room = mixing if name == "mixed_places" else encoded
+        real = getattr(room, name)
+        monkeypatch.setattr(room, name, lambda *given, name=name, real=real: seen.setdefault(name, real(*given)))
+    monkeypatch.setattr(encoding, "rehearsed", lambda *given, **more: SimpleNamespace(teaches_nothing=False))
+    encoder = Encoder(12, **FEW, **settings)
+    Z, _ = encoder.encode(X, y)
+    law = asked[0]["release"].law
+    assert [len(one) for one in seen["sampled_rows"]] == [law.sampled] * law.classes
+    places, labels = seen["mixed_places"], np.searchsorted(NAMES, y)
+    assert places.shape == (len(law.pairs), 2 * law.mix) and len(Z) == len(law.pairs)
+    halves = labels[places].reshape(len(places), 2, law.mix)
+    assert (halves == law.pairs[:, :, None]).all(), "rows of the two classes of every pair, as often"
+    assert [one.shape[1] for one in seen["masks"]] == [law.columns] * asked[0]["release"].blocks
+    steps = Z / (STEP * encoder.certificate.noise)
+    assert np.abs(steps - np.rint(steps)).max() < 1e-6 and np.gcd.reduce(np.rint(steps).astype(int).ravel()) == 1
+    assert encoder.certificate.noise == (settings.get("noise") or 0.07)
 
 
 def test_claims_are_right_no_more_often_than_their_rate_and_total_variation_allow() -> None:

