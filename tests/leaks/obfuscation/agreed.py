@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -70,17 +71,21 @@ def pictures(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def server_files(folder: Path, place: str, monkeypatch: pytest.MonkeyPatch, **how: Any) -> dict[str, Any]:
-    """Everything that can be seen in it: names, kinds, modes, bytes, and the order in which files were written."""
+    """Everything that can be seen in it: names, kinds, modes, bytes, order, and times that are not of this run."""
     monkeypatch.setenv("LEAKCAP_LEDGER", f"sqlite:///{folder / place}.db")
     made_of = {} if "data" in how else {"data": table(folder), "label": "label"}
     noise = {} if "cap" in how else {"noise": 0.01, "draws": 0}
     order = obfuscate.EncodeOrder(out=folder / place, mix=3, rows_released=180, **made_of, **noise, **how)
+    began = time.time()
     with monkeypatch.context() as watched:
         written = in_order(watched)
         obfuscate.run_encode(order, quiet=True)
     server = folder / place / "server"
-    found = {one.name: (one.stat().st_mode, one.stat().st_nlink, one.read_bytes()) for one in server.iterdir()}
-    return {**found, "": (server.stat().st_mode, written)}
+    ended = time.time()
+    seen = {one.name: one.stat() for one in server.iterdir()}
+    odd = {name: one.st_mtime for name, one in seen.items() if not began - 1 <= one.st_mtime <= ended + 1}
+    found = {name: (one.st_mode, one.st_nlink, (server / name).read_bytes()) for name, one in seen.items()}
+    return {**found, "": (server.stat().st_mode, written, odd)}
 
 
 def in_order(watched: pytest.MonkeyPatch) -> list[str]:
@@ -99,5 +104,5 @@ def in_order(watched: pytest.MonkeyPatch) -> list[str]:
 def certify_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draws that certify, and the rehearsal, are the same in every run: they are never the release's own."""
     monkeypatch.setattr(certified, "source_of", lambda seed: np.random.default_rng(5))
-    rehearsed = encoding.rehearsed
-    monkeypatch.setattr(encoding, "rehearsed", lambda *given, **more: rehearsed(*given, **{**more, "seed": 6}))
+    rehearsed = encoding.warn_if_useless
+    monkeypatch.setattr(encoding, "warn_if_useless", lambda *given, **more: rehearsed(*given, **{**more, "seed": 6}))

@@ -5,6 +5,7 @@ Method: as for tables (`agreed`), with a folder of files and an embedding of the
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,9 @@ def test_every_byte_for_the_server_is_the_same_whichever_pictures_were_sampled(
     assert b".raw" not in served and b"embedding_for_leaks" not in served, "neither files nor embedding are named"
 
 
-@pytest.mark.parametrize("told", ["name", "size", "order"])
+@pytest.mark.parametrize("told", ["name", "size", "order", "time"])
 def test_the_check_sees_a_picture_that_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str) -> None:
-    """The twins: a picture that was drawn is named in a file; a file is longer, or written sooner, for what was."""
+    """The twins: a picture that was drawn is named in a file; a file is longer, earlier or older for what was."""
     drawn: list[Any] = []
     agree(monkeypatch, drawn)
     publish = obfuscate.Folders.publish
@@ -45,10 +46,12 @@ def test_the_check_sees_a_picture_that_shows(tmp_path: Path, monkeypatch: pytest
             files["network.txt"] += " ".join(listed[place].name for place in drawn[-1])
         elif told == "size":
             files["features.npy"] += b"\0" * mark_of(drawn[-1])
-        else:  # by chance the same once in 40,000 times
+        elif told == "order":  # by chance the same once in 40,000 times
             names = np.random.default_rng(drawn[-1]).permutation(list(files))
             files = {name: files[name] for name in names}
         publish(self, files)
+        if told == "time":
+            os.utime(self.public / "features.npy", (mark_of(drawn[-1]),) * 2)
 
     monkeypatch.setattr(obfuscate.Folders, "publish", telling)
     made_of = pictures(tmp_path, monkeypatch)

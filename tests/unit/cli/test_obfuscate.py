@@ -169,6 +169,9 @@ def test_pictures_are_encoded_by_an_embedding_of_the_users(here: Path) -> None:
     assert len(table) == len(X) + 1 and table.file[0] == "at the top.npy"
     right = [Path(file).parent.name == one for file, one in zip(table.file[1:], table.prediction[1:], strict=True)]
     assert np.mean(right) > 0.9
+    assert run("check", "out") == 0
+    Path("out/server/labels.npy").unlink()
+    assert run("check", "out") == 1
 
 
 class Harmful:
