@@ -66,29 +66,51 @@ def test_the_certificate_states_what_was_certified_and_what_arithmetic_adds(aske
     assert again == certificate and (again.draws, again.again, again.attempts) == (256, 700, 2)
 
 
-@pytest.mark.parametrize("settings", [{"noise": 0.3, "draws": 2}, {"cap": 0.6}, {"cap": 0.6, "blocks": 3}])
+PUBLIC = {"cap": 0.6, "public": (X + 1, y)}
+
+
+@pytest.mark.parametrize("settings", [{"noise": 0.3, "draws": 2}, {"cap": 0.6}, {"cap": 0.6, "blocks": 3}, PUBLIC])
 def test_the_law_that_is_certified_is_the_law_that_is_drawn(
     asked: list[Any], monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any]
 ) -> None:
-    """Sizes and noise, from what the release itself was drawn with: no figure is of another encoding."""
-    seen: dict[str, Any] = {}
-    for name in ("sampled_rows", "mixed_places", "masks"):
-        room = mixing if name == "mixed_places" else encoded
-        real = getattr(room, name)
-        monkeypatch.setattr(room, name, lambda *given, name=name, real=real: seen.setdefault(name, real(*given)))
+    """Sizes, means, masks and noise, from what the release itself was drawn with: no figure is of another encoding."""
+    seen: dict[str, list[Any]] = {}
+    for room, name in ((encoded, "sampled_rows"), (mixing, "mixed_places"), (encoded, "masks"), (encoded, "on_grid")):
+        note(monkeypatch, room, name, seen)
     monkeypatch.setattr(encoding, "warn_if_useless", lambda *given, **more: None)  # rehearsals draw by themselves
     encoder = Encoder(12, **FEW, **settings)
     Z, _ = encoder.encode(X, y)
-    law = asked[0]["release"].law
-    assert [len(one) for one in seen["sampled_rows"]] == [law.sampled] * law.classes
-    places, labels = seen["mixed_places"], np.searchsorted(NAMES, y)
+    release, noise = asked[0]["release"], settings.get("noise") or 0.07
+    law = release.law
+    assert [len(one) for one in seen["sampled_rows"][0]] == [law.sampled] * law.classes
+    places = seen["mixed_places"][-1]  # with public rows these are mixed before
     assert places.shape == (len(law.pairs), 2 * law.mix) and len(Z) == len(law.pairs)
-    halves = labels[places].reshape(len(places), 2, law.mix)
+    halves = np.searchsorted(NAMES, y)[places].reshape(len(places), 2, law.mix)
     assert (halves == law.pairs[:, :, None]).all(), "rows of the two classes of every pair, as often"
-    assert [one.shape[1] for one in seen["masks"]] == [law.columns] * asked[0]["release"].blocks
-    steps = Z / (STEP * encoder.certificate.noise)
+    assert all(one.shape[1] == law.columns for masks in seen["masks"] for one in masks)
+    means = [release.pool[places].mean(axis=1)]
+    means += [] if release.public is None else [release.public(np.random.default_rng())]
+    assert len(means) == len(seen["masks"])
+    parts = [
+        zip(np.array_split(one, release.blocks, axis=1), seen["masks"][at], strict=True) for at, one in enumerate(means)
+    ]
+    assert seen["given"][0] == pytest.approx(sum(np.hstack([rows @ one for rows, one in some]) for some in parts))
+    steps = Z / (STEP * noise)
     assert np.abs(steps - np.rint(steps)).max() < 1e-6 and np.gcd.reduce(np.rint(steps).astype(int).ravel()) == 1
-    assert encoder.certificate.noise == (settings.get("noise") or 0.07)
+    assert encoder.certificate.noise == noise
+
+
+def note(monkeypatch: pytest.MonkeyPatch, room: Any, name: str, seen: dict[str, list[Any]]) -> None:
+    """What a function returned, call by call; of the last step what it was given."""
+    real = getattr(room, name)
+
+    def noted(*given: Any) -> Any:
+        if name == "on_grid":
+            seen["given"] = [given[0].copy()]
+        seen.setdefault(name, []).append(real(*given))
+        return seen[name][-1]
+
+    monkeypatch.setattr(room, name, noted)
 
 
 def test_claims_are_right_no_more_often_than_their_rate_and_total_variation_allow() -> None:
