@@ -85,6 +85,21 @@ def test_no_test_recognises_more_than_certified(listed):
         assert (bounds.recognised[place] >= best - 1e-6).all()
 
 
+def test_what_a_test_finds_is_its_hockey_stick_and_its_false_alarms(monkeypatch):
+    """Where every swap tells the same: `P(A) <= weight Q(A) + stick`, and hardly more is stated."""
+    seen = []
+
+    def constant(statements, rng, *, swaps, units=None):
+        seen[:] = statements.weights
+        return np.full((len(statements.weights), len(statements.obfuscated.pool)), 0.1)
+
+    monkeypatch.setattr(Statements, "of_draw", constant)
+    effort, rng = UnitEffort(draws=2000), np.random.default_rng(1)
+    bounds = certify_units(some_obfuscated(0.3), effort=effort, gamma=0.01, rng=rng, alarms=(0.2, 0.05))
+    for weight, alarm, found in zip(seen[1:], bounds.alarms, bounds.recognised, strict=True):
+        assert (found >= weight * alarm + 0.1).all() and (found < weight * alarm + 0.14).all()
+
+
 def test_both_kinds_of_draws_agree_with_listing_all():
     """Means over 1,500 draws, in which every unit is now inside and now outside: within six of their errors."""
     pool, law = CASES["two classes, one row"]
