@@ -4,15 +4,11 @@
 sets with that noise are drawn, and a network of three layers and ridge regression learn from each. Accuracy is told on
 test rows of odd places; the penalty of the ridge is that which does best on even ones.
 
-`balanced [NAME ...]`: encoded sets have as many rows of every class, so that on pools of unequal classes plain accuracy
-compares unlike things. Ridge regression once more, by the mean of the classes' accuracies, on encoded sets with the
-noise that was certified and recorded, which is not certified again; the un-encoded model weighs classes alike, too.
+On pools of unequal classes `balanced_sets` tells more, by the mean of the classes' accuracies.
 """
 
 from __future__ import annotations
 
-import json
-import re
 import sys
 import time
 import warnings
@@ -26,7 +22,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
 import leakcap as lc
 from benchmarks.encoded_sets import PENALTIES, embeddings
-from benchmarks.records import FOLDER, record
+from benchmarks.records import record
 from benchmarks.three_layers import three_layers
 from leakcap import datasets
 
@@ -61,10 +57,6 @@ class Case:
 
 def main(*words: str) -> None:
     warnings.simplefilter("ignore", lc.RepeatedReleaseWarning)
-    if words[:1] == ("balanced",):
-        for name in words[1:] or [one for one in PARTS if not one.startswith("cifar")]:
-            balanced(name, PARTS[name])
-        return
     backend = next((word for word in words if word.startswith("torch:")), None)
     for name in [word for word in words if word != backend] or [one for one in PARTS if not one.startswith("cifar")]:
         measure(name, PARTS[name], backend)
@@ -94,7 +86,7 @@ def measure(name: str, case: Case, backend: str | None) -> None:
     seen = (
         f"certified {100 * certificate.membership_success:.2f} % about the worst of {len(X):,} rows "
         f"({100 * certificate.mean_success:.1f} % on average), noise {certificate.noise:.4g}, {seconds:.0f} s; network "
-        f"{_all(network)}, ridge {_all(ridge)}; un-encoded {100 * plain[0]:.1f} % and {100 * plain[1]:.1f} %"
+        f"{told_of(network)}, ridge {told_of(ridge)}; un-encoded {100 * plain[0]:.1f} % and {100 * plain[1]:.1f} %"
     )
     print(f"{name}: {seen}", flush=True)
     record(
@@ -106,67 +98,6 @@ def measure(name: str, case: Case, backend: str | None) -> None:
         command=f"python -m benchmarks.certified_sets {name} {backend or ''}".strip(),
         asked=case.asked,
     )
-
-
-def balanced(name: str, case: Case) -> None:
-    """Both sides by the mean of the classes' accuracies, beside the share of the largest class."""
-    rows, noise = case.rows(), recorded_noise(name)
-    asked, answers = rows.asked[: case.queries], rows.answers[: case.queries]
-    found, plain = [], []
-    for _ in range(case.trials):
-        encoder = lc.obfuscation.Encoder(**case.settings, noise=noise, draws=0)
-        encoded = encoder.encode(rows.X, rows.y)
-        guesses = [encoder.predict(Ridge(size).fit(*encoded), asked) for size in PENALTIES]
-        found.append(_best_balanced(guesses, answers))
-        best = max((one == answers for one in guesses), key=lambda hits: hits[0::2].mean())
-        plain.append(float(best[1::2].mean()))
-    bare = _best_balanced(_un_encoded_balanced(rows, asked), answers)
-    names, counts = np.unique(answers[1::2], return_counts=True)
-    smallest = int(np.unique(rows.y, return_counts=True)[1].min())
-    design = encoder.design
-    largest, mixed = counts.max() / counts.sum(), design.mix / design.sampled_per_class
-    seen = (
-        f"ridge {_all(found)} of each class on average, un-encoded and balanced {100 * bare:.1f} %, by "
-        f"chance {100 / len(names):.1f} %; plain accuracy {_all(plain)}, the largest class {100 * largest:.1f} % of "
-        "test rows; "
-        f"noise {noise:.4g} as recorded. {smallest:,} rows in the smallest class: {design.sampled_per_class:,} of each "
-        f"drawn, each in {100 * mixed:.0f} % of its class's means"
-    )
-    print(f"{name}: {seen}", flush=True)
-    record(
-        f"encoded-{name}-balanced",
-        seen,
-        topic="Encoded sets",
-        claim=f"{case.words}, cap {case.cap:g}: accuracies balanced on both sides, {case.trials} encoded sets",
-        command=f"python -m benchmarks.certified_sets balanced {name}",
-        asked="-",
-    )
-
-
-def recorded_noise(name: str) -> float:
-    """That which was certified, to the digits of its record."""
-    seen = json.loads((FOLDER / f"encoded-{name}.json").read_text(encoding="utf-8"))["seen"]
-    return float(re.search(r"noise ([0-9.e-]+),", seen).group(1))  # type: ignore[union-attr]
-
-
-def _best_balanced(guesses: list[Any], answers: Any) -> float:
-    """The guesses that do best on even places, told on odd ones."""
-
-    def mean(given: Any, right: Any) -> float:
-        return float(np.mean([(given == one)[right == one].mean() for one in np.unique(right)]))
-
-    best = max(guesses, key=lambda one: mean(one[0::2], answers[0::2]))
-    return mean(best[1::2], answers[1::2])
-
-
-def _un_encoded_balanced(rows: Rows, asked: Any) -> list[Any]:
-    """By ridge regression on the rows as they are, every class weighing as much as any other."""
-    unit = [one / np.maximum(np.linalg.norm(one, axis=1), 1e-12)[:, None] for one in (rows.X, asked)]
-    names, codes, counts = np.unique(rows.y, return_inverse=True, return_counts=True)
-    weights, shares = 1 / counts[codes], np.eye(len(names))[codes]
-    weights *= len(codes) / weights.sum()
-    fitted = (Ridge(size).fit(unit[0], shares, sample_weight=weights) for size in PENALTIES)
-    return [names[one.predict(unit[1]).argmax(axis=1)] for one in fitted]
 
 
 def _accuracies(encoder: Any, encoded: Any, rows: Rows, queries: int, device: str) -> tuple[float, float]:
@@ -194,7 +125,8 @@ def _un_encoded(rows: Rows, device: str) -> tuple[float, float]:
     return tuple(float(np.mean((one == rows.answers)[1::2])) for one in (names[scores.argmax(axis=1)], best))  # type: ignore[return-value]
 
 
-def _all(found: list[float]) -> str:
+def told_of(found: list[float]) -> str:
+    """Median, least and most."""
     return f"{100 * np.median(found):.1f} % ({100 * min(found):.1f} to {100 * max(found):.1f})"
 
 
@@ -230,7 +162,7 @@ WHITE = {**BIG, "mask_dim": 1280, "whiten": 100}
 PLAIN = {**BIG, "mask_dim": 500}
 LEARNT = {"rows_sampled": 39_000, "rows_released": 2_000, "mix": 200, "mask_dim": 500}
 FORTY = "CIFAR-10 embeddings, 40,000 rows drawn, 2,000 means of 400"
-FLAGS = ("torch:cuda", "torch:cpu", "balanced")
+FLAGS = ("torch:cuda", "torch:cpu")
 PARTS = {
     "cifar-white-60": Case(cifar, f"{FORTY}, whitened to 100, masked to 1,280", 0.60, WHITE, "80 %"),
     "cifar-white-55": Case(cifar, f"{FORTY}, whitened to 100, masked to 1,280", 0.55, WHITE, "77 %"),

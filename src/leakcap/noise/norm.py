@@ -116,7 +116,8 @@ class NormNoise:
     def released(self, value: Floats, randomness: Randomness) -> Floats:
         """A noised vector on a grid of `GRID` noise deviations, which depends on nothing but its grid point."""
         point = np.rint((value / self.deviations + self.draw(randomness) / self.deviations) / GRID)
-        return np.asarray(point * GRID * self.deviations)
+        # Of -0.0 the sign would tell on which side of the grid point the value was.
+        return np.asarray((point + 0.0) * GRID * self.deviations)
 
     @proves("first-moment")
     def sampler_distance(self, reach: float) -> float:

@@ -18,7 +18,7 @@ from leakcap.certificates.obfuscation import ObfuscationCertificate, UnclaimedEn
 from leakcap.custody.encodings import PoolAccount
 from leakcap.custody.fingerprint import DataPrint
 from leakcap.custody.ledger import Store
-from leakcap.errors import AlreadyReleased, InputError, LeakcapError, SimulationWarning, UselessReleaseWarning
+from leakcap.errors import AlreadyReleased, InputError, LeakcapError, SimulationWarning
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
 from leakcap.ground.callers import frames_of_ours
@@ -31,7 +31,7 @@ from leakcap.obfuscation.encoded import certificate_of, draw_encoded, facts_of
 from leakcap.obfuscation.key import Key
 from leakcap.obfuscation.learnable import PublicRows, PublicShare
 from leakcap.obfuscation.pools import EncodablePool
-from leakcap.obfuscation.rehearsal import rehearsed
+from leakcap.obfuscation.rehearsal import warn_if_useless
 from leakcap.obfuscation.rows import RowRule
 from leakcap.obfuscation.suggestions import EncodingSuggestions, suggested
 from leakcap.planning.released import warn_of_second_secret
@@ -184,7 +184,7 @@ class Encoder:
         certified = self._certified(pool, share)
         noise = self._noise if certified is None else certified.noise
         assert noise is not None
-        self._warn_if_useless(pool, noise, share)
+        warn_if_useless(pool, noise, public=None if share is None else share.mixed, seed=self._seed)
         self._spend(known_by, account)
         encoded, key = draw_encoded(pool, randomness, noise=noise, share=share, public=public, seed=self._seed)
         facts = facts_of(
@@ -361,17 +361,6 @@ class Encoder:
                 return least_noise(pool, self._cap.limit, **how)
             assert self._noise is not None
             return certified_noise(pool, self._noise, **how)
-
-    def _warn_if_useless(self, pool: EncodablePool, noise: float, share: PublicShare | None) -> None:
-        """Before anything is spent or written: what a server will likely learn from so much noise."""
-        found = rehearsed(pool, noise, public=None if share is None else share.mixed, seed=self._seed)
-        if found.teaches_nothing:
-            warnings.warn(
-                f"{found} Nothing was spent or written so far. Larger pools, larger caps, whiten= and suggest(X, y) "
-                "leave more to learn",
-                UselessReleaseWarning,
-                stacklevel=1 + frames_of_ours(),
-            )
 
     def _refuse_spent(self) -> None:
         if self._spent:

@@ -39,9 +39,14 @@ def masked(rows: Floats, columns: tuple[Ints, ...], mask: tuple[Floats, ...]) ->
 def on_grid(values: Floats, noise: float, randomness: Randomness) -> Floats:
     """The values with noise of this deviation, on a grid: a whole number times one step, which the noise alone sets."""
     if noise == 0:
-        return np.asarray(np.rint(values / BARE_STEP) * BARE_STEP)
+        return _whole(values / BARE_STEP) * BARE_STEP
     drawn = randomness.normals(values.size).reshape(values.shape)
-    return np.asarray(np.rint((values / noise + drawn) / STEP) * (STEP * noise))
+    return _whole((values / noise + drawn) / STEP) * (STEP * noise)
+
+
+def _whole(steps: Floats) -> Floats:
+    """Whole numbers; 0 for -0.0, whose sign would tell on which side of the grid point a value was."""
+    return np.asarray(np.rint(steps) + 0.0)
 
 
 @proves("obfuscation-sampler")

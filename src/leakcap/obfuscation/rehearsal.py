@@ -1,24 +1,26 @@
 """A rehearsal: what a server would likely learn from an encoding, by one that nobody sees.
 
 Everything is drawn anew, from a source of its own, several times in a small pool; the accuracy of a linear model on
-rows that were not drawn is an
-estimate for the owner and says nothing about the sample of the real encoding.
+rows that were not drawn is an estimate for the owner and says nothing about the sample of the real encoding.
 """
 
 from __future__ import annotations
 
 import secrets
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
+from leakcap.errors import UselessReleaseWarning
 from leakcap.ground.arrays import Floats, Ints
+from leakcap.ground.callers import frames_of_ours
 from leakcap.noise.entropy import Randomness, Seeded
 from leakcap.obfuscation.masking import masked, masks
 from leakcap.obfuscation.mixing import mixed_rows, pair_labels, pairs, sampled_rows
 from leakcap.obfuscation.pools import EncodablePool
 
-__all__ = ["Rehearsal", "rehearsed"]
+__all__ = ["Rehearsal", "rehearsed", "warn_if_useless"]
 
 ASKED = 4000  # rows of the pool that the models are asked about, at most
 ENOUGH, MOST_TIMES = 2000, 8  # answers, and rehearsals for so many, at most
@@ -55,6 +57,18 @@ def rehearsed(pool: EncodablePool, noise: float, *, public: Floats | None = None
     found = [_once(pool, noise, public, randomness) for _ in range(times)]
     accuracy, plain = (float(np.mean([getattr(one, name) for one in found])) for name in ("accuracy", "plain"))
     return Rehearsal(accuracy, plain, 1 / pool.design.classes)
+
+
+def warn_if_useless(pool: EncodablePool, noise: float, *, public: Floats | None, seed: int | None) -> None:
+    """Before anything is spent or written: what a server will likely learn from so much noise, where it is little."""
+    found = rehearsed(pool, noise, public=public, seed=seed)
+    if found.teaches_nothing:
+        warnings.warn(
+            f"{found} Nothing was spent or written so far. Larger pools, larger caps, whiten= and suggest(X, y) leave "
+            "more to learn",
+            UselessReleaseWarning,
+            stacklevel=1 + frames_of_ours(),
+        )
 
 
 def _asked_at_most(pool: EncodablePool) -> int:

@@ -111,6 +111,14 @@ def test_released_vectors_lie_on_the_grid_and_carry_the_noise(order: float) -> N
     assert law.sampler_distance(1e3) < 1e-5
 
 
+def test_a_zero_of_the_grid_has_no_sign(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of -0.0 it would tell on which side of the grid point the value was, and that is finer than the grid."""
+    law = NormNoise(np.array([1.0]), 1, 0.7)
+    monkeypatch.setattr(NormNoise, "draw", lambda law, randomness: np.array([-1e-9]))
+    released = law.released(np.array([0.0]), Seeded(0))
+    assert released[0] == 0 and not np.signbit(released[0])
+
+
 # ---- how exactly it is drawn --------------------------------------------------------------------------------------
 
 NORMALS = np.concatenate([np.random.default_rng(0).uniform(-8.3, 8.3, 30), 10.0 ** -np.arange(1, 16.0, 2)])

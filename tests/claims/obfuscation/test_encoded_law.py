@@ -109,10 +109,12 @@ def test_noise_has_the_stated_deviation_and_planted_ones_do_not() -> None:
 
 def test_released_numbers_are_whole_steps_whatever_was_mixed() -> None:
     noise = 0.0159
-    for values in (np.full((40, 7), 1 / 3), np.random.default_rng(0).normal(size=(40, 7))):
+    for values in (np.full((400, 7), noise / 3), noise * np.random.default_rng(0).normal(size=(400, 7))):
         released = on_grid(values, noise, OperatingSystem())
         whole = np.rint(released / (STEP * noise))
         assert np.array_equal(released, whole * (STEP * noise)), "no digit but of the whole number"
+        zeros = released[released == 0]
+        assert len(zeros) and not np.signbit(zeros).any(), "nor a sign: of -0.0 it tells the side of the grid point"
     assert STEP > GRID
 
 

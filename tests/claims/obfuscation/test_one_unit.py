@@ -8,12 +8,12 @@ from scipy.stats import binom
 
 from leakcap.errors import CapError, InputError
 from leakcap.leakage.confidence import Attempts, log_term
-from leakcap.obfuscation import one_unit
+from leakcap.obfuscation import least, one_unit
 from leakcap.obfuscation.chi_squares import PairTable, told_apart
 from leakcap.obfuscation.least import least_noise
 from leakcap.obfuscation.limits import FullColumn
 from leakcap.obfuscation.obfuscated import Obfuscated
-from leakcap.obfuscation.one_unit import Statements, UnitEffort, certify_units, look_at_units
+from leakcap.obfuscation.one_unit import Statements, UnitBounds, UnitEffort, certify_units, look_at_units
 from leakcap.obfuscation.sampled import MixingLaw, all_class_pairs
 from tests.claims.obfuscation.brute_force import every_swap, nats_of, truth
 from tests.claims.obfuscation.cases import CASES
@@ -83,6 +83,21 @@ def test_no_test_recognises_more_than_certified(listed):
     for place, alarm in enumerate(bounds.alarms):
         best = np.min([weight * alarm + found.sticks[weight] for weight in weights], axis=0)
         assert (bounds.recognised[place] >= best - 1e-6).all()
+
+
+def test_what_a_test_finds_is_its_hockey_stick_and_its_false_alarms(monkeypatch):
+    """Where every swap tells the same: `P(A) <= weight Q(A) + stick`, and hardly more is stated."""
+    seen = []
+
+    def constant(statements, rng, *, swaps, units=None):
+        seen[:] = statements.weights
+        return np.full((len(statements.weights), len(statements.obfuscated.pool)), 0.1)
+
+    monkeypatch.setattr(Statements, "of_draw", constant)
+    effort, rng = UnitEffort(draws=2000), np.random.default_rng(1)
+    bounds = certify_units(some_obfuscated(0.3), effort=effort, gamma=0.01, rng=rng, alarms=(0.2, 0.05))
+    for weight, alarm, found in zip(seen[1:], bounds.alarms, bounds.recognised, strict=True):
+        assert (found >= weight * alarm + 0.1).all() and (found < weight * alarm + 0.14).all()
 
 
 def test_both_kinds_of_draws_agree_with_listing_all():
@@ -161,6 +176,39 @@ def test_the_least_noise_keeps_its_cap_and_is_not_far_above_need():
     assert attempts.made == found.attempts
     halved = look_at_units(Statements(found.obfuscated.with_noise(found.obfuscated.noise_std * 0.75)), 100, rng)
     assert 0.5 + 0.5 * halved.mean[0].max() > 0.62
+
+
+def test_what_exceeds_the_cap_about_one_row_is_certified_again_with_more_noise(monkeypatch):
+    """The average does not decide, and every certification has a share of the failure probability of its own."""
+    asked, worst = [], iter([0.7, 0.63, 0.61])
+
+    def bounds(release, *, gamma, **more):
+        asked.append((release.noise_std, gamma))
+        success = np.full(len(release.pool), 0.52)
+        success[5] = next(worst)
+        return UnitBounds(success, success[None], None, 0.52, (0.01,), draws=1, again=0, gamma=gamma)
+
+    monkeypatch.setattr(least, "certify_units", bounds)
+    monkeypatch.setattr(least, "likely_noise", lambda release, cap, **more: 0.1)
+    effort, rng = UnitEffort(draws=20), np.random.default_rng(8)
+    found = least_noise(some_obfuscated(0.5), 0.62, effort=effort, attempts=Attempts(1e-3), rng=rng)
+    noises, gammas = zip(*asked, strict=True)
+    assert gammas == pytest.approx([1e-3 / 2, 1e-3 / 6, 1e-3 / 12]) and found.gamma == pytest.approx(sum(gammas))
+    assert 0.1 == noises[0] < noises[1] < noises[2] == found.obfuscated.noise_std and found.attempts == 3
+
+
+def test_draws_that_place_the_wagers_certify_nothing(monkeypatch):
+    """No draw is used for two things: neither by the pilots, nor by either stage."""
+    drawn = []
+
+    def noted(statements, rng, *, swaps, units=None):
+        drawn.append(rng.random())
+        return np.full((len(statements.weights), len(statements.obfuscated.pool) if units is None else len(units)), 0.1)
+
+    monkeypatch.setattr(Statements, "of_draw", noted)
+    effort = UnitEffort(pilot=3, draws=16, again=16)
+    certify_units(some_obfuscated(0.3), effort=effort, gamma=1e-3, rng=np.random.default_rng(9), cap=0.51)
+    assert len(drawn) == 3 + 3 + 16 + 16 == len(set(drawn))
 
 
 @pytest.mark.parametrize(("cap", "error"), [(0.5, InputError), (0.4, InputError), (0.500001, CapError)])

@@ -1,8 +1,7 @@
 """Rule 6 for encoded sets: with the encoded set fixed, nothing that goes to the server tells what was sampled.
 
-Method: the mixed and masked rows are replaced by agreed ones after everything else was drawn for real, so that two runs
-have the same encoded set from different samples, mixings and keys. Everything that the server gets is compared; the
-key's id, which is drawn by itself, is agreed on too. Twins show that each file is looked at. Nothing is statistical.
+Method: two runs have the same encoded set from different samples, mixings and keys (`agreed`). Everything that the
+server gets is compared. Twins show that each file is looked at. Nothing is statistical.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,65 +17,12 @@ import pytest
 import leakcap as lc
 from leakcap.cli import obfuscate
 from leakcap.custody import folders
-from leakcap.obfuscation import certified
 from leakcap.obfuscation import encoded as drawing
 from leakcap.obfuscation import encoder as encoding
 from leakcap.planning.released import forget_released
+from tests.leaks.obfuscation.agreed import AGREED, CAPPED, agree, certify_alike, mark_of, server_files
 from tests.refusals import texts_of
 from tests.unit.obfuscation.pools import FEW, pool
-
-AGREED = np.random.default_rng(0).normal(size=(180, 12))
-SHARES = np.random.default_rng(1).dirichlet(np.ones(3), size=180)
-
-
-def agree(monkeypatch: pytest.MonkeyPatch, drawn: list[Any]) -> None:
-    """The encoded set, and the id, are the same in every run; what was sampled is noted."""
-    sampled, encoded = drawing.sampled_rows, encoding.draw_encoded
-
-    def noted(*given: Any) -> Any:
-        found = sampled(*given)
-        drawn.append(np.sort(np.concatenate(found)))
-        return found
-
-    monkeypatch.setattr(drawing, "sampled_rows", noted)
-    monkeypatch.setattr(drawing.secrets, "token_hex", lambda size: "0" * 2 * size)
-    monkeypatch.setattr(encoding, "draw_encoded", lambda *given, **more: ((AGREED, SHARES), encoded(*given, **more)[1]))
-
-
-def table(folder: Path) -> Path:
-    X, y = pool()
-    lines = ["label," + ",".join(f"c{i}" for i in range(12))]
-    lines += [f"{label}," + ",".join(map(repr, row.tolist())) for label, row in zip(y, X, strict=True)]
-    (folder / "pool.csv").write_text("\n".join(lines) + "\n")
-    return folder / "pool.csv"
-
-
-def server_files(folder: Path, place: str, monkeypatch: pytest.MonkeyPatch, **how: Any) -> dict[str, Any]:
-    """Everything that can be seen in it: names, kinds, modes, bytes, and the order in which files were written."""
-    monkeypatch.setenv("LEAKCAP_LEDGER", f"sqlite:///{folder / place}.db")
-    how = how or {"noise": 0.01, "draws": 0}
-    order = obfuscate.EncodeOrder(
-        data=table(folder), label="label", out=folder / place, mix=3, rows_released=180, **how
-    )
-    with monkeypatch.context() as watched:
-        written = in_order(watched)
-        obfuscate.run_encode(order, quiet=True)
-    server = folder / place / "server"
-    found = {one.name: (one.stat().st_mode, one.stat().st_nlink, one.read_bytes()) for one in server.iterdir()}
-    return {**found, "": (server.stat().st_mode, written)}
-
-
-def in_order(watched: pytest.MonkeyPatch) -> list[str]:
-    """The names of the files for the server, as they are opened: times tell in which order they were written."""
-    written: list[str] = []
-    opened = os.open
-
-    def noted(path: Any, *given: Any, **more: Any) -> int:
-        written.extend([Path(path).name] if ".public." in str(path) else [])
-        return opened(path, *given, **more)
-
-    watched.setattr(folders, "os", SimpleNamespace(**{**vars(os), "open": noted}))
-    return written
 
 
 def test_every_byte_for_the_server_is_the_same_whatever_was_sampled(
@@ -99,7 +44,7 @@ def test_the_check_sees_a_sample_that_shows(tmp_path: Path, monkeypatch: pytest.
     agree(monkeypatch, drawn)
     if told == "certificate":
         real = encoding.certificate_of
-        words = lambda facts: {**facts, "rows_are": f"{facts['rows_are']} {drawn[-1].sum()}"}  # noqa: E731
+        words = lambda facts: {**facts, "rows_are": f"{facts['rows_are']} {mark_of(drawn[-1])}"}  # noqa: E731
         monkeypatch.setattr(encoding, "certificate_of", lambda c, facts, *more: real(c, words(facts), *more))
     elif told == "order":
         plain = folders.Folders.publish
@@ -107,18 +52,8 @@ def test_the_check_sees_a_sample_that_shows(tmp_path: Path, monkeypatch: pytest.
         monkeypatch.setattr(folders.Folders, "publish", lambda self, files: plain(self, turned(files)))
     else:
         advised = obfuscate.advice
-        monkeypatch.setattr(obfuscate, "advice", lambda *given: f"{advised(*given)}{drawn[-1].sum()}")
+        monkeypatch.setattr(obfuscate, "advice", lambda *given: f"{advised(*given)}{mark_of(drawn[-1])}")
     assert server_files(tmp_path, "one", monkeypatch) != server_files(tmp_path, "two", monkeypatch)
-
-
-def certify_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draws that certify, and the rehearsal, are the same in every run: they are never the release's own."""
-    monkeypatch.setattr(certified, "source_of", lambda seed: np.random.default_rng(5))
-    rehearsed = encoding.rehearsed
-    monkeypatch.setattr(encoding, "rehearsed", lambda *given, **more: rehearsed(*given, **{**more, "seed": 6}))
-
-
-CAPPED: dict[str, Any] = {"cap": "membership=0.90", "draws": 64}
 
 
 @pytest.mark.parametrize("blocks", [None, "2"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,36 @@ def test_a_cap_shows_what_was_certified(
     else:
         told = " ".join(told.split())
         assert "59.00 % of the time about the worst row, 53.00 % on average, with confidence 1 - 1e-06" in told
+
+
+def test_a_cap_that_leaves_nothing_to_learn_is_said_before_anything_is_written(
+    here: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the accuracy to expect. Noise is set to what such a cap takes, and the certification left out."""
+    made = EncodingNoise(30.0, 0.51, 0.505, ((0.01, 0.02),), (0.5, 0.8, 0.81), draws=64, again=0, attempts=1)
+    monkeypatch.setattr(encoder, "least_noise", lambda *given, **how: made)
+    drawing, heard = encoder.draw_encoded, []
+
+    def noted(*given: Any, **how: Any) -> Any:
+        heard.append((" ".join(capsys.readouterr().err.split()), Path("out").exists()))
+        return drawing(*given, **how)
+
+    monkeypatch.setattr(encoder, "draw_encoded", noted)
+    order = [*ENCODE[: ENCODE.index("--draws")], "--cap", "membership=0.51", "--mix", "3", "--rows-released", "180"]
+    assert run(*order, "--out", "out") == 0
+    ((told, written),) = heard
+    assert re.search(r"about \d+ % right by a linear model, \d+ % from the rows themselves, 33 % by chance", told)
+    assert "Nothing was spent or written so far" in told and not written
+
+
+def test_what_is_left_out_or_constant_is_said(here: Path, capsys: Any) -> None:
+    table = pd.read_csv("pool.csv").iloc[20:].assign(c3=7.125)  # 40 ash, 60 birch, 60 cedar
+    table.to_csv("pool.csv", index=False)
+    assert run(*ENCODE, "--out", "out") == 0
+    out, err = capsys.readouterr()
+    told = " ".join((out + err).split())
+    assert "Classes are of 40 to 60 rows, and 32 of each are sampled: of the largest class 28 rows are left out" in told
+    assert "1 of them are the same in every row" in told and "7.125" not in told
 
 
 def test_scales_and_levels_that_are_given_are_no_facts_of_the_pool(here: Path) -> None:
@@ -138,6 +169,9 @@ def test_pictures_are_encoded_by_an_embedding_of_the_users(here: Path) -> None:
     assert len(table) == len(X) + 1 and table.file[0] == "at the top.npy"
     right = [Path(file).parent.name == one for file, one in zip(table.file[1:], table.prediction[1:], strict=True)]
     assert np.mean(right) > 0.9
+    assert run("check", "out") == 0
+    Path("out/server/labels.npy").unlink()
+    assert run("check", "out") == 1
 
 
 class Harmful:

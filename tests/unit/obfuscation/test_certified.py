@@ -10,10 +10,11 @@ import pytest
 
 import leakcap as lc
 from leakcap.certificates.obfuscation import ObfuscationCertificate, UnclaimedEncoding
-from leakcap.obfuscation import certified
-from leakcap.obfuscation.masking import encoding_distance
+from leakcap.obfuscation import certified, encoded, mixing
+from leakcap.obfuscation import encoder as encoding
+from leakcap.obfuscation.masking import STEP, encoding_distance
 from tests.refusals import refusal
-from tests.unit.obfuscation.pools import FEW, pool
+from tests.unit.obfuscation.pools import FEW, NAMES, pool
 
 Encoder = lc.obfuscation.Encoder
 X, y = pool()
@@ -24,11 +25,11 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Certification that always finds the same, and notes what it was asked."""
     noted: list[Any] = []
 
-    def found(release: Any, cap: float, **more: Any) -> Any:
-        noted.append({"release": release, "cap": cap, **more})
+    def bounds_of(release: Any, **more: Any) -> Any:
+        noted.append({"release": release, **more})
         success = np.full(180, 0.55)
         success[7] = 0.5987
-        bounds = SimpleNamespace(
+        return SimpleNamespace(
             success=success,
             worst=0.5987,
             mean_success=0.55,
@@ -37,9 +38,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
             draws=256,
             again=700,
         )
+
+    def found(release: Any, cap: float, **more: Any) -> Any:
+        bounds = bounds_of(release, cap=cap, **more)
         return SimpleNamespace(obfuscated=SimpleNamespace(noise_std=0.07), bounds=bounds, attempts=2)
 
     monkeypatch.setattr(certified, "noise_for_cap", found)
+    monkeypatch.setattr(certified, "certify_units", bounds_of)
     return noted
 
 
@@ -51,12 +56,61 @@ def test_the_certificate_states_what_was_certified_and_what_arithmetic_adds(aske
     assert certificate.membership_success == 0.5987 + distance > 0.5987
     assert certificate.mean_success == 0.55 + distance
     assert certificate.true_positives == ((0.01, 0.03 + 2 * distance),), "of the unit that is recognised best"
+    told = 2 * (0.5987 + distance) - 1  # about the unit that is told best; 48 of 60 rows of every class are drawn
+    assert certificate.claims == (0.5, 0.8, pytest.approx(0.8 * (1 + 0.2 * told / 0.5), rel=1e-9))
     assert asked[0]["cap"] == 0.6 - certified.RESERVE and asked[0]["attempts"].gamma == pytest.approx(0.001)
     release = asked[0]["release"]
     assert release.public is None and (np.linalg.norm(release.pool, axis=1) <= 1).all()
     assert "256 draws for every row, 700 more for rows near the cap; attempt 2" in " ".join(str(certificate).split())
     again = ObfuscationCertificate.from_json(certificate.to_json())
     assert again == certificate and (again.draws, again.again, again.attempts) == (256, 700, 2)
+
+
+PUBLIC = {"cap": 0.6, "public": (X + 1, y)}
+
+
+@pytest.mark.parametrize("settings", [{"noise": 0.3, "draws": 2}, {"cap": 0.6}, {"cap": 0.6, "blocks": 3}, PUBLIC])
+def test_the_law_that_is_certified_is_the_law_that_is_drawn(
+    asked: list[Any], monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any]
+) -> None:
+    """Sizes, means, masks and noise, from what the release itself was drawn with: no figure is of another encoding."""
+    seen: dict[str, list[Any]] = {}
+    for room, name in ((encoded, "sampled_rows"), (mixing, "mixed_places"), (encoded, "masks"), (encoded, "on_grid")):
+        note(monkeypatch, room, name, seen)
+    monkeypatch.setattr(encoding, "warn_if_useless", lambda *given, **more: None)  # rehearsals draw by themselves
+    encoder = Encoder(12, **FEW, **settings)
+    Z, _ = encoder.encode(X, y)
+    release, noise = asked[0]["release"], settings.get("noise") or 0.07
+    law = release.law
+    assert [len(one) for one in seen["sampled_rows"][0]] == [law.sampled] * law.classes
+    places = seen["mixed_places"][-1]  # with public rows these are mixed before
+    assert places.shape == (len(law.pairs), 2 * law.mix) and len(Z) == len(law.pairs)
+    halves = np.searchsorted(NAMES, y)[places].reshape(len(places), 2, law.mix)
+    assert (halves == law.pairs[:, :, None]).all(), "rows of the two classes of every pair, as often"
+    assert all(one.shape[1] == law.columns for masks in seen["masks"] for one in masks)
+    means = [release.pool[places].mean(axis=1)]
+    means += [] if release.public is None else [release.public(np.random.default_rng())]
+    assert len(means) == len(seen["masks"])
+    parts = [
+        zip(np.array_split(one, release.blocks, axis=1), seen["masks"][at], strict=True) for at, one in enumerate(means)
+    ]
+    assert seen["given"][0] == pytest.approx(sum(np.hstack([rows @ one for rows, one in some]) for some in parts))
+    steps = Z / (STEP * noise)
+    assert np.abs(steps - np.rint(steps)).max() < 1e-6 and np.gcd.reduce(np.rint(steps).astype(int).ravel()) == 1
+    assert encoder.certificate.noise == noise
+
+
+def note(monkeypatch: pytest.MonkeyPatch, room: Any, name: str, seen: dict[str, list[Any]]) -> None:
+    """What a function returned, call by call; of the last step what it was given."""
+    real = getattr(room, name)
+
+    def noted(*given: Any) -> Any:
+        if name == "on_grid":
+            seen["given"] = [given[0].copy()]
+        seen.setdefault(name, []).append(real(*given))
+        return seen[name][-1]
+
+    monkeypatch.setattr(room, name, noted)
 
 
 def test_claims_are_right_no_more_often_than_their_rate_and_total_variation_allow() -> None:
