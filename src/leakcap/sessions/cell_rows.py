@@ -63,8 +63,10 @@ class Block:
 
     @property
     def table(self) -> Any:
-        """All columns in one array, whole numbers where all of them are."""
+        """All columns in one array, whole numbers where all of them are; of one column it is that column itself."""
         kind = np.float64 if any(one.dtype.kind == "f" for one in self.columns) else np.int64
+        if len(self.columns) == 1:
+            return np.ascontiguousarray(self.columns[0], dtype=kind)[None]
         table = np.empty((len(self.columns), len(self)), dtype=kind)
         for row, column in zip(table, self.columns, strict=True):
             row[:] = column
