@@ -16,7 +16,8 @@ import leakcap as lc
 from leakcap.errors import LeakcapError
 from leakcap.sessions.cell_rows import CellRows
 from leakcap.sql import asking
-from leakcap.sql.engine import EngineLimits, LocalEngine, _bytes
+from leakcap.sql.engine import EngineLimits, LocalEngine
+from leakcap.sql.worker import written
 from tests.leaks import sql_timing
 from tests.leaks.test_sessions import rig
 from tests.sql.hospital import registered
@@ -48,9 +49,9 @@ class WatchedEngine(LocalEngine):
     heard: list[bytes]
 
     def run(self, sql: str, tables: Any) -> Any:
-        self.heard += [sql.encode(), *(name.encode() + _bytes(one) for name, one in tables.items())]
+        self.heard += [sql.encode(), *(name.encode() + written(one) for name, one in tables.items())]
         found = super().run(sql, tables)
-        self.heard.append(_bytes(found.sort_by([(name, "ascending") for name in found.column_names])))
+        self.heard.append(written(found.sort_by([(name, "ascending") for name in found.column_names])))
         return found
 
 
