@@ -1,6 +1,6 @@
 """How far off answers in SQL are: TPC-H beside noise cell by cell, hospital stays, and data that nothing was tuned on.
 
-`python -m benchmarks.sql_useful [tpch] [own] [diabetes] [visits]`. `tpchgen-cli parquet -s 1` makes TPC-H, in
+`python -m benchmarks.sql_useful [tpch] [worlds] [own] [diabetes] [visits]`. `tpchgen-cli parquet -s 1` makes TPC-H, in
 the folder that LEAKCAP_TPCH names. Every question has a session, and the whole clock, of its own; sessions have seeds,
 so that an answer is repeated over many secrets. Errors are relative, against plain DuckDB on the tables as they were
 before any bound; a number that is not given ("too few", or a row that is not there) counts as infinitely wrong.
@@ -39,6 +39,9 @@ from leakcap.sql.evaluate import answered, cell_sums
 CAPS = (0.55, 0.60)
 NARROW = (7, 12, 14, 17, 6, 8, 15, 4)  # few rows of everybody
 ANSWERED = (1, 4, 5, 6, 7, 8, 9, 12, 13, 14, 15, 17, 19, 20, 21, 22)
+BY_WORLDS = (6, 14, 12, 4, 5, 7, 8, 19, 1, 13, 22, 9, 21)  # 15, 17 and 20 are steps of too many numbers
+ALONE = (6, 14, 12, 4, 5, 7, 8, 19)  # of few numbers
+COHORTS = (256, 1024, 4096)
 LIMITS = EngineLimits(seconds=600.0)
 SEEDS, WORLDS, NATS = 20, 64, 1 / 128
 FEW_SEEDS = 5  # of questions with many people or numbers
@@ -73,18 +76,19 @@ class Asked:
             mock.patch.object(asking, "cell_sums", self.sums),
             mock.patch.object(asking, "WorkerEngine", return_value=engine),
             mock.patch("leakcap.sql.evaluate.cell_sums", self.sums),
+            mock.patch("leakcap.sql.in_worlds.cell_sums", self.sums),
         ):
             try:
                 yield
             finally:
                 self.engine.close()
 
-    def answers(self, cap: float, seeds: int) -> list[pd.DataFrame]:
+    def answers(self, cap: Any, seeds: int, **design: Any) -> list[pd.DataFrame]:
         """Of sessions of their own; the numbers without their intervals."""
         found = []
         with self.quick():
             for seed in range(seeds):
-                frame = lc.Session(self.catalog, cap=cap, seed=seed).sql(self.text, share=1.0).frame
+                frame = lc.Session(self.catalog, cap=cap, seed=seed, **design).sql(self.text, share=1.0).frame
                 found.append(frame[[name for name in frame if not str(name).endswith((" low", " high"))]])
         return found
 
@@ -157,6 +161,40 @@ def tpch() -> None:
         print(f"Q{number}:", *(found[-1] for found in seen.values()), sep="\n    ", flush=True)
     for name, found in seen.items():
         _record_tpch(name, "; ".join(found))
+
+
+def worlds() -> None:
+    """One of 1,024 worlds: people in cohorts, fewer than a session allows among them, and each by themselves."""
+    files, plain = _tpch_files()
+    catalog = _registered(files, "useful-worlds.duckdb", ROWS)
+    seen: dict[float, list[str]] = {cap: [] for cap in CAPS}
+    for number in BY_WORLDS:
+        asked, keys, truth = Asked(catalog, QUERIES[number]), KEYS.get(number, 0), _truth(plain, number)
+        for cap in CAPS:
+            off = [_of_cohorts(asked, cap, count, keys=keys, truth=truth) for count in COHORTS]
+            if number in ALONE:
+                off.append(_off_by([_by_keys(one, keys) for one in asked.answers(cap, 1, design="worlds")], truth))
+            seen[cap].append(f"Q{number} {'; '.join(off)}")
+            print(f"{cap:.2f}", seen[cap][-1], flush=True)
+    for cap, found in seen.items():
+        record(
+            f"sql-useful-tpch-worlds-{100 * cap:.0f}",
+            " | ".join(found),
+            topic=TOPIC,
+            claim="TPC-H at scale 1, a customer is a unit, 1,024 worlds: relative error of the numbers of each answer, "
+            f"median and 90 %, each question with the whole clock of a membership cap of .{100 * cap:.0f}; people in "
+            f"{', '.join(f'{count:,}' for count in COHORTS)} cohorts ({FEW_SEEDS} secrets each; a session allows 1,024 "
+            "to 4,096), then each person by themselves (one secret; only where there are few numbers: each is priced "
+            "in all worlds for everybody)",
+            command="python -m benchmarks.sql_useful worlds",
+            asked="noise at 1,024 cohorts at most 10 % above that of people by themselves",
+        )
+
+
+def _of_cohorts(asked: Asked, cap: float, count: int, *, keys: int, truth: pd.DataFrame) -> str:
+    with mock.patch("leakcap.sessions.cohorts.FEWEST", min(COHORTS)):
+        answers = asked.answers(cap, FEW_SEEDS, design="cohorts", cohorts=count)
+    return _off_by([_by_keys(one, keys) for one in answers], truth)
 
 
 def own() -> None:
@@ -233,49 +271,73 @@ def _record_tpch(name: str, seen: str) -> None:
 
 
 STAYS = "select age, count(*) as stays, count(*) filter (where readmitted = '<30') as early from stays group by age"
+APART = "select age, readmitted = '<30' as early, count(*) as stays from stays group by 1, 2"
 RATE = "select age, count(*) as stays, avg(readmitted = '<30') as rate from stays group by age"
+CLAIMED = (
+    "Diabetes-130, stays and early readmissions by age, at most 10 rows of one person: median relative error of counts, "
+    f"and of rates in points, {{}}; {SEEDS} secrets"
+)
 
 
 def diabetes() -> None:
-    """Stays and early readmissions by age."""
+    """Stays and early readmissions by age, in three ways; by halves, and of all rows under a pool cap."""
     table = datasets.diabetes130()[["patient_nbr", "age", "readmitted"]]
-    file = duckdb.connect()
-    file.register("stays", table)
-    catalog = lc.sql.register({"stays": table}, unit="patient_nbr", rows_per_unit=10)
-    print(*catalog.report, sep="\n", flush=True)
-    seen = []
-    for text in (STAYS, RATE):
-        truth = _by_keys(
-            file.sql(text.replace("avg(readmitted = '<30')", "avg((readmitted = '<30')::int)"))
-            .to_arrow_table()
-            .to_pandas(),
-            1,
-        )
-        answers = [_by_keys(one, 1) for one in Asked(catalog, text).answers(0.6, SEEDS)]
-        counts = errors([one[[0]] for one in answers], truth[[0]])
-        off = np.concatenate([np.abs(one[1].reindex(truth.index) - truth[1]).to_numpy() for one in answers])
-        if text is STAYS:
-            both = errors(answers, truth)
-            early = errors([one[[1]] for one in answers], truth[[1]])
-            seen.append(
-                f"counts of both: median error {_percent(float(np.median(both)))} (stays "
-                f"{_percent(float(np.median(counts)))}, early readmissions {_percent(float(np.median(early)))})"
-            )
-        else:
-            seen.append(
-                f"asked for the rate: stays {_percent(float(np.median(counts)))}, rate "
-                f"{100 * np.nanmedian(off):.2f} points, {100 * np.isnan(off).mean():.0f} % of rates too few"
-            )
-        print(seen[-1], flush=True)
-    record(
-        "sql-useful-diabetes",
-        f"{seen[0]}; {seen[1]}. Without any noise, coins alone: {_coins_alone(table)} for the counts of both",
-        topic=TOPIC,
-        claim="Diabetes-130, stays and early readmissions by age, at most 10 rows of one person: median relative "
-        f"error of counts, and of rates in points, `bits`, the whole clock of a membership cap of .60; {SEEDS} secrets",
-        command="python -m benchmarks.sql_useful diabetes",
-        asked="counts 2 %, rates 1 point",
+    counts = table.assign(early=table["readmitted"] == "<30").groupby("age", observed=False)["early"]
+    truth = pd.DataFrame({0: counts.size(), 1: counts.sum()}).astype(float)
+    truth.index = truth.index.astype(str)
+    catalog = lc.sql.register(
+        {"stays": table}, unit="patient_nbr", rows_per_unit=10, keys={"age": list(truth.index)}
     )
+    print(*catalog.report, sep="\n", flush=True)
+    games = {"diabetes": (0.6, "`bits`, the whole clock of a membership cap of .60")}
+    games["diabetes-pool"] = (lc.pool_membership(0.6), "all rows, the whole clock of a pool cap of .60")
+    for name, (cap, words) in games.items():
+        seen = [_both(catalog, cap, truth, text) for text in (STAYS, APART)]
+        seen.append(_rate(catalog, cap, truth))
+        alone = f". Without any noise, coins alone: {_coins_alone(table)}: no noise, however shaped, is below that"
+        record(
+            f"sql-useful-{name}",
+            "; ".join(seen) + (alone if name == "diabetes" else ""),
+            topic=TOPIC,
+            claim=CLAIMED.format(words),
+            command="python -m benchmarks.sql_useful diabetes",
+            asked="counts 2 %, rates 1 point",
+        )
+
+
+def _both(catalog: lc.sql.Catalog, cap: Any, truth: pd.DataFrame, text: str) -> str:
+    """Both counts, as they are asked or from groups that are apart."""
+    answers = Asked(catalog, text).answers(cap, SEEDS)
+    found = [_by_keys(one, 1) if text is STAYS else _added(one) for one in answers]
+    off = [_percent(float(np.median(errors([one[list(kept)] for one in found], truth[list(kept)])))) for kept in KINDS]
+    how = "count with FILTER" if text is STAYS else "grouped by the condition as well"
+    seen = f"{how}: median error of both counts {off[0]} (stays {off[1]}, early readmissions {off[2]})"
+    print(seen, flush=True)
+    return seen
+
+
+KINDS = ((0, 1), (0,), (1,))  # both counts, stays, early readmissions
+
+
+def _added(frame: pd.DataFrame) -> pd.DataFrame:
+    """Stays and early readmissions, from counts of those that were early and those that were not."""
+    early = [str(one) == "True" for one in frame["early"]]
+    index = frame["age"].astype(str)
+    stays = frame["stays"].astype(float)
+    return pd.DataFrame({0: stays.groupby(index).sum(), 1: stays[early].groupby(index[early]).sum()})
+
+
+def _rate(catalog: lc.sql.Catalog, cap: Any, truth: pd.DataFrame) -> str:
+    answers = [_by_keys(one, 1) for one in Asked(catalog, RATE).answers(cap, SEEDS)]
+    rates = truth[1] / truth[0]
+    off = np.concatenate([np.abs(one[1].reindex(truth.index) - rates).to_numpy() for one in answers])
+    stays = float(np.median(errors([one[[0]] for one in answers], truth[[0]])))
+    seen = (
+        f"asked for the rate: stays {_percent(stays)}, rate {100 * np.nanmedian(off):.2f} points, "
+        f"{100 * np.isnan(off).mean():.0f} % of rates too few"
+    )
+    print(seen, flush=True)
+    return seen
 
 
 VISITS = {
@@ -339,18 +401,20 @@ def visits() -> None:
 
 def _coins_alone(table: pd.DataFrame) -> str:
     """The same counts with coins, and without any noise."""
-    rng, off = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
     codes, _ = pd.factorize(table["patient_nbr"])
     ages, early = table["age"].cat.codes.to_numpy(), (table["readmitted"] == "<30").to_numpy()
-    for _ in range(SEEDS):
+    off = np.empty((SEEDS * 20, 2, 10))
+    for one in off:
         here = (rng.random(codes.max() + 1) < 0.5)[codes]
-        for chosen in (np.ones(len(table), dtype=bool), early):
+        for found, chosen in zip(one, (np.ones(len(table), dtype=bool), early), strict=True):
             whole = np.bincount(ages[chosen], minlength=10)
-            off.append(np.abs(2 * np.bincount(ages[chosen & here], minlength=10) - whole) / whole)
-    return f"{_percent(float(np.median(np.concatenate(off))))}"
+            found[:] = np.abs(2 * np.bincount(ages[chosen & here], minlength=10) - whole) / whole
+    both, stays, later = (float(np.median(part)) for part in (off, off[:, 0], off[:, 1]))
+    return f"{_percent(both)} for both counts (stays {_percent(stays)}, early readmissions {_percent(later)})"
 
 
-PARTS = {"tpch": tpch, "own": own, "diabetes": diabetes, "visits": visits}
+PARTS = {"tpch": tpch, "worlds": worlds, "own": own, "diabetes": diabetes, "visits": visits}
 
 if __name__ == "__main__":
     for part in sys.argv[1:] or PARTS:
