@@ -11,6 +11,8 @@ from leakcap.ground.compiled import compiled
 
 __all__ = ["entries", "in_unit_order", "swept"]
 
+CUT = 1 - 1e-12  # what is cut to a length is a little shorter, whatever rounding does
+
 
 @compiled(set())
 def _own(first, rows, places, cells, terms):  # type: ignore[no-untyped-def]
@@ -49,10 +51,21 @@ def _room(rows, groups):  # type: ignore[no-untyped-def]
 
 
 @compiled(set())
-def swept(rows, making, deviations, grains, pays, coins, squares, total):  # type: ignore[no-untyped-def]
+def _far(cell, at, number, terms, making, deviations):  # type: ignore[no-untyped-def]
+    """One number of a person in one group, in deviations."""
+    parts, scales = making
+    value = terms[parts[number, 0], at] / scales[number, 0] * scales[number, 1]
+    if parts[number, 1] >= 0:
+        value += terms[parts[number, 1], at] * scales[number, 2]
+    return value / deviations[cell, number]
+
+
+@compiled(set())
+def swept(rows, making, deviations, most, grains, pays, coins, squares, total):  # type: ignore[no-untyped-def]
     """Everybody's squared distance in deviations; the total, in grains, of payers whose coin says so.
 
-    The same is done whatever the coins say: what they decide is a factor of 1 or 0.
+    Whoever is further than `most` is brought back to it. The same is done whatever the coins say: what they decide is a
+    factor of 1 or 0.
     """
     parts, scales = making
     places, cells, terms = _room(rows, len(deviations))
@@ -75,19 +88,22 @@ def swept(rows, making, deviations, grains, pays, coins, squares, total):  # typ
         square = 0.0
         for at in range(found):
             square += own[at]
+        if square > most:
+            part = np.sqrt(most / square) * CUT
+            for at in range(found):
+                for number in range(len(parts)):
+                    far = _far(cells[at], at, number, terms, making, deviations)
+                    total[cells[at], number] += (np.int64(far * part * grains) - np.int64(far * grains)) * factor
+            square = most
         squares[unit] = square if square else _least(found, cells, terms, making, deviations)
 
 
 @compiled(set())
 def _least(found, cells, terms, making, deviations):  # type: ignore[no-untyped-def]
     """Whose numbers are tiny would have a charge of 0 by underflow, and yet bring something: the least there is."""
-    parts, scales = making
     for at in range(found):
-        for number in range(len(parts)):
-            value = terms[parts[number, 0], at] / scales[number, 0] * scales[number, 1]
-            if parts[number, 1] >= 0:
-                value += terms[parts[number, 1], at] * scales[number, 2]
-            if value / deviations[cells[at], number] != 0:
+        for number in range(len(making[0])):
+            if _far(cells[at], at, number, terms, making, deviations) != 0:
                 return np.finfo(np.float64).tiny
     return 0.0
 

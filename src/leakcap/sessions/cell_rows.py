@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -113,10 +114,12 @@ class CellRows:
         every, plain = np.arange(groups, dtype=np.int32), Making.plain(values.shape[1])
         return cls.of(people, groups, [block], least=0, cells=every, making=plain)
 
-    def swept(self, deviations: Floats, pays: Bools, coins: Bools) -> tuple[Floats, Ints]:
+    def swept(
+        self, deviations: Floats, pays: Bools, coins: Bools, most: float = math.inf
+    ) -> tuple[Floats, Ints]:
         """Everybody's squared distance; and the total of payers whose coin says so, in multiples of FINE.
 
-        It is exact, whoever is in it; and the same work is done whatever the coins say.
+        What somebody brings is scaled down where it is further than `most`. The total is exact, whoever is in it; and the same work is done whatever the coins say.
         """
         from leakcap.sessions._cell_loops import swept
 
@@ -126,7 +129,7 @@ class CellRows:
         def some(blocks: Sequence[Block]) -> Ints:
             total = np.zeros(each.shape, dtype=np.int64)
             for one in blocks:
-                swept(self._rows(one), self._making, each, 1 / FINE, pays, coins, squares, total)
+                swept(self._rows(one), self._making, each, most, 1 / FINE, pays, coins, squares, total)
             return total
 
         return squares, np.asarray(sum(self._shared(some)))
