@@ -1,7 +1,7 @@
 """How far off answers in SQL are: TPC-H beside noise cell by cell, hospital stays, and data that nothing was tuned on.
 
-`python -m benchmarks.sql_useful [tpch] [worlds] [own] [diabetes] [visits]`. `tpchgen-cli parquet -s 1` makes TPC-H, in
-the folder that LEAKCAP_TPCH names. Every question has a session, and the whole clock, of its own; sessions have seeds,
+`python -m benchmarks.sql_useful [tpch] [worlds] [own] [fewer] [diabetes] [visits]`. `tpchgen-cli parquet -s 1` makes
+TPC-H, in the folder that LEAKCAP_TPCH names. Every question has a session, and the whole clock, of its own; sessions have seeds,
 so that an answer is repeated over many secrets. Errors are relative, against plain DuckDB on the tables as they were
 before any bound; a number that is not given ("too few", or a row that is not there) counts as infinitely wrong.
 
@@ -39,11 +39,13 @@ from leakcap.sql.evaluate import answered, cell_sums
 CAPS = (0.55, 0.60)
 NARROW = (7, 12, 14, 17, 6, 8, 15, 4)  # few rows of everybody
 ANSWERED = (1, 4, 5, 6, 7, 8, 9, 12, 13, 14, 15, 17, 19, 20, 21, 22)
-BY_WORLDS = (6, 14, 12, 4, 5, 7, 8, 19, 1, 13, 22, 9, 21)  # 15, 17 and 20 are steps of too many numbers
-ALONE = (6, 14, 12, 4, 5, 7, 8, 19)  # of few numbers
+BY_WORLDS = (6, 14, 19, 12, 4, 5, 7, 8, 1, 13, 22, 9, 21)  # 15, 17 and 20 are steps of too many numbers
+ALONE = (6, 14)  # of one number
 COHORTS = (256, 1024, 4096)
 LIMITS = EngineLimits(seconds=600.0)
 SEEDS, WORLDS, NATS = 20, 64, 1 / 128
+FEW_ROWS = dict.fromkeys(NARROW, 5) | {17: 1}  # of one person, that a narrow question is said to need
+WORLD_SEEDS = 3  # of questions that are asked of worlds, where every number has a price
 FEW_SEEDS = 5  # of questions with many people or numbers
 TOPIC = "Questions in SQL"
 PUBLIC = ["nation", "region", "supplier", "part", "partsupp"]
@@ -83,12 +85,13 @@ class Asked:
             finally:
                 self.engine.close()
 
-    def answers(self, cap: Any, seeds: int, **design: Any) -> list[pd.DataFrame]:
+    def answers(self, cap: Any, seeds: int, rows: int | None = None, **design: Any) -> list[pd.DataFrame]:
         """Of sessions of their own; the numbers without their intervals."""
         found = []
         with self.quick():
             for seed in range(seeds):
-                frame = lc.Session(self.catalog, cap=cap, seed=seed, **design).sql(self.text, share=1.0).frame
+                session = lc.Session(self.catalog, cap=cap, seed=seed, **design)
+                frame = session.sql(self.text, share=1.0, rows=rows).frame
                 found.append(frame[[name for name in frame if not str(name).endswith((" low", " high"))]])
         return found
 
@@ -183,7 +186,7 @@ def worlds() -> None:
             topic=TOPIC,
             claim="TPC-H at scale 1, a customer is a unit, 1,024 worlds: relative error of the numbers of each answer, "
             f"median and 90 %, each question with the whole clock of a membership cap of .{100 * cap:.0f}; people in "
-            f"{', '.join(f'{count:,}' for count in COHORTS)} cohorts ({FEW_SEEDS} secrets each; a session allows 1,024 "
+            f"{', '.join(f'{count:,}' for count in COHORTS)} cohorts ({WORLD_SEEDS} secrets each; a session allows 1,024 "
             "to 4,096), then each person by themselves (one secret; only where there are few numbers: each is priced "
             "in all worlds for everybody)",
             command="python -m benchmarks.sql_useful worlds",
@@ -193,8 +196,23 @@ def worlds() -> None:
 
 def _of_cohorts(asked: Asked, cap: float, count: int, *, keys: int, truth: pd.DataFrame) -> str:
     with mock.patch("leakcap.sessions.cohorts.FEWEST", min(COHORTS)):
-        answers = asked.answers(cap, FEW_SEEDS, design="cohorts", cohorts=count)
+        answers = asked.answers(cap, WORLD_SEEDS, design="cohorts", cohorts=count)
     return _off_by([_by_keys(one, keys) for one in answers], truth)
+
+
+def fewer() -> None:
+    """Where the question says how many rows of one person it needs."""
+    files, plain = _tpch_files()
+    catalog = _registered(files, "useful-fewer.duckdb", ROWS)
+    seen: dict[str, list[str]] = {"fewer-55": [], "fewer-60": []}
+    for number in NARROW:
+        asked, keys, truth = Asked(catalog, QUERIES[number]), KEYS.get(number, 0), _truth(plain, number)
+        for name, cap in zip(seen, CAPS, strict=True):
+            answers = [_by_keys(one, keys) for one in asked.answers(cap, FEW_SEEDS, rows=FEW_ROWS[number])]
+            seen[name].append(f"Q{number} {_off_by(answers, truth)}")
+            print(name, seen[name][-1], flush=True)
+    for name, found in seen.items():
+        _record_tpch(name, "; ".join(found))
 
 
 def own() -> None:
@@ -250,6 +268,7 @@ def _listed(answers: Sequence[pd.DataFrame], truth: pd.DataFrame) -> str:
 
 def _record_tpch(name: str, seen: str) -> None:
     what = "TPC-H at scale 1, a customer is a unit: relative error of the numbers of each answer, median and 90 %"
+    part = name.split("-", maxsplit=1)[0] if "-" in name else "tpch"
     rows = ", ".join(f"at most {most} {table}" for table, most in list(ROWS.items())[1:])
     how = (
         f"each number with noise of variance var / (2 / 128) by its own spread over {WORLDS} halves, as PAC databases "
@@ -257,7 +276,10 @@ def _record_tpch(name: str, seen: str) -> None:
         if name == "cells"
         else "`bits`, each question with the whole clock of a membership cap of .60; no rows declared, so that noise "
         "is made for the most that somebody really brings: for the custodian alone"
-        if name.startswith("own")
+        if part == "own"
+        else f"`bits`, each question with the whole clock of a membership cap of .{name[-2:]} and `rows=5` (1 for "
+        "Q17, of one brand in one container), by which noise is made for so many rows of one person and more are cut to them"
+        if part == "fewer"
         else f"`bits`, each question with the whole clock of a membership cap of .{name}; declared: {rows} a customer"
     )
     record(
@@ -265,7 +287,7 @@ def _record_tpch(name: str, seen: str) -> None:
         seen,
         topic=TOPIC,
         claim=f"{what}; {how}; {FEW_SEEDS} secrets each",
-        command=f"python -m benchmarks.sql_useful {'own' if name.startswith('own') else 'tpch'}",
+        command=f"python -m benchmarks.sql_useful {part}",
         asked="-",
     )
 
@@ -274,8 +296,8 @@ STAYS = "select age, count(*) as stays, count(*) filter (where readmitted = '<30
 APART = "select age, readmitted = '<30' as early, count(*) as stays from stays group by 1, 2"
 RATE = "select age, count(*) as stays, avg(readmitted = '<30') as rate from stays group by age"
 CLAIMED = (
-    "Diabetes-130, stays and early readmissions by age, at most 10 rows of one person: median relative error of counts, "
-    f"and of rates in points, {{}}; {SEEDS} secrets"
+    "Diabetes-130, stays and early readmissions by age, at most 10 rows of one person: median relative error of "
+    f"counts, and of rates in points, {{}}; {SEEDS} secrets"
 )
 
 
@@ -285,9 +307,7 @@ def diabetes() -> None:
     counts = table.assign(early=table["readmitted"] == "<30").groupby("age", observed=False)["early"]
     truth = pd.DataFrame({0: counts.size(), 1: counts.sum()}).astype(float)
     truth.index = truth.index.astype(str)
-    catalog = lc.sql.register(
-        {"stays": table}, unit="patient_nbr", rows_per_unit=10, keys={"age": list(truth.index)}
-    )
+    catalog = lc.sql.register({"stays": table}, unit="patient_nbr", rows_per_unit=10, keys={"age": list(truth.index)})
     print(*catalog.report, sep="\n", flush=True)
     games = {"diabetes": (0.6, "`bits`, the whole clock of a membership cap of .60")}
     games["diabetes-pool"] = (lc.pool_membership(0.6), "all rows, the whole clock of a pool cap of .60")
@@ -414,7 +434,7 @@ def _coins_alone(table: pd.DataFrame) -> str:
     return f"{_percent(both)} for both counts (stays {_percent(stays)}, early readmissions {_percent(later)})"
 
 
-PARTS = {"tpch": tpch, "worlds": worlds, "own": own, "diabetes": diabetes, "visits": visits}
+PARTS = {"tpch": tpch, "worlds": worlds, "own": own, "fewer": fewer, "diabetes": diabetes, "visits": visits}
 
 if __name__ == "__main__":
     for part in sys.argv[1:] or PARTS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -109,8 +110,16 @@ def test_rows_are_a_whole_number(catalog: lc.sql.Catalog, rows: Any) -> None:
         lc.Session(catalog, cap=0.6, seed=1).sql(ASKED, rows=rows)
 
 
-def test_fewer_rows_need_declared_ones_and_coins(catalog: lc.sql.Catalog) -> None:
+def test_worlds_have_no_use_for_fewer_rows(catalog: lc.sql.Catalog) -> None:
     with pytest.raises(InputError, match="design='bits'"):
         lc.Session(catalog, cap=0.6, seed=1, design="worlds", worlds=64).sql(ASKED, rows=1)
-    with pytest.raises(NotAnswered, match="rows_per_unit"):
-        lc.Session(registered(rows_per_unit=None), cap=0.6, seed=1).sql(ASKED, rows=1)
+
+
+def test_where_no_rows_are_declared_a_question_may_declare_them(tmp_path: Path, own_key: Any) -> None:
+    """To analysts too: all that noise is made for is what was said."""
+    ledger = f"sqlite:///{tmp_path}/ledger"
+    session = lc.Session(registered(rows_per_unit=None), cap=0.6, ledger=ledger, name="stays", analyst="a")
+    text = "select count(*) from stays"
+    with pytest.raises(NotAnswered, match="or say with rows="):
+        session.sql(text, share=0.1)
+    assert session.sql(text, share=0.1, rows=1).frame.shape[0] == 1

@@ -198,9 +198,9 @@ class Asked:
                 with public values; count, sum, avg, var, stddev, covar and corr over people's rows. A list of worlds
                 (design "worlds" or "cohorts") also answers min, max and count(distinct value), of the half that takes
                 part.
-            rows: as many rows of one person as this question needs, where that is fewer than were declared: noise is
-                made for these, and whoever brings more than so many rows could, is cut to that. It must not come from
-                the data. None: as declared.
+            rows: as many rows of one person as this question needs, where that is fewer than were declared, or none
+                were: noise is made for these, and whoever brings more than so many rows could is cut to that. It must
+                not come from the data. None: as declared.
             **how: `noise=` or `share=` (of the clock, for all of the question), and `request=`, as for `count`.
 
         Returns:

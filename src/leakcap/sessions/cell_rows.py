@@ -114,12 +114,11 @@ class CellRows:
         every, plain = np.arange(groups, dtype=np.int32), Making.plain(values.shape[1])
         return cls.of(people, groups, [block], least=0, cells=every, making=plain)
 
-    def swept(
-        self, deviations: Floats, pays: Bools, coins: Bools, most: float = math.inf
-    ) -> tuple[Floats, Ints]:
+    def swept(self, deviations: Floats, pays: Bools, coins: Bools, most: float = math.inf) -> tuple[Floats, Ints]:
         """Everybody's squared distance; and the total of payers whose coin says so, in multiples of FINE.
 
-        What somebody brings is scaled down where it is further than `most`. The total is exact, whoever is in it; and the same work is done whatever the coins say.
+        What somebody brings is scaled down where it is further than `most`. The total is exact, whoever is in it; and
+        the same work is done whatever the coins say.
         """
         from leakcap.sessions._cell_loops import swept
 

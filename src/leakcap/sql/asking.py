@@ -39,7 +39,7 @@ def asked(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any], *, row
     """The answer to a question in SQL."""
     rows = _fewer(rows, desk)
     catalog.refuse_changed()
-    program, engine = _compiled(text, catalog, desk), WorkerEngine(catalog.path)
+    program, engine = _compiled(text, catalog, desk, rows), WorkerEngine(catalog.path)
     try:
         tables: dict[str, Any] = {}
         answers: list[Released] = []
@@ -64,7 +64,7 @@ def previewed(
     """What the first release of a question would cost; None where nothing is released, and it costs nothing."""
     rows = _fewer(rows, desk)
     catalog.refuse_changed()
-    program, engine = _compiled(text, catalog, desk), WorkerEngine(catalog.path)
+    program, engine = _compiled(text, catalog, desk, rows), WorkerEngine(catalog.path)
     try:
         if not program.releases:
             return None
@@ -100,25 +100,25 @@ def _part(how: Mapping[str, Any], program: Program, at: int) -> dict[str, Any]:
     return given
 
 
-def _compiled(text: str, catalog: Catalog, desk: Any) -> Program:
+def _compiled(text: str, catalog: Catalog, desk: Any, rows: int | None) -> Program:
     listed = isinstance(desk, WorldsDesk)
     program = compiled(text, catalog, hidden_pool=getattr(desk, "everybody", False), worlds=listed)
     if not listed:
-        _refuse_early(program, catalog, desk)
+        _refuse_early(program, catalog, desk, rows)
     return program
 
 
-def _refuse_early(program: Program, catalog: Catalog, desk: Desk) -> None:
+def _refuse_early(program: Program, catalog: Catalog, desk: Desk, rows: int | None) -> None:
     """What the declarations do not allow is refused before anything runs, and before a first step is charged."""
     for release in program.releases:
         if desk.everybody and not domain(release, catalog).declared:
             raise NotAnswered(
                 "under a pool cap the values to group by are declared: register with keys={'column': [...]}"
             )
-        if desk.quiet and release.base.most is None:
+        if desk.quiet and release.base.most is None and rows is None:
             raise NotAnswered(
                 "how many rows of one person this question counts is not known: register with rows_per_unit=, and join "
-                "public tables on their keys"
+                "public tables on their keys, or say with rows= how many are enough"
             )
 
 
@@ -145,9 +145,7 @@ def _asked_of(
 
 def _question(words: dict[str, Any], made: CellSums, desk: Desk, rows: int | None) -> SessionQuestion:
     release = made.release
-    bounded = release.base.most is not None
-    if rows is not None and not bounded:
-        raise NotAnswered("rows= is for fewer rows than were declared: register with rows_per_unit=")
+    bounded = release.base.most is not None or rows is not None
 
     def sums(_: bool) -> Sums:
         simple = release.tree is None and all(one.name not in RATIOS for one in release.aggregates)
@@ -172,9 +170,7 @@ def _meaning(program: Program) -> str:
 
 def limits_of(made: CellSums, rows: int | None = None) -> Within:
     """The most of one person: all rows in one group, each as large as declared; or so many rows."""
-    most = made.release.base.most
-    assert most is not None
-    most = most if rows is None else min(most, rows)
+    most = min(one for one in (made.release.base.most, rows) if one is not None)
     if made.release.tree is not None:
         return Within(made.release.tree.extent(most, made.groups // made.release.tree.nodes))
     sizes = np.array([one.in_all(most) for one in made.release.sums])

@@ -121,8 +121,9 @@ def _by_code(rows: str, coded: Sequence[_Coded], codes: int) -> Numbering:
         code, least = coded[0].raw
         return Numbering(rows, code, least=least, cells=cells, tables={}, apart=((code,), "k0"))
     code = _together(coded, [one.sql for one in coded])
-    apart = tuple(one.key if one.few else one.sql for one in coded), _together(
-        coded, [one.code(f"k{at}") if one.few else f"k{at}" for at, one in enumerate(coded)]
+    apart = (
+        tuple(one.key if one.few else one.sql for one in coded),
+        _together(coded, [one.code(f"k{at}") if one.few else f"k{at}" for at, one in enumerate(coded)]),
     )
     return Numbering(rows, code, least=0, cells=cells, tables={}, apart=apart)
 

@@ -23,6 +23,7 @@ from leakcap.sql.worker import NUMBERS, EngineLimits, NoSelect, locked, selected
 
 __all__ = ["EngineError", "EngineLimits", "LocalEngine", "WorkerEngine"]
 
+LIMITS = EngineLimits()
 TOO_LONG = "the question took longer than {seconds:g} seconds and was stopped: ask for less, or raise the limit"
 FAILED = "the question could not be answered (error {number}). Why is withheld: it might tell of the data"
 
@@ -34,7 +35,7 @@ class EngineError(LeakcapError):
 class LocalEngine:
     """In this process: where nobody asks but the custodian's own tests."""
 
-    def __init__(self, path: Path | str, limits: EngineLimits = EngineLimits()) -> None:
+    def __init__(self, path: Path | str, limits: EngineLimits = LIMITS) -> None:
         self.file = locked(path, limits)
 
     def run(self, sql: str, tables: Mapping[str, Any]) -> Any:
@@ -50,7 +51,7 @@ class LocalEngine:
 class WorkerEngine:
     """A process for one question."""
 
-    def __init__(self, path: Path | str, limits: EngineLimits = EngineLimits()) -> None:
+    def __init__(self, path: Path | str, limits: EngineLimits = LIMITS) -> None:
         self.limits, self.left = limits, limits.seconds
         told = json.dumps({"path": str(path), "memory": limits.memory, "threads": limits.threads})
         self.process = subprocess.Popen(
@@ -104,4 +105,3 @@ class WorkerEngine:
             if pipe is not None:
                 with suppress(BrokenPipeError):
                     pipe.close()
-
