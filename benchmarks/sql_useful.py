@@ -3,7 +3,8 @@
 `python -m benchmarks.sql_useful [tpch] [worlds] [own] [fewer] [diabetes] [visits]`. `tpchgen-cli parquet -s 1` makes
 TPC-H, in the folder that LEAKCAP_TPCH names. Every question has a session, and the whole clock, of its own; sessions
 have seeds, so that an answer is repeated over many secrets. Errors are relative, against plain DuckDB on the tables as
-they were before any bound; a number that is not given ("too few", or a row that is not there) counts as infinitely wrong.
+they were before any bound; a number that is not given ("too few", or a row that is not there) counts as infinitely
+wrong.
 
 *Cell by cell* is the published rule of PAC databases: the question is run in 64 random halves of the people; each
 number of the answer, doubled for sums and counts, gets noise of its own, of variance `var / (2 b)`, `var` over the
@@ -185,10 +186,10 @@ def worlds() -> None:
             " | ".join(found),
             topic=TOPIC,
             claim="TPC-H at scale 1, a customer is a unit, 1,024 worlds: relative error of the numbers of each "
-            f"answer, median and 90 %, each question with the whole clock of a membership cap of .{100 * cap:.0f}; people "
-            f"in {', '.join(f'{count:,}' for count in COHORTS)} cohorts ({WORLD_SEEDS} secrets each; a session allows "
-            "1,024 to 4,096), then each person by themselves (one secret; only where there are few numbers: each is priced "
-            "in all worlds for everybody)",
+            f"answer, median and 90 %, each question with the whole clock of a membership cap of "
+            f".{100 * cap:.0f}; people in {', '.join(f'{count:,}' for count in COHORTS)} cohorts ({WORLD_SEEDS} secrets each; a session "
+            "allows 1,024 to 4,096), then each person by themselves (one secret; only where there are few numbers: each is "
+            "priced in all worlds for everybody)",
             command="python -m benchmarks.sql_useful worlds",
             asked="noise at 1,024 cohorts at most 10 % above that of people by themselves",
         )
@@ -278,8 +279,8 @@ def _record_tpch(name: str, seen: str) -> None:
         "is made for the most that somebody really brings: for the custodian alone"
         if part == "own"
         else f"`bits`, each question with the whole clock of a membership cap of .{name[-2:]} and `rows=5` (1 "
-        "for Q17, of one brand in one container), by which noise is made for so many rows of one person and more are cut to "
-        "them"
+        "for Q17, of one brand in one container), by which noise is made for so many rows of one person and more "
+        "are cut to them"
         if part == "fewer"
         else f"`bits`, each question with the whole clock of a membership cap of .{name}; declared: {rows} a customer"
     )
