@@ -188,8 +188,8 @@ def worlds() -> None:
             claim="TPC-H at scale 1, a customer is a unit, 1,024 worlds: relative error of the numbers of each "
             f"answer, median and 90 %, each question with the whole clock of a membership cap of "
             f".{100 * cap:.0f}; people in {', '.join(f'{count:,}' for count in COHORTS)} cohorts ({WORLD_SEEDS} "
-            "secrets each; a session allows 1,024 to 4,096), then each person by themselves (one secret; only where there are "
-            "few numbers: each is priced in all worlds for everybody)",
+            "secrets each; a session allows 1,024 to 4,096), then each person by themselves (one secret; only where "
+            "there are few numbers: each is priced in all worlds for everybody)",
             command="python -m benchmarks.sql_useful worlds",
             asked="noise at 1,024 cohorts at most 10 % above that of people by themselves",
         )

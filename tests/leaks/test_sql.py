@@ -150,7 +150,7 @@ def test_planted_leaks_of_the_coins_are_caught(
 ) -> None:
     honest = asking._question
 
-    def reads_the_coins(words: Any, made: Any, desk: Any) -> Any:
+    def reads_the_coins(words: Any, made: Any, desk: Any, rows: Any) -> Any:
         taking_part = desk.coins[made.units]
         if planted == "members alone":
             kept = [getattr(made, name)[taking_part] for name in ("units", "cells", "values")]
@@ -159,7 +159,7 @@ def test_planted_leaks_of_the_coins_are_caught(
             raise LeakcapError("the first of all people has not enough left")
         elif planted == "a log":
             logging.getLogger("leakcap").info("%d rows", taking_part.sum())
-        return honest(words, made, desk)
+        return honest(words, made, desk, rows)
 
     monkeypatch.setattr(asking, "_question", reads_the_coins)
     found = in_worlds(3, ASKED[6:8], catalog, heard, monkeypatch, caplog, tmp_path, cap=0.6)
