@@ -1,10 +1,10 @@
 """How far off answers in SQL are: TPC-H beside noise cell by cell, hospital stays, and data that nothing was tuned on.
 
-`python -m benchmarks.sql_useful [tpch] [worlds] [own] [fewer] [diabetes] [visits]`. `tpchgen-cli parquet -s 1` makes
-TPC-H, in the folder that LEAKCAP_TPCH names. Every question has a session, and the whole clock, of its own; sessions
-have seeds, so that an answer is repeated over many secrets. Errors are relative, against plain DuckDB on the tables as
-they were before any bound; a number that is not given ("too few", or a row that is not there) counts as infinitely
-wrong.
+`python -m benchmarks.sql_useful [tpch] [worlds] [alone] [own] [fewer] [diabetes] [visits]`. `tpchgen-cli parquet -s 1`
+makes TPC-H, in the folder that LEAKCAP_TPCH names. Every question has a session, and the whole clock, of its own;
+sessions have seeds, so that an answer is repeated over many secrets. Errors are relative, against plain DuckDB on the
+tables as they were before any bound; a number that is not given ("too few", or a row that is not there) counts as
+infinitely wrong.
 
 *Cell by cell* is the published rule of PAC databases: the question is run in 64 random halves of the people; each
 number of the answer, doubled for sums and counts, gets noise of its own, of variance `var / (2 b)`, `var` over the
@@ -40,7 +40,7 @@ from leakcap.sql.evaluate import answered, cell_sums
 CAPS = (0.55, 0.60)
 NARROW = (7, 12, 14, 17, 6, 8, 15, 4)  # few rows of everybody
 ANSWERED = (1, 4, 5, 6, 7, 8, 9, 12, 13, 14, 15, 17, 19, 20, 21, 22)
-BY_WORLDS = (6, 14, 19, 12, 4, 5, 7, 8, 1, 13, 22, 9, 21)  # 15, 17 and 20 are steps of too many numbers
+BY_WORLDS = (6, 14, 12, 4, 19, 5, 7, 8, 22, 1, 13, 9, 21)  # 15, 17 and 20 are steps of too many numbers
 ALONE = (6, 14)  # of one number
 COHORTS = (256, 1024, 4096)
 LIMITS = EngineLimits(seconds=600.0)
@@ -168,31 +168,42 @@ def tpch() -> None:
 
 
 def worlds() -> None:
-    """One of 1,024 worlds: people in cohorts, fewer than a session allows among them, and each by themselves."""
+    """One of 1,024 worlds: people in cohorts, fewer than a session allows among them."""
+    how = f"in {', '.join(f'{count:,}' for count in COHORTS)} cohorts (a session allows 1,024 to 4,096; {WORLD_SEEDS}"
+    _by_worlds("worlds", BY_WORLDS, f"people {how} secrets each)")
+
+
+def alone() -> None:
+    """The same with each person by themselves."""
+    _by_worlds(
+        "alone", ALONE, "each person by themselves (one secret: each number is priced in all worlds for everybody)"
+    )
+
+
+def _by_worlds(part: str, numbers: Sequence[int], how: str) -> None:
+    """Written down after each question: they take long."""
     files, plain = _tpch_files()
-    catalog = _registered(files, "useful-worlds.duckdb", ROWS)
+    catalog = _registered(files, f"useful-{part}.duckdb", ROWS)
     seen: dict[float, list[str]] = {cap: [] for cap in CAPS}
-    for number in BY_WORLDS:
+    for number in numbers:
         asked, keys, truth = Asked(catalog, QUERIES[number]), KEYS.get(number, 0), _truth(plain, number)
-        for cap in CAPS:
-            off = [_of_cohorts(asked, cap, count, keys=keys, truth=truth) for count in COHORTS]
-            if number in ALONE:
-                off.append(_off_by([_by_keys(one, keys) for one in asked.answers(cap, 1, design="worlds")], truth))
-            seen[cap].append(f"Q{number} {'; '.join(off)}")
-            print(f"{cap:.2f}", seen[cap][-1], flush=True)
-    for cap, found in seen.items():
-        record(
-            f"sql-useful-tpch-worlds-{100 * cap:.0f}",
-            " | ".join(found),
-            topic=TOPIC,
-            claim="TPC-H at scale 1, a customer is a unit, 1,024 worlds: relative error of the numbers of each "
-            f"answer, median and 90 %, each question with the whole clock of a membership cap of "
-            f".{100 * cap:.0f}; people in {', '.join(f'{count:,}' for count in COHORTS)} cohorts ({WORLD_SEEDS} "
-            "secrets each; a session allows 1,024 to 4,096), then each person by themselves (one secret; only where "
-            "there are few numbers: each is priced in all worlds for everybody)",
-            command="python -m benchmarks.sql_useful worlds",
-            asked="noise at 1,024 cohorts at most 10 % above that of people by themselves",
-        )
+        for cap, found in seen.items():
+            if part == "alone":
+                off = [_off_by([_by_keys(one, keys) for one in asked.answers(cap, 1, design="worlds")], truth)]
+            else:
+                off = [_of_cohorts(asked, cap, count, keys=keys, truth=truth) for count in COHORTS]
+            found.append(f"Q{number} {'; '.join(off)}")
+            print(f"{cap:.2f}", found[-1], flush=True)
+            record(
+                f"sql-useful-tpch-{part}-{100 * cap:.0f}",
+                " | ".join(found),
+                topic=TOPIC,
+                claim="TPC-H at scale 1, a customer is a unit, 1,024 worlds: relative error of the numbers of each "
+                "answer, median and 90 %, each question with the whole clock of a membership cap of "
+                f".{100 * cap:.0f}; {how}",
+                command=f"python -m benchmarks.sql_useful {part}",
+                asked="-",
+            )
 
 
 def _of_cohorts(asked: Asked, cap: float, count: int, *, keys: int, truth: pd.DataFrame) -> str:
@@ -436,7 +447,15 @@ def _coins_alone(table: pd.DataFrame) -> str:
     return f"{_percent(both)} for both counts (stays {_percent(stays)}, early readmissions {_percent(later)})"
 
 
-PARTS = {"tpch": tpch, "worlds": worlds, "own": own, "fewer": fewer, "diabetes": diabetes, "visits": visits}
+PARTS = {
+    "tpch": tpch,
+    "worlds": worlds,
+    "alone": alone,
+    "own": own,
+    "fewer": fewer,
+    "diabetes": diabetes,
+    "visits": visits,
+}
 
 if __name__ == "__main__":
     for part in sys.argv[1:] or PARTS:
