@@ -1,9 +1,10 @@
 """How far off answers in SQL are: TPC-H beside noise cell by cell, hospital stays, and data that nothing was tuned on.
 
-`python -m benchmarks.sql_useful [tpch] [own] [diabetes] [visits]`. `tpchgen-cli parquet -s 1` makes TPC-H, in
-the folder that LEAKCAP_TPCH names. Every question has a session, and the whole clock, of its own; sessions have seeds,
-so that an answer is repeated over many secrets. Errors are relative, against plain DuckDB on the tables as they were
-before any bound; a number that is not given ("too few", or a row that is not there) counts as infinitely wrong.
+`python -m benchmarks.sql_useful [tpch] [worlds] [alone] [own] [fewer] [diabetes] [visits]`. `tpchgen-cli parquet -s 1`
+makes TPC-H, in the folder that LEAKCAP_TPCH names. Every question has a session, and the whole clock, of its own;
+sessions have seeds, so that an answer is repeated over many secrets. Errors are relative, against plain DuckDB on the
+tables as they were before any bound; a number that is not given ("too few", or a row that is not there) counts as
+infinitely wrong.
 
 *Cell by cell* is the published rule of PAC databases: the question is run in 64 random halves of the people; each
 number of the answer, doubled for sums and counts, gets noise of its own, of variance `var / (2 b)`, `var` over the
@@ -39,8 +40,13 @@ from leakcap.sql.evaluate import answered, cell_sums
 CAPS = (0.55, 0.60)
 NARROW = (7, 12, 14, 17, 6, 8, 15, 4)  # few rows of everybody
 ANSWERED = (1, 4, 5, 6, 7, 8, 9, 12, 13, 14, 15, 17, 19, 20, 21, 22)
+BY_WORLDS = (6, 14, 12, 4, 19, 5, 7, 8, 22, 1, 13, 9, 21)  # 15, 17 and 20 are steps of too many numbers
+ALONE = (6, 14)  # of one number
+COHORTS = (256, 1024, 4096)
 LIMITS = EngineLimits(seconds=600.0)
 SEEDS, WORLDS, NATS = 20, 64, 1 / 128
+FEW_ROWS = dict.fromkeys(NARROW, 5) | {17: 1}  # of one person, that a narrow question is said to need
+WORLD_SEEDS = 3  # of questions that are asked of worlds, where every number has a price
 FEW_SEEDS = 5  # of questions with many people or numbers
 TOPIC = "Questions in SQL"
 PUBLIC = ["nation", "region", "supplier", "part", "partsupp"]
@@ -73,18 +79,20 @@ class Asked:
             mock.patch.object(asking, "cell_sums", self.sums),
             mock.patch.object(asking, "WorkerEngine", return_value=engine),
             mock.patch("leakcap.sql.evaluate.cell_sums", self.sums),
+            mock.patch("leakcap.sql.in_worlds.cell_sums", self.sums),
         ):
             try:
                 yield
             finally:
                 self.engine.close()
 
-    def answers(self, cap: float, seeds: int) -> list[pd.DataFrame]:
+    def answers(self, cap: Any, seeds: int, rows: int | None = None, **design: Any) -> list[pd.DataFrame]:
         """Of sessions of their own; the numbers without their intervals."""
         found = []
         with self.quick():
             for seed in range(seeds):
-                frame = lc.Session(self.catalog, cap=cap, seed=seed).sql(self.text, share=1.0).frame
+                session = lc.Session(self.catalog, cap=cap, seed=seed, **design)
+                frame = session.sql(self.text, share=1.0, rows=rows).frame
                 found.append(frame[[name for name in frame if not str(name).endswith((" low", " high"))]])
         return found
 
@@ -159,6 +167,66 @@ def tpch() -> None:
         _record_tpch(name, "; ".join(found))
 
 
+def worlds() -> None:
+    """One of 1,024 worlds: people in cohorts, fewer than a session allows among them."""
+    how = f"in {', '.join(f'{count:,}' for count in COHORTS)} cohorts (a session allows 1,024 to 4,096; {WORLD_SEEDS}"
+    _by_worlds("worlds", BY_WORLDS, f"people {how} secrets each)")
+
+
+def alone() -> None:
+    """The same with each person by themselves."""
+    _by_worlds(
+        "alone", ALONE, "each person by themselves (one secret: each number is priced in all worlds for everybody)"
+    )
+
+
+def _by_worlds(part: str, numbers: Sequence[int], how: str) -> None:
+    """Written down after each question: they take long."""
+    files, plain = _tpch_files()
+    catalog = _registered(files, f"useful-{part}.duckdb", ROWS)
+    seen: dict[float, list[str]] = {cap: [] for cap in CAPS}
+    for number in numbers:
+        asked, keys, truth = Asked(catalog, QUERIES[number]), KEYS.get(number, 0), _truth(plain, number)
+        for cap, found in seen.items():
+            if part == "alone":
+                off = [_off_by([_by_keys(one, keys) for one in asked.answers(cap, 1, design="worlds")], truth)]
+            else:
+                off = [_of_cohorts(asked, cap, count, keys=keys, truth=truth) for count in COHORTS]
+            found.append(f"Q{number} {'; '.join(off)}")
+            print(f"{cap:.2f}", found[-1], flush=True)
+            record(
+                f"sql-useful-tpch-{part}-{100 * cap:.0f}",
+                " | ".join(found),
+                topic=TOPIC,
+                claim="TPC-H at scale 1, a customer is a unit, 1,024 worlds: relative error of the numbers of each "
+                "answer, median and 90 %, each question with the whole clock of a membership cap of "
+                f".{100 * cap:.0f}; {how}",
+                command=f"python -m benchmarks.sql_useful {part}",
+                asked="-",
+            )
+
+
+def _of_cohorts(asked: Asked, cap: float, count: int, *, keys: int, truth: pd.DataFrame) -> str:
+    with mock.patch("leakcap.sessions.cohorts.FEWEST", min(COHORTS)):
+        answers = asked.answers(cap, WORLD_SEEDS, design="cohorts", cohorts=count)
+    return _off_by([_by_keys(one, keys) for one in answers], truth)
+
+
+def fewer() -> None:
+    """Where the question says how many rows of one person it needs."""
+    files, plain = _tpch_files()
+    catalog = _registered(files, "useful-fewer.duckdb", ROWS)
+    seen: dict[str, list[str]] = {"fewer-55": [], "fewer-60": []}
+    for number in NARROW:
+        asked, keys, truth = Asked(catalog, QUERIES[number]), KEYS.get(number, 0), _truth(plain, number)
+        for name, cap in zip(seen, CAPS, strict=True):
+            answers = [_by_keys(one, keys) for one in asked.answers(cap, FEW_SEEDS, rows=FEW_ROWS[number])]
+            seen[name].append(f"Q{number} {_off_by(answers, truth)}")
+            print(name, seen[name][-1], flush=True)
+    for name, found in seen.items():
+        _record_tpch(name, "; ".join(found))
+
+
 def own() -> None:
     """Where no rows are declared: noise for the most that somebody really brings, which is for the custodian alone."""
     files, plain = _tpch_files()
@@ -212,6 +280,7 @@ def _listed(answers: Sequence[pd.DataFrame], truth: pd.DataFrame) -> str:
 
 def _record_tpch(name: str, seen: str) -> None:
     what = "TPC-H at scale 1, a customer is a unit: relative error of the numbers of each answer, median and 90 %"
+    part = name.split("-", maxsplit=1)[0] if "-" in name else "tpch"
     rows = ", ".join(f"at most {most} {table}" for table, most in list(ROWS.items())[1:])
     how = (
         f"each number with noise of variance var / (2 / 128) by its own spread over {WORLDS} halves, as PAC databases "
@@ -219,7 +288,11 @@ def _record_tpch(name: str, seen: str) -> None:
         if name == "cells"
         else "`bits`, each question with the whole clock of a membership cap of .60; no rows declared, so that noise "
         "is made for the most that somebody really brings: for the custodian alone"
-        if name.startswith("own")
+        if part == "own"
+        else f"`bits`, each question with the whole clock of a membership cap of .{name[-2:]} and `rows=5` (1 "
+        "for Q17, of one brand in one container), by which noise is made for so many rows of one person and more "
+        "are cut to them"
+        if part == "fewer"
         else f"`bits`, each question with the whole clock of a membership cap of .{name}; declared: {rows} a customer"
     )
     record(
@@ -227,55 +300,77 @@ def _record_tpch(name: str, seen: str) -> None:
         seen,
         topic=TOPIC,
         claim=f"{what}; {how}; {FEW_SEEDS} secrets each",
-        command=f"python -m benchmarks.sql_useful {'own' if name.startswith('own') else 'tpch'}",
+        command=f"python -m benchmarks.sql_useful {part}",
         asked="-",
     )
 
 
 STAYS = "select age, count(*) as stays, count(*) filter (where readmitted = '<30') as early from stays group by age"
+APART = "select age, readmitted = '<30' as early, count(*) as stays from stays group by 1, 2"
 RATE = "select age, count(*) as stays, avg(readmitted = '<30') as rate from stays group by age"
+CLAIMED = (
+    "Diabetes-130, stays and early readmissions by age, at most 10 rows of one person: median relative error of "
+    f"counts, and of rates in points, {{}}; {SEEDS} secrets"
+)
 
 
 def diabetes() -> None:
-    """Stays and early readmissions by age."""
+    """Stays and early readmissions by age, in three ways; by halves, and of all rows under a pool cap."""
     table = datasets.diabetes130()[["patient_nbr", "age", "readmitted"]]
-    file = duckdb.connect()
-    file.register("stays", table)
-    catalog = lc.sql.register({"stays": table}, unit="patient_nbr", rows_per_unit=10)
+    counts = table.assign(early=table["readmitted"] == "<30").groupby("age", observed=False)["early"]
+    truth = pd.DataFrame({0: counts.size(), 1: counts.sum()}).astype(float)
+    truth.index = truth.index.astype(str)
+    catalog = lc.sql.register({"stays": table}, unit="patient_nbr", rows_per_unit=10, keys={"age": list(truth.index)})
     print(*catalog.report, sep="\n", flush=True)
-    seen = []
-    for text in (STAYS, RATE):
-        truth = _by_keys(
-            file.sql(text.replace("avg(readmitted = '<30')", "avg((readmitted = '<30')::int)"))
-            .to_arrow_table()
-            .to_pandas(),
-            1,
+    games = {"diabetes": (0.6, "`bits`, the whole clock of a membership cap of .60")}
+    games["diabetes-pool"] = (lc.pool_membership(0.6), "all rows, the whole clock of a pool cap of .60")
+    for name, (cap, words) in games.items():
+        seen = [_both(catalog, cap, truth, text) for text in (STAYS, APART)]
+        seen.append(_rate(catalog, cap, truth))
+        alone = f". Without any noise, coins alone: {_coins_alone(table)}: no noise, however shaped, is below that"
+        record(
+            f"sql-useful-{name}",
+            "; ".join(seen) + (alone if name == "diabetes" else ""),
+            topic=TOPIC,
+            claim=CLAIMED.format(words),
+            command="python -m benchmarks.sql_useful diabetes",
+            asked="counts 2 %, rates 1 point",
         )
-        answers = [_by_keys(one, 1) for one in Asked(catalog, text).answers(0.6, SEEDS)]
-        counts = errors([one[[0]] for one in answers], truth[[0]])
-        off = np.concatenate([np.abs(one[1].reindex(truth.index) - truth[1]).to_numpy() for one in answers])
-        if text is STAYS:
-            both = errors(answers, truth)
-            early = errors([one[[1]] for one in answers], truth[[1]])
-            seen.append(
-                f"counts of both: median error {_percent(float(np.median(both)))} (stays "
-                f"{_percent(float(np.median(counts)))}, early readmissions {_percent(float(np.median(early)))})"
-            )
-        else:
-            seen.append(
-                f"asked for the rate: stays {_percent(float(np.median(counts)))}, rate "
-                f"{100 * np.nanmedian(off):.2f} points, {100 * np.isnan(off).mean():.0f} % of rates too few"
-            )
-        print(seen[-1], flush=True)
-    record(
-        "sql-useful-diabetes",
-        f"{seen[0]}; {seen[1]}. Without any noise, coins alone: {_coins_alone(table)} for the counts of both",
-        topic=TOPIC,
-        claim="Diabetes-130, stays and early readmissions by age, at most 10 rows of one person: median relative "
-        f"error of counts, and of rates in points, `bits`, the whole clock of a membership cap of .60; {SEEDS} secrets",
-        command="python -m benchmarks.sql_useful diabetes",
-        asked="counts 2 %, rates 1 point",
+
+
+def _both(catalog: lc.sql.Catalog, cap: Any, truth: pd.DataFrame, text: str) -> str:
+    """Both counts, as they are asked or from groups that are apart."""
+    answers = Asked(catalog, text).answers(cap, SEEDS)
+    found = [_by_keys(one, 1) if text is STAYS else _added(one) for one in answers]
+    off = [_percent(float(np.median(errors([one[list(kept)] for one in found], truth[list(kept)])))) for kept in KINDS]
+    how = "count with FILTER" if text is STAYS else "grouped by the condition as well"
+    seen = f"{how}: median error of both counts {off[0]} (stays {off[1]}, early readmissions {off[2]})"
+    print(seen, flush=True)
+    return seen
+
+
+KINDS = ((0, 1), (0,), (1,))  # both counts, stays, early readmissions
+
+
+def _added(frame: pd.DataFrame) -> pd.DataFrame:
+    """Stays and early readmissions, from counts of those that were early and those that were not."""
+    early = [str(one) == "True" for one in frame["early"]]
+    index = frame["age"].astype(str)
+    stays = frame["stays"].astype(float)
+    return pd.DataFrame({0: stays.groupby(index).sum(), 1: stays[early].groupby(index[early]).sum()})
+
+
+def _rate(catalog: lc.sql.Catalog, cap: Any, truth: pd.DataFrame) -> str:
+    answers = [_by_keys(one, 1) for one in Asked(catalog, RATE).answers(cap, SEEDS)]
+    rates = truth[1] / truth[0]
+    off = np.concatenate([np.abs(one[1].reindex(truth.index) - rates).to_numpy() for one in answers])
+    stays = float(np.median(errors([one[[0]] for one in answers], truth[[0]])))
+    seen = (
+        f"asked for the rate: stays {_percent(stays)}, rate {100 * np.nanmedian(off):.2f} points, "
+        f"{100 * np.isnan(off).mean():.0f} % of rates too few"
     )
+    print(seen, flush=True)
+    return seen
 
 
 VISITS = {
@@ -339,18 +434,28 @@ def visits() -> None:
 
 def _coins_alone(table: pd.DataFrame) -> str:
     """The same counts with coins, and without any noise."""
-    rng, off = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
     codes, _ = pd.factorize(table["patient_nbr"])
     ages, early = table["age"].cat.codes.to_numpy(), (table["readmitted"] == "<30").to_numpy()
-    for _ in range(SEEDS):
+    off = np.empty((SEEDS * 20, 2, 10))
+    for one in off:
         here = (rng.random(codes.max() + 1) < 0.5)[codes]
-        for chosen in (np.ones(len(table), dtype=bool), early):
+        for found, chosen in zip(one, (np.ones(len(table), dtype=bool), early), strict=True):
             whole = np.bincount(ages[chosen], minlength=10)
-            off.append(np.abs(2 * np.bincount(ages[chosen & here], minlength=10) - whole) / whole)
-    return f"{_percent(float(np.median(np.concatenate(off))))}"
+            found[:] = np.abs(2 * np.bincount(ages[chosen & here], minlength=10) - whole) / whole
+    both, stays, later = (float(np.median(part)) for part in (off, off[:, 0], off[:, 1]))
+    return f"{_percent(both)} for both counts (stays {_percent(stays)}, early readmissions {_percent(later)})"
 
 
-PARTS = {"tpch": tpch, "own": own, "diabetes": diabetes, "visits": visits}
+PARTS = {
+    "tpch": tpch,
+    "worlds": worlds,
+    "alone": alone,
+    "own": own,
+    "fewer": fewer,
+    "diabetes": diabetes,
+    "visits": visits,
+}
 
 if __name__ == "__main__":
     for part in sys.argv[1:] or PARTS:

@@ -16,7 +16,8 @@ import leakcap as lc
 from leakcap.errors import LeakcapError
 from leakcap.sessions.cell_rows import CellRows
 from leakcap.sql import asking
-from leakcap.sql.engine import EngineLimits, LocalEngine, _bytes
+from leakcap.sql.engine import EngineLimits, LocalEngine
+from leakcap.sql.worker import written
 from tests.leaks import sql_timing
 from tests.leaks.test_sessions import rig
 from tests.sql.hospital import registered
@@ -48,9 +49,9 @@ class WatchedEngine(LocalEngine):
     heard: list[bytes]
 
     def run(self, sql: str, tables: Any) -> Any:
-        self.heard += [sql.encode(), *(name.encode() + _bytes(one) for name, one in tables.items())]
+        self.heard += [sql.encode(), *(name.encode() + written(one) for name, one in tables.items())]
         found = super().run(sql, tables)
-        self.heard.append(_bytes(found.sort_by([(name, "ascending") for name in found.column_names])))
+        self.heard.append(written(found.sort_by([(name, "ascending") for name in found.column_names])))
         return found
 
 
@@ -149,7 +150,7 @@ def test_planted_leaks_of_the_coins_are_caught(
 ) -> None:
     honest = asking._question
 
-    def reads_the_coins(words: Any, made: Any, desk: Any) -> Any:
+    def reads_the_coins(words: Any, made: Any, desk: Any, rows: Any) -> Any:
         taking_part = desk.coins[made.units]
         if planted == "members alone":
             kept = [getattr(made, name)[taking_part] for name in ("units", "cells", "values")]
@@ -158,7 +159,7 @@ def test_planted_leaks_of_the_coins_are_caught(
             raise LeakcapError("the first of all people has not enough left")
         elif planted == "a log":
             logging.getLogger("leakcap").info("%d rows", taking_part.sum())
-        return honest(words, made, desk)
+        return honest(words, made, desk, rows)
 
     monkeypatch.setattr(asking, "_question", reads_the_coins)
     found = in_worlds(3, ASKED[6:8], catalog, heard, monkeypatch, caplog, tmp_path, cap=0.6)

@@ -29,8 +29,8 @@ def test_noise_for_a_twentieth_of_what_somebody_may_bring_is_caught(monkeypatch:
     """The planted fault, in the noise and in the charge: with noise alone the person would be left out in silence."""
     limits, charges = asking.limits_of, asking.BroughtByCell.charges
 
-    def small(made: Any) -> Within:
-        extent = limits(made).extent
+    def small(made: Any, rows: Any) -> Within:
+        extent = limits(made, rows).extent
         return Within(replace(extent, limits=extent.limits / 20))
 
     monkeypatch.setattr(asking, "limits_of", small)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +14,9 @@ import pytest
 
 import leakcap as lc
 from leakcap.errors import InputError
-from leakcap.sql.engine import FAILED, EngineError, EngineLimits, LocalEngine, WorkerEngine, locked
+from leakcap.sql.engine import FAILED, EngineError, EngineLimits, LocalEngine, WorkerEngine
 from leakcap.sql.refusals import NotAnswered
+from leakcap.sql.worker import locked
 from tests.refusals import texts_of
 from tests.sql.hospital import registered, tables
 
@@ -198,7 +202,7 @@ def test_the_lock_alone_stops_files_writes_and_settings(catalog: lc.sql.Catalog,
 
 def test_an_unlocked_engine_would_read_the_file(catalog: lc.sql.Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the test above cannot pass by accident."""
-    monkeypatch.setattr("leakcap.sql.engine.SETTINGS", {})
+    monkeypatch.setattr("leakcap.sql.worker.SETTINGS", {})
     file = locked(catalog.path, SMALL)
     try:
         assert SECRET in str(file.execute(filled(READS[0], catalog)).fetchall())
@@ -318,6 +322,33 @@ def test_what_a_worker_says_as_it_dies_is_not_heard(
     engine.close()
     heard = capfd.readouterr()
     assert ("sesame" in heard.err) == planted and heard.out == ""
+
+
+@pytest.mark.parametrize("planted", [False, True], ids=["honest", "planted"])
+def test_the_worker_loads_its_engine_and_nothing_of_ours_or_of_the_folder_it_is_started_in(
+    catalog: lc.sql.Catalog, tmp_path: Path, planted: bool
+) -> None:
+    """The planted fault: it is started as a module, as Python does by itself."""
+    (tmp_path / "duckdb.py").write_text("raise SystemExit('a file that lies about')")
+    told = json.dumps({"path": str(catalog.path), "memory": "200MB", "threads": 1})
+    how = ["-m", "leakcap.sql.worker"] if planted else list(map(str, started(catalog)[1:-1]))
+    found = subprocess.run(
+        [sys.executable, "-X", "importtime", *how, told],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    loaded = {line.rsplit("|", 1)[1].strip() for line in found.stderr.splitlines() if line.startswith("import time:")}
+    ours = {one for one in loaded if one.split(".")[0] in ("leakcap", "numba", "scipy", "sqlglot", "pandas")}
+    assert (not ours and found.returncode == 0 and "duckdb" in loaded) != planted
+
+
+def started(catalog: lc.sql.Catalog) -> list[str]:
+    """The command of a worker."""
+    with WorkerAgain(catalog) as engine:
+        return list(map(str, engine.process.args))  # type: ignore[arg-type]
 
 
 def test_a_file_that_is_gone_is_an_error_with_a_number(tmp_path: Path) -> None:

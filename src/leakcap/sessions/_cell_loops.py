@@ -11,113 +11,118 @@ from leakcap.ground.compiled import compiled
 
 __all__ = ["entries", "in_unit_order", "swept"]
 
+CUT = 1 - 1e-12  # what is cut to a length is a little shorter, whatever rounding does
+
 
 @compiled(set())
-def _own(first, rows, sums, cells, terms):  # type: ignore[no-untyped-def]
+def _own(first, rows, places, cells, terms):  # type: ignore[no-untyped-def]
     """Groups and terms of whoever has row `first`: the row after their last, and how many groups they are in.
 
-    The first term counts rows. `sums` is 0 before and after.
+    The first term counts rows. `places` says of each group where it stands among a person's, counted from their first
+    row: what is lower is of somebody before, so that nothing has to be cleared.
     """
     units, codes, least, groups, whole = rows
-    row, found = first, 0
-    while row < len(units) and units[row] == units[first]:
-        code = codes[row] - least
-        cell = groups[code] if 0 <= code < len(groups) else -1
-        if cell >= 0:
-            if sums[cell, 0] == 0:
+    unit, row, found, codes_there = units[first], first, 0, np.uint64(len(groups))
+    while row < len(units) and units[row] == unit:
+        code = np.uint64(np.int64(codes[row]) - least)  # below the first one is beyond the last one
+        if code < codes_there and groups[code] >= 0:
+            cell = np.uint32(groups[code])
+            at = places[cell] - first
+            if at < 0:
+                places[cell] = first + found
                 cells[found] = cell
+                terms[0, found] = 1
+                for column in range(len(whole)):
+                    terms[column + 1, found] = whole[column, row]
                 found += 1
-            sums[cell, 0] += 1
-            for column in range(len(whole)):
-                sums[cell, column + 1] += whole[column, row]
+            else:
+                terms[0, at] += 1
+                for column in range(len(whole)):
+                    terms[column + 1, at] += whole[column, row]
         row += 1
-    for at in range(found):
-        for term in range(terms.shape[1]):
-            terms[at, term] = sums[cells[at], term]
-            sums[cells[at], term] = 0
     return row, found
 
 
 @compiled(set())
-def _values(found, terms, parts, scales, values):  # type: ignore[no-untyped-def]
-    """A person's numbers in each group: a term in its unit, and where `parts` says so a multiple of another."""
-    for at in range(found):
-        for number in range(len(parts)):
-            one, other = parts[number, 0], parts[number, 1]
-            values[at, number] = terms[at, one] / scales[number, 0] * scales[number, 1]
-            if other >= 0:
-                values[at, number] += terms[at, other] * scales[number, 2]
+def _room(rows, groups):  # type: ignore[no-untyped-def]
+    """Small tables for one person after the other: places, cells, terms."""
+    size, whole = len(rows[0]), rows[4]
+    return np.full(groups, -1, np.int32), np.empty(size, np.uint32), np.empty((len(whole) + 1, size), whole.dtype)
 
 
 @compiled(set())
-def swept(rows, making, deviations, grains, pays, coins, squares, total):  # type: ignore[no-untyped-def]
+def _far(cell, at, number, terms, making, deviations):  # type: ignore[no-untyped-def]
+    """One number of a person in one group, in deviations."""
+    parts, scales = making
+    value = terms[parts[number, 0], at] / scales[number, 0] * scales[number, 1]
+    if parts[number, 1] >= 0:
+        value += terms[parts[number, 1], at] * scales[number, 2]
+    return value / deviations[cell, number]
+
+
+@compiled(set())
+def swept(rows, making, deviations, most, grains, pays, coins, squares, total):  # type: ignore[no-untyped-def]
     """Everybody's squared distance in deviations; the total, in grains, of payers whose coin says so.
 
-    The same is done whatever the coins say: what they decide is a factor of 1 or 0. Where there are many groups hardly
-    anybody has two rows in one: `seen`, a bit for each group, says who has, and the others need no adding up.
+    Whoever is further than `most` is brought back to it. The same is done whatever the coins say: what they decide is a
+    factor of 1 or 0.
     """
-    units, codes, least, groups, whole = rows
     parts, scales = making
-    numbers, size = deviations.shape[1], len(units)
-    seen, sums = (
-        np.zeros(len(deviations) // 64 + 1, np.uint64),
-        np.zeros((len(deviations), len(whole) + 1), whole.dtype),
-    )
-    cells, terms = np.empty(size, np.int64), np.empty((size, len(whole) + 1), whole.dtype)
-    values = np.empty((size, numbers))
-    row = 0
+    places, cells, terms = _room(rows, len(deviations))
+    own, row, units = np.empty(len(cells)), 0, rows[0]
     while row < len(units):
-        start, unit, alone = row, units[row], True
-        while row < len(units) and units[row] == unit:
-            code = codes[row] - least
-            cell = groups[code] if 0 <= code < len(groups) else -1
-            cells[row - start] = cell
-            alone = alone and cell >= 0
-            if alone:
-                bit = np.uint64(1) << np.uint64(cell & 63)
-                alone = seen[cell >> 6] & bit == 0
-                seen[cell >> 6] |= bit
-            row += 1
-        found = row - start
-        for at in range(found):
-            seen[cells[at] >> 6] = 0  # what is in no group clears the last word, which has to be 0 as well
-        if not alone:
-            _, found = _own(start, rows, sums, cells, terms)
-            _values(found, terms, parts, scales, values)
-        square, some, factor = 0.0, False, np.int64(pays[unit]) * np.int64(coins[unit])
-        for at in range(found):
-            own = 0.0
-            for number in range(numbers):
-                if alone:
-                    one, other = parts[number, 0], parts[number, 1]
-                    term = np.float64(whole[one - 1, start + at]) if one else 1.0
-                    value = term / scales[number, 0] * scales[number, 1]
-                    if other >= 0:
-                        value += (np.float64(whole[other - 1, start + at]) if other else 1.0) * scales[number, 2]
-                else:
-                    value = values[at, number]
+        unit = units[row]
+        row, found = _own(row, rows, places, cells, terms)
+        factor = np.int64(pays[unit]) * np.int64(coins[unit])
+        own[:found] = 0
+        for number in range(len(parts)):
+            one, other = parts[number, 0], parts[number, 1]
+            unit_of, by, by_other = scales[number, 0], scales[number, 1], scales[number, 2]
+            for at in range(found):
+                value = terms[one, at] / unit_of * by
+                if other >= 0:
+                    value += terms[other, at] * by_other
                 far = value / deviations[cells[at], number]
-                own += far * far
-                some = some or far != 0
+                own[at] += far * far
                 total[cells[at], number] += np.int64(far * grains) * factor  # cut towards 0
-            square += own
-        # Whose numbers are tiny would have a charge of 0 by underflow, and yet be in the sum.
-        squares[unit] = np.finfo(np.float64).tiny if square == 0 and some else square
+        square = 0.0
+        for at in range(found):
+            square += own[at]
+        if square > most:
+            part = np.sqrt(most / square) * CUT
+            for at in range(found):
+                for number in range(len(parts)):
+                    far = _far(cells[at], at, number, terms, making, deviations)
+                    total[cells[at], number] += (np.int64(far * part * grains) - np.int64(far * grains)) * factor
+            square = most
+        squares[unit] = square if square else _least(found, cells, terms, making, deviations)
+
+
+@compiled(set())
+def _least(found, cells, terms, making, deviations):  # type: ignore[no-untyped-def]
+    """Whose numbers are tiny would have a charge of 0 by underflow, and yet bring something: the least there is."""
+    for at in range(found):
+        for number in range(len(making[0])):
+            if _far(cells[at], at, number, terms, making, deviations) != 0:
+                return np.finfo(np.float64).tiny
+    return 0.0
 
 
 @compiled(set())
 def entries(rows, making, groups, entry_units, entry_cells, entry_values):  # type: ignore[no-untyped-def]
     """What everybody brings, one entry for each person and group; how many there are."""
-    units, whole, size = rows[0], rows[4], len(rows[0])
-    sums = np.zeros((groups, len(whole) + 1), whole.dtype)
-    cells, terms = np.empty(size, np.int64), np.empty((size, len(whole) + 1), whole.dtype)
-    row, count = 0, 0
+    parts, scales = making
+    places, cells, terms = _room(rows, groups)
+    row, count, units = 0, 0, rows[0]
     while row < len(units):
         unit = units[row]
-        row, found = _own(row, rows, sums, cells, terms)
-        _values(found, terms, making[0], making[1], entry_values[count:])
+        row, found = _own(row, rows, places, cells, terms)
         for at in range(found):
             entry_units[count], entry_cells[count] = unit, cells[at]
+            for number in range(len(parts)):
+                entry_values[count, number] = terms[parts[number, 0], at] / scales[number, 0] * scales[number, 1]
+                if parts[number, 1] >= 0:
+                    entry_values[count, number] += terms[parts[number, 1], at] * scales[number, 2]
             count += 1
     return count
 

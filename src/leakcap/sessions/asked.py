@@ -190,7 +190,7 @@ class Asked:
         """
         return self._answered("blocks", self._questions.blocks(fn, blocks=blocks, bounds=bounds), how)
 
-    def sql(self, text: str, **how: Any) -> Any:
+    def sql(self, text: str, *, rows: int | None = None, **how: Any) -> Any:
         """Answer a question in SQL. The session's data are what `leakcap.sql.register` made.
 
         Args:
@@ -198,6 +198,9 @@ class Asked:
                 with public values; count, sum, avg, var, stddev, covar and corr over people's rows. A list of worlds
                 (design "worlds" or "cohorts") also answers min, max and count(distinct value), of the half that takes
                 part.
+            rows: as many rows of one person as this question needs, where that is fewer than were declared, or none
+                were: noise is made for these, and whoever brings more than so many rows could is cut to that. It must
+                not come from the data. None: as declared.
             **how: `noise=` or `share=` (of the clock, for all of the question), and `request=`, as for `count`.
 
         Returns:
@@ -206,21 +209,22 @@ class Asked:
         Raises:
             InputError: the question cannot be answered; the sentence shows the place, and says what would work.
         """
-        return self._asking("asked")(self._catalog, self._desk, text, checked_how("sql", Asked.sql, how))
+        how = checked_how("sql", Asked.sql, how)
+        return self._asking("asked")(self._catalog, self._desk, text, how, rows=rows)
 
-    def preview_sql(self, text: str, **how: Any) -> Preview | None:
+    def preview_sql(self, text: str, *, rows: int | None = None, **how: Any) -> Preview | None:
         """What a question in SQL would cost; None where it is about public tables alone. Nothing is spent.
 
         Args:
             text: as for `sql`.
+            rows: as for `sql`.
             **how: as for `sql`.
 
         Returns:
             Its price and its noise.
         """
-        found: Preview | None = self._asking("previewed")(
-            self._catalog, self._desk, text, checked_how("sql", Asked.sql, how)
-        )
+        how = checked_how("sql", Asked.sql, how)
+        found: Preview | None = self._asking("previewed")(self._catalog, self._desk, text, how, rows=rows)
         return found
 
     def _asking(self, name: str) -> Any:

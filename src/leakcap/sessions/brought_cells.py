@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -51,6 +52,7 @@ class BroughtByCell:
     public: bool
     scale: Floats | float | None = 1.0
     halving: Callable[[Floats], Floats] | None = None
+    cut: bool = False  # whether people may bring more than `within` says, and are cut to it
     coins: Bools | None = None  # as they will be given, so that charges and totals are worked out at one go
     _totals: dict[bytes, Ints] = field(default_factory=dict, init=False, repr=False)  # if all pay, by deviations
 
@@ -66,10 +68,15 @@ class BroughtByCell:
         """Where half of all take part, each counts twice."""
         return 1.0 if everybody else 2.0
 
+    def _most(self, deviations: Floats) -> float:
+        """Squared distance to which everybody is brought back."""
+        return self.within.worst(deviations) if self.cut and self.within is not None else math.inf
+
     def squares(self, deviations: Floats) -> Floats:
         """How far each person moves the sums, squared, in deviations."""
         everybody = np.ones(self.rows.people, dtype=bool)
-        squares, total = self.rows.swept(deviations, everybody, everybody if self.coins is None else self.coins)
+        coins = everybody if self.coins is None else self.coins
+        squares, total = self.rows.swept(deviations, everybody, coins, self._most(deviations))
         if self.coins is not None and squares.max(initial=0.0) <= FURTHEST**2:
             self._totals[deviations.tobytes()] = total
         return squares
@@ -87,7 +94,7 @@ class BroughtByCell:
         deviations = deviations / self.factor(everybody)
         total = self._totals.get(deviations.tobytes()) if coins is self.coins and pays.all() else None
         if total is None:
-            squares, total = self.rows.swept(deviations, pays, coins)
+            squares, total = self.rows.swept(deviations, pays, coins, self._most(deviations))
             if squares[pays].max(initial=0.0) > FURTHEST**2:
                 raise InputError("the noise is too small for what people bring: give a larger one")
         return total.ravel(), GRAINS, 0.0

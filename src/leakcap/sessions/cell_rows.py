@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -63,8 +64,10 @@ class Block:
 
     @property
     def table(self) -> Any:
-        """All columns in one array, whole numbers where all of them are."""
+        """All columns in one array, whole numbers where all of them are; of one column it is that column itself."""
         kind = np.float64 if any(one.dtype.kind == "f" for one in self.columns) else np.int64
+        if len(self.columns) == 1:
+            return np.ascontiguousarray(self.columns[0], dtype=kind)[None]
         table = np.empty((len(self.columns), len(self)), dtype=kind)
         for row, column in zip(table, self.columns, strict=True):
             row[:] = column
@@ -111,10 +114,11 @@ class CellRows:
         every, plain = np.arange(groups, dtype=np.int32), Making.plain(values.shape[1])
         return cls.of(people, groups, [block], least=0, cells=every, making=plain)
 
-    def swept(self, deviations: Floats, pays: Bools, coins: Bools) -> tuple[Floats, Ints]:
+    def swept(self, deviations: Floats, pays: Bools, coins: Bools, most: float = math.inf) -> tuple[Floats, Ints]:
         """Everybody's squared distance; and the total of payers whose coin says so, in multiples of FINE.
 
-        It is exact, whoever is in it; and the same work is done whatever the coins say.
+        What somebody brings is scaled down where it is further than `most`. The total is exact, whoever is in it; and
+        the same work is done whatever the coins say.
         """
         from leakcap.sessions._cell_loops import swept
 
@@ -124,7 +128,7 @@ class CellRows:
         def some(blocks: Sequence[Block]) -> Ints:
             total = np.zeros(each.shape, dtype=np.int64)
             for one in blocks:
-                swept(self._rows(one), self._making, each, 1 / FINE, pays, coins, squares, total)
+                swept(self._rows(one), self._making, each, most, 1 / FINE, pays, coins, squares, total)
             return total
 
         return squares, np.asarray(sum(self._shared(some)))

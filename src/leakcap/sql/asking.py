@@ -11,6 +11,7 @@ import numpy as np
 import sqlglot
 
 from leakcap.errors import InputError
+from leakcap.ground import checks
 from leakcap.kernels.bounded import Extent
 from leakcap.sessions.answers import Preview
 from leakcap.sessions.brought import Sums, Within
@@ -34,15 +35,16 @@ DEFAULT_SHARE = 0.01
 RATIOS = ("avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop", "covar_samp", "covar_pop", "corr")
 
 
-def asked(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) -> SqlAnswer:
+def asked(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any], *, rows: int | None = None) -> SqlAnswer:
     """The answer to a question in SQL."""
+    rows = _fewer(rows, desk)
     catalog.refuse_changed()
-    program, engine = _compiled(text, catalog, desk), WorkerEngine(catalog.path)
+    program, engine = _compiled(text, catalog, desk, rows), WorkerEngine(catalog.path)
     try:
         tables: dict[str, Any] = {}
         answers: list[Released] = []
         for at, release in enumerate(program.releases):
-            made, question = _asked_of(desk, program, at, catalog=catalog, engine=engine, tables=tables)
+            made, question = _asked_of(desk, program, at, catalog=catalog, engine=engine, tables=tables, rows=rows)
             catalog.refuse_changed()  # before anything is charged: hidden numbers are those of this very file
             if not made.groups:  # by public facts: nothing is asked of anybody
                 tables[release.table] = public_table(made, np.empty((0, release.numbers)))
@@ -56,21 +58,33 @@ def asked(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) -> Sql
         engine.close()
 
 
-def previewed(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any]) -> Preview | None:
+def previewed(
+    catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any], *, rows: int | None = None
+) -> Preview | None:
     """What the first release of a question would cost; None where nothing is released, and it costs nothing."""
+    rows = _fewer(rows, desk)
     catalog.refuse_changed()
-    program, engine = _compiled(text, catalog, desk), WorkerEngine(catalog.path)
+    program, engine = _compiled(text, catalog, desk, rows), WorkerEngine(catalog.path)
     try:
         if not program.releases:
             return None
         if len(program.releases) > 1:
             raise NotAnswered("this question is answered in several steps: its price is the share= that it is given")
-        _, question = _asked_of(desk, program, 0, catalog=catalog, engine=engine, tables={})
+        _, question = _asked_of(desk, program, 0, catalog=catalog, engine=engine, tables={}, rows=rows)
         catalog.refuse_changed()
         found: Preview = desk.preview(question, **_part(how, program, 0))
         return found
     finally:
         engine.close()
+
+
+def _fewer(rows: Any, desk: Any) -> int | None:
+    """Rows of one person that are enough for a question, as a whole number."""
+    if rows is None:
+        return None
+    if isinstance(desk, WorldsDesk):
+        raise InputError("rows= is for sessions with design='bits': worlds have noise for what their people bring")
+    return checks.count(rows=rows)
 
 
 def _part(how: Mapping[str, Any], program: Program, at: int) -> dict[str, Any]:
@@ -86,30 +100,37 @@ def _part(how: Mapping[str, Any], program: Program, at: int) -> dict[str, Any]:
     return given
 
 
-def _compiled(text: str, catalog: Catalog, desk: Any) -> Program:
+def _compiled(text: str, catalog: Catalog, desk: Any, rows: int | None) -> Program:
     listed = isinstance(desk, WorldsDesk)
     program = compiled(text, catalog, hidden_pool=getattr(desk, "everybody", False), worlds=listed)
     if not listed:
-        _refuse_early(program, catalog, desk)
+        _refuse_early(program, catalog, desk, rows)
     return program
 
 
-def _refuse_early(program: Program, catalog: Catalog, desk: Desk) -> None:
+def _refuse_early(program: Program, catalog: Catalog, desk: Desk, rows: int | None) -> None:
     """What the declarations do not allow is refused before anything runs, and before a first step is charged."""
     for release in program.releases:
         if desk.everybody and not domain(release, catalog).declared:
             raise NotAnswered(
                 "under a pool cap the values to group by are declared: register with keys={'column': [...]}"
             )
-        if desk.quiet and release.base.most is None:
+        if desk.quiet and release.base.most is None and rows is None:
             raise NotAnswered(
                 "how many rows of one person this question counts is not known: register with rows_per_unit=, and join "
-                "public tables on their keys"
+                "public tables on their keys, or say with rows= how many are enough"
             )
 
 
 def _asked_of(
-    desk: Any, program: Program, at: int, *, catalog: Catalog, engine: Engine, tables: dict[str, Any]
+    desk: Any,
+    program: Program,
+    at: int,
+    *,
+    catalog: Catalog,
+    engine: Engine,
+    tables: dict[str, Any],
+    rows: int | None = None,
 ) -> tuple[CellSums, Any]:
     """A release evaluated on the whole pool, and the question that it is at the desk."""
     release = program.releases[at]
@@ -119,18 +140,19 @@ def _asked_of(
         known = in_worlds(release, catalog, engine, tables, cohort_of=mates)
         return known.made, SqlOfWorlds(words, known)
     made = cell_sums(release, catalog, engine, tables)
-    return made, _question(words, made, desk)
+    return made, _question(words if rows is None else {**words, "rows": rows}, made, desk, rows)
 
 
-def _question(words: dict[str, Any], made: CellSums, desk: Desk) -> SessionQuestion:
+def _question(words: dict[str, Any], made: CellSums, desk: Desk, rows: int | None) -> SessionQuestion:
     release = made.release
-    bounded = release.base.most is not None
+    bounded = release.base.most is not None or rows is not None
 
     def sums(_: bool) -> Sums:
         simple = release.tree is None and all(one.name not in RATIOS for one in release.aggregates)
         return BroughtByCell(
             rows=made.rows,
-            within=limits_of(made) if bounded else None,
+            within=limits_of(made, rows) if bounded else None,
+            cut=rows is not None,
             finish=np.ravel,
             public=bounded and made.domain.declared,
             scale=1.0 if simple else None,
@@ -146,10 +168,9 @@ def _meaning(program: Program) -> str:
     return hashlib.sha256(json.dumps(words).encode()).hexdigest()[:16]
 
 
-def limits_of(made: CellSums) -> Within:
-    """The most of one person: all rows in one group, each as large as declared."""
-    most = made.release.base.most
-    assert most is not None
+def limits_of(made: CellSums, rows: int | None = None) -> Within:
+    """The most of one person: all rows in one group, each as large as declared; or so many rows."""
+    most = min(one for one in (made.release.base.most, rows) if one is not None)
     if made.release.tree is not None:
         return Within(made.release.tree.extent(most, made.groups // made.release.tree.nodes))
     sizes = np.array([one.in_all(most) for one in made.release.sums])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,8 @@ class Numbering:
         least: the first code.
         cells: the group of each code from there on; -1 for none.
         tables: what the rows are joined with.
+        apart: columns that tell groups apart, in SQL, and the code in terms of them, as k0, k1 and so on: texts are
+            looked for in a list once a person and group, not once a row.
     """
 
     rows: str
@@ -37,6 +39,16 @@ class Numbering:
     least: int
     cells: Any
     tables: dict[str, Any]
+    apart: tuple[tuple[str, ...], str]
+
+    def summed(self, unit: str, sums: Sequence[str]) -> str:
+        """A row for each person and group, with sums, in SQL."""
+        keys, code = self.apart
+        listed = [f"{unit} AS unit", *(f"{one} AS k{at}" for at, one in enumerate(keys))]
+        listed += [f"{one} AS s{at}" for at, one in enumerate(sums)]
+        places = ", ".join(map(str, range(1, len(keys) + 2)))
+        inner = f"SELECT {', '.join(listed)} FROM {self.rows} GROUP BY {places}"
+        return f"SELECT unit, {code} AS code, {', '.join(f's{at}' for at in range(len(sums)))} FROM ({inner})"
 
     def of(self, found: Any, people: int, *, making: Making, factors: Sequence[float] = ()) -> CellRows:
         """Rows that were found by these codes; `factors` are of their columns."""
@@ -68,17 +80,23 @@ def numbers_of(column: Any) -> Any:
 class _Coded:
     """One key as a number from 0."""
 
-    sql: str
+    key: str  # in SQL
+    code: Callable[[str], str]  # the number, from the key or a name for it
     span: int
     places: Ints  # of the groups' own values
     raw: tuple[str, int] | None = None  # the same without a check, and what has to be taken off
+    few: bool = False  # whether the key has few values in all: groups may be told apart by them
+
+    @property
+    def sql(self) -> str:
+        return self.code(self.key)
 
 
 def numbering(release: SqlRelease, keys: Any) -> Numbering:
     """Codes where keys are whole numbers, dates or few texts, and close together; a join otherwise."""
     rows = f"({release.base.sql})"
     if not release.keys:
-        return Numbering(rows, "0", least=0, cells=np.zeros(1, dtype=np.int32), tables={})
+        return Numbering(rows, "0", least=0, cells=np.zeros(1, dtype=np.int32), tables={}, apart=((), "0"))
     coded = [_coded(one, keys.column(name)) for one, name in zip(release.keys, release.key_names, strict=True)]
     spans = [one.span for one in coded if one is not None]
     codes = int(np.prod(spans, dtype=np.float64))
@@ -89,9 +107,8 @@ def numbering(release: SqlRelease, keys: Any) -> Numbering:
         for one, name in zip(release.keys, release.key_names, strict=True)
     )
     cells = np.arange(keys.num_rows, dtype=np.int32)
-    return Numbering(
-        f"{rows} JOIN keys ON {match}", "cell", least=0, cells=cells, tables={"keys": _numbered(keys, cells)}
-    )
+    joined, tables = f"{rows} JOIN keys ON {match}", {"keys": _numbered(keys, cells)}
+    return Numbering(joined, "cell", least=0, cells=cells, tables=tables, apart=(("cell",), "k0"))
 
 
 def _by_code(rows: str, coded: Sequence[_Coded], codes: int) -> Numbering:
@@ -102,11 +119,20 @@ def _by_code(rows: str, coded: Sequence[_Coded], codes: int) -> Numbering:
     cells[places] = np.arange(len(places))
     if len(coded) == 1 and coded[0].raw is not None:
         code, least = coded[0].raw
-        return Numbering(rows, code, least=least, cells=cells, tables={})
-    code = coded[0].sql
-    for one in coded[1:]:
-        code = f"({code}) * {one.span} + ({one.sql})"
-    return Numbering(rows, code, least=0, cells=cells, tables={})
+        return Numbering(rows, code, least=least, cells=cells, tables={}, apart=((code,), "k0"))
+    code = _together(coded, [one.sql for one in coded])
+    apart = (
+        tuple(one.key if one.few else one.sql for one in coded),
+        _together(coded, [one.code(f"k{at}") if one.few else f"k{at}" for at, one in enumerate(coded)]),
+    )
+    return Numbering(rows, code, least=0, cells=cells, tables={}, apart=apart)
+
+
+def _together(coded: Sequence[_Coded], codes: Sequence[str]) -> str:
+    made = codes[0]
+    for one, code in zip(coded[1:], codes[1:], strict=True):
+        made = f"({made}) * {one.span} + ({code})"
+    return made
 
 
 def _coded(key: Expression, column: Any) -> _Coded | None:
@@ -114,15 +140,13 @@ def _coded(key: Expression, column: Any) -> _Coded | None:
     import pyarrow
     from pyarrow import compute
 
-    there = column.drop_null()
+    there, own = column.drop_null(), key.safe
     if key.kind == "text" and pyarrow.types.is_string(column.type):
         listed = sorted(set(there.to_pylist()))
         if len(listed) > FEW or not listed:
             return None
-        listing = f"[{', '.join(map(quoted_text, listed))}]"
-        sql, span = f"list_position({listing}, {key.safe}) - 1", len(listed)
+        code, span, raw = _in_list(f"[{', '.join(map(quoted_text, listed))}]"), len(listed), None
         places = compute.index_in(column, value_set=pyarrow.array(listed, type=column.type))
-        raw = None
     elif key.kind in ("int", "date", "bool") and len(there):
         whole = _whole(there)
         if whole is None:
@@ -132,14 +156,27 @@ def _coded(key: Expression, column: Any) -> _Coded | None:
         if span > LARGE or max(abs(least), abs(most)) >= 2**31:
             return None
         own, low, high = _in_sql(key, least, most)
-        sql = f"CASE WHEN {own} BETWEEN {low} AND {high} THEN ({own} - {low})::INTEGER END"
+        code = _between(low, high)
         raw = (f"TRY_CAST({own} AS INTEGER)", least) if key.kind == "int" and len(there) == len(column) else None
         places = compute.subtract(_as_whole(column), least)
     else:
         return None
     if column.null_count:  # what is missing is a group of its own, behind the others
-        sql, places, span = f"CASE WHEN {key.safe} IS NULL THEN {span} ELSE {sql} END", places.fill_null(span), span + 1
-    return _Coded(sql, span, np.asarray(places.to_numpy(), dtype=np.int64), raw)
+        code, places, span = _or_missing(code, span), places.fill_null(span), span + 1
+    few = key.kind == "text" and key.levels is not None and not key.declared  # declared ones may not be all
+    return _Coded(own, code, span, np.asarray(places.to_numpy(), dtype=np.int64), raw, few)
+
+
+def _in_list(listing: str) -> Callable[[str], str]:
+    return lambda key: f"list_position({listing}, {key}) - 1"
+
+
+def _between(low: str, high: str) -> Callable[[str], str]:
+    return lambda key: f"CASE WHEN {key} BETWEEN {low} AND {high} THEN ({key} - {low})::INTEGER END"
+
+
+def _or_missing(code: Callable[[str], str], span: int) -> Callable[[str], str]:
+    return lambda key: f"CASE WHEN {key} IS NULL THEN {span} ELSE {code(key)} END"
 
 
 def _in_sql(key: Expression, least: int, most: int) -> tuple[str, str, str]:

@@ -96,10 +96,11 @@ class _Listing:
     known: dict[str, Expression] = field(default_factory=dict)  # columns, inlined
 
     def sources(self) -> list[str]:
-        """What the lists are selected from."""
+        """What the lists are selected from: short ones where they are multiplied, one alone as it stands."""
         found = [text for text, _ in self.listed.values()]
+        once = "DISTINCT " if len(found) + len(self.scanned) > 1 else ""
         return found + [
-            f"(SELECT DISTINCT {', '.join(sorted(names))} FROM ({text}))" for text, names in self.scanned.items()
+            f"(SELECT {once}{', '.join(sorted(names))} FROM ({text}))" for text, names in self.scanned.items()
         ]
 
     def applied(self, filters: Sequence[Expression]) -> list[Expression]:

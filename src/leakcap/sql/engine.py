@@ -12,76 +12,37 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from select import select
 from typing import Any
 
 from leakcap.errors import LeakcapError
+from leakcap.sql import worker
 from leakcap.sql.refusals import NotAnswered
+from leakcap.sql.worker import NUMBERS, EngineLimits, NoSelect, locked, selected, table_in, written
 
 __all__ = ["EngineError", "EngineLimits", "LocalEngine", "WorkerEngine"]
 
-# External access goes last: what is set before still needs none, and after it nothing can be switched on again.
-SETTINGS = {
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    "allow_community_extensions": "false",
-    "python_enable_replacements": "false",
-    "temp_directory": "''",
-    "enable_external_access": "false",
-}
+LIMITS = EngineLimits()
 TOO_LONG = "the question took longer than {seconds:g} seconds and was stopped: ask for less, or raise the limit"
 FAILED = "the question could not be answered (error {number}). Why is withheld: it might tell of the data"
-ROWS = 2**24  # of what comes back
 
 
 class EngineError(LeakcapError):
     """The engine failed. It has a number, and no reason: the reason might hold a value."""
 
 
-@dataclass(frozen=True)
-class EngineLimits:
-    """What one question may use."""
-
-    seconds: float = 60.0
-    memory: str = "4GB"
-    threads: int = 2
-
-
-def locked(path: Path | str, limits: EngineLimits) -> Any:
-    """A connection that can read this file and nothing else."""
-    import duckdb
-    import pyarrow
-
-    file = duckdb.connect(str(path), read_only=True)
-    settings = {"threads": str(limits.threads), "memory_limit": f"'{limits.memory}'", **SETTINGS}
-    for name, value in settings.items():
-        file.execute(f"SET {name} = {value}")
-    if hasattr(pyarrow, "decimal64"):  # decimals as wide as they are kept
-        file.execute("SET SESSION arrow_output_version = '1.5'")
-    file.execute("SET lock_configuration = true")
-    return file
-
-
 class LocalEngine:
-    """In this process. Inside the worker, and where nobody asks but the custodian's own tests."""
+    """In this process: where nobody asks but the custodian's own tests."""
 
-    def __init__(self, path: Path | str, limits: EngineLimits = EngineLimits()) -> None:
+    def __init__(self, path: Path | str, limits: EngineLimits = LIMITS) -> None:
         self.file = locked(path, limits)
 
     def run(self, sql: str, tables: Mapping[str, Any]) -> Any:
-        import duckdb
-
-        if [one.type for one in self.file.extract_statements(sql)] != [duckdb.StatementType.SELECT]:
-            raise EngineError(FAILED.format(number=6))  # the lock lets pass temporary tables, and what comes second
-        for name, table in tables.items():
-            self.file.register(name, table)
         try:
-            return self.file.sql(sql).to_arrow_table()
-        finally:
-            for name in tables:
-                self.file.unregister(name)
+            return selected(self.file, sql, tables)
+        except NoSelect:
+            raise EngineError(FAILED.format(number=NUMBERS["NoSelect"])) from None
 
     def close(self) -> None:
         self.file.close()
@@ -90,11 +51,11 @@ class LocalEngine:
 class WorkerEngine:
     """A process for one question."""
 
-    def __init__(self, path: Path | str, limits: EngineLimits = EngineLimits()) -> None:
+    def __init__(self, path: Path | str, limits: EngineLimits = LIMITS) -> None:
         self.limits, self.left = limits, limits.seconds
         told = json.dumps({"path": str(path), "memory": limits.memory, "threads": limits.threads})
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "leakcap.sql.worker", told],
+            [sys.executable, "-P", worker.__file__, told],  # a file that needs nothing of this package: a quick start
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -108,7 +69,7 @@ class WorkerEngine:
             head = json.loads(self._receive(int.from_bytes(self._receive(8, began), "big"), began))
             if head["error"]:
                 raise EngineError(FAILED.format(number=head["error"]))
-            return _table(self._receive(head["size"], began))
+            return table_in(self._receive(head["size"], began))
         except (BrokenPipeError, EOFError):
             self.close()
             raise EngineError(FAILED.format(number=9)) from None
@@ -117,7 +78,7 @@ class WorkerEngine:
 
     def _send(self, sql: str, tables: Mapping[str, Any]) -> None:
         assert self.process.stdin is not None
-        parts = {name: _bytes(table) for name, table in tables.items()}
+        parts = {name: written(table) for name, table in tables.items()}
         head = json.dumps({"sql": sql, "tables": {name: len(one) for name, one in parts.items()}}).encode()
         self.process.stdin.write(len(head).to_bytes(8, "big") + head + b"".join(parts.values()))
         self.process.stdin.flush()
@@ -144,18 +105,3 @@ class WorkerEngine:
             if pipe is not None:
                 with suppress(BrokenPipeError):
                     pipe.close()
-
-
-def _bytes(table: Any) -> bytes:
-    import pyarrow
-
-    sink = pyarrow.BufferOutputStream()
-    with pyarrow.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    return bytes(sink.getvalue())
-
-
-def _table(content: bytes) -> Any:
-    import pyarrow
-
-    return pyarrow.ipc.open_stream(content).read_all()

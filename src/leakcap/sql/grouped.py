@@ -15,10 +15,7 @@ __all__ = ["grouped"]
 
 def grouped(release: SqlRelease, numbered: Numbering, terms: Sequence[Term], *, run: Any, people: int) -> CellRows:
     """A row for each person and group."""
-    sums = ", ".join(f"{one.summed} AS s{at}" for at, one in enumerate([ROWS, *terms]))
-    found = run(
-        f"SELECT {release.base.unit} AS unit, {numbered.code} AS code, {sums} FROM {numbered.rows} GROUP BY 1, 2",
-        numbered.tables,
-    )
+    sums = [one.summed for one in (ROWS, *terms)]
+    found = run(numbered.summed(str(release.base.unit), sums), numbered.tables)
     made = making(release.sums, whole=False)
     return numbered.of(found, people, making=made, factors=[1.0, *(one.grain for one in terms)])

@@ -7,9 +7,9 @@ from typing import Any
 
 from leakcap.sessions.cell_rows import CellRows
 from leakcap.sql.cells import Numbering
-from leakcap.sql.engine import ROWS
 from leakcap.sql.program import SqlRelease
 from leakcap.sql.terms import Term, making
+from leakcap.sql.worker import ROWS
 
 __all__ = ["LARGEST", "streamed"]
 

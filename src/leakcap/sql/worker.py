@@ -1,39 +1,97 @@
-"""The process in which one question runs: reads SQL and tables from its input, writes rows, and says no reason."""
+"""The process in which one question runs: reads SQL and tables from its input, writes rows, and says no reason.
+
+It is started as a file, and imports DuckDB and Arrow alone: every question starts one, so what it loads is paid for by
+every question, and what it does not load cannot be reached from inside.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-__all__ = ["main"]
+__all__ = ["NUMBERS", "ROWS", "EngineLimits", "NoSelect", "locked", "main", "selected", "table_in", "written"]
 
+# External access goes last: what is set before still needs none, and after it nothing can be switched on again.
+SETTINGS = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "python_enable_replacements": "false",
+    "temp_directory": "''",
+    "enable_external_access": "false",
+}
 NUMBERS = {
     "OutOfMemoryException": 1,
     "InterruptException": 2,
     "BinderException": 3,
     "CatalogException": 4,
     "IOException": 5,
+    "NoSelect": 6,
 }
+ROWS = 2**24  # of what goes back
 ROOM = 2**30  # bytes that are no table: answers on their way, and threads
+
+
+class NoSelect(Exception):
+    """Something else than one SELECT."""
+
+
+@dataclass(frozen=True)
+class EngineLimits:
+    """What one question may use."""
+
+    seconds: float = 60.0
+    memory: str = "4GB"
+    threads: int = 2
+
+
+def locked(path: Path | str, limits: EngineLimits) -> Any:
+    """A connection that can read this file and nothing else."""
+    import duckdb
+    import pyarrow
+
+    file = duckdb.connect(str(path), read_only=True)
+    settings = {"threads": str(limits.threads), "memory_limit": f"'{limits.memory}'", **SETTINGS}
+    for name, value in settings.items():
+        file.execute(f"SET {name} = {value}")
+    if hasattr(pyarrow, "decimal64"):  # decimals as wide as they are kept
+        file.execute("SET SESSION arrow_output_version = '1.5'")
+    file.execute("SET lock_configuration = true")
+    return file
+
+
+def selected(file: Any, sql: str, tables: Mapping[str, Any]) -> Any:
+    """The rows of one SELECT, as an Arrow table; NoSelect for anything else."""
+    import duckdb
+
+    if [one.type for one in file.extract_statements(sql)] != [duckdb.StatementType.SELECT]:
+        raise NoSelect  # the lock lets pass temporary tables, and what comes second
+    for name, table in tables.items():
+        file.register(name, table)
+    try:
+        return file.sql(sql).to_arrow_table()
+    finally:
+        for name in tables:
+            file.unregister(name)
 
 
 def main() -> None:
     """Answer one request after the other until the input ends."""
-    from leakcap.sql.engine import ROWS, EngineLimits, LocalEngine
-
     told = json.loads(sys.argv[1])
     source, out = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # nothing but answers goes to the pipe
-    engine = LocalEngine(told["path"], EngineLimits(memory=told["memory"], threads=told["threads"]))
+    file = locked(told["path"], EngineLimits(memory=told["memory"], threads=told["threads"]))
     _keep_within(told["memory"])
     while (request := _request(source)) is not None:
         error, content = 0, b""
         try:
-            found = engine.run(*request)
-            error, content = (8, b"") if found.num_rows > ROWS else (0, _written(found))
+            found = selected(file, *request)
+            error, content = (8, b"") if found.num_rows > ROWS else (0, written(found))
         except Exception as failed:
             error = NUMBERS.get(type(failed).__name__, 7)
         head = json.dumps({"error": error, "size": len(content)}).encode()
@@ -55,19 +113,23 @@ def _keep_within(memory: str) -> None:
 
 
 def _request(source: BinaryIO) -> tuple[str, dict[str, Any]] | None:
-    import pyarrow
-
     size = source.read(8)
     if len(size) < 8:
         return None
     head = json.loads(source.read(int.from_bytes(size, "big")))
-    tables = {}
-    for name, length in head["tables"].items():
-        tables[name] = pyarrow.ipc.open_stream(source.read(length)).read_all()
+    tables = {name: table_in(source.read(length)) for name, length in head["tables"].items()}
     return head["sql"], tables
 
 
-def _written(table: Any) -> bytes:
+def table_in(content: bytes) -> Any:
+    """A table, from bytes that `written` made."""
+    import pyarrow
+
+    return pyarrow.ipc.open_stream(content).read_all()
+
+
+def written(table: Any) -> bytes:
+    """A table as bytes."""
     import pyarrow
 
     sink = pyarrow.BufferOutputStream()
