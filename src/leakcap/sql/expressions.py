@@ -246,7 +246,10 @@ def _call(name: str, guard: bool = True) -> Callable[[Expression], str]:
 
 
 def _cast(one: Expression) -> str:
-    return f"TRY_CAST({one.args[0].safe} AS {one.value})"
+    of = one.args[0]
+    # 0 and -0 are equal, so that either may stand for both in a group of them: as text they are one too.
+    given = f"({of.safe} + 0.0::DOUBLE)" if of.kind == "float" and one.kind == "text" else of.safe
+    return f"TRY_CAST({given} AS {one.value})"
 
 
 def _among(one: Expression) -> str:

@@ -22,6 +22,7 @@ __all__ = [
     "as_float",
     "chosen",
     "combined",
+    "in_grains",
     "made",
     "moment",
     "moved",
@@ -90,6 +91,13 @@ def as_float(one: Expression) -> Expression:
     if one.op == "literal" and one.value is not None:
         return literal(float(one.value), "float")
     return made("cast", "float", (one,), value="DOUBLE", range=one.range, null=one.null)
+
+
+def in_grains(one: Expression) -> tuple[str, float]:
+    """A number of a known range as a whole number of grains, in SQL, and the grain: sums of them have no order."""
+    assert one.range is not None
+    grain = max(map(abs, one.range)) / 2.0**52 or 1.0
+    return f"TRY_CAST(round({as_float(one).safe} / {grain!r}) AS BIGINT)", grain
 
 
 def as_decimal(one: Expression) -> Expression:
