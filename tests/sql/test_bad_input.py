@@ -415,6 +415,13 @@ def hospital(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return registered(tmp_path_factory.mktemp("hospital") / "kept.duckdb").path
 
 
+@pytest.fixture
+def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process for each question takes a second, and what is asked here is not how they are started."""
+    monkeypatch.setattr("leakcap.sql.asking.WorkerEngine", LocalEngine)
+
+
+@pytest.mark.usefixtures("_in_this_process")
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_registered_file_that_was_changed_is_noticed_and_nothing_is_spent(
     change: str, hospital: Path, tmp_path: Path
@@ -445,6 +452,7 @@ def test_a_file_that_was_replaced_is_noticed(hospital: Path, tmp_path: Path) -> 
         session.sql("select count(*) from stays")
 
 
+@pytest.mark.usefixtures("_in_this_process")
 def test_tables_that_change_keep_their_ledger_and_answers_are_those_of_the_new_ones(tmp_path: Path) -> None:
     """The same people have the same coins and clocks; a stored answer is given again for the same tables alone."""
 
@@ -466,6 +474,7 @@ def test_tables_that_change_keep_their_ledger_and_answers_are_those_of_the_new_o
     assert later.spent.share == pytest.approx(3 * once, rel=1e-6)
 
 
+@pytest.mark.usefixtures("_in_this_process")
 def test_another_key_opens_no_ledger_of_the_first(
     hospital: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

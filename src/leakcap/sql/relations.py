@@ -22,7 +22,7 @@ __all__ = ["NamedColumn", "Names", "Relation", "same_person", "scan", "with_fewe
 
 
 WRITTEN = 500_000  # letters of what we write
-RENAMED = 5_000_000  # letters of expressions, about, that are written anew because a query is named in another
+RENAMED = 2_000_000  # letters of expressions, about, that are written anew because a query is named in another
 NAMED = re.compile(r"'(?:[^']|'')*'|\b[xu]\d+\b")  # literals, and names that are not those of a released table
 
 
