@@ -161,8 +161,8 @@ def moment(one: Expression, kind: str, node: Node) -> Expression:
         value: date = date.fromisoformat(one.value) if kind == "date" else datetime.fromisoformat(one.value)
     except ValueError:
         raise refused("a date is written as in DATE '2026-01-31'", node) from None
-    if isinstance(value, datetime):
-        value = value.replace(tzinfo=None)
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        raise refused("times have no zone here: write it in the zone of the column, and without one", node)
     return literal(value, kind)
 
 
