@@ -165,8 +165,7 @@ def _one(asked: str, session: Session, catalog: Catalog, order: SqlOrder, termin
     elif asked == "\\s":
         left = session.remaining
         terminal.say(
-            f"Whoever has least has {_left(left.share)} of the clock left; at most {percent(left.success)} in the "
-            "end."
+            f"Whoever has least has {_left(left.share)} of the clock left; at most {percent(left.success)} in the end."
         )
     elif asked.startswith("\\p"):
         how: dict[str, Any] = {} if order.share is None else {"share": order.share}
