@@ -184,6 +184,8 @@ HARMLESS: dict[str, list[str]] = {
         "select count(*) as \"a\u202eb\" from people where town like '\\_%' or town ilike '%\u0130%'",
     ],
     "wide decimals": [
+        "select sum(least(greatest(999999999999999999 * cast(age as decimal(12, 2)), 0), 3)) from people",
+        "select sum(least(greatest(999999999999999999 * coalesce(0.5, 1), 0), 0)) from stays",
         "select sum(cast(age as decimal(38, 30)) * cast(age as decimal(38, 30))) from people",
         "select sum(cast(age as decimal(38, 0)) * 99999999999999999) from people",
         "select sum(cast(income as decimal(18, 2)) + cast(income as decimal(38, 2))) from people",
