@@ -320,6 +320,13 @@ PECULIAR: dict[str, list[str]] = {
         "as k from stays) q where k > 9",
         "select count(*) from stays where day > timestamp '2020-01-01 00:00:00+05'",
     ],
+    "larger than any number": [
+        "select corr(1e300 * round(0, 1), -3) from people",
+        "select covar_pop(1e300 * age, age) from people",
+        "select var_pop(1e200 * age) from people",
+        "select sex, var_samp(1e250 * age - 7), count(*) from people group by sex",
+        "select avg(1e300 * age) from people",
+    ],
     "sequences": [
         "select nextval('s')",
         "select lastval()",

@@ -171,6 +171,8 @@ class GroupClause(Compiling):
         for call, one in asked.values():
             known = by_value(one, call) if self.worlds else None
             mine = [self._of_people(each) for each in sums_of(one, call)] if known is None else []
+            if any(each.size * 2.0**53 == float("inf") for each in mine):
+                raise refused(f"these are too large to be added up: {NEEDS_RANGE}", call)
             sums += [each for each in dict.fromkeys(mine) if each not in sums]
             if known is not None and known not in held:
                 held.append(known)
