@@ -112,6 +112,17 @@ def test_a_key_made_in_very_many_steps_is_refused(both: Both) -> None:
         compiled(steps(300, "age", "abs(abs(x + 1) + 1)").format("count(*)"), both.catalog)
 
 
+def test_rows_without_a_partner_count_beside_all_pairs(both: Both) -> None:
+    """Somebody whose tests are all of one stay has their other stays too: 20 pairs, and 5 rows without."""
+    for text, most in (
+        ("select count(*) from stays s left join tests t on t.stay = s.stay", 25),
+        ("select count(*) from tests t left join stays s on t.stay = s.stay", 20),
+        ("select count(*) from people p left join stays s on s.person = p.id", 6),
+        ("select count(*) from stays s left join wards w on w.ward = s.ward", 6),
+    ):
+        assert compiled(text, both.catalog).releases[0].base.most == most, text
+
+
 def small(**more: Any) -> lc.sql.Catalog:
     people = pd.DataFrame(
         {"id": [f"P{at}" for at in range(6)], "boss": [f"P{(at + 1) % 6}" for at in range(6)], "pay": 1.0}
