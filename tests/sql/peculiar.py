@@ -321,6 +321,7 @@ PECULIAR: dict[str, list[str]] = {
         "select count(*) from stays where day > timestamp '2020-01-01 00:00:00+05'",
     ],
     "larger than any number": [
+        "select count(*) filter (where 5 > lag(age) over (partition by id order by income)) from people",
         "select corr(1e300 * round(0, 1), -3) from people",
         "select covar_pop(1e300 * age, age) from people",
         "select var_pop(1e200 * age) from people",

@@ -57,6 +57,8 @@ class GroupClause(Compiling):
         asked: dict[str, tuple[Node, Aggregate]] = {}
         for call in called:
             asked.setdefault(text_of(call), (call, aggregate(call, reader)))
+        if reader.beside:
+            raise refused("a window stands beside rows, not in an aggregate: name it in a query in FROM", node)
         owned = whole.private and any(value.identity is not None and not value.null for _, value in keys)
         letter = "y" if whole.private and not owned else "x"  # columns of a released table keep their names
         names = [self.names.fresh(letter) for _ in keys]
