@@ -177,4 +177,37 @@ HARMLESS: dict[str, list[str]] = {
         "select count(*) from people \u202e where age > 3",
         "select count(*) from stays s join stays t on s.stay < t.stay and s.person = t.person",
     ],
+    "letters and cases": [
+        "select count(*) from people where upper(town) = upper('stra\u00dfe') or lower(town) = 'i\u0307'",
+        "select count(*) from PEOPLE P where \"Town\" = '\uff21' or P.AGE > 3",
+        "select count(*) from people where greatest(sex, town) = 'm' or least(town, 'B') = 'A' or sex > 'f'",
+        "select count(*) as \"a\u202eb\" from people where town like '\\_%' or town ilike '%\u0130%'",
+    ],
+    "wide decimals": [
+        "select sum(least(greatest(999999999999999999 * cast(age as decimal(12, 2)), 0), 3)) from people",
+        "select sum(least(greatest(999999999999999999 * coalesce(0.5, 1), 0), 0)) from stays",
+        "select sum(cast(age as decimal(38, 30)) * cast(age as decimal(38, 30))) from people",
+        "select sum(cast(age as decimal(38, 0)) * 99999999999999999) from people",
+        "select sum(cast(income as decimal(18, 2)) + cast(income as decimal(38, 2))) from people",
+        "select count(*) from people where cast(age as decimal(38, 0)) * 9999999999999999999 * 9999999999999999999 > 1",
+    ],
+    "times far off": [
+        "select count(*) from stays where day + interval '999999' year > date '2020-01-01'",
+        "select count(*) from stays where day - interval '999999' month is null",
+        "select count(*) from stays where day + interval '1' month = date '2020-02-29'",
+        "select count(*) from people where cast(town as timestamp) > timestamp '2000-01-01'",
+    ],
+    "what one person's rows add up to": [
+        "select count(*) from (select person, min(ward) as w, max(day) as d, median(cost) as m, "
+        "quantile_disc(cost, 0.5) as q from stays group by person) z where m > 300 and q < 400 and w = 1",
+        "select count(*) from (select s.person, avg(t.level) as v from stays s join tests t on "
+        "s.stay = t.stay group by s.person) q where cast(v as varchar) like '%1'",
+        "select count(*) from (select s.person, corr(t.level, s.cost) as v from stays s join tests t on "
+        "s.stay = t.stay group by s.person) q where cast(v as varchar) like '%1'",
+        "select count(*) from (select person, rank() over (partition by person order by cost desc nulls last) as k, "
+        "rank() over (partition by person order by cost nulls first) as j from stays) q where k = 1 or j = 1",
+        "select count(*) from (select id, income from people union select id, income from people) q",
+        "select count(*) from (select person, avg(cost) over (partition by person) as k from stays) q "
+        "where cast(k as varchar) like '%1'",
+    ],
 }

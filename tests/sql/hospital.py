@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 import leakcap as lc
 
+DATE = pd.ArrowDtype(pa.date32())
 WARDS = ["north", "south", "o'east", "wëst"]
 LINKS = {
     "stays.person": "people.id",
@@ -57,7 +59,7 @@ def tables(seed: int = 0, people: int = 60) -> dict[str, pd.DataFrame]:
             "urgent": rng.random(stays) < 0.4,
         }
     )
-    stay["day"] = stay["day"].dt.date
+    stay["day"] = stay["day"].astype(DATE)
     stay.loc[0, "cost"] = np.nan
     tests = rng.integers(0, 4, stays)
     total = int(tests.sum())

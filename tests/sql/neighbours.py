@@ -101,7 +101,7 @@ def customers(seed: int = 0, people: int = 40) -> Tables:
     start = np.datetime64("1992-01-01")
 
     def days(size: int) -> pd.Series:
-        return pd.Series((start + rng.integers(0, 2500, size)).astype("datetime64[ns]")).dt.date
+        return pd.Series((start + rng.integers(0, 2500, size)).astype("datetime64[ns]")).astype(hospital.DATE)
 
     size = int(lines.sum())
     return {

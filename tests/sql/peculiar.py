@@ -306,6 +306,28 @@ PECULIAR: dict[str, list[str]] = {
         "select count(*) from people where town = _utf8'A'",
         "select count(*) from people where town = $x$A$x$",
     ],
+    "whichever row comes first": [
+        "select count(*) from (select distinct on (person) person, ward from stays) q where ward = 1",
+        "select count(*) from (select distinct on (person) person, ward from stays order by day) q where ward = 1",
+        "select count(*) from (select person, mode(ward) as w from stays group by person) q where w = 1",
+        "select count(*) from (select person, any_value(ward) as w from stays group by person) q where w = 1",
+        "select count(*) from (select person, first(ward order by day) as w from stays group by person) q where w = 1",
+        "select count(*) from (select person, arg_max(ward, day) as w from stays group by person) q where w = 1",
+        "select count(*) from (select person, string_agg(ward) as w from stays group by person) q where w = '1'",
+        "select count(*) from (select person, lag(days) ignore nulls over (partition by person order by stay) as k "
+        "from stays) q where k > 9",
+        "select count(*) from (select person, max(cost) over (partition by person order by day groups 1 preceding) "
+        "as k from stays) q where k > 9",
+        "select count(*) from stays where day > timestamp '2020-01-01 00:00:00+05'",
+    ],
+    "larger than any number": [
+        "select count(*) filter (where 5 > lag(age) over (partition by id order by income)) from people",
+        "select corr(1e300 * round(0, 1), -3) from people",
+        "select covar_pop(1e300 * age, age) from people",
+        "select var_pop(1e200 * age) from people",
+        "select sex, var_samp(1e250 * age - 7), count(*) from people group by sex",
+        "select avg(1e300 * age) from people",
+    ],
     "sequences": [
         "select nextval('s')",
         "select lastval()",

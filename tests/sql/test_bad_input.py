@@ -32,7 +32,7 @@ from leakcap.sql.engine import LocalEngine
 from leakcap.sql.evaluate import in_world
 from leakcap.sql.failures import CAUSES, in_words
 from tests.refusals import refusal
-from tests.sql.hospital import registered, tables
+from tests.sql.hospital import DATE, registered, tables
 
 SECRET = "sesame4711"
 ONE = pd.DataFrame({"who": [1, 2, 2, 3], "x": [1.0, 2.0, 3.0, 4.0], "n": [1, 2, 3, 4], "s": [SECRET, "b", "c", "a"]})
@@ -304,6 +304,65 @@ def test_keys_of_names_with_dots_are_not_each_others() -> None:
     assert [one.name for one in compiled(text, catalog).outputs] == ["name", "n"]
 
 
+def _csv(folder: Path) -> Path:
+    ONE.to_csv(folder / "data.csv", index=False)
+    return folder / "data.csv"
+
+
+def _parquet(folder: Path) -> Path:
+    ONE.to_parquet(folder / "data.parquet")
+    return folder / "data.parquet"
+
+
+FOUND: dict[str, Callable[[Path], Any]] = {
+    "csv": _csv,
+    "objects": lambda _: ONE.assign(s=ONE["s"].astype(object)),
+    "dates": lambda _: DAYS,
+}
+TYPED: dict[str, Callable[[Path], Any]] = {
+    "pandas": lambda _: ONE,
+    "arrow in pandas": lambda _: DAYS.assign(day=DAYS["day"].astype(DATE)),
+    "polars": lambda _: pl.from_pandas(ONE),
+    "arrow": lambda _: pa.Table.from_pandas(ONE),
+    "parquet": _parquet,
+}
+
+
+@pytest.mark.parametrize("kind", [*FOUND, *TYPED])
+def test_under_a_pool_cap_no_kind_is_found_in_values(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One person's text among numbers would make a column of text, and a refusal would say so."""
+    monkeypatch.setattr("leakcap.sql.asking.WorkerEngine", LocalEngine)
+    catalog = lc.sql.register({**FOUND, **TYPED}[kind](tmp_path), unit="who", rows_per_unit=2)
+    session, known = lc.Session(catalog, cap=lc.pool_membership(0.55), seed=1), lc.Session(catalog, cap=0.6, seed=1)
+    if kind in FOUND:
+        with pytest.raises(InputError, match=r"kinds of columns are not found in their values.*register a Parquet"):
+            session.sql("select count(*) from data", share=0.1)
+    else:
+        assert len(session.sql("select count(*) from data", share=0.1).frame) == 1
+    assert len(known.sql("select count(*) from data", share=0.1).frame) == 1  # there the pool is known
+
+
+def test_without_that_refusal_one_persons_cell_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the test above is for: two pools that differ in one cell."""
+    monkeypatch.setattr("leakcap.sql.relations._refuse_found", lambda _: None)
+    said = set()
+    for cell in (b"3.5", b"none"):
+        (tmp_path / "data.csv").write_bytes(b"who,x\n1,2.5\n2," + cell + b"\n")
+        catalog = lc.sql.register(tmp_path / "data.csv", unit="who", rows_per_unit=1)
+        with pytest.raises(InputError) as caught:
+            compiled("select sum(x) from data", catalog, hidden_pool=True)
+        said.add(str(caught.value))
+    assert len(said) == 2
+
+
+def test_an_index_is_no_column() -> None:
+    given = DAYS.assign(day=DAYS["day"].astype(DATE)).set_index("x")
+    catalog = lc.sql.register(given, unit="who")
+    assert [one.name for one in catalog.tables["data"].columns] == ["who", "n", "s", "day"]
+
+
 KINDS: dict[str, Callable[[], Any]] = {
     "pandas categories": lambda: pd.Categorical(["a", "b", "a", "b"], categories=["a", "b", "z"]),
     "pandas strings": lambda: pd.array(["a", "b", "a", "b"], dtype="string"),
@@ -415,6 +474,13 @@ def hospital(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return registered(tmp_path_factory.mktemp("hospital") / "kept.duckdb").path
 
 
+@pytest.fixture
+def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process for each question takes a second, and what is asked here is not how they are started."""
+    monkeypatch.setattr("leakcap.sql.asking.WorkerEngine", LocalEngine)
+
+
+@pytest.mark.usefixtures("_in_this_process")
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_registered_file_that_was_changed_is_noticed_and_nothing_is_spent(
     change: str, hospital: Path, tmp_path: Path
@@ -445,6 +511,7 @@ def test_a_file_that_was_replaced_is_noticed(hospital: Path, tmp_path: Path) -> 
         session.sql("select count(*) from stays")
 
 
+@pytest.mark.usefixtures("_in_this_process")
 def test_tables_that_change_keep_their_ledger_and_answers_are_those_of_the_new_ones(tmp_path: Path) -> None:
     """The same people have the same coins and clocks; a stored answer is given again for the same tables alone."""
 
@@ -466,6 +533,7 @@ def test_tables_that_change_keep_their_ledger_and_answers_are_those_of_the_new_o
     assert later.spent.share == pytest.approx(3 * once, rel=1e-6)
 
 
+@pytest.mark.usefixtures("_in_this_process")
 def test_another_key_opens_no_ledger_of_the_first(
     hospital: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -93,12 +93,34 @@ def test_a_text_beside_itself_again_and_again_fills_no_memory(both: Both) -> Non
     assert answer.to_pandas().iloc[0, 0] == both.plain.run("select count(*) from people where age > 50").iloc[0, 0]
 
 
+@pytest.mark.parametrize("word", ["like", "ilike"])
+def test_a_pattern_goes_through_a_text_once(both: Both, word: str) -> None:
+    """Earlier engines tried every place for each % of ILIKE, and with _, within one another: of one text for years."""
+    text = f"select count(*) from people where case when age > 50 then '{'a' * 999}' else '' end {word} '{'%a' * 40}%b'"
+    program = compiled(text, both.catalog)
+    assert in_world(program, both.catalog, both.engine, both.world).to_pandas().iloc[0, 0] == 0
+    assert " ILIKE " not in program.releases[0].base.sql
+    with pytest.raises(NotAnswered, match="has one % before its end"):
+        compiled(f"select count(*) from people where town {word} '%a_%b%'", both.catalog)
+
+
 def test_a_key_made_in_very_many_steps_is_refused(both: Both) -> None:
     text = steps(25, "age % 2", "abs(" * 20 + "x" + " + 1)" * 20).format("x, count(*)") + " group by x"
     with pytest.raises(NotAnswered, match="too many steps"):
         domain(compiled(text, both.catalog).releases[0], both.catalog)
     with pytest.raises(NotAnswered, match="queries of queries"):
         compiled(steps(300, "age", "abs(abs(x + 1) + 1)").format("count(*)"), both.catalog)
+
+
+def test_rows_without_a_partner_count_beside_all_pairs(both: Both) -> None:
+    """Somebody whose tests are all of one stay has their other stays too: 20 pairs, and 5 rows without."""
+    for text, most in (
+        ("select count(*) from stays s left join tests t on t.stay = s.stay", 25),
+        ("select count(*) from tests t left join stays s on t.stay = s.stay", 20),
+        ("select count(*) from people p left join stays s on s.person = p.id", 6),
+        ("select count(*) from stays s left join wards w on w.ward = s.ward", 6),
+    ):
+        assert compiled(text, both.catalog).releases[0].base.most == most, text
 
 
 def small(**more: Any) -> lc.sql.Catalog:

@@ -9,6 +9,8 @@ import pytest
 import leakcap as lc
 from leakcap.sql.compile import compiled
 from leakcap.sql.engine import LocalEngine
+from leakcap.sql.intervals import LEVEL
+from leakcap.sql.ratios import Ratio
 from tests.sql.hospital import registered, tables
 from tests.sql.plain import Plain
 
@@ -73,6 +75,19 @@ def test_a_narrower_interval_is_seen(catalog: lc.sql.Catalog, monkeypatch: pytes
 )
 def test_which_arithmetic_has_an_interval(catalog: lc.sql.Catalog, asked: str, known: bool) -> None:
     assert (compiled(f"select {asked} as x from stays", catalog).outputs[0].ratio is not None) == known
+
+
+def test_a_ratio_to_what_may_be_nothing_has_no_ends() -> None:
+    """A count of 1.5 deviations is not below its noise, and yet may be 0; of one far from 0 the ends are Fieller's."""
+    one = Ratio("r", 2.0, "total", "n")
+    values = {"n": np.array([15.0, 1000.0]), "total": np.array([30.0, 500.0])}
+    ends = {name: (each - LEVEL * 10, each + LEVEL * 10) for name, each in values.items()}
+    value, low, high = one.with_ends(values, ends)
+    assert value.tolist() == [4.0, 1.0]
+    assert low[0] == -np.inf and high[0] == np.inf
+    for end in (low[1] / 2, high[1] / 2):  # neither sum contradicts it, just about
+        assert abs(500 - end * 1000) == pytest.approx(LEVEL * np.hypot(10, 10 * end), rel=1e-9)
+    assert low[1] < 1 < high[1]
 
 
 def test_too_few_reads_so(catalog: lc.sql.Catalog) -> None:

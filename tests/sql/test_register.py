@@ -10,6 +10,7 @@ import pytest
 
 import leakcap as lc
 from leakcap.errors import InputError
+from leakcap.sql.engine import LocalEngine
 from tests.sql.hospital import BOUNDS, LINKS, registered, tables
 
 
@@ -63,7 +64,8 @@ def test_the_file_is_the_custodians_alone_and_opens_again(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "csv", "parquet", "folder", "duckdb"])
-def test_tables_of_every_kind_are_read(kind, tmp_path):
+def test_tables_of_every_kind_are_read(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr("leakcap.sql.asking.WorkerEngine", LocalEngine)
     frame = pd.DataFrame({"who": [3, 1, 1], "odd name": [1.5, 2.5, None], "wörd": ["a", "b", "a"]})
     given = {"pandas": frame, "polars": pl.from_pandas(frame), "arrow": pl.from_pandas(frame).to_arrow()}.get(kind)
     if kind == "csv":

@@ -23,9 +23,7 @@ from tests.sql.test_plans import all_plans, in_one_order
 from tests.sql.tpch_queries import QUERIES
 
 QUESTIONS, WORLDS, AT_ONCE = 500, 3, 50
-STARTS = [
-    pytest.param(at, marks=[pytest.mark.slow] if at >= 2 * AT_ONCE else []) for at in range(0, QUESTIONS, AT_ONCE)
-]
+STARTS = [pytest.param(at, marks=[pytest.mark.slow] if at >= AT_ONCE else []) for at in range(0, QUESTIONS, AT_ONCE)]
 BY_PEOPLE, PUBLIC = (3, 10, 18), (2, 11, 16)
 TPCH_LINKS = {
     "orders.o_custkey": "customer.c_custkey",

@@ -6,6 +6,7 @@ Every wanted difference is in the list, and nothing else differs.
 from __future__ import annotations
 
 import math
+import shutil
 from datetime import date
 
 import duckdb
@@ -73,6 +74,18 @@ DIFFERENT: dict[str, set[str]] = {
     "cast(x as decimal(38, 10))": {FAILS},
     "try_cast(t as bigint)": set(),
     "length(t)": set(),
+    # 0 and -0 are equal, and either may stand for both in a group of them.
+    "length(cast(x as varchar))": {"3.0 in place of 4.0"},
+    "t like '_%_'": set(),
+    "t like '%__%__'": set(),
+    "t like '%0_-%'": set(),
+    "t like '%2%-%29'": set(),
+    "t like '2%_29%'": set(),
+    "t like '%_%'": set(),
+    "t like '_'": set(),
+    "t ilike 'N_%'": set(),
+    "t ilike '%I%F%'": set(),
+    "t not ilike '_A%'": set(),
     "length(replace(t, '2', '22222'))": set(),
     "length(substring(t, -3, 2))": set(),
     "year(d)": set(),
@@ -99,10 +112,21 @@ def odd() -> lc.sql.Catalog:
     return lc.sql.register({"odd": ROWS}, unit="odd.who", rows_per_unit=1)
 
 
-def plainly(catalog: lc.sql.Catalog, expression: str) -> list[float | str | None]:
+@pytest.fixture(scope="module")
+def plain(odd: lc.sql.Catalog) -> Plain:
+    return Plain(
+        lc.sql.Catalog.load(shutil.copy(odd.path, odd.path.with_name("plain.duckdb"))), np.ones(12, dtype=bool)
+    )
+
+
+@pytest.fixture(scope="module")
+def engine(odd: lc.sql.Catalog) -> LocalEngine:
+    return LocalEngine(odd.path)
+
+
+def plainly(plain: Plain, expression: str) -> list[float | str | None]:
     """Row by row, as plain DuckDB has it."""
     found: list[float | str | None] = []
-    plain = Plain(catalog, np.ones(len(ROWS), dtype=bool))
     for who in range(len(ROWS)):
         try:
             value = plain.file.execute(f"select {expression} from odd where who = {who}").fetchall()[0][0]
@@ -111,15 +135,14 @@ def plainly(catalog: lc.sql.Catalog, expression: str) -> list[float | str | None
         if isinstance(value, float) and not math.isfinite(value):
             value = NO_NUMBER if math.isnan(value) else INFINITE
         found.append(value if value is None or isinstance(value, str) else float(value))
-    plain.close()
     return found
 
 
-def ours(catalog: lc.sql.Catalog, expression: str) -> list[float | None]:
+def ours(catalog: lc.sql.Catalog, engine: LocalEngine, expression: str) -> list[float | None]:
     """Row by row, as our SQL has it: each is somebody's only one."""
     release = compiled(f"select count(v) from (select {expression} as v from odd) q", catalog).releases[0]
     base, value = release.base, release.aggregates[0].args[0]
-    rows = LocalEngine(catalog.path).run(f"SELECT {base.unit} AS who, {value.safe} AS v FROM ({base.sql})", {})
+    rows = engine.run(f"SELECT {base.unit} AS who, {value.safe} AS v FROM ({base.sql})", {})
     found = dict(zip(rows.column("who").to_pylist(), rows.column("v").to_pylist(), strict=True))
     return [None if found[who] is None else float(found[who]) for who in range(len(ROWS))]
 
@@ -137,8 +160,10 @@ def differences(theirs: list[float | str | None], mine: list[float | None]) -> s
 
 
 @pytest.mark.parametrize("expression", DIFFERENT)
-def test_rows_have_what_plain_duckdb_gives_or_null(odd: lc.sql.Catalog, expression: str) -> None:
-    assert differences(plainly(odd, expression), ours(odd, expression)) == DIFFERENT[expression]
+def test_rows_have_what_plain_duckdb_gives_or_null(
+    odd: lc.sql.Catalog, plain: Plain, engine: LocalEngine, expression: str
+) -> None:
+    assert differences(plainly(plain, expression), ours(odd, engine, expression)) == DIFFERENT[expression]
 
 
 def test_a_difference_that_is_not_wanted_is_seen() -> None:

@@ -1,14 +1,18 @@
-"""Windows give every row what its own person's rows give it, in whatever order the engine meets them."""
+"""Windows, and sums of one person, hang on that person's rows alone, in whatever order the engine meets them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import leakcap as lc
+from leakcap.sql.aggregates import Aggregate
 from leakcap.sql.compile import compiled
 from leakcap.sql.engine import LocalEngine
+from leakcap.sql.expressions import WRITTEN
 from leakcap.sql.refusals import NotAnswered
 from tests.sql.harmless import HARMLESS
 from tests.sql.hospital import registered, tables
@@ -18,6 +22,10 @@ TIES = (
     "select ward, count(*), sum(least(greatest(v, 0), 99)) from (select s.ward, {one} as v from (select *, 0 as z from "
     "stays) s) q group by ward"
 )
+
+
+OWN_SUM = "select count(*) from (select who, sum(x) as s from data group by who) q where s > 5"
+CUT = 122_880  # rows that the engine's threads take at once
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +75,62 @@ def test_a_window_over_others_is_refused_and_would_tell(tmp_path: Path, monkeypa
         compiled(text, hospitals.catalogs[0])
     monkeypatch.setattr("leakcap.sql.windows._refuse_others", lambda *_: None)
     assert hospitals.differences(text)
+
+
+# Numbers whose last digit the order of rows would decide, and texts that tell -0 from 0.
+ROUNDED = {
+    "select count(*) from (select person, {one} as s from stays group by 1) q where cast(s as varchar) like '%1'": (
+        "sum(cost)",
+        "avg(cost)",
+        "sum(cost / 7) filter (where days > 2)",
+        "sum(cost * level)",
+        "var_samp(cost)",
+        "stddev_pop(days)",
+        "covar_pop(cost, days)",
+        "corr(cost, days)",
+        "sum(distinct cost)",
+        "sum(least(cost, 1e18 / days))",
+    ),
+    "select count(*) from (select person, {one} as s from stays group by 1) q where cast(s as varchar) = '-0.0'": (
+        "max((days - 9) * 0e0)",
+        "min((days - 9) * 0e0)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "one"), [(text, one) for text, many in ROUNDED.items() for one in many])
+def test_the_order_of_a_persons_rows_rounds_nothing(turned: Hospitals, text: str, one: str) -> None:
+    text = text.format(one=one)
+    assert not differs(
+        turned, text.replace("from stays", "from stays join tests using (stay)") if "level" in one else text
+    )
+
+
+@pytest.mark.parametrize("one", ["sum(cost)", "corr(cost, days)", "max((days - 9) * 0e0)"])
+def test_an_order_that_rounds_is_seen(turned: Hospitals, one: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted fault: sums of a person as the engine makes them."""
+    monkeypatch.setattr(Aggregate, "sql", property(lambda own: f"{own.name}({', '.join(x.safe for x in own.args)})"))
+    monkeypatch.setitem(WRITTEN, "cast", lambda own: f"TRY_CAST({own.args[0].safe} AS {own.value})")
+    assert any(differs(turned, text.format(one=one)) for text, many in ROUNDED.items() if one in many)
+
+
+@pytest.mark.parametrize("planted", [False, True], ids=["honest", "planted"])
+def test_a_sum_of_one_person_is_the_same_wherever_the_engine_cuts_their_rows(
+    planted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It cuts after so many rows of anybody's: with other people before them, somebody's rows are added up in parts."""
+    if planted:
+        monkeypatch.setattr(Aggregate, "sql", property(lambda own: f"{own.name}({own.args[0].safe})"))
+    own, found = np.random.default_rng(0).random(40), set()
+    for before in (1000, CUT - 20):
+        who = np.concatenate([np.arange(before), np.full(40, before), np.arange(before + 1, before + CUT)])
+        given = pd.DataFrame({"who": who, "x": np.where(who == before, 1.0, 0.0)})
+        given.loc[given.who == before, "x"] = own
+        catalog = lc.sql.register(given, unit="who", bounds={"x": (0, 1)}, rows_per_unit=40)
+        base = compiled(OWN_SUM, catalog).releases[0].base
+        rows = LocalEngine(catalog.path).run(f"SELECT {base.columns[-1].value.value} AS s FROM ({base.sql})", {})
+        found.add(rows.column("s").to_pylist()[0])
+    assert (len(found) == 1) != planted and 15 < min(found) < 25
 
 
 @pytest.mark.parametrize(

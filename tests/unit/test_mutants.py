@@ -36,6 +36,7 @@ ROOMS = {
     "cli",
     "convert",
     "report",
+    "sql",
 }
 ONE = Mutant(
     name="noise-one",

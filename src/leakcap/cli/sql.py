@@ -117,7 +117,7 @@ def _answer(session: Session, question: str, order: SqlOrder, terminal: Terminal
     left = session.remaining
     spent = "Nothing was spent" if not answer.share else f"Took at most {100 * answer.share:.3g} % of anybody's clock"
     terminal.say(
-        f"{spent}; whoever has least has {100 * left.share:.4g} % left. All answers together allow at most "
+        f"{spent}; whoever has least has {_left(left.share)} left. All answers together allow at most "
         f"{percent(left.success)}."
     )
     terminal.result(
@@ -165,8 +165,7 @@ def _one(asked: str, session: Session, catalog: Catalog, order: SqlOrder, termin
     elif asked == "\\s":
         left = session.remaining
         terminal.say(
-            f"Whoever has least has {100 * left.share:.4g} % of the clock left; at most {percent(left.success)} in the "
-            "end."
+            f"Whoever has least has {_left(left.share)} of the clock left; at most {percent(left.success)} in the end."
         )
     elif asked.startswith("\\p"):
         how: dict[str, Any] = {} if order.share is None else {"share": order.share}
@@ -182,6 +181,11 @@ def _one(asked: str, session: Session, catalog: Catalog, order: SqlOrder, termin
         _answer(session, asked, order, terminal)
 
 
+def _left(share: float) -> str:
+    """Of a clock; what rounding leaves of one that has run out is nothing."""
+    return f"{100 * share:.4g} %" if share >= 1e-6 else "nothing"
+
+
 def _complete(catalog: Catalog) -> None:
     try:
         import readline
@@ -194,7 +198,8 @@ def _complete(catalog: Catalog) -> None:
         return fitting[state] if state < len(fitting) else None
 
     readline.set_completer(found)
-    readline.parse_and_bind("tab: complete")
+    # Some systems have another library under the same name, with words of its own.
+    readline.parse_and_bind("bind ^I rl_complete" if "libedit" in (readline.__doc__ or "") else "tab: complete")
 
 
 def _cell(row: dict[str, Any], name: str, has_ends: bool) -> str:

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from leakcap.ground.arrays import Floats
 from leakcap.sql.expressions import Expression, Range
-from leakcap.sql.kinds import NAMES_PEOPLE, NUMBERS, numeric
+from leakcap.sql.kinds import NAMES_PEOPLE, NUMBERS, in_grains, numeric
 from leakcap.sql.reading import Reader, only
 from leakcap.sql.refusals import Node, refused
 
@@ -85,14 +85,26 @@ class Aggregate:
 
     @property
     def sql(self) -> str:
-        """As DuckDB is asked, on rows that are public or one person's."""
-        given = ", ".join(one.safe for one in self.args) or "*"
-        if self.name in ("sum", "avg") and self.args[0].kind == "decimal":
+        """As DuckDB is asked, on rows that are public or one person's; the order in which it meets them is nothing.
+
+        Sums of fractions round at every step, and other people's rows move where the engine cuts a person's in two.
+        """
+        args = [one.safe for one in self.args]
+        rows = f" FILTER (WHERE {self.where.safe})" if self.where is not None else ""
+        whole = self.name in ("sum", "avg") and self.args[0].kind in ("int", "decimal")
+        if whole and self.args[0].kind == "decimal":
             digits = self.args[0].digits
-            given = f"{given}::DECIMAL(38,{digits[1]})" if digits and has_room(self.args[0]) else f"{given}::DOUBLE"
+            whole = digits is not None and has_room(self.args[0])
+            args = [f"{args[0]}::DECIMAL(38,{digits[1]})" if whole and digits else f"{args[0]}::DOUBLE"]
+        rounds = not whole and self.name in ("sum", "avg", *SPREADS, *PAIRS)
+        if rounds and self.name in ("sum", "avg") and self.args[0].range is not None and not self.distinct:
+            grains, grain = in_grains(self.args[0])
+            total = f"(sum({grains}){rows})::DOUBLE * {grain!r}"
+            return f"({total})" if self.name == "sum" else f"({total} / nullif(count({args[0]}){rows}, 0))"
+        given = ", ".join(args) or "*"
+        order = f" ORDER BY {given}" if rounds else ""
         given = given if self.level is None else f"{given}, {self.level!r}"
-        made = f"{self.name}({'DISTINCT ' if self.distinct else ''}{given})"
-        made = f"{made} FILTER (WHERE {self.where.safe})" if self.where is not None else made
+        made = f"{self.name}({'DISTINCT ' if self.distinct else ''}{given}{order}){rows}"
         # Whole numbers stay such as a sum of them has room for: so no sum of sums can fail.
         return f"TRY_CAST({made} AS BIGINT)" if self.name == "sum" and self.args[0].kind == "int" else made
 

@@ -49,6 +49,7 @@ class CatalogColumn:
     unique: bool = False  # in its table
     gaps: bool = True  # whether values are missing in this pool
     key: bool = False  # whether none ever is
+    found: bool = False  # whether its kind was found in its values
     noised: float | None = None  # values to group by are those that so many people have, by a noised count
 
 

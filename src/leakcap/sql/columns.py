@@ -64,6 +64,7 @@ class KeptColumns:
             high=high,
             levels=levels,
             declared=declared,
+            found=given.found,
             noised=noised,
             gaps=not names_people and self._has_gaps(given, kind),
         )

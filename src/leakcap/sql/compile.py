@@ -11,8 +11,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-import sqlglot
-from sqlglot import TokenType, exp
+from sqlglot import Dialect, TokenType, exp
 from sqlglot.errors import SqlglotError
 
 from leakcap.sql.catalog import Catalog
@@ -59,7 +58,8 @@ def compiled(text: str, catalog: Catalog, *, hidden_pool: bool = False, worlds: 
 def _parsed(text: str) -> Node:
     """The one SELECT. What else there is, is not even parsed: the parser would log the text of some of it."""
     try:
-        tokens = sqlglot.tokenize(text, read="duckdb")
+        dialect = Dialect.get_or_raise("duckdb")
+        tokens = dialect.tokenize(text)
         while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
             tokens.pop()
         if any(one.token_type == TokenType.SEMICOLON for one in tokens):
@@ -68,7 +68,7 @@ def _parsed(text: str) -> Node:
         if first not in (TokenType.SELECT, TokenType.WITH):
             raise refused("a question is a SELECT: nothing is written, set or attached here")
         _refuse_other_numbers(tokens)
-        found = [one for one in sqlglot.parse(text, read="duckdb") if one is not None]
+        found = [one for one in dialect.parser().parse(tokens, text) if one is not None]
     except NotAnswered:
         raise
     except (SqlglotError, RecursionError, ValueError):

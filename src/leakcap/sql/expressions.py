@@ -195,7 +195,8 @@ def may_overflow(one: Expression) -> bool:
     """Whether DuckDB might fail on the sum, difference or product."""
     if one.kind == "float":
         return False
-    room = 10.0 ** (37 - one.digits[1]) if one.digits else 9e18
+    # Of two decimals with room in 64 bits DuckDB keeps a result in 64 bits too, and fails where it is larger.
+    room = 10.0 ** (17 - one.digits[1]) if one.digits else 9e18
     return one.range is None or one.kind in ("date", "timestamp") or max(map(abs, one.range)) >= room
 
 
@@ -246,7 +247,10 @@ def _call(name: str, guard: bool = True) -> Callable[[Expression], str]:
 
 
 def _cast(one: Expression) -> str:
-    return f"TRY_CAST({one.args[0].safe} AS {one.value})"
+    of = one.args[0]
+    # 0 and -0 are equal, so that either may stand for both in a group of them: as text they are one too.
+    given = f"({of.safe} + 0.0::DOUBLE)" if of.kind == "float" and one.kind == "text" else of.safe
+    return f"TRY_CAST({given} AS {one.value})"
 
 
 def _among(one: Expression) -> str:

@@ -57,6 +57,8 @@ class GroupClause(Compiling):
         asked: dict[str, tuple[Node, Aggregate]] = {}
         for call in called:
             asked.setdefault(text_of(call), (call, aggregate(call, reader)))
+        if reader.beside:
+            raise refused("a window stands beside rows, not in an aggregate: name it in a query in FROM", node)
         owned = whole.private and any(value.identity is not None and not value.null for _, value in keys)
         letter = "y" if whole.private and not owned else "x"  # columns of a released table keep their names
         names = [self.names.fresh(letter) for _ in keys]
@@ -171,6 +173,8 @@ class GroupClause(Compiling):
         for call, one in asked.values():
             known = by_value(one, call) if self.worlds else None
             mine = [self._of_people(each) for each in sums_of(one, call)] if known is None else []
+            if any(each.size * 2.0**53 == float("inf") for each in mine):
+                raise refused(f"these are too large to be added up: {NEEDS_RANGE}", call)
             sums += [each for each in dict.fromkeys(mine) if each not in sums]
             if known is not None and known not in held:
                 held.append(known)

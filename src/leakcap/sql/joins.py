@@ -162,7 +162,7 @@ class FromClause(Compiling):
             text,
             (*left.columns, *missing),
             unit=left.unit,
-            most=None if most is None else max(most, left.most or most),
+            most=_with_unmatched(most, left, right, conditions),
             unique=unique,
             filters=left.filters,
             origins=joined_origins([left, right]),
@@ -177,6 +177,17 @@ class FromClause(Compiling):
         if loose is not None:
             self.loose.append(LOOSE.format(name=loose.columns[0].table))
         return most, unique
+
+
+def _with_unmatched(
+    most: float | None, left: Relation, right: Relation, conditions: Sequence[Expression]
+) -> float | None:
+    """The most rows of a person where rows of the left side stay without a partner: beside all pairs, all but one."""
+    own = {one.value.value for one in right.columns}
+    bound = {one.value for pair in equalities(conditions) for one in pair if one.value in own}
+    if most is None or left.most is None or not right.private or any(key <= bound for key in right.unique):
+        return most if most is None or left.most is None else max(most, left.most)
+    return most + left.most - 1
 
 
 def _with_partner(join: exp.Join, negated: bool) -> Node:

@@ -22,6 +22,7 @@ __all__ = [
     "as_float",
     "chosen",
     "combined",
+    "in_grains",
     "made",
     "moment",
     "moved",
@@ -92,6 +93,13 @@ def as_float(one: Expression) -> Expression:
     return made("cast", "float", (one,), value="DOUBLE", range=one.range, null=one.null)
 
 
+def in_grains(one: Expression) -> tuple[str, float]:
+    """A number of a known range as a whole number of grains, in SQL, and the grain: sums of them have no order."""
+    assert one.range is not None
+    grain = max(map(abs, one.range)) / 2.0**52 or 1.0
+    return f"TRY_CAST(round({as_float(one).safe} / {grain!r}) AS BIGINT)", grain
+
+
 def as_decimal(one: Expression) -> Expression:
     if one.kind == "decimal":
         return one
@@ -153,8 +161,8 @@ def moment(one: Expression, kind: str, node: Node) -> Expression:
         value: date = date.fromisoformat(one.value) if kind == "date" else datetime.fromisoformat(one.value)
     except ValueError:
         raise refused("a date is written as in DATE '2026-01-31'", node) from None
-    if isinstance(value, datetime):
-        value = value.replace(tzinfo=None)
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        raise refused("times have no zone here: write it in the zone of the column, and without one", node)
     return literal(value, kind)
 
 

@@ -212,8 +212,10 @@ class Reader:
         pattern = self.text(node.expression)
         if pattern.op != "literal" or pattern.value is None:
             raise refused("LIKE takes a pattern that is written out, such as '%green%'", node)
-        word = "ILIKE" if isinstance(node, exp.ILike) else "LIKE"
-        found = made("like", "bool", (self.text(node.this), pattern), value=word)
+        left, right = self.text(node.this), literal(_in_one_go(pattern.value, node), "text")
+        if isinstance(node, exp.ILike):
+            left, right = (made("lower", "text", (one,)) for one in (left, right))
+        found = made("like", "bool", (left, right), value="LIKE")
         return made("not", "bool", (found,)) if node.args.get("negate") else found
 
     def _case(self, node: exp.Case) -> Expression:
@@ -305,6 +307,20 @@ METHODS: dict[Any, Callable[[Reader, Any], Expression]] = {
     **FUNCTION_METHODS,
 }
 ANONYMOUS: dict[str, Callable[[Reader, Any], Expression]] = {**ANONYMOUS_MOMENTS, **ANONYMOUS_FUNCTIONS}
+
+
+def _in_one_go(pattern: str, node: Node) -> str:
+    """A pattern that is found by going through a text once.
+
+    With _ the engine tries every place for each %, within one another: of one text it may never come to an end, and
+    that would tell of whoever has it.
+    """
+    if "_" not in pattern:
+        return pattern
+    found = re.sub("[%_]+", lambda wild: "_" * wild[0].count("_") + "%" * ("%" in wild[0]), pattern)
+    if found[:-1].count("%") > 1:
+        raise refused("a pattern with _ has one % before its end: put several patterns together with AND", node)
+    return found
 
 
 def _counted(found: Expression, node: Node) -> Expression:

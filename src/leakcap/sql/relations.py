@@ -22,7 +22,7 @@ __all__ = ["NamedColumn", "Names", "Relation", "same_person", "scan", "with_fewe
 
 
 WRITTEN = 500_000  # letters of what we write
-RENAMED = 5_000_000  # letters of expressions, about, that are written anew because a query is named in another
+RENAMED = 2_000_000  # letters of expressions, about, that are written anew because a query is named in another
 NAMED = re.compile(r"'(?:[^']|'')*'|\b[xu]\d+\b")  # literals, and names that are not those of a released table
 
 
@@ -145,6 +145,8 @@ class Relation:
 
 def scan(table: CatalogTable, alias: str, names: Names, *, hidden_pool: bool = False) -> Relation:
     """A table as it is; where the pool is hidden, neither which values there are nor whether some are missing."""
+    if hidden_pool and table.private:
+        _refuse_found(table)
     columns, written = [], []
     for one in table.columns:
         name = names.fresh()
@@ -187,6 +189,17 @@ def scan(table: CatalogTable, alias: str, names: Names, *, hidden_pool: bool = F
         most=None if table.most_rows is None else float(table.most_rows),
         unique=frozenset(keys),
     )
+
+
+def _refuse_found(table: CatalogTable) -> None:
+    """One person's text among numbers makes a column of text, and every refusal and answer would tell."""
+    found = [one.name for one in table.columns if one.found]
+    if found:
+        raise refused(
+            f"under a pool cap kinds of columns are not found in their values, as those of {table.name} were "
+            f"({', '.join(found)[:200]}): register a Parquet file, a DuckDB file, or a table whose columns have types "
+            "of their own; in pandas none of objects, in CSV there are none"
+        )
 
 
 @proves("unit-local")

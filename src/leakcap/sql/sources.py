@@ -6,7 +6,7 @@ A view's columns are called c0, c1 and so on: whatever names the custodian's col
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,7 @@ class SourceColumn:
 
     place: str  # its name in the view
     type: str  # DuckDB's
+    found: bool = False  # whether its type was found in its values: one person's could make it another
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,14 @@ class SourceTable:
 
     view: str
     columns: Mapping[str, SourceColumn]
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What a table is selected from, and the columns whose types are found in their values."""
+
+    sql: str
+    found: Callable[[str], bool] = lambda _: False
 
 
 def quoted(name: str) -> str:
@@ -90,13 +99,15 @@ def attached(file: Any, source: Any) -> dict[str, SourceTable]:
     return found
 
 
-def _viewed(file: Any, view: str, name: str, given: str) -> SourceTable:
-    types = {row[0]: row[1] for row in file.execute(f"DESCRIBE SELECT * FROM {given}").fetchall()}
-    columns = {column: SourceColumn(f"c{at}", kind) for at, (column, kind) in enumerate(types.items())}
+def _viewed(file: Any, view: str, name: str, given: _Given) -> SourceTable:
+    types = {row[0]: row[1] for row in file.execute(f"DESCRIBE SELECT * FROM {given.sql}").fetchall()}
+    columns = {
+        column: SourceColumn(f"c{at}", kind, given.found(column)) for at, (column, kind) in enumerate(types.items())
+    }
     if len({column.lower() for column in columns}) < len(columns):
         raise InputError(f"columns of {name!r} differ by the case of their letters alone: rename them")
     listed = ", ".join(f"{_instant(column, one.type)} AS {one.place}" for column, one in columns.items())
-    file.execute(f"CREATE TEMP VIEW {view} AS SELECT {listed} FROM {given}")
+    file.execute(f"CREATE TEMP VIEW {view} AS SELECT {listed} FROM {given.sql}")
     return SourceTable(view, columns)
 
 
@@ -105,7 +116,7 @@ def _instant(column: str, kind: str) -> str:
     return f"make_timestamp(epoch_us({quoted(column)}))" if kind == WITH_ZONE else quoted(column)
 
 
-def _tables(file: Any, source: Any) -> dict[str, str]:
+def _tables(file: Any, source: Any) -> dict[str, _Given]:
     """What to select from, by the table's name."""
     if isinstance(source, Mapping):
         return {str(name): _from(file, one, f"given {at}", str(name)) for at, (name, one) in enumerate(source.items())}
@@ -129,7 +140,7 @@ def _name(place: Path) -> str:
     return re.sub(r"(\.(parquet|csv|tsv|gz))+$", "", place.name, flags=re.IGNORECASE)
 
 
-def _of_database(file: Any, place: Path) -> dict[str, str]:
+def _of_database(file: Any, place: Path) -> dict[str, _Given]:
     import duckdb
 
     _need(place)
@@ -146,10 +157,10 @@ def _of_database(file: Any, place: Path) -> dict[str, str]:
             raise InputError(f"several schemas of {place.name!r} have a table {one!r}: copy the one that you mean")
     if not rows:
         raise InputError(f"{place.name!r} holds no tables: views are not read, so keep them as tables")
-    return {name: f"given.{quoted(schema)}.{quoted(name)}" for schema, name in rows}
+    return {name: _Given(f"given.{quoted(schema)}.{quoted(name)}") for schema, name in rows}
 
 
-def _from(file: Any, one: Any, alias: str, name: str) -> str:
+def _from(file: Any, one: Any, alias: str, name: str) -> _Given:
     if isinstance(one, (str, Path)):
         place = Path(one)
         _need(place)
@@ -157,9 +168,19 @@ def _from(file: Any, one: Any, alias: str, name: str) -> str:
         if reader is None:
             raise InputError(f"{place.name!r} is of no kind that is read here: give CSV, Parquet, DuckDB or a table")
         # The whole of a CSV file is looked at before kinds are said: a text far below makes a column one of text.
-        return f"{reader}('{_pattern(place)}'{', sample_size = -1' if reader == 'read_csv' else ''})"
-    _register(file, alias, _as_table(one), name)
-    return quoted(alias)
+        if reader == "read_csv":
+            return _Given(f"read_csv('{_pattern(place)}', sample_size = -1)", lambda _: True)
+        return _Given(f"{reader}('{_pattern(place)}')")
+    table = _as_table(one)
+    _register(file, alias, table, name)
+    objects = (
+        {str(each) for each, kind in table.dtypes.items() if str(kind) == "object"} if _is_pandas(table) else set()
+    )
+    return _Given(quoted(alias), objects.__contains__)
+
+
+def _is_pandas(one: Any) -> bool:
+    return hasattr(one, "dtypes") and hasattr(one.dtypes, "items")
 
 
 def _as_table(one: Any) -> Any:
@@ -169,7 +190,8 @@ def _as_table(one: Any) -> Any:
         one = one.to_arrow()
     if not (hasattr(one, "columns") or hasattr(one, "schema")) or not hasattr(one, "shape"):
         raise InputError("a table must be a data frame, an Arrow table, or a file")
-    return one
+    # With one column of an Arrow type, the engine would read a frame's index as a column too.
+    return one.reset_index(drop=True) if _is_pandas(one) else one
 
 
 def _register(file: Any, alias: str, one: Any, name: str) -> None:

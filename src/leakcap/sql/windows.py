@@ -15,7 +15,7 @@ from leakcap.ground.proofs import proves
 from leakcap.sql.aggregates import NEEDS_RANGE
 from leakcap.sql.compiling import Compiling, text_of
 from leakcap.sql.expressions import Expression, Range, column
-from leakcap.sql.kinds import NAMES_PEOPLE, NUMBERS, as_float, numeric, same_kind, united
+from leakcap.sql.kinds import NAMES_PEOPLE, NUMBERS, as_float, in_grains, numeric, same_kind, united
 from leakcap.sql.reading import Beside, Reader, only
 from leakcap.sql.refusals import Node, refused
 from leakcap.sql.relations import Relation
@@ -241,14 +241,12 @@ def _added(node: Node, reader: Reader, whole: Relation) -> Call:
         return Call(
             lambda over: f"TRY_CAST(sum({one.safe}) {over} AS BIGINT)", column("", "int", range=total), of=(one,)
         )
-    grain = max(map(abs, span)) / 2.0**52 or 1.0
-    number = as_float(one)
-    grains = f"TRY_CAST(round({number.safe} / {grain!r}) AS BIGINT)"
+    grains, grain = in_grains(one)
     if name == "sum":
         facts = column("", "float", range=total, wild=total is None)
         return Call(lambda over: f"(sum({grains}) {over})::DOUBLE * {grain!r}", facts, of=(one,))
     return Call(
-        lambda over: f"(sum({grains}) {over})::DOUBLE * {grain!r} / nullif(count({number.safe}) {over}, 0)",
+        lambda over: f"(sum({grains}) {over})::DOUBLE * {grain!r} / nullif(count({one.safe}) {over}, 0)",
         column("", "float", range=span),
         of=(one,),
     )
