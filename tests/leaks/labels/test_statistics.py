@@ -19,6 +19,7 @@ MODELS = [
     lc.labels.Ridge(1.0, 3, random_state=0),
     lc.labels.Ridge(1.0, 3, refine=2),
     lc.labels.LDA(1.0, 3, random_state=0),
+    lc.labels.Logistic(1.0, 3, random_state=0),
     lc.labels.NaiveBayes(1.0, 3),
 ]
 
