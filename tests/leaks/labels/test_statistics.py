@@ -51,6 +51,21 @@ def test_the_check_sees_labels_that_are_kept(model: Any, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_rows_are_the_same_whatever_the_labels(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is summed, how long its rows may be and how much noise comes to it: of features and settings alone."""
+    given = []
+
+    def release(self: Any, rows: Any, codes: Any) -> Any:
+        given.append((rows.tobytes(), self.sigma, self.length))
+        return np.zeros((rows.shape[1], 3), dtype=np.int64)
+
+    monkeypatch.setattr(SumsMechanism, "release", release)
+    for labels in (KINDS, np.where(KINDS == 0, 1, KINDS)):
+        clone(model).fit(BLOBS, labels)
+    assert given[0] == given[1]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
 def test_labels_are_summed_once(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
     real = SumsMechanism.release
