@@ -6,7 +6,7 @@ beside them the best of all and what `labels.advise` says, which sees public fac
 their names, two (`last-...`) were made after its rule was fixed, and nothing was chosen on them.
 
 What a record holds already is not measured again: new methods come beside it, and advice is that of today. Delete the
-record to measure all of it anew.
+record to measure all of it anew, or name a method: `--again=logistic`.
 """
 
 from __future__ import annotations
@@ -128,7 +128,8 @@ def compare(name: str, work: Task, skipped: tuple[str, ...] = (), *, by_auc: boo
     best_model = plain(LINEAR, work.train, work.train_kinds)  # its score is that of its grid, no accuracy
     ceiling = judged(work, best_model, by_auc)
     share = 100 * float(np.bincount(work.test_kinds).max() / len(work.test_kinds))
-    lines, held = [], measured(name)
+    lines, again = [], {part.removeprefix("--again=") for part in sys.argv}
+    held = {at: {one: said for one, said in known.items() if one not in again} for at, known in measured(name).items()}
     tried = set[str]().union(*held.values())  # also where it refused so small an epsilon
     for epsilon in EPSILONS:
         known = held.get(epsilon, {})
@@ -177,5 +178,5 @@ PARTS |= {f"fresh-{shape}": partial(compare_fresh, shape) for shape in SHAPES}
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    for part in sys.argv[1:] or PARTS:
+    for part in [one for one in sys.argv[1:] if one in PARTS] or PARTS:
         PARTS[part]()

@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 import leakcap as lc
 from leakcap.labels.statistics.components import principal_components
 from leakcap.labels.statistics.logistic_sums import LogisticSums, Weights
+from leakcap.labels.statistics.sums import SumsMechanism, class_sums
 from leakcap.labels.statistics.white_rows import white_rows
 
 
@@ -70,3 +71,15 @@ def test_noise_calls_for_a_heavier_penalty() -> None:
     clear = lc.labels.Logistic(8.0, 4, random_state=0).fit(table, kinds).penalty_
     noisy = [lc.labels.Logistic(0.3, 4, random_state=seed).fit(table[:400], kinds[:400]).penalty_ for seed in range(5)]
     assert np.median(noisy) > clear
+
+
+def test_discriminants_are_taken_where_they_are_likelier(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a penalty leaves no weights they are, as `LDA` makes them; where labels follow a logistic law not."""
+    table, kinds = choices(3000)
+    assert not lc.labels.Logistic(8.0, 4, random_state=0).fit(table, kinds).by_rule_
+    monkeypatch.setattr(SumsMechanism, "release", lambda given, rows, codes: class_sums(rows, codes, 4))
+    monkeypatch.setattr("leakcap.labels.statistics.logistic.PENALTIES", (1e9,))
+    model = lc.labels.Logistic(8.0, 4, random_state=0).fit(table, kinds)
+    rule = lc.labels.LDA(8.0, 4, random_state=0).fit(table, kinds)
+    assert model.by_rule_
+    assert model.predict_proba(table) == pytest.approx(rule.predict_proba(table), abs=1e-6)

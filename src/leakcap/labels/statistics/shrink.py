@@ -12,7 +12,9 @@ import numpy.typing as npt
 
 from leakcap.ground.arrays import Floats
 
-__all__ = ["best_round", "doubt", "refined", "shares_of", "shrunk", "smoothed", "twins"]
+__all__ = ["Twins", "best_round", "doubt", "refined", "shares_of", "shrunk", "smoothed", "twins"]
+
+Twins = tuple[tuple[Floats, Floats], tuple[Floats, Floats]]
 
 
 def smoothed(energy: Floats) -> Floats:
@@ -75,7 +77,7 @@ def best_round(
     return int(np.argmin(losses))
 
 
-def twins(sums: Floats, variance: float, rng: np.random.RandomState) -> tuple[tuple[Floats, Floats], ...]:
+def twins(sums: Floats, variance: float, rng: np.random.RandomState) -> Twins:
     """Two copies of the sums whose noise is independent, in both orders: fresh noise as large, added and subtracted."""
     fresh = rng.standard_normal(sums.shape)
     fresh -= fresh.mean(axis=1, keepdims=True)  # like the noise, which leaves sums over classes alone
