@@ -98,7 +98,7 @@ def keep_attack(told: str, trials: int) -> None:
     record(
         "distilled-adult-attacked",
         told,
-        topic="Audit",
+        topic="Private estimators",
         claim=f"Adult, 24,421 private rows, boosted trees: {trials:,} releases of votes, attacked by whoever knows all "
         "coins but one person's; the one of 32 who moves votes most",
         command="python -m benchmarks.distilled votes",

@@ -1,4 +1,4 @@
-"""Five sets of rows with labels, made after the rule of `labels.advise` was fixed: nothing was chosen on them."""
+"""Sets of rows with labels to judge `labels.advise` by: five after its first rule, two (`last-...`) after today's."""
 
 from __future__ import annotations
 
@@ -56,10 +56,30 @@ def words(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     return rng.poisson(lengths[:, None] * (topics / topics.sum(axis=1, keepdims=True))[kinds]).astype(float), kinds
 
 
+def ordered(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Seven steps of a score with noise."""
+    rows = rng.standard_normal((ROWS + JUDGED, 18)) @ rng.standard_normal((18, 18))
+    score = rows @ rng.standard_normal(18)
+    score = score / score.std() + 0.3 * rng.standard_normal(len(rows))
+    return rows, np.digitize(score, np.quantile(score, np.arange(1, 7) / 7))
+
+
+def mixed(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Three classes of yes-or-no columns and heavy tails, a tenth of the labels wrong."""
+    count = ROWS + JUDGED
+    rows = np.hstack([rng.random((count, 30)) < rng.uniform(0.05, 0.6, 30), rng.standard_t(3, (count, 10))]).astype(
+        float
+    )
+    kinds = (rows @ rng.standard_normal((40, 3)) + rng.gumbel(size=(count, 3))).argmax(axis=1)
+    return rows, np.where(rng.random(count) < 0.1, rng.integers(3, size=count), kinds)
+
+
 SHAPES: dict[str, Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]] = {
     "gaussian": gaussian,
     "bent": bent,
     "unequal": unequal,
     "many": many,
     "words": words,
+    "last-ordered": ordered,
+    "last-mixed": mixed,
 }

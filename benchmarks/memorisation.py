@@ -95,7 +95,7 @@ def trainings() -> dict[str, Taught]:
     """Name and what trains a model on planted labels; a promise of infinity for none."""
     kinds = {"ALIBI": labels.Laplace, "bits": labels.UnaryBits, "k-RR": labels.KRR}
     found = {f"{name} {epsilon:g}": classified(kind, epsilon) for name, kind in kinds.items() for epsilon in (1.0, 4.0)}
-    sums = {"ridge": labels.Ridge, "LDA": labels.LDA, "naive Bayes": labels.NaiveBayes}
+    sums = {"ridge": labels.Ridge, "logistic": labels.Logistic, "LDA": labels.LDA, "naive Bayes": labels.NaiveBayes}
     found |= {f"{name} 1": fitted(lambda kind=kind: kind(1.0, 10)) for name, kind in sums.items()}
     found["PATE 4"] = fitted(trees_that_vote)
     found["1-NN, no protection"] = lambda X, y: (KNeighborsClassifier(1).fit(X, y), np.inf)

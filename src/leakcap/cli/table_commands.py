@@ -194,7 +194,7 @@ def labels_command(
         float | None, typer.Option(help="For labels that are numbers: the largest there may be.", metavar="NUMBER")
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="For statistics: ridge (if left out), lda or bayes.", metavar="NAME")
+        str | None, typer.Option(help="For statistics: ridge (if left out), logistic, lda or bayes.", metavar="NAME")
     ] = None,
     teachers: Annotated[
         int | None, typer.Option(help="For pate: how many; by rows and classes if left out.", metavar="NUMBER")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from leakcap.labels.learning.two_stage import TwoStage
     from leakcap.labels.learning.vote_costs import VoteCosts
     from leakcap.labels.statistics.lda import LDA
+    from leakcap.labels.statistics.logistic import Logistic
     from leakcap.labels.statistics.naive_bayes import NaiveBayes
     from leakcap.labels.statistics.ridge import Ridge
 
@@ -39,6 +40,7 @@ __all__ = [
     "Gaussian",
     "Laplace",
     "LinearTeacher",
+    "Logistic",
     "MLPTeacher",
     "Mechanism",
     "NaiveBayes",
@@ -63,6 +65,7 @@ _HOMES = {
     "FixMatch": "learning.fixmatch",
     "LDA": "statistics.lda",
     "LinearTeacher": "learning.linear_teacher",
+    "Logistic": "statistics.logistic",
     "MLPTeacher": "learning.mlp_teacher",
     "NaiveBayes": "statistics.naive_bayes",
     "PATE": "learning.pate",

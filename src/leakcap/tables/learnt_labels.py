@@ -19,6 +19,7 @@ from leakcap.labels.learning.pate import PATE
 from leakcap.labels.mechanisms.recipe import DEFAULT_DELTA
 from leakcap.labels.statistics.base import SumsClassifier
 from leakcap.labels.statistics.lda import LDA
+from leakcap.labels.statistics.logistic import Logistic
 from leakcap.labels.statistics.naive_bayes import NaiveBayes
 from leakcap.labels.statistics.ridge import Ridge
 from leakcap.tables.label_column import LabelColumn
@@ -26,7 +27,12 @@ from leakcap.tables.public_features import PublicFeatures
 
 __all__ = ["MODELS", "LabelModel", "ModelRequest"]
 
-MODELS: dict[str, type[SumsClassifier]] = {"ridge": Ridge, "lda": LDA, "bayes": NaiveBayes}
+MODELS: dict[str, type[SumsClassifier]] = {
+    "ridge": Ridge,
+    "logistic": Logistic,
+    "lda": LDA,
+    "bayes": NaiveBayes,
+}
 SUMS_SHARE = 0.7  # of epsilon, for the sums that teachers learn from
 SEED = 0  # of parts, questions and made-up noise: they look at no label
 
@@ -41,7 +47,7 @@ class ModelRequest:
         names: of the classes, that of missing labels among them.
         missing_as: which of them missing labels belong to, if any.
         delta: how often epsilon may fail.
-        model: "ridge", "lda" or "bayes", for statistics.
+        model: "ridge", "logistic", "lda" or "bayes", for statistics.
         teachers: how many, for pate; by rows and classes if left out.
     """
 

@@ -163,6 +163,7 @@ TRAININGS = {
     "k-RR": classified(lc.labels.KRR, 2.0),
     "ridge": summed(lc.labels.Ridge),
     "LDA": summed(lc.labels.LDA),
+    "logistic": summed(lc.labels.Logistic),
     "naive Bayes": summed(lc.labels.NaiveBayes),
     "PATE": voted,
 }

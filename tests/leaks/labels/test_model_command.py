@@ -27,6 +27,7 @@ NAMES = ["a", "b", "c"]
 COMMON = ["--column", "y", "--classes", ",".join(NAMES), "--epsilon", "9"]
 KINDS = {
     "ridge": ["--method", "statistics"],
+    "logistic": ["--method", "statistics", "--model", "logistic"],
     "lda": ["--method", "statistics", "--model", "lda"],
     "bayes": ["--method", "statistics", "--model", "bayes"],
     "pate": ["--method", "pate", "--teachers", "40"],

@@ -19,6 +19,7 @@ MODELS = [
     lc.labels.Ridge(1.0, 3, random_state=0),
     lc.labels.Ridge(1.0, 3, refine=2),
     lc.labels.LDA(1.0, 3, random_state=0),
+    lc.labels.Logistic(1.0, 3, random_state=0),
     lc.labels.NaiveBayes(1.0, 3),
 ]
 
@@ -47,6 +48,21 @@ def test_with_the_noised_sums_fixed_every_byte_is_the_same_whatever_the_labels(
 def test_the_check_sees_labels_that_are_kept(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin."""
     assert fixed(monkeypatch, model, KINDS, keep=True) != fixed(monkeypatch, model, (KINDS + 1) % 3, keep=True)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_rows_are_the_same_whatever_the_labels(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is summed, how long its rows may be and how much noise comes to it: of features and settings alone."""
+    given = []
+
+    def release(self: Any, rows: Any, codes: Any) -> Any:
+        given.append((rows.tobytes(), self.sigma, self.length))
+        return np.zeros((rows.shape[1], 3), dtype=np.int64)
+
+    monkeypatch.setattr(SumsMechanism, "release", release)
+    for labels in (KINDS, np.where(KINDS == 0, 1, KINDS)):
+        clone(model).fit(BLOBS, labels)
+    assert given[0] == given[1]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)

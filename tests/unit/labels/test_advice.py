@@ -23,6 +23,16 @@ def test_without_curator_or_delta_there_are_no_sums() -> None:
     assert "nobody sees" in str(lc.labels.advise(0.1, 7, **facts, curator=False))
     assert "delta is 0" in str(lc.labels.advise(0.1, 7, **facts, delta=0.0))
     assert "LDA(epsilon=0.1, n_classes=7, readout='auto')" in str(lc.labels.advise(0.1, 7, **facts))
+    assert "Logistic(epsilon=0.5, n_classes=7)" in str(lc.labels.advise(0.5, 7, **facts))
+    assert [lc.labels.advise(one, 7, **facts).model for one in (0.1, 0.5, 4)] == ["LDA", "Logistic", "Classifier"]
+
+
+def test_observations_that_tell_nearly_all_are_as_good_as_labels() -> None:
+    """Rows too few for a hundred nats a coefficient whatever epsilon is."""
+    facts = {"rows": 5000, "columns": 200}
+    assert lc.labels.advise(8.0, 10, **facts).method == "responses" and lc.labels.advise(8.0, 10, **facts).nats < 10
+    assert lc.labels.advise(4.0, 10, **facts).method == "statistics"
+    assert lc.labels.advise(8.0, 2, **facts, prior=[0.9, 0.1]).method == "responses"
 
 
 def test_where_one_class_is_frequent_observations_tell_less() -> None:

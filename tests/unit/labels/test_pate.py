@@ -245,6 +245,20 @@ def test_every_label_is_in_one_part(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(set(seen["seeds"])) > 40
 
 
+def test_which_rows_a_teacher_has_does_not_depend_on_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise one label moves the parts of many teachers, while it is charged as one vote."""
+    seen: list[Any] = []
+
+    def voted(*data: Any, **how: Any) -> Any:
+        seen.append([np.concatenate(how["parts"]).tolist(), how["seeds"], how["asked"].tolist()])
+        return votes_of(*data, **how)
+
+    monkeypatch.setattr("leakcap.labels.learning.pate.votes_of", voted)
+    for labels in (y, np.where(np.arange(len(y)) == 7, (y + 1) % 3, y), np.random.default_rng(0).permutation(y)):
+        pate(epsilon=4.0).fit(X, labels)
+    assert seen[0] == seen[1] == seen[2]
+
+
 def test_labels_that_cannot_be_used_are_refused_before_anything_is_asked() -> None:
     for wrong in (y + 1, y.astype(float) + 0.5, y[:-1], np.where(y == 0, np.nan, y)):
         with pytest.raises(InputError):

@@ -25,7 +25,7 @@ DIGITS, NUMBERS = load_digits(return_X_y=True)
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 8.0])
-@pytest.mark.parametrize("kind", [lc.labels.Ridge, lc.labels.LDA, lc.labels.NaiveBayes])
+@pytest.mark.parametrize("kind", [lc.labels.Ridge, lc.labels.LDA, lc.labels.Logistic, lc.labels.NaiveBayes])
 def test_sums_are_enough_to_learn_from(kind: Any, epsilon: float) -> None:
     model = kind(epsilon, 3).fit(BLOBS, KINDS)
     assert model.score(BLOBS, KINDS) > 0.85
@@ -172,7 +172,7 @@ def test_the_certificate_tells_of_sums_and_is_read_again() -> None:
     assert "was replaced" in plain and "summed" not in plain
 
 
-@pytest.mark.parametrize("kind", [lc.labels.Ridge, lc.labels.LDA])
+@pytest.mark.parametrize("kind", [lc.labels.Ridge, lc.labels.LDA, lc.labels.Logistic])
 def test_a_linear_model_in_plain_numbers_has_the_same_scores(kind: Any) -> None:
     model = kind(epsilon=2.0, n_classes=3).fit(BLOBS, KINDS)
     plain = model.portable()

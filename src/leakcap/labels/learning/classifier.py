@@ -192,7 +192,7 @@ class Classifier(Learner):
             and keeps it where held-out observations get likelier.
         grid: settings of the base to choose from, such as `{"C": [1, 0.1, 0.01]}`: noise calls for stronger ones.
         random_state: seed of the split into held-out rows and folds. It has no part in privacy.
-        prior: a label-private model of sums (`lc.labels.Ridge`, `LDA` or `NaiveBayes`) with an epsilon of its own, for
+        prior: a model of noised sums (`Ridge`, `Logistic`, `LDA` or `NaiveBayes`) with an epsilon of its own, for
             `fit_private`, and for a curator who may see all labels: it is fitted first, and what it makes of each row
             is the prior of that row's observation. Epsilons and deltas of both add up.
 

@@ -72,7 +72,7 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         delta: probability with which epsilon may fail.
         n_classes: number of classes; labels are then whole numbers from 0.
         classes: names of the classes instead. Public: never taken from the labels.
-        prior: a label-private model of sums (`lc.labels.Ridge`, `LDA` or `NaiveBayes`) with an epsilon of its own, a
+        prior: a model of noised sums (`Ridge`, `Logistic`, `LDA` or `NaiveBayes`) with an epsilon of its own, a
             part of `epsilon`: it is fitted first, and teachers and student learn from its scores. A teacher with few
             labels then knows what all labels together have told.
         passthrough: hand features on beside the prior's scores.

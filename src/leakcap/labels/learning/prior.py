@@ -52,7 +52,7 @@ def with_scores(table: Any, scores: Floats) -> Any:
 def checked_prior(prior: Any) -> SumsClassifier:
     """The prior, if it is one whose cost adds up with that of votes."""
     if not isinstance(prior, SumsClassifier):
-        raise InputError("prior= must be lc.labels.Ridge, LDA or NaiveBayes, with an epsilon of its own")
+        raise InputError("prior= must be lc.labels.Ridge, Logistic, LDA or NaiveBayes, with an epsilon of its own")
     if hasattr(prior, "certificate_"):
         raise InputError("prior= was fitted before, and its labels are spent: give a new one")
     if prior.n_classes is not None or prior.classes is not None:

@@ -50,7 +50,7 @@ class TwoStage(Learner):
         first: mechanism of the first stage; "auto" takes the one that says most about labels of which nothing is known.
         rounds, folds, holdout, retrain, grid: as in `Classifier`; used for both fits.
         random_state: seed of the split into parts, which never looks at a label. It has no part in privacy.
-        prior: a label-private model of sums (`lc.labels.Ridge`, `LDA` or `NaiveBayes`) with an epsilon of its own, a
+        prior: a model of noised sums (`Ridge`, `Logistic`, `LDA` or `NaiveBayes`) with an epsilon of its own, a
             part of `epsilon`, for a curator who may see all labels. It is the first stage then: leave `share` and
             `first` out.
 

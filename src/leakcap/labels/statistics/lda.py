@@ -15,11 +15,29 @@ from leakcap.labels.statistics.base import SummedRows
 from leakcap.labels.statistics.ridge import Ridge
 from leakcap.labels.statistics.white_rows import WhiteRows
 
-__all__ = ["LDA"]
+__all__ = ["LDA", "discriminants"]
 
 READOUTS = ("ridge", "discriminant")
 NEARER = 0.875  # of the squared distance to the noised sums, that discriminants must leave to be taken
 _LEAST_SPREAD = 0.02  # of a direction within classes, beside its spread over all rows
+
+
+def discriminants(coef: Floats, shares: Floats, rows: int, doubt: float) -> tuple[Floats, Floats]:
+    """Weights and offsets by Bayes' rule, from the coefficients that `Ridge` makes of the same sums.
+
+    Args:
+        coef: `(components, classes)`.
+        shares: of the classes.
+        rows: how many were summed.
+        doubt: share of noise in the sums.
+    """
+    means = coef / (np.sqrt(rows) * shares)
+    # Within classes the spread is I - B B'; its inverse times the means, by the singular values of B.
+    left, sizes, _ = np.linalg.svd(means * np.sqrt(shares), full_matrices=False)
+    # Noise between the means would seem to leave no spread within: as far as they are noise, all spread is within.
+    within = np.maximum(1 - np.square(sizes) * (1 - doubt), max(_LEAST_SPREAD, doubt))
+    slopes = means + left @ ((1 / within - 1)[:, None] * (left.T @ means))
+    return np.asarray(np.sqrt(rows) * slopes), np.asarray(np.log(shares) - 0.5 * (means * slopes).sum(axis=0))
 
 
 class LDA(Ridge):
@@ -98,15 +116,7 @@ class LDA(Ridge):
         super()._learn(public, order)
         scale = np.sqrt(self.sums_.labels)
         self.priors_, self.means_ = self.intercept_, self.coef_ / (scale * self.intercept_)
-        between = self.means_ * np.sqrt(self.priors_)
-        # Within classes the spread is I - B B'; its inverse times the means, by the singular values of B.
-        left, sizes, _ = np.linalg.svd(between, full_matrices=False)
-        # Noise between the means would seem to leave no spread within: as far as they are noise, all spread is within.
-        within = np.maximum(1 - np.square(sizes) * (1 - self._doubt), max(_LEAST_SPREAD, self._doubt))
-        grown = 1 / within - 1
-        self._slopes = self.means_ + left @ (grown[:, None] * (left.T @ self.means_))
-        self._offsets = np.log(self.priors_) - 0.5 * (self.means_ * self._slopes).sum(axis=0)
-        self._scale = scale
+        self._weights, self._offsets = discriminants(self.coef_, self.priors_, self.sums_.labels, self._doubt)
         self.readout_ = self._nearer(public.made_of, order) if self.readout == "auto" else self.readout
 
     def _nearer(self, made: WhiteRows, order: npt.NDArray[np.intp]) -> str:
@@ -121,7 +131,7 @@ class LDA(Ridge):
     def _read(self, readout: str) -> tuple[Floats, Floats]:
         if readout == "ridge":
             return self.coef_, self.intercept_
-        return np.asarray(self._scale * self._slopes), np.asarray(self._offsets)
+        return self._weights, self._offsets
 
     def _linear(self) -> tuple[Floats, Floats]:
         return self._read(self.readout_)

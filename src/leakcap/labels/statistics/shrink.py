@@ -12,7 +12,9 @@ import numpy.typing as npt
 
 from leakcap.ground.arrays import Floats
 
-__all__ = ["best_round", "doubt", "refined", "shares_of", "shrunk", "smoothed"]
+__all__ = ["Twins", "best_round", "doubt", "refined", "shares_of", "shrunk", "smoothed", "twins"]
+
+Twins = tuple[tuple[Floats, Floats], tuple[Floats, Floats]]
 
 
 def smoothed(energy: Floats) -> Floats:
@@ -68,18 +70,19 @@ def refined(sums: Floats, variance: float, guess: Callable[[Floats], Floats], ro
 def best_round(
     sums: Floats, variance: float, guess: Callable[[Floats], Floats], *, rounds: int, rng: np.random.RandomState
 ) -> int:
-    """The round that tells most of sums which it has not seen.
+    """The round that tells most of sums which it has not seen: each twin is refined and held against the other."""
+    losses = np.zeros(rounds + 1)
+    for seen, hidden in twins(sums, variance, rng):
+        losses += [float(np.square(hidden - found).sum()) for found in refined(seen, 2 * variance, guess, rounds)]
+    return int(np.argmin(losses))
 
-    Fresh noise of the same size, added and subtracted, makes two copies of the sums whose noise is independent: each is
-    refined and held against the other.
-    """
+
+def twins(sums: Floats, variance: float, rng: np.random.RandomState) -> Twins:
+    """Two copies of the sums whose noise is independent, in both orders: fresh noise as large, added and subtracted."""
     fresh = rng.standard_normal(sums.shape)
     fresh -= fresh.mean(axis=1, keepdims=True)  # like the noise, which leaves sums over classes alone
     fresh *= np.sqrt(variance / (1 - 1 / sums.shape[1]))
-    losses = np.zeros(rounds + 1)
-    for seen, hidden in ((sums + fresh, sums - fresh), (sums - fresh, sums + fresh)):
-        losses += [float(np.square(hidden - found).sum()) for found in refined(seen, 2 * variance, guess, rounds)]
-    return int(np.argmin(losses))
+    return (sums + fresh, sums - fresh), (sums - fresh, sums + fresh)
 
 
 def shares_of(counts: npt.NDArray[np.float64], variance: float) -> Floats:

@@ -48,7 +48,7 @@ def share_right(clusters: pd.DataFrame) -> float:
     return float((text_of("out/public/predictions.csv")["predicted"] == clusters["kind"]).mean())
 
 
-@pytest.mark.parametrize("model", ["ridge", "lda", "bayes"])
+@pytest.mark.parametrize("model", ["ridge", "logistic", "lda", "bayes"])
 def test_a_model_of_noised_sums_leaves_and_its_page_reads_it(
     model: str, clusters: pd.DataFrame, monkeypatch: Any, capsys: Any
 ) -> None:
