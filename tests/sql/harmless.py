@@ -96,7 +96,7 @@ HARMLESS: dict[str, list[str]] = {
         "select count(*) from people where exp(income) in (1, 2)",
         "select exp(income) > 1, count(*) from people group by 1",
         "select sum(least(greatest(exp(income), 0), 10)) from people",
-        "select avg(level), var_pop(level), corr(level, level * 1e150) from tests",
+        "select avg(level), var_pop(level), corr(level, level * 1e140) from tests",
         "select count(*) from (select stay, sum(level / level) as v from tests group by stay) q where v > 0",
         "select count(*) from (select stay, max(ln(level)) as v from tests group by stay) q where v > 0",
         "select exp(count(*) * 1000), ln(-count(*)) from people",

@@ -75,10 +75,10 @@ def _in_this_process(monkeypatch):
 
 
 def test_answers_lie_within_their_intervals(catalog):
-    truth = Plain(catalog, np.ones(catalog.people, dtype=bool)).run(QUESTION).set_index("urgent")
+    truth = Plain(catalog, np.ones(catalog.people, dtype=bool)).run(QUESTION).set_index("urgent").sort_index()
     inside = []
     for seed in range(40):
-        found = lc.Session(catalog, cap=0.6, seed=seed).sql(QUESTION, share=0.9).frame.set_index("urgent")
+        found = lc.Session(catalog, cap=0.6, seed=seed).sql(QUESTION, share=0.9).frame.set_index("urgent").sort_index()
         for name in ("n", "days"):
             inside.append(((found[f"{name} low"] <= truth[name]) & (truth[name] <= found[f"{name} high"])).to_numpy())
     assert np.mean(inside) > 0.9  # 160 intervals of 95 %, of which some are wider than they need be
