@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from reproductions.label_dp.augment import Album
-from reproductions.label_dp.central import likelihood
+from reproductions.label_dp.central import crossed, likelihood
 from reproductions.label_dp.central.__main__ import toy_pictures
 from reproductions.label_dp.central.encoder import LOGITS, PictureClassifier
 from reproductions.label_dp.central.ladder import Ladder, Rung
@@ -50,6 +51,7 @@ class Toy:
     net: PictureClassifier
     chances: Tensor
     scores: Tensor
+    labels: Tensor
 
     def accuracy(self, net: nn.Module) -> float:
         recalibrate(net, self.album, CPU)
@@ -88,7 +90,15 @@ def toy() -> Toy:
     odds = np.where(likely == y[:, None], math.exp(EPSILON), 1.0)
     place = (odds.cumsum(1) / odds.sum(1, keepdims=True) < draw.random((COUNT, 1))).sum(1)
     scores = EPSILON * torch.eye(10)[torch.from_numpy(likely[np.arange(COUNT), place])]
-    return Toy(album, Album.of(blurred(data.x_test), like=album), torch.from_numpy(data.y_test), net, chances, scores)
+    return Toy(
+        album,
+        Album.of(blurred(data.x_test), like=album),
+        torch.from_numpy(data.y_test),
+        net,
+        chances,
+        scores,
+        torch.from_numpy(y),
+    )
 
 
 def test_responses_improve_a_network_by_their_likelihood_and_less_as_fixed_targets(toy: Toy) -> None:
@@ -102,6 +112,38 @@ def test_a_bias_that_steps_with_scaled_logits_loses_classes(toy: Toy) -> None:
     """Why the bias of the head stands still and logits are scaled less: the planted fault takes whole classes away."""
     assert not toy.net.trainable().head.bias.requires_grad
     assert toy.accuracy(toy.taught(loose=True)) < toy.accuracy(toy.net) - 0.1
+
+
+def test_a_belief_about_a_picture_is_of_a_network_that_never_saw_its_response(
+    toy: Toy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[tuple[Album, Album]] = []
+    taught, predicted = crossed.taught, crossed.predict
+    learnt: list[Album] = []
+
+    def teach(net: Any, album: Album, *rest: Any, **settings: Any) -> Any:
+        learnt.append(album)
+        return taught(net, album, *rest, **settings)
+
+    def say(net: nn.Module, album: Album, *rest: Any) -> Tensor:
+        said.append((learnt[-1], album))
+        return predicted(net, album, *rest)
+
+    monkeypatch.setattr(crossed, "taught", teach)
+    monkeypatch.setattr(crossed, "predict", say)
+    torch.manual_seed(1)
+    net = toy.net.trainable(likelihood.SCALE)
+    belief = likelihood.tempered(net, toy.chances, toy.scores)
+    lesson = likelihood.observed(toy.scores, belief, torch.full((10,), 0.1))
+    unseen, _ = crossed.unseen_beliefs(
+        net, toy.album, lesson, replace(likelihood.recipe(SMOKE, EPSILON), epochs=6), say=lambda line: None
+    )
+    assert len(said) == 2
+    for seen, asked in said:
+        both = torch.cat((seen.pixels, asked.pixels)).flatten(1)
+        assert len(both) == COUNT and len(torch.unique(both, dim=0)) == COUNT  # no picture is in both
+    evidence = toy.scores + (likelihood.as_sure_as_right(unseen, toy.scores) * unseen).log_softmax(1)
+    assert accuracy(evidence, toy.labels) > accuracy(toy.scores + belief, toy.labels) + 0.05
 
 
 def test_another_scale_is_the_same_function(toy: Toy) -> None:

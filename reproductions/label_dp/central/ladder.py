@@ -16,17 +16,18 @@ from torch import Tensor
 import leakcap as lc
 from reproductions.label_dp.augment import Album
 from reproductions.label_dp.central import likelihood, looks
+from reproductions.label_dp.central.crossed import unseen_beliefs
 from reproductions.label_dp.central.encoder import Encoder, PictureClassifier
 from reproductions.label_dp.central.releases import Responses, Sums, further_epsilon, noised_share, spent
 from reproductions.label_dp.central.selftrain import School, Schooling
 from reproductions.label_dp.central.settings import RESPONSES_FROM, SUMS_AT, Settings
 from reproductions.label_dp.judge import accuracy, predict, recalibrate
 from reproductions.label_dp.pictures import Pictures
-from reproductions.label_dp.train import Say
+from reproductions.label_dp.train import Lesson, Say
 
 FLATTER, DOUBTED = 0.5, 0.25  # powers of a prediction that is surer than right, and of one that is doubted
 SUMS_SHARE = 0.6  # of further sums beside the network's own prediction
-SETTLING, SETTLED = 0.25, 0.8  # of the time for responses; how sure a target is that does not wait
+SETTLING, CROSSED, SETTLED = 0.25, 0.4, 0.8  # shares of the time for responses; how sure a target is that does not wait
 AGAIN = (4.0, 1.0)  # weight of anchors that come from a schooled network
 
 
@@ -164,26 +165,47 @@ class Ladder:
             },
         }
         self.say(f"responses: {facts['responses']}, together {facts['together']}")
+        lesson = likelihood.observed(scores, belief, self._there(below.sums[0].shares))
+        if self.settings.crossed:
+            return self._crossed(replace(below, facts=facts), net, lesson, step, seconds)
+        return self._observed(replace(below, facts=facts), net, lesson, step, seconds)
+
+    def _observed(self, below: Rung, net: PictureClassifier, lesson: Lesson, step: float, seconds: float) -> Rung:
+        """Learn the observations; last, what is still unclear waits, and the network settles on what is not."""
         began = time.perf_counter()
-        chosen = likelihood.recipe(self.settings, step)
-        shares = self._there(below.sums[0].shares)
-        lesson = likelihood.observed(scores, belief, shares)
         fitted, epochs = likelihood.taught(
-            net,
-            self.album,
-            lesson,
-            chosen,
-            seconds=(1 - SETTLING) * seconds,
-            compiled=self.compiled,
-            say=self.say,
+            net, self.album, lesson, likelihood.recipe(self.settings, step), **self._for(1 - SETTLING, seconds)
         )
         recalibrate(fitted.averaged, self.album, self.device)
-        taught = {"epochs": epochs, "seconds": time.perf_counter() - began}
-        told = self._told(lambda truth: {"training_accuracy": accuracy(self._says(fitted.averaged), truth)})
-        facts["schools"] = [*facts["schools"], {**taught, **told}]
-        # Observations have been learnt: last, what is still unclear waits, and the network settles on what is not.
+        facts = self._taught(below.facts, epochs, began, lambda: self._says(fitted.averaged))
+        scores, shares = lesson.scores, lesson.shares
+        assert scores is not None and shares is not None
         settling = Schooling(scores, shares, self.settings.school_lr, weight=(1.0, 1.0), sure=SETTLED)
         return self._schooled(fitted.averaged.trainable(), settling, below.sums, SETTLING * seconds, facts)
+
+    def _crossed(self, below: Rung, net: PictureClassifier, lesson: Lesson, step: float, seconds: float) -> Rung:
+        """Evidence from observations and from networks that have not seen them, and a school on it."""
+        began = time.perf_counter()
+        chosen = likelihood.recipe(self.settings, step)
+        unseen, epochs = unseen_beliefs(net, self.album, lesson, chosen, **self._for(1 - CROSSED, seconds))
+        scores, shares = lesson.scores, lesson.shares
+        assert scores is not None and shares is not None
+        evidence = scores + (likelihood.as_sure_as_right(unseen, scores) * unseen).log_softmax(1)
+        facts = self._taught(below.facts, epochs, began, lambda: evidence)
+        # The evidence holds what networks believe already: the own belief comes to it later.
+        lesson_last = Schooling(
+            evidence, shares, self.settings.school_lr, weight=(1.0, 1.0), power=(0.0, 1.0), sure=SETTLED
+        )
+        return self._schooled(below.net.trainable(), lesson_last, below.sums, CROSSED * seconds, facts)
+
+    def _for(self, share: float, seconds: float) -> dict[str, Any]:
+        return {"seconds": share * seconds, "compiled": self.compiled, "say": self.say}
+
+    def _taught(self, facts: dict[str, Any], epochs: int, began: float, says: Callable[[], Tensor]) -> dict[str, Any]:
+        """The facts with a training by observations; what true labels say of it is for the custodian."""
+        told = self._told(lambda truth: {"training_accuracy": accuracy(says(), truth)})
+        made = {"epochs": epochs, "seconds": time.perf_counter() - began, **told}
+        return {**facts, "schools": [*facts["schools"], made]}
 
     def rung(self, net: PictureClassifier, sums: tuple[Sums, ...], facts: dict[str, Any]) -> Rung:
         """A network with what it says of the training pictures."""

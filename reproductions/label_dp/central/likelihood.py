@@ -28,15 +28,19 @@ BELIEF_UNTIL = 0.4  # of all steps
 TRIED = 12  # batches, to see how long one takes
 
 
-def tempered(net: PictureClassifier, chances: Tensor, scores: Tensor) -> Tensor:
-    """Make the network as sure as it is right: its belief to the power that makes the observations likeliest.
+def as_sure_as_right(chances: Tensor, scores: Tensor) -> float:
+    """The power of a belief, made without these observations, that makes them likeliest.
 
-    `chances`: log-probabilities of the training pictures by this network, which has not seen the observations yet.
-    Returns the same to that power.
+    `chances`: log-probabilities of the training pictures; `scores`: log-likelihoods of their observations.
     """
     beliefs = ((power * chances).log_softmax(1) for power in POWERS)
     gains = [(scores + belief).logsumexp(1).double().mean() for belief in beliefs]
-    best = POWERS[int(torch.stack(gains).argmax())]
+    return POWERS[int(torch.stack(gains).argmax())]
+
+
+def tempered(net: PictureClassifier, chances: Tensor, scores: Tensor) -> Tensor:
+    """Make the network as sure as it is right; returns its belief `chances`, which is made so too."""
+    best = as_sure_as_right(chances, scores)
     with torch.no_grad():
         net.head.weight.mul_(best)
         net.head.bias.mul_(best)

@@ -22,7 +22,8 @@ class Settings:
     contrastive step. `batch`: pictures in a step. `crops`: views whose features are averaged. `surest`: share of every
     class that serves as an anchor. `neighbours`: pictures whose predictions are averaged. `doubted`: share of pictures
     that further sums are about. `school_rounds`: how often anchors of the first sums are chosen, later by the network.
-    `response_...`: the training by labels privatised one by one. `held_out`: training pictures to judge by, with one
+    `response_...`: the training by labels privatised one by one; `crossed`: with beliefs about each picture from a
+    network that never saw its response. `held_out`: training pictures to judge by, with one
     noised count of `held_out_epsilon`.
     """
 
@@ -45,6 +46,7 @@ class Settings:
     response_epochs: int = 80
     response_lr: float = 0.2
     response_decay: float = 1e-3
+    crossed: bool = False
     weight_decay: float = 5e-4
     strength: float = 1.0
     delta: float = 1e-5
