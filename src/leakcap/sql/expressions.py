@@ -19,9 +19,16 @@ __all__ = ["Expression", "NoisedColumn", "Range", "column", "literal", "quoted_t
 
 Range = tuple[float, float]
 MOST = 1e300  # beyond, a number counts as out of range
+WHOLE = ("int", "float")  # kinds whose sums, differences and products cannot fail
 UNSURE = ("float",)  # kinds that can be infinite or no number
 LARGEST = 200_000  # letters of one expression, about
 LONGEST_TEXT = 2_000  # letters of texts that are put together
+TRIED = frozenset(  # written with TRY
+    ("whole", "mod", "bit and", "bit or", "shift left", "shift right", "round", "abs", "floor", "ceil", "sqrt", "cbrt")
+    + ("ln", "log2", "log10", "exp", "pow", "sin", "cos", "part", "trunc", "date_diff", "last_day", "strftime")
+    + ("make_date",)
+)
+DEEPEST_TRIES = 6  # one in the other
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,12 @@ class Expression:
         return self.op in ("query", "quantified") or any(one.asks for one in self.args)
 
     @cached_property
+    def tries(self) -> int:
+        """How deep what may fail stands in what may fail: at most, and not through queries inside."""
+        may_fail = self.op in TRIED or (self.op in ("add", "subtract", "multiply", "negate") and self.kind not in WHOLE)
+        return max((one.tries for one in self.args), default=0) + may_fail
+
+    @cached_property
     def size(self) -> int:
         """Letters that it takes, about and at least: what is guarded is written more than once."""
         own = len(self.value[1]) if self.op == "quantified" else len(str(self.value))
@@ -94,9 +107,18 @@ class Expression:
 
 
 def short(one: Expression) -> Expression:
-    """The expression, where it is not too long to be written: what is used twice doubles at every level."""
+    """The expression, where it is not too long to be written: what is used twice doubles at every level.
+
+    Nor too deep in what may fail: where it fails, the engine tries a row again, and again at every level. Work would
+    double by a level for somebody's row alone.
+    """
     if one.size > LARGEST:
         raise refused("an expression is too long once written out: ask for less, or in several steps")
+    if one.tries > DEEPEST_TRIES:
+        raise refused(
+            f"more than {DEEPEST_TRIES} functions that may fail stand one in the other: name a result in a query in "
+            "FROM, and go on there"
+        )
     return one
 
 
@@ -185,6 +207,8 @@ def _tried(one: Expression, made: str) -> str:
 def _infix(sign: str) -> Callable[[Expression], str]:
     def write(one: Expression) -> str:
         left, right = (arg.sql for arg in one.args)
+        if one.kind == "int" and may_overflow(one):  # with room for all; TRY would do work again for whom it fails
+            return f"TRY_CAST(({left}::HUGEINT {sign} {right}::HUGEINT) AS BIGINT)"
         made = f"({left} {sign} {right})"
         return _tried(one, made) if may_overflow(one) else made
 
@@ -287,6 +311,13 @@ def _shifted(sign: str) -> Callable[[Expression], str]:
     return lambda one: _tried(one, f"({one.args[0].safe} {sign} {one.args[1].safe})")
 
 
+def _negated(one: Expression) -> str:
+    of = one.args[0].sql
+    if one.kind == "int":
+        return f"TRY_CAST(-({of}::HUGEINT) AS BIGINT)"
+    return f"(-{of})" if one.kind == "float" else _tried(one, f"-{of}")
+
+
 WRITTEN: dict[str, Callable[[Expression], str]] = {
     "column": lambda one: str(one.value),
     "literal": _literal,
@@ -296,7 +327,7 @@ WRITTEN: dict[str, Callable[[Expression], str]] = {
     "divide": _divided,
     "whole": _divided,
     "mod": _divided,
-    "negate": lambda one: _tried(one, f"-{one.args[0].sql}") if one.kind != "float" else f"(-{one.args[0].sql})",
+    "negate": _negated,
     "compare": _compared,
     "and": _joined("AND"),
     "or": _joined("OR"),
