@@ -1,4 +1,4 @@
-"""Sets of rows with labels to judge `labels.advise` by: five after its first rule, two (`last-...`) after today's."""
+"""Sets of rows with labels to judge `labels.advise` by: five are as old as its second rule, `last-...` as today's."""
 
 from __future__ import annotations
 

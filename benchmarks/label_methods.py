@@ -2,8 +2,8 @@
 
 `python -m benchmarks.label_methods [beans] [adult] [diabetes-3] [diabetes-30] [cifar] [made] [fresh-SHAPE]`.
 Accuracies on rows to judge by, a mean over draws (AUC where naming the largest class alone is as accurate as anything);
-beside them the best of all and what `labels.advise` says, which sees public facts alone. Of the sets with `fresh` in
-their names, two (`last-...`) were made after its rule was fixed, and nothing was chosen on them.
+beside them the best of all and what `labels.advise` says, which sees public facts alone. Sets with `fresh` in their
+names came together with one of its rules, two (`last-...`) with today's: none is an independent test of it.
 
 What a record holds already is not measured again: new methods come beside it, and advice is that of today. Delete the
 record to measure all of it anew, or name a method: `--again=logistic`.
@@ -162,7 +162,7 @@ def compare(name: str, work: Task, skipped: tuple[str, ...] = (), *, by_auc: boo
 
 
 def compare_fresh(shape: str) -> None:
-    """On a set that was made after the rule of advice was fixed."""
+    """On a set that was made to judge a rule of advice by."""
     compare(f"fresh-{shape}", fresh(shape), ("naive Bayes", "votes after sums", "naive"))
 
 

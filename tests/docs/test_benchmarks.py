@@ -9,6 +9,7 @@ import re
 import shlex
 
 import pytest
+from benchmarks import distilled
 from benchmarks.page import PAGE, page
 from benchmarks.records import FOLDER, TOPICS, Record, record, slug, stored
 
@@ -52,6 +53,13 @@ def _command(words):
 
 def test_the_page_is_made_from_the_records():
     assert PAGE.read_text() == page(RECORDS), "run `python -m benchmarks page`"
+
+
+@pytest.mark.parametrize(("name", "cap"), [(name, cap) for name in distilled.PARTS for cap in distilled.CAPS])
+def test_records_of_distilled_models_say_what_is_measured_and_how_settings_were_chosen(name, cap):
+    (kept,) = [one for one in RECORDS if one.name == f"distilled-{name}-{cap}"]
+    assert kept.claim == distilled.claim(distilled.PARTS[name], cap)
+    assert "Settings of `Distilled` were chosen looking at" in kept.claim
 
 
 def test_every_topic_has_records_and_every_file_is_read():

@@ -22,7 +22,7 @@ from leakcap.report.labels.page import Labelled, label_page
 from leakcap.tables.label_column import LabelColumn
 from leakcap.tables.label_files import open_labels
 from leakcap.tables.learnt_labels import LabelModel, ModelRequest
-from leakcap.tables.model_words import model_code, model_holds, model_learnt
+from leakcap.tables.model_words import model_advice, model_code, model_holds, model_learnt
 from leakcap.tables.public_features import read_features
 
 __all__ = ["model_files", "run_model"]
@@ -40,12 +40,13 @@ def run_model(order: LabelsOrder, quiet: bool = False, json: bool = False) -> No
     before = spent_before(order.out, order.again)
     column = open_labels(order.data, order.column, tuple(order.read or ()))
     model = LabelModel.of(request, read_features(column, tuple(order.features or ())))
+    advice = model_advice(model)
     certificate = _learnt(order, model, column, before)
     files = model_files(order, model, column, certificate=certificate, signed_with=signer.fingerprint)
     runs = len(before) + 1
     folders = replace(Folders.under(order.out), public=public_folder(order.out, runs))
     folders.publish(signer.signed(files))
-    print_labels(order, certificate, folders, terminal, learnt=model_learnt(model))
+    print_labels(order, certificate, folders, terminal, learnt=f"{model_learnt(model)} {advice}".rstrip())
     facts = {"method": order.method} | ({"model": request.model} if order.method == "statistics" else {})
     terminal.result(facts_of(certificate, folders, model.features.names, runs) | facts)
 

@@ -33,6 +33,9 @@ ASSUMED = (
 )
 KEYED = "Coins come from a keyed function (SipHash) of people's names, which behaves like a random one."
 BLOCKS = "A function that was asked in blocks keeps nothing from one block to the next."
+QUERIES = "Rows that teachers were asked about are public: none of them was taken from these data."
+TEACHERS = "A teacher learns from the rows of its own block alone, and keeps nothing from one block to the next."
+DISTILLED = '"estimator": "Distilled"'  # in the words of a question
 DECLARED = "Bounds, groups and conditions were written down without looking at the data."
 NOT_PROMISED = (
     "It does not hide what is true of people in general: answers may be applied to anybody, as they are meant.",
@@ -72,6 +75,7 @@ def certificate_of(
         (OWN_ROWS,) if own_rows else ()
     )
     in_blocks = any('"kind": "blocks"' in question for question, _ in answers)
+    distilled = any(DISTILLED in question for question, _ in answers)
     in_pool = success if everybody else None if pool_public else _in_the_pool(success)
     return SessionCertificate(
         kind="simulation" if seeded else "session",
@@ -87,7 +91,13 @@ def certificate_of(
         groups_success=told_after(groups * square, groups * clock.distance),
         alone=alone,
         pool_public=pool_public,
-        assumptions=ASSUMED + (() if everybody else (KEYED,)) + (DECLARED,) + ((BLOCKS,) if in_blocks else ()),
+        assumptions=(
+            *ASSUMED,
+            *(() if everybody else (KEYED,)),
+            DECLARED,
+            *((BLOCKS,) if in_blocks else ()),
+            *((QUERIES, TEACHERS) if distilled else ()),
+        ),
         not_promised=NOT_PROMISED + ((NOT_IN_POOL,) if in_pool is None else ()),
         theorems=("linear-sessions", "retire", "sampler") + (("pool",) if everybody else ()),
         leakcap_version=__version__,

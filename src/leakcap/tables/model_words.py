@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from leakcap.errors import InputError
+from leakcap.labels.advice import advise
 from leakcap.tables.label_column import LabelColumn
-from leakcap.tables.learnt_labels import LabelModel
+from leakcap.tables.learnt_labels import MODELS, LabelModel
 
-__all__ = ["model_code", "model_holds", "model_learnt"]
+__all__ = ["model_advice", "model_code", "model_holds", "model_learnt"]
 
 MARKED = """\
 features = np.stack([
@@ -38,6 +40,12 @@ VOTES_HOLD = (
     "student says of every row"
 )
 
+ADVISED = {  # in the words of the command, where it has any
+    "Logistic": "--model logistic",
+    "LDA": "LDA(readout='auto'), in Python",
+    "Classifier": "--method responses",
+}
+
 
 def model_holds(model: LabelModel) -> str:
     """What was written, in words."""
@@ -55,6 +63,17 @@ def model_learnt(model: LabelModel) -> str:
         f"A student of {settings['teachers']:,.0f} teachers, who were asked about {settings['questions']:,.0f} rows; "
         f"all of them learnt from {columns}."
     )
+
+
+def model_advice(model: LabelModel) -> str:
+    """What `advise` names, where that was not taken, by public facts alone; nothing for an epsilon that it refuses."""
+    request, (rows, columns) = model.request, model.features.marked()[0].shape
+    try:
+        said = advise(request.epsilon, len(request.names), rows=rows, columns=columns, delta=request.delta)
+    except InputError:
+        return ""
+    taken = request.method == "statistics" and said.model == MODELS[request.model].__name__ != "LDA"
+    return "" if taken else f"For so many rows, columns and classes lc.labels.advise names {ADVISED[said.model]}."
 
 
 def model_code(model: LabelModel, column: LabelColumn) -> str:

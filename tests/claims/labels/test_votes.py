@@ -19,6 +19,7 @@ from leakcap.errors import InputError
 from leakcap.labels.learning import votes
 from leakcap.labels.learning.vote_costs import VoteCosts, success_of_votes
 from leakcap.labels.learning.votes import UNANSWERED, NoisedVotes
+from leakcap.labels.mechanisms.classes import Classes
 from tests.unit.labels.learning import BLOBS, KINDS
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0)
@@ -231,6 +232,35 @@ def test_the_noise_of_all_that_leaves_keeps_what_the_certificate_states(
     assert len(used) == 1 and 0.2e-5 < found <= 1e-5 * (1 + 1e-9)
     planted = replace(used[0], costs=replace(used[0].costs, sigma2=used[0].costs.sigma2 / 2))
     assert delta_of(model, planted) > 1e-5  # the twin: noise of half the deviation
+
+
+def test_a_large_epsilon_asks_about_fewer_rows_where_arithmetic_would_cost_too_much() -> None:
+    """Of the ideal noise and of arithmetic together delta is kept; asking about all that votes allow would break it."""
+    classes = Classes(10, None)
+
+    def planned(epsilon: float, **given: int) -> Any:
+        return lc.labels.PATE(GaussianNB(), GaussianNB(), epsilon=epsilon, n_classes=10, **given)._plan(
+            50_000, classes, 0.0
+        )
+
+    def spent(rule: NoisedVotes, epsilon: float) -> float:
+        square = 2 * rule.costs.answers / rule.costs.sigma2**2
+        return normal_stick(np.sqrt(square), epsilon) + (1 + np.exp(epsilon)) * rule.distance
+
+    for epsilon in (8.0, 10.0):
+        found = planned(epsilon).votes
+        assert 1_000 < found.costs.answers == found.costs.questions < 50_000
+        assert 0.2e-5 < spent(found, epsilon) <= 1e-5 * (1 + 1e-9)
+        most = replace(
+            found, costs=VoteCosts(50_000, 50_000, None, found.costs.sigma2 * np.sqrt(50_000 / found.costs.answers))
+        )
+        assert spent(most, epsilon) > 1e-5  # the twin: noise alone is no dearer, arithmetic is
+    assert planned(7.0).votes.costs.questions == 42_053  # (apart * teachers / 5)^2 / 2: nothing is taken away
+    for given in ({"queries": 50_000}, {"answers": 45_000}):
+        with pytest.raises(InputError, match="fewer rows"):
+            planned(8.0, **given)
+    with pytest.raises(InputError, match="fewer rows"):
+        planned(30.0)
 
 
 @pytest.mark.parametrize(

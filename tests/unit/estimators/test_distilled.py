@@ -51,6 +51,21 @@ def test_teachers_that_know_nothing_teach_nothing() -> None:
     assert model.score(PUBLIC, Y[4000:]) < 0.6
 
 
+@pytest.mark.parametrize("settings", [CAP, POOL])
+def test_the_certificate_says_that_rows_asked_about_are_taken_to_be_public(settings: dict[str, Any]) -> None:
+    cert = learnt(**settings).certificate_
+    assert "Rows that teachers were asked about are public: none of them was taken from these data." in cert.assumptions
+    assert "Rows that teachers were asked about are public" in " ".join(str(cert).split())
+    assert type(cert).from_json(cert.to_json()) == cert
+
+
+def test_certificates_without_teachers_say_nothing_of_them() -> None:
+    """The twin; a column may be called like the estimator."""
+    session = lc.Session(pd.DataFrame({'"estimator": "Distilled"': X[OWN, 0]}), cap=0.6, seed=0)
+    session.mean('"estimator": "Distilled"', bounds=(-20, 20), share=0.1)
+    assert not [words for words in session.certificate.assumptions if "teacher" in words.lower()]
+
+
 def test_it_is_saved_and_copied_without_the_pool() -> None:
     model = learnt()
     again = pickle.loads(pickle.dumps(model))

@@ -42,6 +42,7 @@ MOST_TEACHERS = 2000
 MOST_VOTES = 10**9  # that a threshold may ask for
 QUIET = 5.0  # teachers for each deviation of the noise on their counts
 ARITHMETIC = 0.01  # of delta, for that of a prior
+FEWER = 0.95  # of the questions, where arithmetic on so many would cost too much of delta
 
 
 class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -67,7 +68,8 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         sigma1: deviation of the noise on the largest count of a question; without it every question is answered.
         sigma2: deviation of the noise on the counts of an answer.
         threshold: largest count, noised, from which on a question is answered; for `sigma1`.
-        queries: rows that are asked about, at most; drawn from `X` without looking at labels.
+        queries: rows that are asked about, at most; drawn from `X` without looking at labels. If left out, as many as
+            teachers can be heard about, and as arithmetic on their votes allows: by `epsilon` and public facts alone.
         answers: of these, that are answered, at most; all of them if left out.
         delta: probability with which epsilon may fail.
         n_classes: number of classes; labels are then whole numbers from 0.
@@ -302,13 +304,31 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         _check_queries(asked, rows)
         answered = asked if self.answers is None else checks.count(answers=self.answers)
-        for share in (0.999, 0.99, 0.9, 0.5):  # of delta, for the ideal noise; the rest pays for arithmetic
-            sigma = math.sqrt(2 * answered) / _left_of(apart_for(epsilon, delta * share), before) * (1 + 1e-9)
-            costs = VoteCosts(asked, answered, None, sigma, before=before)
-            votes = NoisedVotes(costs, 0.0, classes.count, earlier=_arithmetic(epsilon, delta, before))
-            if votes.distance * (1 + math.exp(min(epsilon, 700.0))) <= delta * (1 - share):
-                return _Plan(teachers, votes, epsilon, delta)
-        raise InputError("arithmetic would cost more than half of delta: lower epsilon, or raise delta")
+        found = _calibrated(epsilon, delta, classes.count, asked=asked, answered=answered, before=before)
+        while found is None and not given and self.answers is None and asked > classes.count:
+            asked = max(classes.count, math.floor(FEWER * asked))  # what arithmetic costs grows with the answers
+            found = _calibrated(epsilon, delta, classes.count, asked=asked, answered=asked, before=before)
+        if found is None:
+            raise InputError(
+                "arithmetic would cost more than half of delta: lower epsilon, raise delta, or ask about fewer rows"
+            )
+        return _Plan(teachers, found, epsilon, delta)
+
+
+def _calibrated(
+    epsilon: float, delta: float, classes: int, *, asked: int, answered: int, before: float
+) -> NoisedVotes | None:
+    """So many answers with the least noise for epsilon and delta; None where arithmetic costs more than half of delta.
+
+    Every count of every answer is drawn, and each draw is a little off its ideal law.
+    """
+    for share in (0.999, 0.99, 0.9, 0.5):  # of delta, for the ideal noise; the rest pays for arithmetic
+        sigma = math.sqrt(2 * answered) / _left_of(apart_for(epsilon, delta * share), before) * (1 + 1e-9)
+        costs = VoteCosts(asked, answered, None, sigma, before=before)
+        votes = NoisedVotes(costs, 0.0, classes, earlier=_arithmetic(epsilon, delta, before))
+        if votes.distance * (1 + math.exp(min(epsilon, 700.0))) <= delta * (1 - share):
+            return votes
+    return None
 
 
 @dataclass(frozen=True)

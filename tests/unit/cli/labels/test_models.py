@@ -104,6 +104,30 @@ def test_parquet_columns_are_read_by_their_types(clusters: pd.DataFrame, monkeyp
     assert read["predicted"].tolist() == predicted.tolist()
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "options", "advised"),
+    [
+        ("4", ("--model", "ridge"), "--model logistic"),
+        ("4", ("--model", "logistic"), ""),  # what is advised was taken
+        ("0.1", ("--model", "lda"), "LDA(readout='auto'), in Python"),  # the command reads sums as discriminants
+        ("9", (), "--method responses"),
+    ],
+)
+def test_the_command_says_what_is_advised_where_something_else_was_taken(
+    epsilon: str, options: tuple[str, ...], advised: str, capsys: Any
+) -> None:
+    assert learnt(*SUMS, "--epsilon", epsilon, "--features", "height,width", *options) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert ("lc.labels.advise names" in said) == bool(advised)
+    assert not advised or f"lc.labels.advise names {advised}." in said
+
+
+def test_an_epsilon_that_advice_does_not_know_is_refused_by_the_model_itself(capsys: Any) -> None:
+    assert learnt(*SUMS, "--epsilon", "1e-7") == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "labels say nothing" in said and "train without" not in said
+
+
 def test_only_columns_that_are_named_are_learnt_from(capsys: Any) -> None:
     assert learnt(*SUMS, "--features", "height,width", "--delta", "1e-6", "--json") == 0
     facts = json.loads(capsys.readouterr().out)
