@@ -131,7 +131,7 @@ FAULTS = {
     ),
     "a cast is an error": Fault("expressions", "_cast", (("TRY_CAST", "CAST"),), r"cast\(", "the engine fails"),
     "what may overflow does": Fault(
-        "expressions", "_tried", (('f"TRY({made})"', "made"),), r"99999|1e300|- \(|pow", "the engine fails"
+        "expressions", "_with_room", (("TRY_CAST", "CAST"),), r"99999|1e300|- \(|pow", "the engine fails"
     ),
     "rows are not bounded": Fault(
         "joins",

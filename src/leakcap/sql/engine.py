@@ -24,7 +24,7 @@ from leakcap.sql.worker import NUMBERS, EngineLimits, NoSelect, locked, selected
 __all__ = ["EngineError", "EngineLimits", "LocalEngine", "WorkerEngine"]
 
 LIMITS = EngineLimits()
-TOO_LONG = "the question took longer than {seconds:g} seconds and was stopped: ask for less, or raise the limit"
+TOO_LONG = "the question took longer than {seconds:g} seconds and was stopped: ask for less"
 FAILED = "the question could not be answered (error {number}). Why is withheld: it might tell of the data"
 
 

@@ -19,15 +19,12 @@ __all__ = ["Expression", "NoisedColumn", "Range", "column", "literal", "quoted_t
 
 Range = tuple[float, float]
 MOST = 1e300  # beyond, a number counts as out of range
-WHOLE = ("int", "float")  # kinds whose sums, differences and products cannot fail
 UNSURE = ("float",)  # kinds that can be infinite or no number
 LARGEST = 200_000  # letters of one expression, about
 LONGEST_TEXT = 2_000  # letters of texts that are put together
-TRIED = frozenset(  # written with TRY
-    ("whole", "mod", "bit and", "bit or", "shift left", "shift right", "round", "abs", "floor", "ceil", "sqrt", "cbrt")
-    + ("ln", "log2", "log10", "exp", "pow", "sin", "cos", "part", "trunc", "date_diff", "last_day", "strftime")
-    + ("make_date",)
-)
+TRIED_SIGNS = ("whole", "mod", "bit and", "bit or", "shift left", "shift right", "part", "trunc", "date_diff")
+TRIED_CALLS = ("abs", "floor", "ceil", "sqrt", "cbrt", "ln", "log2", "log10", "exp", "pow", "sin", "cos", "round")
+TRIED = frozenset((*TRIED_SIGNS, *TRIED_CALLS, "last_day", "strftime", "make_date"))  # written with TRY
 DEEPEST_TRIES = 6  # one in the other
 
 
@@ -78,10 +75,16 @@ class Expression:
         """Whether there is a query in it."""
         return self.op in ("query", "quantified") or any(one.asks for one in self.args)
 
+    @property
+    def of_whole(self) -> bool:
+        """Whether it is a whole number made of whole numbers."""
+        return self.kind == "int" and all(one.kind in ("int", "null") for one in self.args)
+
     @cached_property
     def tries(self) -> int:
         """How deep what may fail stands in what may fail: at most, and not through queries inside."""
-        may_fail = self.op in TRIED or (self.op in ("add", "subtract", "multiply", "negate") and self.kind not in WHOLE)
+        counted = self.op in ("add", "subtract", "multiply", "negate") and self.kind != "float" and not self.of_whole
+        may_fail = counted or self.op in TRIED
         return max((one.tries for one in self.args), default=0) + may_fail
 
     @cached_property
@@ -204,11 +207,16 @@ def _tried(one: Expression, made: str) -> str:
     return f"TRY({made})"
 
 
+def _with_room(made: str) -> str:
+    """NULL in place of what has no room in 64 bits. TRY would do its work again for whoever's row fails."""
+    return f"TRY_CAST({made} AS BIGINT)"
+
+
 def _infix(sign: str) -> Callable[[Expression], str]:
     def write(one: Expression) -> str:
         left, right = (arg.sql for arg in one.args)
-        if one.kind == "int" and may_overflow(one):  # with room for all; TRY would do work again for whom it fails
-            return f"TRY_CAST(({left}::HUGEINT {sign} {right}::HUGEINT) AS BIGINT)"
+        if one.of_whole and may_overflow(one):
+            return _with_room(f"({left}::HUGEINT {sign} {right}::HUGEINT)")
         made = f"({left} {sign} {right})"
         return _tried(one, made) if may_overflow(one) else made
 
@@ -313,8 +321,8 @@ def _shifted(sign: str) -> Callable[[Expression], str]:
 
 def _negated(one: Expression) -> str:
     of = one.args[0].sql
-    if one.kind == "int":
-        return f"TRY_CAST(-({of}::HUGEINT) AS BIGINT)"
+    if one.of_whole:
+        return _with_room(f"-({of}::HUGEINT)")
     return f"(-{of})" if one.kind == "float" else _tried(one, f"-{of}")
 
 
