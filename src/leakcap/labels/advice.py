@@ -105,10 +105,10 @@ def advise(
             f"Statistics: {sums}. {told}; one noised sum tells more. Votes (lc.labels.PATE) are for teachers that are "
             "not linear: they cost more than sums"
         )
-        return Advice("statistics", nats, name, words, model)
+        return Advice("statistics", nats, name, words, model=model)
     why = "enough to learn from, by any model" if enough else "few, but nobody sees the labels themselves"
     if not enough and curator:
         why = "few, but delta is 0"
     chosen = f"lc.labels.auto({epsilon:g}, {mechanism.n_classes}{'' if prior is None else ', prior'})"
     words = f"Responses: {chosen}, then lc.labels.Classifier with any base. {told}, {why}"
-    return Advice("responses", nats, name, words, "Classifier")
+    return Advice("responses", nats, name, words, model="Classifier")

@@ -49,9 +49,10 @@ class SharedSecret:
             return self._half
 
     def refuse_joint(self) -> None:
-        """AlreadyReleased if all answers left at once."""
-        if not self._begun:
-            self._joint.refuse_spent()
+        """AlreadyReleased if all answers left at once; not while another part, in a thread of its own, is the first."""
+        with self._lock:
+            if not self._begun:
+                self._joint.refuse_spent()
 
     def refuse_begun(self, instead: str) -> None:
         """AlreadyReleased once a part was released, with what to do instead."""

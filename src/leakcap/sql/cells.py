@@ -164,7 +164,7 @@ def _coded(key: Expression, column: Any) -> _Coded | None:
     if column.null_count:  # what is missing is a group of its own, behind the others
         code, places, span = _or_missing(code, span), places.fill_null(span), span + 1
     few = key.kind == "text" and key.levels is not None and not key.declared  # declared ones may not be all
-    return _Coded(own, code, span, np.asarray(places.to_numpy(), dtype=np.int64), raw, few)
+    return _Coded(own, code, span, np.asarray(places.to_numpy(), dtype=np.int64), raw=raw, few=few)
 
 
 def _in_list(listing: str) -> Callable[[str], str]:

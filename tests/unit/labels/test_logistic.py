@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import leakcap as lc
 from leakcap.labels.statistics.components import principal_components
-from leakcap.labels.statistics.logistic_sums import LogisticSums, Weights
+from leakcap.labels.statistics.logistic_sums import LogisticSums, LogisticWeights
 from leakcap.labels.statistics.sums import SumsMechanism, class_sums
 from leakcap.labels.statistics.white_rows import white_rows
 
@@ -47,7 +47,7 @@ def test_the_likelihood_by_sums_is_that_of_the_labels(quantile: float) -> None:
     table, kinds = choices(300)
     made = white_rows(principal_components(table), table, 1.0, quantile)
     rng = np.random.default_rng(0)
-    model = Weights(30 * rng.standard_normal((made.white.shape[1], 4)), rng.standard_normal(4))
+    model = LogisticWeights(30 * rng.standard_normal((made.white.shape[1], 4)), rng.standard_normal(4))
     one_hot = np.eye(4)[kinds]
     shares = made.kept @ one_hot / made.kept.sum()
     found = LogisticSums(made, shares).log_likelihood(model, made.rows[:, 1:].T @ one_hot)

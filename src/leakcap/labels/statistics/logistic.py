@@ -12,12 +12,13 @@ from sklearn.utils import check_random_state
 from leakcap.ground.arrays import Floats
 from leakcap.labels.statistics.base import SummedRows
 from leakcap.labels.statistics.lda import discriminants
-from leakcap.labels.statistics.logistic_sums import LogisticSums, Weights
+from leakcap.labels.statistics.logistic_sums import LogisticSums, LogisticWeights
 from leakcap.labels.statistics.ridge import Ridge
 from leakcap.labels.statistics.shrink import Twins, doubt, refined, twins
 
 __all__ = ["Logistic"]
 
+FARTHEST = 600.0  # of a score below the best
 PENALTIES = (1.0, 0.1, 0.01, 1e-3, 1e-4)  # beside what all rows say: from heavy to hardly any
 
 
@@ -75,9 +76,11 @@ class Logistic(Ridge):
             rounds = refined(given - even, noise, lambda found: np.asarray(made.guess(found, shares)), self.rounds_)
             return np.asarray(even + np.mean(list(rounds), axis=0))
 
-        def by_rule(given: Floats, noise: float) -> Weights:
+        def by_rule(given: Floats, noise: float) -> LogisticWeights:
             doubted = doubt(given - even, noise)
-            return Weights(*discriminants(made.solve @ (cleaned(given, noise) - even), shares, told.labels, doubted))
+            return LogisticWeights(
+                *discriminants(made.solve @ (cleaned(given, noise) - even), shares, told.labels, doubted)
+            )
 
         copies = twins(sums, variance, check_random_state(self.random_state))
         self.penalty_, said, start = self._penalty(rows, copies, lambda seen: cleaned(seen, 2 * variance))
@@ -87,10 +90,10 @@ class Logistic(Ridge):
 
     def _penalty(
         self, rows: LogisticSums, copies: Twins, cleaned: Callable[[Floats], Floats]
-    ) -> tuple[float, float, Weights | None]:
+    ) -> tuple[float, float, LogisticWeights | None]:
         """The penalty under which each copy makes the other likeliest, how likely, and weights to start from."""
         clean = [cleaned(seen) for seen, _ in copies]
-        found: list[Weights | None] = [None, None]
+        found: list[LogisticWeights | None] = [None, None]
         best, told, start = PENALTIES[0], -np.inf, found[0]
         for penalty in PENALTIES:
             found = [rows.fit(seen, penalty, before) for seen, before in zip(clean, found, strict=True)]
@@ -102,4 +105,5 @@ class Logistic(Ridge):
         return best, told, start
 
     def _chances(self, scores: Floats) -> Floats:
-        return np.asarray(softmax(scores, axis=1))
+        # No class is impossible: a chance of 0 would be the end of every score by logarithms.
+        return np.asarray(softmax(np.maximum(scores, scores.max(axis=1, keepdims=True) - FARTHEST), axis=1))

@@ -13,14 +13,14 @@ from scipy.special import logsumexp, softmax
 from leakcap.ground.arrays import Floats
 from leakcap.labels.statistics.white_rows import WhiteRows
 
-__all__ = ["LogisticSums", "Weights"]
+__all__ = ["LogisticSums", "LogisticWeights"]
 
 _TURNS, _STEPS = 2, 10  # of offsets and weights; of the search for weights within each
 _LEAST_SHARE = 1e-12
 
 
 @dataclass(frozen=True)
-class Weights:
+class LogisticWeights:
     """A logistic model of components: a row and an offset for every class.
 
     Args:
@@ -57,7 +57,7 @@ class LogisticSums:
     def _root(self) -> float:
         return float(np.sqrt(len(self.made.white)))
 
-    def fit(self, sums: Floats, penalty: float, start: Weights | None = None) -> Weights:
+    def fit(self, sums: Floats, penalty: float, start: LogisticWeights | None = None) -> LogisticWeights:
         """The likeliest weights, with a penalty on their squares.
 
         Args:
@@ -85,9 +85,9 @@ class LogisticSums:
             weights = minimize(loss, weights.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": _STEPS}).x
             weights = weights.reshape(shape)
             offsets = self._levelled(self._rows @ weights.astype(np.float32), offsets)
-        return Weights(weights * self._root, offsets)
+        return LogisticWeights(weights * self._root, offsets)
 
-    def log_likelihood(self, model: Weights, sums: Floats) -> float:
+    def log_likelihood(self, model: LogisticWeights, sums: Floats) -> float:
         """Of labels with these sums; linear in them, so that independent noise leaves its mean as it is."""
         weights = model.weights / self._root
         scores = self._rows @ weights.astype(np.float32) + model.offsets.astype(np.float32)
