@@ -8,7 +8,7 @@ export NO_MKDOCS_2_WARNING := 1
 # Bytecode is kept, whatever the environment says: each of the many processes of a run would compile everything again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-unit test-all coverage test-torch test-oldest mutants mutants-six bench bench-million lint docs wheel clean
+.PHONY: demo serve-demo test test-unit test-all coverage test-torch test-oldest mutants mutants-six bench bench-million lint docs wheel clean
 
 .venv/core: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -22,6 +22,15 @@ export PYTHONDONTWRITEBYTECODE :=
 
 demo: .venv/core
 	$(BIN)/leakcap demo
+
+.venv/server: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[server]'
+	touch $@
+
+# Sample data, two accounts and all pages, on this machine alone.
+serve-demo: .venv/server
+	$(BIN)/leakcap serve --demo
 
 # Processes share the cores: threads of the linear algebra beside them would only wait for each other.
 test test-unit test-all coverage: export OMP_NUM_THREADS := 1

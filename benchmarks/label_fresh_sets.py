@@ -1,18 +1,25 @@
-"""Sets of rows with labels to judge `labels.advise` by: five are as old as its second rule, `last-...` as today's."""
+"""Sets of rows with labels to judge `labels.advise` by: five are as old as its second rule, `last-...` as its third.
+
+`later-...` were first measured when today's rule stood.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
 
-from benchmarks.labels import Task
+from benchmarks.labels import SPLIT, Task, task
+from leakcap import datasets
 
 ROWS, JUDGED = 8000, 4000
 
 
 def fresh(shape: str) -> Task:
     """The set of one of `SHAPES`: several kinds of classes, rows and columns."""
+    if shape in LATER:
+        return LATER[shape]()
     made = SHAPES[shape]
     rows, kinds = made(np.random.default_rng(2026))
     rows = (rows - rows[:ROWS].mean(axis=0)) / np.maximum(rows[:ROWS].std(axis=0), 1e-6)
@@ -83,3 +90,30 @@ SHAPES: dict[str, Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]
     "last-ordered": ordered,
     "last-mixed": mixed,
 }
+
+
+def _aside(count: int) -> np.ndarray:
+    return np.random.default_rng(SPLIT).permutation(count) >= int(0.7 * count)
+
+
+def rice() -> Task:
+    grains = datasets.rice()
+    return task("Rice", grains.drop(columns="Class"), pd.factorize(grains["Class"], sort=True)[0], _aside(len(grains)))
+
+
+def heart() -> Task:
+    people = datasets.heart_disease().dropna()
+    sick = (people["num"] > 0).to_numpy(int)
+    return task("Heart disease", people.drop(columns="num"), sick, _aside(len(people)))
+
+
+def few() -> Task:
+    """Nine classes by scores of 80 columns that go together, and few rows."""
+    rng, count, trained = np.random.default_rng(2027), 6000, 2000
+    rows = rng.standard_normal((count, 80)) @ (rng.standard_normal((80, 80)) / np.arange(1, 81) ** 0.5)
+    rows = (rows - rows[:trained].mean(axis=0)) / rows[:trained].std(axis=0)
+    kinds = (0.5 * rows @ rng.standard_normal((80, 9)) + rng.gumbel(size=(count, 9))).argmax(axis=1)
+    return Task("Nine classes, 80 columns", rows[:trained], kinds[:trained], rows[trained:], kinds[trained:])
+
+
+LATER: dict[str, Callable[[], Task]] = {"later-rice": rice, "later-heart": heart, "later-few": few}

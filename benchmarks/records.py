@@ -35,6 +35,7 @@ TOPICS = (
     "Reproductions",
     "Questions in SQL",
     "The ledger",
+    "The server",
     "The house",
 )
 

@@ -42,7 +42,8 @@ def main(trials: int = TRIALS) -> None:
                 "; ".join(said),
                 topic="Questions in SQL",
                 claim=f"guessing whether somebody is in the tables at all, {WORDS[name]}: one question with the whole "
-                f"clock, a rule found on {TRIALS} sessions and played on {TRIALS} others",
+                f"clock, a rule found on {TRIALS} sessions and played on {TRIALS} others, with 95 % intervals of "
+                "Clopper and Pearson",
                 command="python -m benchmarks.sql_attacks",
                 asked="with bounds at most .55 but for chance"
                 if name != "worlds"
@@ -54,7 +55,9 @@ def _said(played: Played, question: str, trials: int) -> str:
     without, beside = played.seen(question, trials)
     if (without == REFUSED).all() and (beside == REFUSED).all():
         return f"{question} refused"
-    return f"{question} {100 * attacked(without, beside).share:.0f} %"
+    found = attacked(without, beside)
+    low, high = found.interval
+    return f"{question} {100 * found.share:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
 
 
 PARTS: tuple[str, ...] = ()  # it is one

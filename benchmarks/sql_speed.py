@@ -1,10 +1,10 @@
 """How long SQL in a session takes beside the same text in plain DuckDB: TPC-H, customers as the people.
 
-`python -m benchmarks.sql_speed [tables] [queries] [groups] [worlds] [session]`, where `tables` is a folder of Parquet
-files or a registered file; without one, tpchgen-cli makes scale 1. In one process and in turn: the analyst's own text
-in plain DuckDB on the registered tables, and all that a session does from the text to exact noised sums and the last
-table, in this process as in its worker. Two threads each, CPU seconds of all threads, medians. Finding the noise
-(`calibration`) is left out and listed apart, as the ledger and the worker's start are.
+`python -m benchmarks.sql_speed [tables] [queries] [groups] [worlds] [session] [texts]`, where `tables` is a folder of
+Parquet files or a registered file; without one, tpchgen-cli makes scale 1. In one process and in turn: the analyst's
+own text in plain DuckDB on the registered tables, and all that a session does from the text to exact noised sums and
+the last table, in this process as in its worker. Two threads each, CPU seconds of all threads, medians. Finding the
+noise (`calibration`) is left out and listed apart, as the ledger and the worker's start are.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import duckdb
 import numpy as np
 import pyarrow
 from tests.sql.test_right import BY_PEOPLE, PUBLIC, TPCH_BOUNDS, TPCH_LINKS
@@ -255,7 +256,64 @@ def _with_workers() -> float:
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
-PARTS = {"queries": queries, "groups": groups, "worlds": worlds, "session": session}
+TEXTS = {
+    "by two texts": "select l_returnflag, l_linestatus, sum(l_quantity) from lineitem group by 1, 2",
+    "by person and two texts": "select unit, l_returnflag, l_linestatus, sum(l_quantity) from lineitem "
+    "group by 1, 2, 3",
+    "by one text": "select l_shipmode, count(*) from lineitem group by 1",
+    "equal to one": "select count(*) from lineitem where l_shipmode = 'AIR'",
+    "LIKE": "select count(*) from lineitem where l_shipmode like 'A%'",
+    "the place in a list": "select unit, list_position(['AIR', 'FOB', 'MAIL', 'RAIL', 'REG AIR', 'SHIP', 'TRUCK'], "
+    "l_shipmode::varchar) from lineitem",
+}
+
+
+def texts(beside: Beside) -> None:
+    """Text of few values as the engine's ENUM, over the same as text; in a file, which compresses both."""
+    with tempfile.TemporaryDirectory() as folder, duckdb.connect(f"{folder}/texts.duckdb") as file:
+        file.execute("SET threads = 2")
+        _both_kinds(beside, file)
+        seen = {}
+        for words, text in TEXTS.items():
+            taken_by: dict[str, list[float]] = {"plain": [], "few": []}
+            for _ in range(2 * REPEATS):
+                for kind, cpus in taken_by.items():
+                    cpus.append(taken(lambda t=text, k=kind: _of_kind(file, t, k))[1])  # type: ignore[misc]
+            seen[words] = float(np.median(taken_by["few"]) / np.median(taken_by["plain"]))
+            print(words, f"{seen[words]:.2f}", flush=True)
+    record(
+        "sql-speed-texts",
+        ", ".join(f"{words} {one:.2f}" for words, one in seen.items())
+        + f"; geometric mean {middle([*seen.values()]):.2f}",
+        topic=TOPIC,
+        claim="TPC-H scale 1, lineitem: CPU of plain DuckDB on text of few values that is kept as ENUM, over the same "
+        "kept as text",
+        command=f"{COMMAND} texts",
+        asked="-",
+    )
+
+
+def _both_kinds(beside: Beside, file: Any) -> None:
+    """The same columns in two tables, `plain` and `few`."""
+    table = beside.catalog.tables["lineitem"]
+    columns = {one.name: one for one in table.columns}
+    kept = {name: columns[name] for name in ("l_quantity", "l_returnflag", "l_linestatus", "l_shipmode")}
+    listed = ", ".join(f"{one.place} AS {name}" for name, one in kept.items())
+    file.register("given", beside.engine.file.sql(f"SELECT unit, {listed} FROM {table.place}").to_arrow_table())
+    file.execute("CREATE TABLE plain AS SELECT * FROM given")
+    levels = {name: one.levels for name, one in kept.items() if one.levels is not None}
+    for name, values in levels.items():
+        file.execute(f"CREATE TYPE {name}_of AS ENUM ({', '.join(map(repr, values))})")
+    shorter = ", ".join(f"{name}::{name}_of AS {name}" for name in levels)
+    file.execute(f"CREATE TABLE few AS SELECT * REPLACE ({shorter}) FROM given")
+    file.execute("CHECKPOINT")
+
+
+def _of_kind(stored: Any, text: str, kind: str) -> Any:
+    return stored.sql(text.replace("from lineitem", f"from {kind}")).to_arrow_table()
+
+
+PARTS = {"queries": queries, "groups": groups, "worlds": worlds, "session": session, "texts": texts}
 
 if __name__ == "__main__":
     given = [one for one in sys.argv[1:] if one not in PARTS]

@@ -15,7 +15,7 @@ import leakcap
 
 PAGES = Path(__file__).parent / "reference"
 NAMESPACES = ("audit", "caps", "convert", "datasets", "errors", "estimators", "labels", "local", "stats")
-NAMESPACES += ("obfuscation", "sql", "synthetic", "testing")
+NAMESPACES += ("cluster", "obfuscation", "sql", "synthetic", "testing")
 
 MARKS = "<!-- arguments of a plan: made by docs/make_reference.py -->", "<!-- end of the arguments -->"
 INTRODUCTION = (

@@ -6,10 +6,12 @@ import argparse
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
 from reproductions.label_dp import published, tables
+from reproductions.label_dp.central import told
 
 matplotlib.use("Agg")
 
@@ -33,6 +35,7 @@ def picture(runs: Sequence[tables.Run], path: Path) -> None:
     axes.plot([r.epsilon for r in lines], [r.accuracy for r in lines], "D", color="grey", label=f"ALIBI, {alone}")
     two = {e: figure for e, (name, figure) in published.ONE_BY_ONE_CIFAR10.items() if name == "LP-2ST"}
     axes.plot(list(two), list(two.values()), "^", color="black", label=f"LP-2ST, {alone}")
+    _curators(axes)
     curator = published.pate_fm("cifar10")
     label = f"PATE-FM, published: trusted curator, δ = {published.PATE_DELTA:.0e}".replace("e-05", "e-5")
     axes.plot(list(curator), list(curator.values()), "P", color="tab:red", label=label)
@@ -42,7 +45,7 @@ def picture(runs: Sequence[tables.Run], path: Path) -> None:
             statistics.mean(run.per_cent for run in top), color="green", lw=1, label="true labels, same recipe"
         )
     axes.set(xscale="log", xlabel="ε", ylabel="test accuracy, %", title="CIFAR-10 from private labels")
-    levels = [0.2, 0.5, 1, 2, 4, 8]
+    levels = [0.05, 0.1, 0.2, 0.5, 1, 2, 4, 8]
     axes.set_xticks(levels, [f"{level:g}" for level in levels])
     axes.minorticks_off()
     axes.grid(alpha=0.3)
@@ -51,6 +54,14 @@ def picture(runs: Sequence[tables.Run], path: Path) -> None:
     figure.savefig(path.with_suffix(".svg"))
     figure.savefig(path.with_suffix(".png"), dpi=150)
     plt.close(figure)
+
+
+def _curators(axes: Any) -> None:
+    """What a trusted curator gets from noised sums: alone, and with self-training."""
+    alone, whole = told.sums(), told.runs()
+    axes.plot(list(alone), list(alone.values()), ".--", color="tab:purple", label="ours, a curator: noised sums alone")
+    means = [statistics.mean(found) for found in whole.values()]
+    axes.plot(list(whole), means, "p-", color="tab:purple", label="ours, a curator: sums and self-training")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

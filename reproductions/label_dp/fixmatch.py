@@ -2,7 +2,8 @@
 
 No privacy: this is what teachers and student of PATE-FM can do by themselves. One JSON a run; a run whose file exists
 is not repeated. As many labelled pictures of each class, drawn by the seed. `--smoke`: toys, on two cores. `--told`:
-what the kept runs reached, for the docs.
+what the kept runs reached, for the docs. `--encoder FOLDER`: start from the encoder that
+`reproductions.label_dp.central` left there; the seconds of its training count as part of `--seconds`.
 """
 
 from __future__ import annotations
@@ -21,9 +22,12 @@ from benchmarks.records import record
 
 import leakcap as lc
 from reproductions.label_dp.central.__main__ import toy_pictures
+from reproductions.label_dp.central.settings import SMOKE as SMALL
+from reproductions.label_dp.central.settings import Settings
 from reproductions.label_dp.central.store import write_json
 from reproductions.label_dp.network import network
 from reproductions.label_dp.pictures import Pictures, pictures
+from reproductions.label_dp.started import Started, StartedFixMatch
 
 MEASURED = Path(__file__).parent / "measured"
 SMOKE = {"steps": 20, "batch_size": 16, "mu": 2}
@@ -70,10 +74,17 @@ def run(data: Pictures, model: Any, labels: int, seed: int) -> dict[str, Any]:
 def told(folder: Path = MEASURED) -> str:
     """The kept runs in words."""
     runs = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("fixmatch-*.json"))]
-    return ", ".join(
-        f"{100 * run['accuracy']:.1f} % with {run['labels']} labels ({run['steps']:,} steps, {run['seconds']:.0f} s)"
-        for run in runs
+    return "; ".join(
+        f"{_beginning(run)}, {run['labels']} labels: {100 * run['accuracy']:.1f} % ({run['steps']:,} steps, "
+        f"{run['seconds'] + run.get('encoder_seconds', 0):.0f} s in all)"
+        for run in sorted(runs, key=lambda run: "encoder_seconds" in run)
     )
+
+
+def _beginning(run: dict[str, Any]) -> str:
+    if "encoder_seconds" not in run:
+        return "from random weights"
+    return f"from an encoder that learned from the pictures alone ({run['encoder_seconds']:.0f} s of these)"
 
 
 def keep_told() -> None:
@@ -89,6 +100,13 @@ def keep_told() -> None:
     )
 
 
+def started(data: Pictures, folder: Path, device: str, *, smoke: bool) -> tuple[Started, float]:
+    """The encoder of a folder with its features of all pictures, and what it took in all."""
+    began = time.perf_counter()
+    found = Started(folder, data.x_train, SMALL if smoke else Settings(), torch.device(device))
+    return found, found.seconds + time.perf_counter() - began
+
+
 def prepared(device: str) -> None:
     """The fast ways of a GPU."""
     if device == "cuda":
@@ -102,6 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=480.0, help="of training")
     parser.add_argument("--out", type=Path, default=Path("reproductions/out/label_dp_fixmatch"))
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--encoder", type=Path, help="a folder of reproductions.label_dp.central, to start from")
     parser.add_argument("--network", default="resnet9")
     parser.add_argument("--width", type=float, default=1.0)
     parser.add_argument("--learning-rate", type=float, default=0.03)
@@ -115,17 +134,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         keep_told()
         return 0
     given.out.mkdir(parents=True, exist_ok=True)
-    path = given.out / f"fixmatch-{given.labels}-seed{given.seed}.json"
+    path = given.out / f"fixmatch-{'encoder-' if given.encoder else ''}{given.labels}-seed{given.seed}.json"
     if path.is_file():
         print(f"{path.name}: done before")
         return 0
     prepared(given.device)
     torch.manual_seed(given.seed)
+    data = toy_pictures() if given.smoke else pictures("cifar10")
     settings = {"steps": given.steps, "seconds": given.seconds, "learning_rate": given.learning_rate}
     settings |= {"random_state": given.seed, "compiled": given.compile, **(SMOKE if given.smoke else {})}
-    model = classifier(given.network, 0.125 if given.smoke else given.width, given.device, **settings)
-    found = run(toy_pictures() if given.smoke else pictures("cifar10"), model, given.labels, given.seed)
-    found |= {"network": given.network, "width": given.width}
+    begun: dict[str, Any] = {"network": given.network, "width": given.width}
+    if given.encoder:
+        encoder, passed = started(data, given.encoder, given.device, smoke=given.smoke)
+        begun = {"network": "resnet9", "width": encoder.settings.width, "encoder_seconds": passed}
+        settings["seconds"] = given.seconds - passed
+        model = StartedFixMatch(encoder, data.n_classes, device=given.device, **settings)
+    else:
+        model = classifier(given.network, 0.125 if given.smoke else given.width, given.device, **settings)
+    found = run(data, model, given.labels, given.seed) | begun
     write_json(path, found)
     print(f"accuracy {found['accuracy']:.4f}, {found['accuracy_without_flip']:.4f}; {found['steps']} steps, ")
     print(f"{found['pictures_per_second']:,.0f} pictures/s, took part {found['taught_share']:.2f}")

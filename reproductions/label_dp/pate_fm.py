@@ -2,6 +2,7 @@
 
 `--paper .29`: with the paper's teachers, noise, threshold and questions (Table 3), as far as time allows; or give
 `--sigma1`, `--sigma2`, `--threshold`, `--queries` and `--answers`. `--canaries 1000` plants labels, which measure it.
+`--encoder FOLDER`: teachers and student start from the encoder that `reproductions.label_dp.central` left there.
 
 Every teacher is FixMatch on the labels of its part and all pictures. What it says of the training pictures is a file,
 so a call makes as many teachers as its seconds allow and a later one goes on. These files are the custodian's: they are
@@ -35,9 +36,10 @@ from leakcap.labels.learning.data_dependent import data_dependent
 from leakcap.labels.learning.vote_costs import VoteCosts
 from reproductions.label_dp.central.__main__ import toy_pictures
 from reproductions.label_dp.central.store import save_array, write_json
-from reproductions.label_dp.fixmatch import SMOKE, classifier, prepared
+from reproductions.label_dp.fixmatch import SMOKE, classifier, prepared, started
 from reproductions.label_dp.judge import memorisation
 from reproductions.label_dp.pictures import Pictures, pictures
+from reproductions.label_dp.started import StartedFixMatch
 from reproductions.label_dp.table3 import SETTINGS
 
 
@@ -165,8 +167,10 @@ def command() -> argparse.ArgumentParser:
     parser.add_argument("--answers", type=int, help="of these answered at most")
     parser.add_argument("--canaries", type=int, default=0, help="labels to plant, by which epsilon is measured")
     parser.add_argument("--teacher-seconds", type=float, default=30.0)
+    parser.add_argument("--learning-rate", type=float, default=0.03, help="of the teachers")
     parser.add_argument("--student-seconds", type=float, default=240.0)
     parser.add_argument("--seconds", type=float, default=math.inf, help="for the whole call")
+    parser.add_argument("--encoder", type=Path, help="a folder of reproductions.label_dp.central, to start from")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("reproductions/out/label_dp_pate_fm"))
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
@@ -178,7 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = command().parse_args(arguments)
     began = time.perf_counter()
     noise = noise_of(given)
-    planted = f"-canaries{given.canaries}" if given.canaries else ""
+    planted = (f"-canaries{given.canaries}" if given.canaries else "") + ("-encoder" if given.encoder else "")
     folder = given.out / f"teachers-{given.teachers}-seed{given.seed}{planted}"
     folder.mkdir(parents=True, exist_ok=True)
     told = "-".join(f"{name}{value:g}" for name, value in noise.items()).replace("epsilon", "eps")
@@ -189,9 +193,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     prepared(given.device)
     data = toy_pictures() if given.smoke else pictures("cifar10")
     torch.manual_seed(given.seed)
+    encoder, passed = started(data, given.encoder, given.device, smoke=given.smoke) if given.encoder else (None, 0.0)
 
-    def model(seconds: float) -> Any:
-        settings = {"steps": 2**20, "seconds": seconds, "random_state": given.seed, **(SMOKE if given.smoke else {})}
+    def model(seconds: float, learning_rate: float = 0.03) -> Any:
+        settings = {"steps": 2**20, "seconds": seconds, "learning_rate": learning_rate, "random_state": given.seed}
+        settings |= SMOKE if given.smoke else {}
+        if encoder is not None:
+            return StartedFixMatch(encoder, data.n_classes, device=given.device, **settings)
         return classifier("resnet9", 0.125 if given.smoke else 1.0, given.device, **settings)
 
     labels, key = data.y_train, None
@@ -199,7 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         labels, key = lc.audit.plant(labels, given.canaries, classes=range(data.n_classes), seed=given.seed)
     parts = parts_of(len(labels), given.teachers, given.seed)
     deadline = began + given.seconds
-    teacher = model(given.teacher_seconds)
+    teacher = model(given.teacher_seconds, given.learning_rate)
     done = train_teachers(replace(data, y_train=labels), teacher, parts, folder, deadline=deadline)
     print(f"{done} of {given.teachers} teachers; {time.perf_counter() - began:.0f} s", flush=True)
     if done < given.teachers or time.perf_counter() + given.student_seconds > deadline:
@@ -208,6 +216,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     votes = voted(data, labels, folder, path.with_name(path.name.replace("pate-fm", "answers")), settings)
     student = model(given.student_seconds)
     record = {**line(data, labels, votes, student), "teachers": given.teachers, "seed": given.seed}
+    record["encoder_seconds"] = passed
     costs = costs_of(votes["certificate"])
     record["epsilon_by_votes"] = by_the_votes(folder, parts, votes["queries"], costs, given.threshold)
     if key is not None:

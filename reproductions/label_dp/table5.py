@@ -1,8 +1,9 @@
 """`python -m reproductions.label_dp.table5`: 1,000 planted labels in one training, beside ten trainings of 100.
 
 Makes the runs that have no file yet (ALIBI at one epsilon, one JSON a run) and writes the table of those that have one,
-and Figure 1. `--smoke` makes them tiny, on a processor. Counts of several trainings are added: together they are one
-private mechanism, with the canaries of all (proof page `memorisation`, 5).
+Figure 1, and, once all are there, a row of docs/benchmarks.md that says whether both intervals overlap. `--smoke` makes
+them tiny, on a processor, and keeps no row. Counts of several trainings are added: together they are one private
+mechanism, with the canaries of all (proof page `memorisation`, 5).
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.records import record
 
 from leakcap.audit.attacks.appendix_b import weighted_interval
-from leakcap.audit.attacks.memorisation import CanaryGuesses
+from leakcap.audit.attacks.memorisation import CanaryGuesses, largest_lower_end
 from reproductions.label_dp import figure1, published, tables, tuning
 from reproductions.label_dp.recipe import Recipe
 from reproductions.label_dp.runs import Conditions, run_all
@@ -61,7 +63,7 @@ class Pooled:
     @property
     def lower(self) -> float:
         """The largest of all lower ends."""
-        return max(one.epsilon_lower(0.0, SHOWN / len(self.counts)) for one in self.counts)
+        return largest_lower_end(self.counts, 0.0, SHOWN)
 
     def heuristic(self, threshold: str) -> tuple[float, float]:
         """Ends of the paper's interval."""
@@ -69,13 +71,49 @@ class Pooled:
         return weighted_interval(right, guesses).epsilons[1:]
 
 
+def pooled(runs: Sequence[tables.Run], wanted: Sequence[Recipe]) -> tuple[Pooled, Pooled] | None:
+    """The one training and the ten; None where some have no file yet."""
+    most = max(recipe.canaries for recipe in wanted)
+    whole = [_found(runs, recipe) for recipe in wanted if recipe.canaries == most]
+    parts = [_found(runs, recipe) for recipe in wanted if recipe.canaries != most]
+    if None in whole or None in parts:
+        return None
+    one, ten = (Pooled.of([run for run in some if run is not None]) for some in (whole, parts))
+    return one, ten
+
+
+def overlap(both: tuple[Pooled, Pooled]) -> str:
+    """For each game both intervals, and whether they have an epsilon in common."""
+    found = []
+    for game in dict.fromkeys(count.game for count in both[0].counts):
+        one, ten = (pool.ends(game) for pool in both)
+        shared = max(one[0], ten[0]) <= min(one[1], ten[1])
+        words = "they overlap" if shared else "they do NOT overlap"
+        found.append(f"{game}: {_interval(one)} in one training, {_interval(ten)} in ten: {words}")
+    return "; ".join(found)
+
+
+def keep(both: tuple[Pooled, Pooled], wanted: Sequence[Recipe], device: str) -> None:
+    """A row of docs/benchmarks.md."""
+    epsilon, few = wanted[0].epsilon, min(recipe.canaries for recipe in wanted)
+    record(
+        f"labels-table5-{wanted[0].data}-{epsilon:g}".replace(".", "-"),
+        overlap(both),
+        machine="one " + device.removeprefix("NVIDIA "),
+        topic="Reproductions",
+        claim=f"Table 5, {tables.NAMES[wanted[0].data]}, ALIBI at epsilon {epsilon:g}: epsilon shown by "
+        f"{wanted[0].canaries:,} planted labels in one training, and by {few:,} in each of {len(wanted) - 1}",
+        command=f"python -m reproductions.label_dp.table5 --epsilon {epsilon:g}",
+        asked="both intervals overlap",
+    )
+
+
 def lines(runs: Sequence[tables.Run], wanted: Sequence[Recipe]) -> list[tuple[str, ...]]:
     """A row for each rule: published, one training, ten trainings."""
-    whole = [_found(runs, recipe) for recipe in wanted if recipe.canaries == max(r.canaries for r in wanted)]
-    parts = [_found(runs, recipe) for recipe in wanted if recipe.canaries != max(r.canaries for r in wanted)]
-    if None in whole or None in parts:
+    both = pooled(runs, wanted)
+    if both is None:
         return []
-    one, ten = (Pooled.of([run for run in some if run is not None]) for some in (whole, parts))
+    one, ten = both
     games = dict.fromkeys(count.game for count in one.counts)
     rows = [("largest lower end, exact", f"{one.lower:.2f}", f"{ten.lower:.2f}")]
     rows += [(f"{game}, all canaries", _interval(one.ends(game)), _interval(ten.ends(game))) for game in games]
@@ -124,6 +162,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     text = page(runs, wanted)
     (given.out / "table5.md").write_text(text, encoding="utf-8")
     figure1.draw([run for run in runs if run.recipe.canaries], given.out / "figure1.png")
+    both = pooled(runs, wanted)
+    if both is not None and not given.smoke:
+        keep(both, wanted, next(str(run.record["device"]) for run in runs if run.recipe == wanted[0]))
     print(text)
     return 1 if left else 0
 

@@ -112,7 +112,10 @@ def fit(  # noqa: PLR0915  (the loop reads best in one piece)
     net = network(recipe.network, n_classes, recipe.width, device) if start is None else start
     averaged = copy.deepcopy(net)
     averaged.requires_grad_(False)
-    forward, teach = _forwards(net, averaged, album.plain(slice(0, batch)), compiled, device, say)
+    some = album.plain(slice(0, batch))
+    forward, teach = _forwards(
+        net, averaged, some, device, compiled=compiled, replayed=recipe.views == ("weak",), say=say
+    )
     weights, means = list(net.parameters()), list(averaged.parameters())
     decayed = [w for w in weights if w.ndim > 1]
     plain = [w for w in weights if w.ndim <= 1]
@@ -186,12 +189,24 @@ def _cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
 
 
 def _forwards(
-    net: nn.Module, averaged: nn.Module, some: Tensor, compiled: bool, device: torch.device, say: Say
+    net: nn.Module,
+    averaged: nn.Module,
+    some: Tensor,
+    device: torch.device,
+    *,
+    compiled: bool,
+    replayed: bool,
+    say: Say,
 ) -> tuple[Forward, Forward]:
-    """The two networks as functions, compiled if asked and if this machine can."""
+    """The two networks as functions, compiled if asked and if this machine can.
+
+    `replayed`: each is called once in a step, so that its output may lie where the next step's will.
+    """
     if not compiled:
         return net, averaged
-    quick, quick_teacher = torch.compile(net, dynamic=False), torch.compile(averaged, dynamic=False)
+    # Many small kernels: recorded once and played again, they no longer wait for the processor.
+    mode = "reduce-overhead" if replayed and device.type == "cuda" else "default"
+    quick, quick_teacher = (torch.compile(one, dynamic=False, mode=mode) for one in (net, averaged))
     try:
         with autocast(device):
             quick(some).float().sum().backward()

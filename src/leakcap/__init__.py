@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from leakcap.version import __version__
 
 if TYPE_CHECKING:
-    from leakcap import audit, convert, estimators, labels, local, obfuscation, sql, stats, synthetic, testing
+    from leakcap import audit, cluster, convert, estimators, labels, local, obfuscation, sql, stats, synthetic, testing
     from leakcap.caps import (
         any_inference,
         identification,
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from leakcap.planning.together import JointPlan, plan_together
     from leakcap.planning.verify import verify
     from leakcap.report.release.saved import load
+    from leakcap.server.remote import connect
     from leakcap.sessions.session import Session
 
 __all__ = [
@@ -70,7 +71,9 @@ __all__ = [
     "any_inference",
     "audit",
     "blocks",
+    "cluster",
     "compose",
+    "connect",
     "convert",
     "estimators",
     "identification",
@@ -120,11 +123,12 @@ _HOMES = {
     "planning.together": "JointPlan plan_together",
     "planning.verify": "verify",
     "report.release.saved": "load",
+    "server.remote": "connect",
     "sessions.session": "Session",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 _MODULES = {"audit", "caps", "convert", "datasets", "errors", "estimators", "labels", "local", "stats", "testing"}
-_MODULES |= {"obfuscation", "sql", "synthetic"}
+_MODULES |= {"cluster", "obfuscation", "sql", "synthetic"}
 
 
 def __getattr__(name: str) -> Any:

@@ -9,6 +9,8 @@ import leakcap as lc
 from leakcap import modes
 from leakcap.caps import Cap
 from leakcap.cli import app
+from leakcap.sql import compile as sql_compile
+from leakcap.sql import domains, evaluate, expressions, joins, reading, relations, worker
 from tests.docs.pages import ROOT
 
 DOCS = ROOT / "docs"
@@ -78,3 +80,19 @@ def test_a_planted_list_that_lacks_a_mode_is_seen(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("## Modes\n\n| mode |\n| --- |\n| `exact` |\n\n## More\n\n| `empirical` |\n")
     assert first_cells(section(page, "Modes")) == {"exact"}
+
+
+def test_the_guide_to_sql_lists_the_limits():
+    limits = worker.EngineLimits()
+    listed = [
+        f"{sql_compile.LONGEST:,} and {reading.LONGEST:,}",
+        f"{joins.MOST_TABLES} and {sql_compile.MOST_QUERIES}",
+        f"{expressions.LARGEST:,} and {relations.WRITTEN:,}",
+        f"{domains.LARGE:,} and {evaluate.MOST_NUMBERS:,}",
+        f"{limits.seconds:g}",
+        limits.memory,
+        f"{worker.ROWS:,}",
+        f"{expressions.LONGEST_TEXT:,}, and the rest is cut off",
+    ]
+    cells = re.findall(r"^\|.*\| ([^|]+) \|$", section(DOCS / "guides" / "ask-in-sql.md", "Limits"), re.MULTILINE)
+    assert cells[1:] == listed and worker.ROOM == 2**30 and limits.threads == 2

@@ -112,7 +112,16 @@ class Success:
     @property
     def lower(self) -> float:
         """An honest cap below this is seen with probability `ALPHA` at most."""
-        return float(beta.ppf(ALPHA, self.right, self.trials - self.right + 1)) if self.right else 0.0
+        return self._at_least(ALPHA)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Clopper and Pearson's, of 95 %."""
+        wrong = Success(self.trials - self.right, self.trials)
+        return self._at_least(0.025), 1 - wrong._at_least(0.025)
+
+    def _at_least(self, alpha: float) -> float:
+        return float(beta.ppf(alpha, self.right, self.trials - self.right + 1)) if self.right else 0.0
 
 
 def attacked(without: Floats, beside: Floats) -> Success:

@@ -83,14 +83,23 @@ def runs_on_members_alone(patch: pytest.MonkeyPatch, sessions: list[Any]) -> Non
     patch.setattr(asking, "asked", asked)
 
 
-def told(sessions: list[Any], pairs: int, clock: Callable[[], float] = time.process_time) -> float:
+ASKED = "select ward, count(*), sum(days) from visits where days <> {other} group by ward"
+
+
+def told(
+    sessions: list[Any],
+    pairs: int,
+    clock: Callable[[], float] = time.process_time,
+    *,
+    text: str = ASKED,
+    noise: float = 1e5,
+) -> float:
     """The p-value of a rank test that both take the same time, each pair of answers being of one question."""
     rng, seconds = np.random.default_rng(1), np.empty((pairs, 2))
     for pair in range(-3, pairs):  # the first answers warm up
-        text = f"select ward, count(*), sum(days) from visits where days <> {pair + 100} group by ward"
         for at in rng.permutation(2):
             began = clock()
-            sessions[at].sql(text, noise=1e5)
+            sessions[at].sql(text.format(other=pair + 1000), noise=noise)
             if pair >= 0:
                 seconds[pair, at] = clock() - began
     return float(wilcoxon(seconds[:, 0], seconds[:, 1]).pvalue)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
+import stat
+import traceback
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +48,7 @@ def shown(key: CanaryKey, scores: Any) -> str:
     held = json.loads(report.to_json())
     held.pop("seconds")
     page = "".join(line for line in report.to_html().splitlines() if "second" not in line)
-    return json.dumps(held) + page + str(report) + repr(report.findings)
+    return json.dumps(held) + page + str(report) + repr(replace(report, seconds=0.0))
 
 
 def test_a_report_shows_no_place_and_no_label() -> None:
@@ -76,3 +81,41 @@ def test_guesses_do_not_look_at_what_was_planted(monkeypatch: pytest.MonkeyPatch
             lc.audit.memorised(scores, key).counts[:3], lc.audit.memorised(scores, turned).counts[:3], strict=True
         ):
             assert one.right + other.right == one.guesses
+
+
+MARK = 4711.25  # in a row of a canary
+
+
+@pytest.mark.parametrize("kind", [ValueError, SystemExit, ZeroDivisionError])
+def test_errors_of_a_model_do_not_tell_which_rows_it_was_asked_about(kind: Any, capfd: Any, caplog: Any) -> None:
+    key = lc.audit.plant(Y, 60, classes=range(5), seed=8)[1]
+    X = np.full((300, 2), MARK)
+
+    def failing(rows: Any) -> Any:
+        raise kind(f"cannot read {rows[0]}")
+
+    with pytest.raises(lc.errors.OutputError) as caught:
+        lc.audit.memorised(failing, key, X)
+    told = "".join(traceback.format_exception(caught.value)) + "".join(capfd.readouterr()) + caplog.text
+    assert str(MARK) not in told and caught.value.__context__ is None
+    assert kind.__name__ in told
+
+
+def test_a_key_is_its_owners_alone_and_in_nothing_else(tmp_path: Path, capfd: Any, caplog: Any) -> None:
+    """Two keys with the same outcome of an audit: all but the key's own file is the same."""
+    key = lc.audit.plant(Y, 60, classes=range(5), seed=8)[1]
+    key.save(tmp_path / "key.json")
+    assert stat.S_IMODE((tmp_path / "key.json").stat().st_mode) == 0o600
+    other = CanaryKey(300, key.classes, key.rows, key.decoys, decoys=key.planted, truths=key.truths)
+    assert repr(key) == repr(other)
+    for one in (key, other):
+        with pytest.raises(lc.errors.InputError):
+            pickle.dumps(one)
+        with pytest.raises(lc.errors.InputError):
+            copy.deepcopy(one)
+    even = np.ones((60, 5))
+    right = [lc.audit.memorised(even + np.eye(5)[one.planted], one).counts for one in (key, other)]
+    assert right[0] == right[1]
+    assert shown(key, even + np.eye(5)[key.planted]) == shown(other, even + np.eye(5)[other.planted])
+    said = capfd.readouterr()
+    assert not said.out + said.err + caplog.text

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -170,7 +171,7 @@ def test_table_1_shows_runs_with_a_curator_where_they_are_kept(tmp_path: Path) -
     found = tables.table_1_or_6([], 1, (tmp_path,))
     assert "0.261 certified, 0.25 by the votes (0.29 printed) | 86.9 | 60.0 (1 seed)" in found and "99.0" not in found
     assert "0.1 or more (1,000 canaries)" in found
-    assert "ours, a curator | 0.29 | - | 92.1 (1 seed)" in tables.table_1_or_6([], 1)
+    assert "ours, a curator | 0.29 | - | 92.1 (2 seeds)" in tables.table_1_or_6([], 1)
 
 
 def test_the_picture_is_drawn(tmp_path: Path, folder: Path) -> None:
@@ -358,6 +359,15 @@ def test_ten_trainings_of_a_hundred_are_added_up_to_one_of_a_thousand(tmp_path: 
     assert rows[-1][1:] == ("1.0-2.2", "0.2-2.5") and "published" in rows[-1][0]
     assert "1 x 1,000 labels" in table5.page(runs, wanted)
     assert "Not all runs" in table5.page(runs[:5], wanted)
+    both = table5.pooled(runs, wanted)
+    assert both is not None and table5.pooled(runs[:5], wanted) is None
+    assert table5.overlap(both).count(": they overlap") == 2
+    apart = table5.Pooled.of([remembered(950, 1000)]), both[1]
+    assert table5.overlap(apart).count("they do NOT overlap") == 2
+    with mock.patch.object(table5, "record") as kept:
+        table5.keep(both, wanted, "NVIDIA H200")
+    assert kept.call_args.args == ("labels-table5-cifar10-2-1", table5.overlap(both))
+    assert kept.call_args.kwargs["machine"] == "one H200"
     assert "1.0 or more (1,000 canaries)" in tables.measured(tables.of(runs, wanted[0]), "cifar10")
     figure1.draw(runs, tmp_path / "figure.png")
     assert len(figure1.groups(runs)) == 2 and (tmp_path / "figure.png").stat().st_size > 5000

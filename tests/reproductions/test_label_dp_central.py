@@ -154,6 +154,7 @@ def test_the_first_sums_are_the_same_for_every_larger_epsilon() -> None:
         ((0.12, 0.18, 0.29), True),
         ((0.12, 0.18, 0.29), True),
     ]
+    assert stages(1.6, responses_from=9.0) == ((0.12, 0.18, 0.29, 0.5, 0.9, 1.6), False)
 
 
 # Schools

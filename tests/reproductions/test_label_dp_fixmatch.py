@@ -8,11 +8,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reproductions.label_dp import fixmatch, pate_fm
+import torch
+from reproductions.label_dp import fixmatch, pate_fm, tables
+from reproductions.label_dp.augment import Album
 from reproductions.label_dp.central.__main__ import toy_pictures
+from reproductions.label_dp.central.contrastive import Contrastive
+from reproductions.label_dp.central.settings import SMOKE as SMALL
+from reproductions.label_dp.central.store import save_weights
 from reproductions.label_dp.fixmatch import some_labels
+from reproductions.label_dp.started import StartedFixMatch
+from reproductions.label_dp.told import AS_RUN, RIGHT, gaussian
+from reproductions.label_dp.told import pate_fm as pate_words
 
 import leakcap as lc
+from leakcap.errors import InputError
 
 TINY = {"steps": 1, "batch_size": 8, "mu": 1}
 
@@ -76,3 +85,31 @@ def test_a_teacher_answers_for_the_part_it_learnt(tmp_path: Path) -> None:
     rows = np.array([[7], [3]])
     assert pate_fm.KeptTeacher(tmp_path).fit(rows, np.array([0, 1])).predict(rows).tolist() == [7, 3]
     assert pate_fm.KeptTeacher(tmp_path).fit(rows[::-1], np.array([0, 1])).predict(rows).tolist() == [0, 0]
+
+
+def test_an_encoder_from_a_folder_is_where_training_starts_and_its_seconds_count(tmp_path: Path) -> None:
+    """First guesses are those of the labels and of neighbours; nothing of other labels is in the network."""
+    data, device = toy_pictures(), torch.device("cpu")
+    album = Album.of(torch.from_numpy(data.x_train))
+    save_weights(tmp_path, "encoder", Contrastive(SMALL, album, device).whole, epoch=1, epochs=1, seconds=100.0)
+    encoder, passed = fixmatch.started(data, tmp_path, "cpu", smoke=True)
+    assert encoder.seconds == 100 and passed > 100
+    known = some_labels(data.y_train, 100, 10, seed=0)
+    net = encoder.network(known, 10)
+    assert float((net(album.plain(slice(0, 500))).argmax(1).numpy() == data.y_train[:500]).mean()) > 0.3  # chance: .1
+    again = encoder.network(np.where(known >= 0, known, -1), 10)
+    pairs = zip(net.parameters(), again.parameters(), strict=True)
+    assert all(torch.equal(one, other) for one, other in pairs)
+    model = StartedFixMatch(encoder, 10, device="cpu", random_state=0, **TINY).fit(data.x_train, known)
+    assert model.n_steps_ == 1 and model.predict_proba(data.x_test).shape == (300, 10)
+    with pytest.raises(InputError, match=r"run reproductions\.label_dp\.central first"):
+        fixmatch.started(data, tmp_path / "nothing", "cpu", smoke=True)
+
+
+def test_what_kept_runs_reached_is_told_with_the_seconds_of_the_encoder() -> None:
+    words = fixmatch.told()
+    assert words.index("from random weights") < words.index("from an encoder") and "482 s in all" in words
+    assert pate_words().startswith("200 teachers: 55.7 % at 7.81")
+    lines = gaussian(tables.read([fixmatch.MEASURED]))
+    assert [line["published"] for line in lines] == [71.3, 84.3, 93.5]
+    assert all(line[AS_RUN] < line[RIGHT] for line in lines)  # its posterior and its noise cost accuracy

@@ -23,8 +23,9 @@ class Fuzz:
     faults: list[tuple[int, str]] = field(default_factory=list)
 
     @classmethod
-    def built(cls, folder: Path) -> Fuzz:
-        return cls(Pools.built(folder), Pools.built(folder, "tpch"))
+    def built(cls, folder: Path, *, times: bool = False) -> Fuzz:
+        """With `times` every answer is also timed, with and without somebody more."""
+        return cls(Pools.built(folder, times=times), Pools.built(folder, "tpch", times=times))
 
     def posed(self, number: int) -> tuple[str, Pools, Pool]:
         """A question, whom it is asked, and the other pool."""

@@ -41,7 +41,7 @@ class SourceTable:
 
 HOSPITAL = Vocabulary(
     {
-        "people": {"id": "k people.id", "sex": "t", "age": "n", "income": "n", "town": "t"},
+        "people": {"id": "k people.id", "sex": "t", "age": "n", "income": "n", "town": "t", "since": "d", "paid": "n"},
         "stays": {
             "stay": "k stays.stay",
             "person": "k people.id",

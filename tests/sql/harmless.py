@@ -79,6 +79,7 @@ HARMLESS: dict[str, list[str]] = {
         "select count(*) from people where ln(age) > 1",
         "select count(*) from people where ln(0 * age) > 1",
         "select count(*) from people where sqrt(income) > 1",
+        f"select count(*) from people where {'sqrt(' * 8}age{')' * 8} > 1",
         "select count(*) from people where sqrt(-age) = sqrt(-age)",
         "select count(*) from people where pow(income, 0.5) > 1",
         "select count(*) from people where pow(0, -age) > 1",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,10 @@ def tables(seed: int = 0, people: int = 60) -> dict[str, pd.DataFrame]:
         }
     )
     person.loc[5, "age"] = pd.NA
+    # Without a declared range: whatever is made of these must not fail.
+    person["since"] = pd.Series([-4000 * at if at % 9 == 2 else 10_000 + 13 * at for at in range(people)])
+    person["since"] = as_dates(person["since"])
+    person["paid"] = as_money([(-1) ** at * at * 12_345_678_901 for at in range(people)])
     count = rng.integers(0, 6, people)
     stays = int(count.sum())
     stay = pd.DataFrame(
@@ -73,6 +78,16 @@ def tables(seed: int = 0, people: int = 60) -> dict[str, pd.DataFrame]:
     ward = pd.DataFrame({"ward": [0, 1, 2, 3], "name": WARDS, "beds": [10, 0, 25, 40]})
     drug = pd.DataFrame({"drug": [10, 20, 30], "label": ["x", "y", "z"], "price": [1.5, 0.0, 3.25]})
     return {"people": person, "stays": stay, "tests": test, "wards": ward, "drugs": drug}
+
+
+def as_dates(days: pd.Series | np.ndarray) -> pd.Series:
+    """Days since 1970 as dates; also such as other libraries have no room for."""
+    return pd.Series(pd.arrays.ArrowExtensionArray(pa.array(np.asarray(days, dtype=np.int32)).cast(pa.date32())))
+
+
+def as_money(cents: list[int]) -> pd.Series:
+    made = pa.array([Decimal(one) / 100 for one in cents], pa.decimal128(18, 2))
+    return pd.Series(pd.arrays.ArrowExtensionArray(made))
 
 
 def registered(path: Path | None = None, given: dict[str, pd.DataFrame] | None = None, **more: Any) -> lc.sql.Catalog:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -23,8 +24,9 @@ from leakcap.sql.engine import EngineError, EngineLimits, LocalEngine
 from leakcap.sql.evaluate import CellSums, answered
 from leakcap.sql.program import Program
 from leakcap.sql.refusals import NotAnswered
+from leakcap.sql.terms import listed_terms
 from tests.sql import hospital
-from tests.sql.others import changed
+from tests.sql.others import changed, odd
 
 Tables = dict[str, pd.DataFrame]
 LONGEST = 20.0  # seconds in the engine, for tables of some hundred rows
@@ -199,14 +201,29 @@ def renaming(key: Any) -> Any:
     return (key * 7919 + 13) % 1_000_003
 
 
+def one_more(given: Tables, shape: Shape, _: set[int]) -> Tables:
+    """Somebody more: whoever has most rows once again, with values that fail wherever they can."""
+    first = next(reversed(shape.paths))
+    who = owners(given, shape, first).mode()[0]
+    own = {name: given[name][owners(given, shape, name) == who].copy() for name in shape.paths}
+    for places in shape.keys.values():
+        for table, column in places:
+            if table in own:
+                own[table][column] += 200_000
+    own = odd(own) if "people" in own else own
+    return {**given, **{name: pd.concat([given[name], own[name]], ignore_index=True) for name in own}}
+
+
 WAYS: dict[str, Any] = {
+    "one more": one_more,
     "alone": alone,
     "joined": joined,
     "renamed": renamed,
     "doubled": lambda given, shape, kept: changed(given, kept, "doubled"),
     "odd": lambda given, shape, kept: changed(given, kept, "odd"),
 }
-OWN_WAYS = {"hospital": tuple(WAYS), "tpch": ("alone", "joined")}
+OWN_WAYS = {"hospital": tuple(WAYS)[1:], "tpch": ("alone", "joined")}
+LONGER, TAKES, TURNS = 1.5, 0.02, 3  # times, seconds: what one person may not add to the work of some hundred rows
 
 
 @dataclass
@@ -226,9 +243,10 @@ class Pools:
     base: Pool
     others: list[Pool]
     kept: set[int]
+    more: Pool | None = None  # with somebody more, where times are compared
 
     @classmethod
-    def built(cls, folder: Path, what: str = "hospital") -> Pools:
+    def built(cls, folder: Path, what: str = "hospital", *, times: bool = False) -> Pools:
         shape = SHAPES[what]
         given = dense(hospital.tables() if what == "hospital" else customers(), shape)
         first = next(iter(shape.keys.values()))[0]
@@ -250,7 +268,9 @@ class Pools:
                 names = [back[int(one)] for one in names]
             return Pool(way, catalog, LocalEngine(catalog.path, limits), [int(one) for one in names])
 
-        return cls(pool("as it is", given), [pool(way, WAYS[way](given, shape, kept)) for way in OWN_WAYS[what]], kept)
+        ways = [pool(way, WAYS[way](given, shape, kept)) for way in OWN_WAYS[what]]
+        more = pool("one more", one_more(given, shape, kept)) if times else None
+        return cls(pool("as it is", given), ways, kept, more)
 
     def outcome(self, text: str, other: Pool, *, plans: bool = True) -> str:
         """`REFUSED`, `ANSWERED` or `PUBLIC`; whatever else it says is a fault.
@@ -263,8 +283,11 @@ class Pools:
             if program != same:
                 return f"{other.way}: refused in one pool alone, or in other words"
             return REFUSED if str(program).startswith(REFUSED) else str(program)
-        if _written(program) != _written(same):
+        whole = written(program)
+        if plans and whole != written(same):
             return f"{other.way}: the plan is another"
+        if any("TRY(" in one for one in whole):
+            return "work is done again for somebody's row"
         public = PublicAnswers(self.base.catalog)
         if public.private.search(program.last):
             return "what is public looks at people"
@@ -278,7 +301,21 @@ class Pools:
             found = self._difference(one, two, other)
             if found:
                 return f"{other.way}: {found}"
-        return ANSWERED
+        return self.longer(program) or ANSWERED
+
+    def longer(self, program: Program) -> str:
+        """What is said where somebody more makes a question take much longer; CPU time, in turns."""
+        if self.more is None:
+            return ""
+        pools, public = (self.base, self.more), PublicAnswers(self.base.catalog)
+        took: list[list[float]] = [[], []]
+        for _ in range(TURNS):
+            for pool, seconds in zip(pools, took, strict=True):
+                began = time.process_time()
+                _brought(program, pool, public)
+                seconds.append(time.process_time() - began)
+        alone, beside = map(min, took)
+        return "one more: the question takes longer" if beside > LONGER * alone + TAKES else ""
 
     def _difference(self, one: CellSums, two: CellSums, other: Pool) -> str:
         if not one.keys.equals(two.keys):
@@ -340,8 +377,13 @@ def _compiled(text: str, pool: Pool) -> Program | str:
     return program
 
 
-def _written(program: Program) -> list[str]:
-    return [program.last, *(f"{one.base.sql} {one.sums} {one.keys}" for one in program.releases)]
+def written(program: Program) -> list[str]:
+    """All SQL of a question, near enough to tell two of them apart."""
+    found = [program.last]
+    for one in program.releases:
+        terms = [f"{term.of} {term.where}" for term in listed_terms(one.sums)]
+        found.append(" ".join([one.base.sql, *terms, *(key.safe for key in one.keys), repr(one.sums), repr(one.keys)]))
+    return found
 
 
 def _as_if_released(one: CellSums) -> np.ndarray:

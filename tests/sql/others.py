@@ -14,7 +14,7 @@ from leakcap.sql import Catalog
 from leakcap.sql.compile import compiled
 from leakcap.sql.engine import LocalEngine
 from leakcap.sql.evaluate import CellSums, answered
-from tests.sql.hospital import registered, tables
+from tests.sql.hospital import as_dates, as_money, registered, tables
 
 KEPT = 30  # people whose rows stay as they are, of 60
 WAYS = ("gone", "doubled", "odd")
@@ -67,12 +67,12 @@ def changed(given: dict[str, pd.DataFrame], kept: set[int], way: str) -> dict[st
         more = theirs["tests"].assign(stay=theirs["tests"]["stay"] + 20_000, level=4.5)
         theirs |= {"stays": pd.concat([new, theirs["stays"]]), "tests": pd.concat([theirs["tests"], more, more])}
     else:
-        theirs = _odd(theirs)
+        theirs = odd(theirs)
     parts = {"people": people[people["id"].isin(kept)], "stays": stays[own], "tests": tests[owned]}
     return {**given, **{name: pd.concat([theirs[name], parts[name]], ignore_index=True) for name in parts}}
 
 
-def _odd(theirs: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+def odd(theirs: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     person, stay, test = (theirs[name] for name in ("people", "stays", "tests"))
     size = len(person)
     person["income"] = np.resize([np.nan, np.inf, -np.inf, 1e308, -1e308, 0.0, -0.0, 5e-324], size)
@@ -81,6 +81,10 @@ def _odd(theirs: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
         np.array([None, "", "'", "A", "infinity", "2020-01-01", "nan", "1e999", "é\u202e"], dtype=object), size
     )
     person["sex"] = np.resize(np.array(["x", None, "f", "0"], dtype=object), size)
+    ends = [35_700_000, 38_000_000, 2**31 - 2, 2**31 - 1]  # days: two further off than is kept, the last is no end
+    far = [0, -719_163, 2_932_896, *ends, *(-one for one in ends)]
+    person["since"] = as_dates(np.resize(far, size)).array
+    person["paid"] = as_money([10**18 - 1, 1 - 10**18, 0, 1] * size)[:size].array
     size = len(stay)
     stay["stay"] = stay["stay"] + 30_000
     stay["days"] = np.resize([0, -1, 10**12, 60], size)

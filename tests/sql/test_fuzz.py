@@ -13,8 +13,11 @@ from typing import Any
 
 import pytest
 
+from leakcap.sql import expressions
+from leakcap.sql.compile import compiled
 from tests.sql.fuzz import ANSWERED, REFUSED, Fuzz
 from tests.sql.hostile import REFUSED as REFUSED_KINDS
+from tests.sql.neighbours import Pools
 
 QUESTIONS, MANY, MOST = 160, 20_000, 150  # 100,000 are asked by `python -m benchmarks.sql_fuzz`
 HANGS = 300  # seconds, for all of them together: they take some hundredths each
@@ -119,19 +122,53 @@ FAULTS = {
     "a division by 0 is an error": Fault(
         "expressions",
         "_divided",
-        (
-            ('return made if one.op == "divide" else _tried(one, made)', "return made"),
-            (
-                "{below} <> 0 THEN {below} END",
-                "{below} <> 0 THEN {below} ELSE error('0')::BIGINT END",
-            ),
-        ),
+        (("{below} <> 0 THEN {below} END", "{below} <> 0 THEN {below} ELSE error('0')::BIGINT END"),),
         r"//|%",
         "the engine fails",
     ),
     "a cast is an error": Fault("expressions", "_cast", (("TRY_CAST", "CAST"),), r"cast\(", "the engine fails"),
     "what may overflow does": Fault(
-        "expressions", "_with_room", (("TRY_CAST", "CAST"),), r"99999|1e300|- \(|pow", "the engine fails"
+        "expressions",
+        "_with_room",
+        (("TRY_CAST", "CAST"),),
+        r"99999|1e300|- \(|pow",
+        "the engine fails",
+        plain=("select count(*) from people where age * 999999999999999999 > 5",),
+    ),
+    "something is tried": Fault(
+        "expressions",
+        "_abs",
+        (
+            ('return _with_room(f"abs({of.safe}', 'return _with_room(f"TRY(abs({of.safe}'),
+            ('::HUGEINT)") if', '::HUGEINT))") if'),
+        ),
+        r"abs",
+        "work is done again",
+        plain=("select count(*) from people where abs(age * 300000000000000000) > 5",),
+    ),
+    "dates are moved too far": Fault(
+        "kinds",
+        "_moved",
+        (("wild=found is None or max(map(abs, found)) > FURTHEST", "wild=False"),),
+        r"since",
+        "the engine fails",
+        plain=("select count(*) from people where since + 30000000 + 30000000 + 30000000 + interval 1 day is null",),
+    ),
+    "days are too many": Fault(
+        "expressions",
+        "_near",
+        (("BETWEEN -{FURTHEST} AND {FURTHEST} THEN", "IS NOT NULL THEN"),),
+        r"since \+ cast",
+        "the engine fails",
+        plain=("select count(*) from people where year(since + age * 19500000) > 5",),
+    ),
+    "decimals have too few digits": Fault(
+        "expressions",
+        "_needs_a_look",
+        (("> WIDEST", "> 10 * WIDEST"),),
+        r"paid",
+        "the engine fails",
+        plain=("select count(*) from people where paid * paid * paid * 1.5 > 5",),
     ),
     "rows are not bounded": Fault(
         "joins",
@@ -220,3 +257,19 @@ def said_of(fuzz: Fuzz, fault: Fault) -> Iterator[str]:
     asked = (one for one in range(QUESTIONS, MANY) if re.search(fault.about, fuzz.posed(one)[0]))
     for one in islice(asked, MOST):
         yield fuzz.outcome(one, plans=fault.plans)
+
+
+@pytest.mark.usefixtures("watched")
+@pytest.mark.parametrize("planted", [False, True], ids=["honest", "planted"])
+def test_work_that_is_done_again_for_somebody_more_is_seen_by_its_time(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, planted: bool
+) -> None:
+    """The planted fault: what may fail is tried, and again at every level."""
+    if planted:
+        monkeypatch.setattr(expressions, "_with_room", lambda made: f"TRY(({made})::BIGINT)")
+    deep = "(days * 999999999999999999)"
+    for _ in range(12):
+        deep = f"coalesce({deep} * 10, 999999999999999999)"
+    pools = Pools.built(tmp_path, times=True)
+    asked = f"select count(*) from stays where days < 30 or {deep} > 5"
+    assert bool(pools.longer(compiled(asked, pools.base.catalog))) == planted

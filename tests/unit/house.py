@@ -24,6 +24,7 @@ ORDER = (
     "kernels",
     "stats",
     "custody",
+    "cluster",
     "simulate",
     "leakage",
     "noise",
@@ -35,12 +36,12 @@ ORDER = (
     "labels",
     "obfuscation",
     "local",
-    "obfuscation",
     "audit",
     "tables",
     "sql",
     "report",
     "testing",
+    "server",
     "cli",
 )
 DOORS = {  # the arrows against the order: a record asks for its page, a session for its answers in SQL

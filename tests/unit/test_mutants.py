@@ -27,6 +27,7 @@ ROOMS = {
     "planning",
     "custody",
     "sessions",
+    "server",
     "estimators",
     "labels",
     "local",

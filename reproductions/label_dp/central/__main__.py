@@ -58,10 +58,11 @@ class OutOfTime(Exception):
 
 @dataclass
 class Call:
-    """One call of the command: where files go and how much time is left."""
+    """One call of the command: where files go, how much time is left, and from where on labels go one by one."""
 
     out: Path
     deadline: float
+    responses_from: float = Settings.responses_from
     began: float = field(default_factory=time.perf_counter)
 
     def say(self, line: str) -> None:
@@ -96,7 +97,7 @@ class Call:
         """One file for every epsilon that has none."""
         todo = [epsilon for epsilon in levels if not self.path(ladder, epsilon).is_file()]
         rungs: dict[float, Rung] = {}
-        for level in _levels(todo):
+        for level in _levels(todo, self.responses_from):
             rung = load_rung(self.out, self._rung(ladder, level), ladder)
             if rung is not None:
                 self.say(f"the network of the sums up to {level:g}, from its file")
@@ -115,7 +116,7 @@ class Call:
 
     def _climb(self, ladder: Ladder, rungs: dict[float, Rung], todo: Sequence[float], curve: Sequence[float]) -> Rung:
         """The network for the first epsilon of `todo`; those of sums are kept in `rungs`."""
-        levels, responses = stages(todo[0])
+        levels, responses = stages(todo[0], self.responses_from)
         for below, level in zip((None, *levels), levels, strict=False):
             if level in rungs:
                 continue
@@ -149,8 +150,8 @@ class Call:
 
     def _seconds(self, share: float, rungs: dict[float, Rung], todo: Sequence[float], curve: Sequence[float]) -> float:
         """Time for the next school, which has this share: its part of what is left, less what is needed around it."""
-        schools = len(_levels(todo) - set(rungs))
-        responses = sum(stages(epsilon)[1] for epsilon in todo)
+        schools = len(_levels(todo, self.responses_from) - set(rungs))
+        responses = sum(stages(epsilon, self.responses_from)[1] for epsilon in todo)
         free = self.left - AROUND * (schools + responses) - CURVE_SECONDS * len(curve)
         seconds = free * share / (schools + RESPONSES * responses)
         if seconds < LEAST:
@@ -158,9 +159,9 @@ class Call:
         return seconds
 
 
-def _levels(todo: Sequence[float]) -> set[float]:
+def _levels(todo: Sequence[float], responses_from: float) -> set[float]:
     """What sums cost in all after each of them, for these epsilons."""
-    return {level for epsilon in todo for level in stages(epsilon)[0]}
+    return {level for epsilon in todo for level in stages(epsilon, responses_from)[0]}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -180,8 +181,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--smoke", action="store_true")
     given = parser.parse_args(arguments)
     given.out.mkdir(parents=True, exist_ok=True)
-    call = Call(given.out, given.seconds)
     settings = changed(SMOKE if given.smoke else Settings(), given.set)
+    call = Call(given.out, given.seconds, settings.responses_from)
     settings = replace(settings, seed=given.seed, held_out=given.held_out, held_out_epsilon=given.held_out_epsilon)
     device = torch.device(given.device)
     if device.type == "cuda":

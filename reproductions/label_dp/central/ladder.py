@@ -20,7 +20,7 @@ from reproductions.label_dp.central.crossed import unseen_beliefs
 from reproductions.label_dp.central.encoder import Encoder, PictureClassifier
 from reproductions.label_dp.central.releases import Responses, Sums, further_epsilon, noised_share, spent
 from reproductions.label_dp.central.selftrain import School, Schooling
-from reproductions.label_dp.central.settings import RESPONSES_FROM, SUMS_AT, Settings
+from reproductions.label_dp.central.settings import SUMS_AT, SUMS_BEFORE_RESPONSES, Settings
 from reproductions.label_dp.judge import accuracy, predict, recalibrate
 from reproductions.label_dp.pictures import Pictures
 from reproductions.label_dp.train import Lesson, Say
@@ -301,8 +301,8 @@ def _flatter(chances: Tensor, power: float = FLATTER) -> Tensor:
     return (power * chances).softmax(1)
 
 
-def stages(epsilon: float) -> tuple[tuple[float, ...], bool]:
+def stages(epsilon: float, responses_from: float = Settings.responses_from) -> tuple[tuple[float, ...], bool]:
     """What all sums have cost after each of them, and whether responses follow."""
-    if epsilon >= RESPONSES_FROM:
-        return SUMS_AT, True
+    if epsilon >= responses_from:
+        return tuple(level for level in SUMS_AT if level <= SUMS_BEFORE_RESPONSES), True
     return (*(level for level in SUMS_AT if 1.1 * level < epsilon), epsilon), False

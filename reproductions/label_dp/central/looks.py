@@ -32,16 +32,25 @@ def features(encoder: Encoder, album: Album, crops: int, smallest: float) -> Ten
 
 
 @torch.no_grad()
-def smoothed(table: Tensor, seen: Tensor, neighbours: int) -> Tensor:
-    """Rows of `table`, each averaged with those of its nearest neighbours by angle in `seen`."""
+def nearest(seen: Tensor, neighbours: int) -> Tensor:
+    """Numbers of every row itself and of its nearest neighbours by angle: `(rows, neighbours + 1)`."""
     turned = functional.normalize(seen - seen.mean(0), dim=1)
     if turned.device.type == "cuda":
         turned = turned.half()
-    found = []
-    for start in range(0, len(turned), CHUNK):
-        near = (turned[start : start + CHUNK] @ turned.T).topk(min(neighbours + 1, len(turned)), dim=1).indices
-        found.append(table[near].mean(1))
-    return torch.cat(found)
+    some = min(neighbours + 1, len(turned))
+    parts = range(0, len(turned), CHUNK)
+    return torch.cat([(turned[start : start + CHUNK] @ turned.T).topk(some, dim=1).indices for start in parts])
+
+
+def smoothed(table: Tensor, seen: Tensor, neighbours: int) -> Tensor:
+    """Rows of `table`, each averaged with those of its nearest neighbours in `seen`."""
+    return averaged(table, nearest(seen, neighbours))
+
+
+@torch.no_grad()
+def averaged(table: Tensor, near: Tensor) -> Tensor:
+    """Means of the rows of `table` that each row of `near` names."""
+    return torch.cat([table[some].mean(1) for some in near.split(CHUNK)])
 
 
 def balanced(chances: Tensor, shares: Tensor) -> Tensor:

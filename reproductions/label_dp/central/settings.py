@@ -10,8 +10,8 @@ from leakcap.errors import InputError
 
 LEVELS = (0.05, 0.1, 0.18, 0.29, 0.5, 1.0, 1.6, 8.0)
 # Spent in all after each of the sums: the features of a schooled network make more of sums than those before it.
-SUMS_AT = (0.12, 0.18, 0.29)
-RESPONSES_FROM = 1.0  # from here on the rest goes to labels one by one, below to further sums
+SUMS_AT = (0.12, 0.18, 0.29, 0.5, 0.9)
+SUMS_BEFORE_RESPONSES = 0.29
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,8 @@ class Settings:
     `contrastive_epochs`, `school_epochs`: at most so many; a clock may ask for fewer. `views`: of a picture in a
     contrastive step. `batch`: pictures in a step. `crops`: views whose features are averaged. `surest`: share of every
     class that serves as an anchor. `neighbours`: pictures whose predictions are averaged. `doubted`: share of pictures
-    that further sums are about. `school_rounds`: how often anchors of the first sums are chosen, later by the network.
+    that further sums are about. `responses_from`: the epsilon from which on the rest goes to labels one by one, and
+    not to further sums. `school_rounds`: how often anchors of the first sums are chosen, later by the network.
     `response_...`: the training by labels privatised one by one; `crossed`: with beliefs about each picture from a
     network that never saw its response. `held_out`: training pictures to judge by, with one
     noised count of `held_out_epsilon`.
@@ -43,6 +44,7 @@ class Settings:
     school_batch: int = 512
     school_lr: float = 0.05
     school_rounds: int = 1
+    responses_from: float = 1.0
     response_epochs: int = 80
     response_lr: float = 0.2
     response_decay: float = 1e-3

@@ -24,11 +24,18 @@ def runs(folder: Path = MEASURED) -> dict[float, list[float]]:
 
 
 def sums(folder: Path = MEASURED) -> dict[float, float]:
-    """Test accuracies of the noised sums alone."""
-    path = folder / "sums-seed0.json"
-    if not path.is_file():
-        return {}
-    return {float(e): 100 * told for e, told in json.loads(path.read_text(encoding="utf-8"))["sums_accuracy"].items()}
+    """Test accuracies of the noised sums alone: means over the encoders that were asked."""
+    found: dict[float, list[float]] = {}
+    for path in sorted(folder.glob("sums-seed*.json")):
+        for epsilon, told in json.loads(path.read_text(encoding="utf-8"))["sums_accuracy"].items():
+            found.setdefault(float(epsilon), []).append(100 * told)
+    return {epsilon: sum(here) / len(here) for epsilon, here in sorted(found.items())}
+
+
+def crossed(folder: Path = MEASURED) -> list[float]:
+    """Test accuracies at 1.6 with beliefs from networks that never saw a picture's response."""
+    kept = sorted(folder.glob("crossed-eps1.6-seed*.json"))
+    return [100 * json.loads(path.read_text(encoding="utf-8"))["accuracy"] for path in kept]
 
 
 def table(folder: Path = MEASURED) -> str:
@@ -50,7 +57,11 @@ def main() -> None:
     found = runs()
     record(
         "label-dp-central",
-        ", ".join(f"{sum(here) / len(here):.1f} % at {e:g} ({len(here)} seed)" for e, here in found.items())
+        ", ".join(
+            f"{sum(here) / len(here):.1f} % at {e:g} ({len(here)} seed{'s' * (len(here) > 1)})"
+            for e, here in found.items()
+        )
+        + f"; at 1.6 with crossed beliefs {', '.join(f'{one:.1f}' for one in crossed())} %"
         + "; sums alone "
         + ", ".join(f"{told:.1f} at {e:g}" for e, told in sums().items()),
         machine="one H200",

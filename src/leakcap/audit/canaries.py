@@ -178,11 +178,15 @@ def plant(
     count = checks.count(count=count)
     if count > len(given):
         raise InputError(f"there are {len(given)} labels, fewer than {count} canaries: plant fewer, with count=")
+    if isinstance(classes, int | float):
+        raise InputError("classes must be the names of all classes in a list, such as classes=range(10)")
     named = Classes(None, _seen(given) if classes is None else classes)
     if not all(map(_is_name, named.names)):
         raise InputError("classes must be text or numbers, so that the key can be written: name them so")
     codes = named.codes(given).astype(np.intp)
-    key = _drawn(codes, named, count, OperatingSystem() if seed is None else Seeded(seed))
+    key = _drawn(
+        codes, named, count, OperatingSystem() if seed is None else Seeded(checks.count(at_least=0, seed=seed))
+    )
     codes[key.rows] = key.planted
     return named.of(codes), key
 
@@ -210,6 +214,8 @@ def _seen(given: npt.NDArray[Any]) -> list[Any]:
         raise InputError("some labels are missing: drop those rows, or fill them in, before canaries are planted")
     if len(found) < 2:
         raise InputError("labels of one class leave no wrong one to plant: name all classes by classes=[...]")
+    if len(found) > len(given) / 2 and any(isinstance(one, float) and one != int(one) for one in found):
+        raise InputError("labels look like measurements, not classes: name all classes by classes=[...] if they are")
     if len({isinstance(one, str) for one in found}) > 1:
         raise InputError("some labels are text and some are numbers: name all classes by classes=[...]")
     return sorted(found)

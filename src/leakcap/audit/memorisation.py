@@ -95,6 +95,7 @@ def memorised(
     epsilon: float | None = None,
     delta: float = 0.0,
     shares: Sequence[float] = SHARES,
+    looks: int = 1,
     alpha: float = ALPHA,
 ) -> MemorisationReport:
     """Ask a model for the labels that were planted in its training, and say how large an epsilon its answers show.
@@ -116,6 +117,8 @@ def memorised(
         epsilon: promise to test where there is no certificate.
         delta: beside that epsilon.
         shares: of the canaries that are guessed about. Choose them before you see a score.
+        looks: how many audits of one promise there will be with this key, this one among them: of several checkpoints,
+            say. Fix it before the first; both errors are divided by it.
         alpha: probability that the audit says "refuted" of a promise that holds. It is raised to 1,000 times delta, up
             to .05, and the report says so: a training may show everything with probability delta and keep its
             promise, so that a smaller alpha would refute nothing.
@@ -138,13 +141,16 @@ def memorised(
         ('refuted', True)
     """
     began = time.perf_counter()
-    limit, delta = _promise(certificate, epsilon, delta)
+    if not isinstance(key, CanaryKey):
+        raise InputError("key must be what leakcap.audit.plant gave beside the labels, or CanaryKey.load(path)")
+    looks = checks.count(looks=looks)
+    limit, delta = _promise(certificate, epsilon, delta, key)
     wanted = _checked_shares(shares)
     scores = canary_scores(predict, key, X)
     counts = tuple(guesses_of(scores, key, wanted))
     alpha = max(checks.fraction(alpha=alpha), min(MOST_ALPHA, BEYOND_DELTA * delta))
-    share = alpha / len(counts)
-    exact = [_judged(one, limit, delta, alpha=share, shown=SHOWN / len(counts)) for one in counts]
+    looks *= len(counts)
+    exact = [_judged(one, limit, delta, alpha=alpha / looks, shown=SHOWN / looks) for one in counts]
     return MemorisationReport(
         findings=(*exact, *_heuristics(scores, key, counts)),
         certificate=certificate,
@@ -157,7 +163,9 @@ def memorised(
     )
 
 
-def _promise(certificate: LabelCertificate | None, epsilon: float | None, delta: float) -> tuple[float | None, float]:
+def _promise(
+    certificate: LabelCertificate | None, epsilon: float | None, delta: float, key: CanaryKey
+) -> tuple[float | None, float]:
     """Epsilon, if any is promised, and delta."""
     if certificate is None:
         limit = None if epsilon is None else checks.nonnegative(epsilon=epsilon)
@@ -166,11 +174,17 @@ def _promise(certificate: LabelCertificate | None, epsilon: float | None, delta:
         raise InputError("certificate must be that of private labels, such as model.certificate_")
     if epsilon is not None or delta:
         raise InputError("epsilon and delta are the certificate's: leave them out, or leave the certificate out")
+    if (certificate.labels, len(certificate.classes)) != (key.labels, len(key.classes)):
+        raise InputError(
+            f"the certificate is of {certificate.labels:,} labels of {len(certificate.classes)} classes, and canaries "
+            f"were planted among {key.labels:,} of {len(key.classes)}: give the certificate of the training on the "
+            "planted labels, all of them; keep rows for tests apart before you plant"
+        )
     return certificate.epsilon, certificate.delta
 
 
 def _checked_shares(shares: Sequence[float]) -> tuple[float, ...]:
-    if isinstance(shares, str) or not len(shares):
+    if isinstance(shares, str) or not hasattr(shares, "__len__") or not len(shares):
         raise InputError("shares must be a list of shares of the canaries, such as (1.0, 0.3, 0.1)")
     wanted = tuple(checks.probability(shares=one) for one in shares)
     if min(wanted) <= 0 or len(set(wanted)) != len(wanted):

@@ -80,7 +80,8 @@ def run(
 
     Args:
         target: a plan, or a fitted private estimator in the process that fitted it. Of a distilled model the votes are
-            attacked, by whoever knows everybody else: it needs `data`, and takes no `attacks`.
+            attacked, by whoever knows everybody else: it needs `data=(X, y)`, or `(X, y, unit)` where a person has
+            several rows, and takes no `attacks`.
         attacks: names from `audit.ATTACKS`, or functions `attack(known, learn)` that return a score of every unit for
             given releases (see `leakcap.testing.check_attack`). None: all that apply.
         trials: number of releases to make, at least 200.
@@ -373,7 +374,7 @@ def _of_session(
     if data is None or attacks is not None:
         raise InputError(
             "a distilled model is attacked by its released votes alone, and holds no rows: leave attacks= out, and "
-            "give data=(X, y), those that it was fitted to"
+            "give data=(X, y), those that it was fitted to, or data=(X, y, unit)"
         )
     checks.count(at_least=MIN_TRIALS, trials=trials)
     checks.fraction(alpha=alpha)

@@ -9,7 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
-from leakcap.cli.commands import audit_command, check_command, demo_command, explain_command, open_command
+from leakcap.cli.commands import (
+    audit_command,
+    check_command,
+    demo_command,
+    explain_command,
+    open_command,
+    serve_command,
+)
 from leakcap.cli.ledger_commands import ledger_app
 from leakcap.cli.obfuscate_commands import obfuscate_app
 from leakcap.cli.sql_commands import sql_command
@@ -47,6 +54,7 @@ app.command("audit")(audit_command)
 app.command("labels")(labels_command)
 app.command("party")(party_command)
 app.command("sql")(sql_command)
+app.command("serve")(serve_command)
 app.add_typer(obfuscate_app, name="obfuscate")
 app.add_typer(ledger_app, name="ledger")
 

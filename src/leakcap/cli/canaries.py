@@ -17,7 +17,7 @@ from leakcap.custody.private_files import private_folder, write_private
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
 from leakcap.tables.columns import numbers
-from leakcap.tables.files import open_table
+from leakcap.tables.files import listed, open_table
 from leakcap.tables.label_files import open_labels
 
 __all__ = ["CanaryOrder", "run_canaries"]
@@ -36,11 +36,12 @@ class CanaryOrder:
     canaries: Path | None = None
     predictions: Path | None = None
     certificate: Path | None = None
+    looks: int | None = None
     out: Path | None = None
 
     @property
     def is_asked(self) -> bool:
-        asked = (self.plant, self.column, self.classes, self.canaries, self.predictions, self.certificate)
+        asked = (self.plant, self.column, self.classes, self.canaries, self.predictions, self.certificate, self.looks)
         return any(option is not None for option in asked)
 
 
@@ -56,7 +57,7 @@ def _plant(order: CanaryOrder, quiet: bool = False, json: bool = False) -> None:
     """Write the file with canaries in it, and their key, for the custodian alone."""
     if order.data is None or order.column is None or order.classes is None or order.out is None:
         raise InputError("to plant, name the file, its --column, the --classes and a folder: --out FOLDER")
-    if order.canaries or order.predictions or order.certificate:
+    if order.canaries or order.predictions or order.certificate or order.looks is not None:
         raise InputError("plant first, train, and judge with another command: --canaries KEY --predictions FILE")
     terminal, names = Terminal(quiet, json), class_names(order.classes)
     column = open_labels(order.data, order.column)
@@ -75,21 +76,33 @@ def _plant(order: CanaryOrder, quiet: bool = False, json: bool = False) -> None:
 
 def _judge(order: CanaryOrder, quiet: bool = False, json: bool = False) -> bool:
     """Judge predictions by the key; False if they refute the certificate."""
-    if order.canaries is None or order.predictions is None or order.data or order.column or order.classes:
+    if order.canaries is None or order.predictions is None or order.data or order.classes:
         raise InputError("to judge a model give --canaries KEY --predictions FILE, and --certificate if there is one")
     refuse_existing(order.out)
     key = CanaryKey.load(order.canaries)
     certificate = None if order.certificate is None else _certificate(order.certificate)
-    report = memorised(_scores(order.predictions, key), key, certificate=certificate)
+    scores = _scores(order.predictions, key, order.column)
+    report = memorised(scores, key, certificate=certificate, looks=1 if order.looks is None else order.looks)
     print_report(report, order.out, Terminal(quiet, json))
     return report.verdict != REFUTED
 
 
-def _scores(path: Path, key: CanaryKey) -> Floats:
-    """A column for each class, by its name."""
-    file = open_table(path)
-    names = [file.column(str(name)) for name in key.classes]
+def _scores(path: Path, key: CanaryKey, predicted: str | None) -> Floats:
+    """A column for each class, by its name; or one column of predicted classes."""
+    file, names = open_table(path), list(map(str, key.classes))
+    alone = file.columns[0] if len(file.columns) == 1 else None
+    if predicted is not None or alone is not None:
+        named = open_labels(path, predicted or str(alone)).codes(names, None)
+        return np.eye(len(names))[named]
+    if not set(names) <= set(file.columns):
+        raise InputError(
+            f"{path.name} must have a column of scores for each class, named {listed(names)}; or one column of "
+            "predicted classes, or --column NAME that says which. Rows in the order of the planted file"
+        )
     table = file.read(names)
+    empty = [name for name in names if table[name].isna().any()]
+    if empty:
+        raise InputError(f"some scores in column {listed(empty)} are missing: fill in what the model believes there")
     return np.column_stack([numbers(table[name], name) for name in names])
 
 

@@ -11,7 +11,7 @@ from leakcap.cli.endings import CHECK_FAILED, ending
 from leakcap.cli.options import Json, Quiet
 from leakcap.errors import InputError
 
-__all__ = ["audit_command", "check_command", "demo_command", "explain_command", "open_command"]
+__all__ = ["audit_command", "check_command", "demo_command", "explain_command", "open_command", "serve_command"]
 
 
 def demo_command(
@@ -98,16 +98,22 @@ def audit_command(
     plant: Annotated[
         int | None, typer.Option(help="Labels to make wrong on purpose; --out is a folder then.", metavar="NUMBER")
     ] = None,
-    column: Annotated[str | None, typer.Option(help="The column of labels, for --plant.", metavar="NAME")] = None,
+    column: Annotated[
+        str | None, typer.Option(help="The column of labels, for --plant; or of predicted classes.", metavar="NAME")
+    ] = None,
     classes: Annotated[str | None, typer.Option(help="Every class, for --plant: no,yes.", metavar="NAMES")] = None,
     canaries: Annotated[
         Path | None, typer.Option(help="The key that --plant wrote, to judge a model by.", metavar="KEY")
     ] = None,
     predictions: Annotated[
-        Path | None, typer.Option(help="The model's scores of all rows, a column for each class.", metavar="FILE")
+        Path | None,
+        typer.Option(help="Scores of all rows, a column for each class; or their predicted classes.", metavar="FILE"),
     ] = None,
     certificate: Annotated[
         Path | None, typer.Option(help="With --canaries: a certificate.json of private labels.", metavar="CERT")
+    ] = None,
+    looks: Annotated[
+        int | None, typer.Option(help="With --canaries: how many models this key will judge in all.", metavar="NUMBER")
     ] = None,
     quiet: Quiet = False,
     json: Json = False,
@@ -131,6 +137,7 @@ def audit_command(
             canaries=canaries,
             predictions=predictions,
             certificate=certificate,
+            looks=looks,
             out=out,
         )
         if order.is_asked:
@@ -159,3 +166,50 @@ def open_command(
         from leakcap.cli.opened import run
 
         run(folder, browser=browser, quiet=quiet, json=json)
+
+
+def serve_command(
+    home: Annotated[
+        Path | None, typer.Option(help="The server's own folder; leakcap-server if left out.", metavar="FOLDER")
+    ] = None,
+    ledger: Annotated[
+        str | None, typer.Option(help="sqlite:///FILE or postgresql://...; in the folder if left out.", metavar="URL")
+    ] = None,
+    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port to listen at.", min=0, max=65535)] = 8017,
+    name: Annotated[
+        list[str] | None, typer.Option(help="A name under which others reach the server. Repeat it.", metavar="HOST")
+    ] = None,
+    tls_certificate: Annotated[
+        Path | None, typer.Option(help="A PEM file. Without one the server answers this machine alone.", metavar="FILE")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="The certificate's key, a PEM file.", metavar="FILE")] = None,
+    seconds: Annotated[float, typer.Option(help="After which a question is stopped.", min=0.1)] = 60.0,
+    flight: Annotated[
+        str | None,
+        typer.Option(help="Also listen for Arrow Flight SQL: pandas, ADBC, JDBC.", metavar="[HOST:]PORT"),
+    ] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Sample data and two accounts, gone at the end.")] = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Let analysts ask by browser, by JSON or from Python, under one cap for all answers.
+
+    The first start opens an account for the custodian, and shows its password once. --demo shows all of it in a minute.
+    """
+    with ending():
+        from leakcap.cli.serve import ServeOrder, run
+
+        order = ServeOrder(
+            home=home,
+            ledger=ledger,
+            host=host,
+            port=port,
+            names=tuple(name or ()),
+            tls_certificate=tls_certificate,
+            tls_key=tls_key,
+            seconds=seconds,
+            flight=flight,
+            demo=demo,
+        )
+        run(order, quiet, json)

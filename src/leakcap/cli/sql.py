@@ -16,12 +16,14 @@ from leakcap.custody.ledger import default_place
 from leakcap.errors import InputError, LeakcapError
 from leakcap.sessions.session import Session
 from leakcap.sql.catalog import Catalog
+from leakcap.sql.failures import in_words
 from leakcap.sql.noised_keys import noised
 from leakcap.sql.register import register
-from leakcap.sql.sources import DATABASES
+from leakcap.sql.sources import DATABASES, attached
 
 __all__ = ["SqlOrder", "run"]
 
+MOST_NAMES = 12  # of columns, that a sentence lists
 WORDS = ("\\t  tables and columns", "\\p QUESTION  its price", "\\s  what is left", "\\q  leave")
 
 
@@ -43,6 +45,7 @@ class SqlOrder:
     worlds: int | None = None
     cohorts: int | None = None
     share: float | None = None
+    rows: int | None = None  # of one person, that are enough for a question
     ledger: str | None = None
     name: str | None = None
     store: Path | None = None
@@ -53,7 +56,7 @@ def run(order: SqlOrder, quiet: bool = False, json: bool = False) -> None:
     terminal = Terminal(quiet, json)
     with terminal.heeding(), in_sql_options():
         catalog = _catalog(order)
-        for line in catalog.report:
+        for line in catalog.report if order.unit is not None else ():  # of stored tables it was said before
             terminal.note(plain(line))
         session = _session(catalog, order)
         if order.question is None:
@@ -80,7 +83,7 @@ def _catalog(order: SqlOrder) -> Catalog:
     if order.data.suffix in DATABASES and _is_registered(order.data):
         raise InputError(f"{order.data.name!r} was registered already, with all of this: leave out --unit and the like")
     if order.unit is None:
-        raise InputError("say whose row it is: --unit patient, or --unit customer.id where there are several tables")
+        raise InputError(f"say whose row it is, as in --unit patient or --unit customer.id: {_columns(order.data)}")
     if order.store is not None and order.store.exists():
         raise InputError(
             f"{order.store.name!r} exists: ask it, as in: leakcap sql {order.store.name} --cap 0.6 'select ...'"
@@ -97,6 +100,18 @@ def _catalog(order: SqlOrder) -> Catalog:
     )
 
 
+def _columns(data: Path) -> str:
+    """What there is to choose from."""
+    import duckdb
+
+    with duckdb.connect() as file:
+        try:
+            found = [f"{name}.{one}" for name, table in attached(file, data).items() for one in table.columns]
+        except duckdb.Error as error:
+            raise InputError(in_words(error, data.name)) from None
+    return f"there are {', '.join(found[:MOST_NAMES])}{' and more' if len(found) > MOST_NAMES else ''}"
+
+
 def _is_registered(data: Path) -> bool:
     try:
         Catalog.load(data)
@@ -106,8 +121,7 @@ def _is_registered(data: Path) -> bool:
 
 
 def _answer(session: Session, question: str, order: SqlOrder, terminal: Terminal) -> None:
-    how: dict[str, Any] = {} if order.share is None else {"share": order.share}
-    answer = session.sql(question, **how)
+    answer = session.sql(question, **_how(order))
     frame = answer.frame
     shown = [name for name in frame.columns if not name.endswith((" low", " high"))]
     rows = [
@@ -168,8 +182,7 @@ def _one(asked: str, session: Session, catalog: Catalog, order: SqlOrder, termin
             f"Whoever has least has {_left(left.share)} of the clock left; at most {percent(left.success)} in the end."
         )
     elif asked.startswith("\\p"):
-        how: dict[str, Any] = {} if order.share is None else {"share": order.share}
-        found = session.preview_sql(asked[2:], **how)
+        found = session.preview_sql(asked[2:], **_how(order))
         terminal.say(
             "It is about public tables: nothing is spent."
             if found is None
@@ -179,6 +192,11 @@ def _one(asked: str, session: Session, catalog: Catalog, order: SqlOrder, termin
         terminal.tell(f"There is no such word: {'; '.join(WORDS)}")
     else:
         _answer(session, asked, order, terminal)
+
+
+def _how(order: SqlOrder) -> dict[str, Any]:
+    """How each question is asked."""
+    return {name: value for name in ("share", "rows") if (value := getattr(order, name)) is not None}
 
 
 def _left(share: float) -> str:

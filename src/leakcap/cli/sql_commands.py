@@ -64,6 +64,14 @@ def sql_command(
     share: Annotated[
         float | None, typer.Option(help="Of the clock, for this question; 0.01 if left out.", metavar="SHARE")
     ] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            help="Rows of one person that are enough for this question: noise is made for so many, and whoever brings "
+            "more is cut to that.",
+            metavar="NUMBER",
+        ),
+    ] = None,
     ledger: Annotated[
         str | None, typer.Option(help="sqlite:///FILE or postgresql://...; yours if left out.", metavar="URL")
     ] = None,
@@ -97,6 +105,7 @@ def sql_command(
             cohorts=cohorts,
             public=tuple(public or ()),
             share=share,
+            rows=rows,
             ledger=ledger,
             name=name,
             store=store,

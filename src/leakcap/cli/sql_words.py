@@ -16,6 +16,7 @@ WRITTEN = (
     (r"keys=\{'([^']+)': \[\.\.\.\]\}", r"--keys \1=VALUE,VALUE"),
     (r"\bdesign='(\w+)'", r"--design \1"),
     (r"\brows_per_unit=(?!\w)", "--rows-per-unit"),
+    (r"\brows=(?!\w)", "--rows"),
     (r"\b(links|link)=(?!\w)", "--link"),
     (r"\b(bounds|cap|cohorts|keys|public|share|unit|worlds)=(?!\w)", r"--\1"),
 )

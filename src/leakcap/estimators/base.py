@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from leakcap.caps import PoolMembership, as_caps
 from leakcap.custody.fingerprint import row_prints
 from leakcap.errors import InputError, OutputError, SimulationWarning, UselessReleaseWarning
-from leakcap.estimators.company import MARK, family_of, fitted_by, join_family, refuse_company
+from leakcap.estimators.company import MARK, family_of, join_family, refuse_company
 from leakcap.estimators.computation import Computation
 from leakcap.estimators.data import Rows, checked_weight, validated, without_column
 from leakcap.estimators.elsewhere import meant_by
@@ -39,6 +39,7 @@ from leakcap.planning.small_groups import warn_of_keys, warn_where_few_carry
 from leakcap.sessions.brought import around_pool, within
 from leakcap.sessions.fitting import Fitting
 from leakcap.simulate import Pool, describe, rebuild
+from leakcap.simulate.callers import fitted_by
 from leakcap.worlds import Units
 
 __all__ = ["PrivateEstimator", "computed", "planned", "publish", "sums_of_half"]

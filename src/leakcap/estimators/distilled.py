@@ -13,7 +13,6 @@ from leakcap.errors import InputError
 from leakcap.estimators.base import PrivateEstimator, publish
 from leakcap.estimators.block_average import BlockAverage, noise_of_mean
 from leakcap.estimators.classifiers import Probabilities
-from leakcap.estimators.company import private_parts
 from leakcap.estimators.data import Rows
 from leakcap.estimators.distilled_model import DistilledModel
 from leakcap.estimators.own_session import ClassifierOfSession, session_rows, sums_by
@@ -24,6 +23,7 @@ from leakcap.estimators.taught_blocks import TaughtBlocks, as_votes
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
 from leakcap.sessions.fitting import Fitting
+from leakcap.simulate.callers import private_parts
 from leakcap.simulate.teaching import rehearse
 
 __all__ = ["Distilled", "votes_of"]

@@ -20,13 +20,13 @@ from sklearn.utils.validation import has_fit_parameter
 from leakcap.caps import as_caps
 from leakcap.errors import InputError, OutputError
 from leakcap.estimators.base import PrivateEstimator
-from leakcap.estimators.company import private_parts
 from leakcap.estimators.computation import Computation, Utility
 from leakcap.estimators.data import Rows, checked_weight, validated, without_text
 from leakcap.estimators.held import answered_form, released_form, with_form_of
 from leakcap.estimators.tree_refusals import refuse_trees
 from leakcap.estimators.twins import categories_of, sums_of_last_step, twin_of
 from leakcap.planning.ways import USUAL, about_one_person
+from leakcap.simulate.callers import private_parts
 
 __all__ = ["DIAGNOSTICS", "Private"]
 

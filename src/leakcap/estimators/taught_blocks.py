@@ -87,11 +87,11 @@ class TaughtBlocks:
             return np.full((len(self.asked), self.classes), 1 / self.classes)
 
     def _scores(self, taught: Any) -> Floats:
-        found = np.zeros((len(self.asked), self.classes))
+        found, asked = np.zeros((len(self.asked), self.classes)), self.asked.copy()  # it may be changed in place
         if not self.whole_votes:
-            found[:, np.asarray(taught.classes_, dtype=np.intp)] = taught.predict_proba(self.asked)
+            found[:, np.asarray(taught.classes_, dtype=np.intp)] = taught.predict_proba(asked)
             return found
-        named = np.asarray(taught.predict(self.asked))
+        named = np.asarray(taught.predict(asked))
         if names_classes(named, len(found)):
             right = (named >= 0) & (named < self.classes)
             found[np.flatnonzero(right), named[right]] = 1.0

@@ -11,8 +11,18 @@ from sklearn.exceptions import NotFittedError
 
 from leakcap.errors import InputError
 from leakcap.labels.mechanisms.classes import column
+from leakcap.simulate.callers import SEARCHES, fitted_by
 
-__all__ = ["check_rows", "given_labels", "refuse_again", "refuse_mixed", "refuse_unfitted", "sorted_names", "table_of"]
+__all__ = [
+    "SpendsLabels",
+    "check_rows",
+    "given_labels",
+    "refuse_again",
+    "refuse_mixed",
+    "refuse_unfitted",
+    "sorted_names",
+    "table_of",
+]
 
 
 def table_of(X: Any) -> Any:
@@ -38,8 +48,19 @@ def given_labels(y: Any) -> npt.NDArray[Any]:
     return column(y)
 
 
+class SpendsLabels:
+    """What spends epsilon of labels when it is fitted to them."""
+
+
 def refuse_again(model: Any, go_on: str) -> None:
-    """Labels that were used are spent: `certificate_` says so."""
+    """Labels that were used are spent: `certificate_` says so. Whoever fits clones to them would spend on each."""
+    around = fitted_by(SpendsLabels)
+    if around:
+        named = "a search or cross-validation" if around == SEARCHES else around
+        raise InputError(
+            f"{named} around {type(model).__name__} would spend epsilon at every fit, and no certificate would tell of "
+            "all of them. Fit it once; try settings on other data, or by labels that are made up"
+        )
     if hasattr(model, "certificate_"):
         raise InputError(
             f"this {type(model).__name__} has privatised labels before, and doing so again would spend epsilon again: "

@@ -81,7 +81,7 @@ def plan(
     public: Iterable[str] = (),
     pool_public: Iterable[str] = (),
     drop: Iterable[str] = (),
-    backend: str | None = None,
+    backend: Any = None,
     workers: int | None = None,
     progress: bool | Watcher | None = None,
     checkpoint: str | Path | None = None,
@@ -148,7 +148,8 @@ def plan(
         pool_public: in words, what `fn` or the data were made with by looking at the whole pool, such as "columns
             standardised on the pool"; listed in the certificate.
         drop: attributes of an estimator to leave out of the release.
-        backend: "serial", "threads" or "processes" of their own for all worlds. With `workers` alone, this process and
+        backend: "serial", "threads" or "processes" of their own for all worlds; "dask", "dask://host:port" or what
+            `lc.cluster.connect` gives, for workers of a cluster. With `workers` alone, this process and
             others beside it, where it pays. "torch:cuda" computes leakage, and kernels that can, on a GPU.
         workers: number of processes that run worlds; None for one, and for one on each core where the function has a
             kernel for all worlds at once that would be slower than running worlds one by one.
@@ -365,7 +366,7 @@ def _identity(job: Job, data: str, request: Request) -> dict[str, str]:
     }
 
 
-def _device(backend: str | None) -> str | None:
+def _device(backend: Any) -> str | None:
     """The device of torch that a backend names, if it is there."""
     if not isinstance(backend, str) or not backend.startswith("torch:"):
         return None

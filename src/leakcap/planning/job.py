@@ -35,7 +35,7 @@ class Job:
     pool: Pool
     units: Units
     drop: frozenset[str]
-    backend: str | None
+    backend: Any
     workers: int | None
     device: str | None
     memory: int = Machine().memory  # bytes

@@ -31,7 +31,7 @@ class Settings:
         public: in words, what the custodian declares public.
         pool_public: in words, what was done to the data by looking at all of them.
         drop: names of attributes of an estimator that are not to be released.
-        backend: where worlds run: None, "serial", "threads", "processes", or "torch:cuda".
+        backend: where worlds run: None, "serial", "threads", "processes", a cluster, or "torch:cuda".
         workers: how many processes or threads.
         progress: True to show it, or a function that is called with it.
         checkpoint: a folder in which a run is kept, to go on after a stop.
@@ -58,7 +58,7 @@ class Settings:
     public: Iterable[str] = ()
     pool_public: Iterable[str] = ()
     drop: Iterable[str] = ()
-    backend: str | None = None
+    backend: Any = None
     workers: int | None = None
     progress: bool | Watcher | None = None
     checkpoint: str | Path | None = None

@@ -153,7 +153,8 @@ class CellRows:
         return self.making.parts, self.making.scales
 
     def _rows(self, one: Block) -> tuple[Any, ...]:
-        return one.units, one.codes, self.least, self.cells, one.table
+        codes = one.codes.astype(np.int32) if one.codes.itemsize < 4 else one.codes  # as loops are compiled for
+        return one.units, codes, self.least, self.cells, one.table
 
     def _shared(self, work: Callable[[Sequence[Block]], Ints]) -> Sequence[Ints]:
         """`work` on all blocks, shared by all cores where there are many rows."""

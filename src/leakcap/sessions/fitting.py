@@ -118,6 +118,14 @@ class Fitting:
             listener(question, noised)
             return noised
 
+        return self.answered_by(answer)
+
+    def answered_by(self, answer: Callable[[SessionQuestion, float], Noised]) -> Fitting:
+        """The same, where another desk answers.
+
+        Args:
+            answer: to a question, for a share of the clock.
+        """
         return replace(self, _answer=answer)
 
 

@@ -41,7 +41,7 @@ from leakcap.sessions.table import SessionTable
 from leakcap.sessions.unasked import HOW, checked_how
 from leakcap.simulate.silence import kept_quiet
 
-__all__ = ["Session"]
+__all__ = ["Session", "desk_of"]
 
 ANSWERS = ("answer", "number", "release")  # kinds of entries
 KINDS = ("count", "sum", "mean", "histogram", "covariance", "quantile", "linear", "query", "blocks")
@@ -387,6 +387,11 @@ class Session(Asked):
 
     def __repr__(self) -> str:
         return f"Session({self.name!r}, {'; '.join(cap.describe() for cap in self.caps)})"
+
+
+def desk_of(session: Session) -> Desk | WorldsDesk:
+    """Where its answers are made; custodian side."""
+    return session._desk
 
 
 def _is_for(body: Mapping[str, Any], group: str) -> bool:

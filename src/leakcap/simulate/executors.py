@@ -32,6 +32,7 @@ class Workers(Protocol):
     """Something that applies a function to many items."""
 
     count: int
+    elsewhere: bool  # whether workers may lack this machine's disk
 
     def run(self, function: Callable[..., Any], shared: tuple[Any, ...], items: Sequence[Any]) -> Dealt:
         """`function(*shared, item)` for every item, with the item's place, in whatever order they end."""
@@ -42,11 +43,22 @@ class Workers(Protocol):
         ...
 
 
-def workers_for(backend: str | None, count: int, alone: bool) -> Workers:
+def workers_for(backend: Any, count: int | None, alone: bool) -> Workers:
     """What the caller has asked for; a serial worker that is `alone` leaves numerical libraries all their threads."""
+    from leakcap.cluster.connecting import Cluster, cluster_for
+
+    cluster = cluster_for(backend, count)
+    if cluster is not None:
+        from leakcap.cluster.tasks import ClusterWorkers
+
+        return ClusterWorkers(cluster, closing=not isinstance(backend, Cluster))
+    count = count or 1
     kind = backend or ("serial" if count == 1 else "processes")
     if kind not in ("serial", "threads", "processes"):
-        raise InputError("backend must be 'serial', 'threads', 'processes', or a device of torch such as 'torch:cuda'")
+        raise InputError(
+            "backend must be 'serial', 'threads', 'processes', 'dask', 'dask://host:port', a connection to a cluster, "
+            "or a device of torch such as 'torch:cuda'"
+        )
     if kind == "serial":
         return Serial(alone)
     return Threads(count) if kind == "threads" else Processes(count, takes_part=backend is None)
@@ -64,6 +76,7 @@ class Serial:
     """One after the other, in order."""
 
     count = 1
+    elsewhere = False
 
     def __init__(self, alone: bool) -> None:
         self._alone = alone  # the only worker, in this run and in those that go on with it
@@ -79,6 +92,8 @@ class Serial:
 
 class Threads:
     """Threads of this process."""
+
+    elsewhere = False
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -103,6 +118,8 @@ class Processes:
 
     If the caller takes part, it is one of the workers: it begins at once, while the others start.
     """
+
+    elsewhere = False
 
     def __init__(self, count: int, takes_part: bool) -> None:
         self.count, self._takes_part = count, takes_part

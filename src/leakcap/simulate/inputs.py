@@ -62,7 +62,7 @@ def run_inputs(
     inputs: Sequence[Any],
     drop: frozenset[str] = frozenset(),
     *,
-    backend: str | None = None,
+    backend: Any = None,
     workers: int | None = None,
     watch: Watcher = ignore,
 ) -> Outputs:
@@ -76,7 +76,7 @@ def run_inputs(
     seconds = time.perf_counter() - began
     table = np.empty((len(inputs), node.size()))
     table[0] = numbers
-    doers = workers_for(backend, count, alone=count == 1)
+    doers = workers_for(backend, workers, alone=count == 1)
     forecast = Forecast(len(inputs), doers.count, seconds, table.nbytes)
     parts = np.array_split(np.arange(1, len(inputs)), min(len(inputs) - 1, PARTS * doers.count))
     done = 1

@@ -50,7 +50,7 @@ def run_worlds(
     units: Units,
     worlds: Worlds,
     drop: Iterable[str] = (),
-    backend: str | None = None,
+    backend: Any = None,
     workers: int | None = None,
     watch: Watcher = ignore,
     checkpoint: Checkpoint | None = None,
@@ -85,7 +85,7 @@ class Simulation:
         pool: Pool,
         units: Units,
         drop: Iterable[str] = (),
-        backend: str | None = None,
+        backend: Any = None,
         workers: int | None = None,
         watch: Watcher = ignore,
         checkpoint: Checkpoint | None = None,
@@ -98,7 +98,7 @@ class Simulation:
         self._pooled = PooledUnits(pool, units)
         # Threads of numerical libraries go on waiting for work for a while after a call, on cores that a kernel needs.
         alone = count == 1 and kernel_of(fn) is None
-        self._here, self._workers = Serial(alone), workers_for(backend, count, alone)
+        self._here, self._workers = Serial(alone), workers_for(backend, None if workers is None else count, alone)
         self._asked = backend is not None
         self._free = backend is None and workers is None
         self._watch, self._checkpoint = watch, checkpoint
@@ -188,7 +188,8 @@ class Simulation:
 
         tell()
         chunks = _chunks(np.flatnonzero(~done), seconds, doers.count)
-        parts: list[Part] = [(some, before, self._checkpoint) for some in chunks]
+        kept_there = None if doers.elsewhere else self._checkpoint
+        parts: list[Part] = [(some, before, kept_there) for some in chunks]
         if self._whole is None:
             # It takes longest: among the first, where others work meanwhile.
             parts.insert(len(parts) if doers.count == 1 else doers.count - 1, (None, 0, None))

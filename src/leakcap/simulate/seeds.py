@@ -130,7 +130,7 @@ def run_seeds(
     worlds: Worlds,
     seeds: Seeds,
     *,
-    backend: str | None = None,
+    backend: Any = None,
     workers: int | None = None,
     watch: Watcher = ignore,
     memory: int = Machine().memory,
@@ -140,7 +140,8 @@ def run_seeds(
 
     With a checkpoint, worlds whose answers it holds are not run.
     """
-    doers = workers_for(backend, 1 if workers is None else checks.count(workers=workers), alone=workers in (None, 1))
+    count = None if workers is None else checks.count(workers=workers)
+    doers = workers_for(backend, count, alone=count in (None, 1))
     try:
         return _run(task, pooled, worlds, seeds, doers=doers, watch=watch, memory=memory, checkpoint=checkpoint)
     except FunctionFailed as error:

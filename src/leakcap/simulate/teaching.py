@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,7 +18,10 @@ from leakcap.errors import InputError, MissingExtra
 from leakcap.ground.arrays import Ints
 from leakcap.simulate.silence import silenced
 
-__all__ = ["fitted", "names_classes", "own_randomness", "rehearse"]
+__all__ = ["all_rows", "fitted", "names_classes", "own_randomness", "rehearse"]
+
+# The process's generators are of all threads: what one model draws would otherwise show in those of other threads.
+_ONE_AT_A_TIME = threading.RLock()
 
 
 def fitted(model: Any, table: Any, rows: Ints, labels: Ints, *, whole: bool) -> Any:
@@ -26,7 +30,15 @@ def fitted(model: Any, table: Any, rows: Ints, labels: Ints, *, whole: bool) -> 
         return clone(model).fit(_safe_indexing(table, rows), labels)
     known = np.full(table.shape[0], -1)
     known[rows] = labels
-    return clone(model).fit(table, known)
+    return clone(model).fit(all_rows(table), known)
+
+
+def all_rows(table: Any) -> Any:
+    """A copy, for one model alone: what it changes in place, as a scaler without copies does, is seen by no other.
+
+    Which models get so far may depend on labels, and a label must not show in what others have learnt or said.
+    """
+    return _safe_indexing(table, np.arange(table.shape[0]))
 
 
 def names_classes(named: npt.NDArray[Any], rows: int) -> bool:
@@ -44,7 +56,7 @@ def rehearse(model: Any, table: Any, rows: Ints, classes: int, *, role: str, who
     try:
         with silenced(), own_randomness(0):
             learnt = fitted(model, table, rows, np.arange(len(rows)) % classes, whole=whole)
-            named = np.asarray(learnt.predict(table))
+            named = np.asarray(learnt.predict(all_rows(table)))
     except (MissingExtra, KeyboardInterrupt):
         raise  # says what to install; stopped by the user
     except BaseException as error:  # a model may end the process, and others in it go on
@@ -58,7 +70,15 @@ def rehearse(model: Any, table: Any, rows: Ints, classes: int, *, role: str, who
 
 @contextmanager
 def own_randomness(seed: int) -> Iterator[None]:
-    """The process's generators begin with this seed, and go on afterwards as if nothing had been drawn."""
+    """The process's generators begin with this seed, and go on afterwards as if nothing had been drawn.
+
+    Other threads that come here wait.
+    """
+    with _ONE_AT_A_TIME:
+        yield from _seeded(seed)
+
+
+def _seeded(seed: int) -> Iterator[None]:
     torch = sys.modules.get("torch")
     before, numbers = random.getstate(), np.random.get_state()  # noqa: NPY002  # what teachers of others' making draw from
     tensors = None if torch is None else torch.random.get_rng_state()

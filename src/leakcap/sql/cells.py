@@ -18,6 +18,7 @@ __all__ = ["Numbering", "numbering"]
 FEW = 64  # texts, up to which a text is looked for in a list
 SMALL = 4096  # codes, up to which it does not matter how many of them are groups
 LARGE = 2**22  # codes
+KINDS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32}  # of codes, in bits
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,13 @@ class Numbering:
     cells: Any
     tables: dict[str, Any]
     apart: tuple[tuple[str, ...], str]
+
+    @property
+    def narrow(self) -> str:
+        """The code in as few bytes as its list and one code before it need; NULL for others that do not fit."""
+        first, last = self.least - 1, self.least + len(self.cells) - 1
+        kind = next(one for one, bits in KINDS.items() if -(2 ** (bits - 1)) <= first and last < 2 ** (bits - 1))
+        return f"TRY_CAST({self.code} AS {kind})"
 
     def summed(self, unit: str, sums: Sequence[str]) -> str:
         """A row for each person and group, with sums, in SQL."""

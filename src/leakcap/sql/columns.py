@@ -9,13 +9,20 @@ from typing import Any
 from leakcap.errors import InputError
 from leakcap.sql.catalog import CatalogColumn
 from leakcap.sql.declared import LARGEST, checked_ends, checked_keys
+from leakcap.sql.expressions import FIRST_DAY, LAST_DAY
+from leakcap.sql.kinds import MOMENTS
 from leakcap.sql.noised_keys import split_keys
 from leakcap.sql.sources import WITH_ZONE, SourceColumn, kind_of
 
 __all__ = ["KeptColumns"]
 
-FEW = 64  # different texts, up to which a column of text is one of levels
+# Different texts, up to which a column of text is one of levels. It is kept as text all the same: in a file the engine
+# lists few texts once, so that its ENUM is half as dear to compare and to group by, but up to three times as dear in
+# LIKE and in the search for a group's number (`python -m benchmarks.sql_speed texts`); and it would sort and refuse
+# texts by the list of this pool, where text has rules that do not hang on it.
+FEW = 64
 WHOLE = ("BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+LOST = {"float": "no numbers, or infinite", "int": "beyond 64 bits; bounds= would cut them"}
 EXACT = frozenset([*WHOLE, "VARCHAR", "DATE", "UUID", "TIMESTAMP"])  # types that are kept letter for letter
 
 
@@ -78,7 +85,8 @@ class KeptColumns:
             low, high = (_literal(one, made.kind) for one in (made.low, made.high))
             key = f"(CASE WHEN {key} < {low} THEN {low} WHEN {key} > {high} THEN {high} ELSE {key} END)"
         kinds = {"int": "BIGINT", "float": "DOUBLE", "text": "VARCHAR", "bool": "BOOLEAN", "decimal": given.type}
-        return f"TRY_CAST({key} AS {kinds.get(made.kind, made.kind)})"
+        key = f"TRY_CAST({key} AS {kinds.get(made.kind, made.kind)})"
+        return _near(key) if made.kind in MOMENTS and made.low is None else key
 
     def report_cuts(self, columns: Sequence[tuple[CatalogColumn, SourceColumn]]) -> None:
         """What bounds have cut, and what could not be kept."""
@@ -93,20 +101,23 @@ class KeptColumns:
                     self.report.append(
                         f"{self.table}.{one.name}: {cut:,} of {rows:,} values cut to {one.low} to {one.high}"
                     )
-            if one.kind == "float" or (one.kind == "int" and given.type not in EXACT and one.low is None):
+            odd = one.kind == "int" and given.type not in EXACT
+            if one.kind == "float" or ((odd or one.kind in MOMENTS) and one.low is None):
                 lost = self.file.execute(
                     f"SELECT count({one.place}) - count({self.written(one, given)}) FROM {self.rows}"
                 ).fetchone()[0]
                 if lost:
-                    why = "no numbers, or infinite" if one.kind == "float" else "beyond 64 bits; bounds= would cut them"
+                    why = LOST.get(one.kind, "infinite, or further off than the year 99,999")
                     self.report.append(f"{self.table}.{one.name}: {lost:,} values are missing from now on: {why}")
 
     def _refuse_rough(self, where: str, given: SourceColumn, kind: str) -> None:
         """Keys must stay apart: two that became one would be two people's."""
-        if given.type in EXACT or given.type.startswith("ENUM(") or kind == "decimal":
+        if (given.type in EXACT and kind not in MOMENTS) or given.type.startswith("ENUM(") or kind == "decimal":
             return
         cast = {"int": "BIGINT", "float": "DOUBLE"}.get(kind, "TIMESTAMP")
         finite = f"NOT isfinite({given.place}) OR " if kind != "int" else ""
+        if kind in MOMENTS:
+            finite += f"{_near(f'TRY_CAST({given.place} AS {kind})')} IS DISTINCT FROM {given.place} OR "
         if self.file.execute(
             f"SELECT count(*) FROM {self.rows} WHERE {finite}TRY_CAST({given.place} AS {cast}) IS DISTINCT FROM "
             f"{given.place}"
@@ -125,8 +136,9 @@ class KeptColumns:
 
     def _has_gaps(self, given: SourceColumn, kind: str) -> bool:
         key = given.place
-        if kind in ("float", "timestamp", "date"):
+        if kind in ("float", *MOMENTS):
             key = f"(CASE WHEN isfinite({key}) THEN {key} END)"
+            key = key if kind == "float" else _near(f"TRY_CAST({key} AS {kind})")
         elif kind == "int" and given.type not in EXACT:
             key = f"TRY_CAST({key} AS BIGINT)"
         return bool(self.file.execute(f"SELECT count(*) > count({key}) FROM {self.rows}").fetchone()[0])
@@ -140,6 +152,11 @@ class KeptColumns:
         if low is None or not low < high or (kind == "int" and max(-low, high) > LARGEST):
             return None, None
         return low, high
+
+
+def _near(key: str) -> str:
+    """Dates that expressions can do anything with; NULL in place of others."""
+    return f"(CASE WHEN {key} BETWEEN {FIRST_DAY} AND {LAST_DAY} THEN {key} END)"
 
 
 def _literal(one: Any, kind: str) -> str:

@@ -50,12 +50,12 @@ def compiled(text: str, catalog: Catalog, *, hidden_pool: bool = False, worlds: 
     if len(text) > LONGEST:
         raise refused(f"the question has more than {LONGEST:,} letters: ask several")
     try:
-        return _Compiler(catalog, hidden_pool, worlds).program(text, _parsed(text))
+        return _Compiler(catalog, hidden_pool, worlds).program(text, parsed(text))
     except RecursionError:
         raise refused("the question is nested too deeply: ask several") from None
 
 
-def _parsed(text: str) -> Node:
+def parsed(text: str) -> Node:
     """The one SELECT. What else there is, is not even parsed: the parser would log the text of some of it."""
     try:
         dialect = Dialect.get_or_raise("duckdb")

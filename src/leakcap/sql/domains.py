@@ -152,9 +152,10 @@ class _Listing:
         if one.op in ("query", "quantified"):
             return self._bools(one) if new else None
         span = self._narrow_part(one)
-        if new and one.kind == "int" and span is not None and span[1] - span[0] <= SMALL:
+        if new and one.kind == "int" and _at_most(span, SMALL):
             self.declared &= not _of_pool(one)
-            return self._list(one, _with_gap(one, range(int(span[0]), int(span[1]) + 1)))
+            low, high = map(int, span or ())
+            return self._list(one, _with_gap(one, range(low, high + 1)))
         bins = _bins(one)
         if new and bins is not None and not any(each.kind == "int" for each in one.columns()):
             self.declared &= not _of_pool(one)
@@ -214,8 +215,8 @@ class _Listing:
             return self.listed[one.sql][1]
         if one.kind == "bool":
             return self._bools(one)
-        if one.range is not None and one.range[1] - one.range[0] <= LARGE:
-            low, high = int(one.range[0]), int(one.range[1])
+        if _at_most(one.range, LARGE):
+            low, high = map(int, one.range or ())
             if one.kind == "int":
                 return self._list(one, _with_gap(one, range(low, high + 1)))
             if one.kind == "date" and low >= 1 and high <= date.max.toordinal():
@@ -279,6 +280,11 @@ def _with_gap(one: Expression, values: Iterable[Any]) -> list[Any]:
     return [*values, None] if one.null else list(values)
 
 
+def _at_most(span: tuple[float, float] | None, numbers: float) -> bool:
+    """Whether a range has no more whole numbers than so many, each of which a float is: its ends are floats."""
+    return span is not None and span[1] - span[0] <= numbers and max(map(abs, span)) <= 2**53
+
+
 def _bins(one: Expression) -> list[float] | None:
     """All whole numbers, tens or hundreds that a rounded expression can be, where its range is known and short."""
     if one.op == "round" and one.args[1].op == "literal" and one.args[1].value <= 0:
@@ -287,7 +293,7 @@ def _bins(one: Expression) -> list[float] | None:
         step = 1.0
     else:
         return None
-    if one.range is None or (one.range[1] - one.range[0]) / step > SMALL:
+    if one.range is None or not _at_most(one.range, SMALL * step):
         return None
     first, last = (round(end / step) for end in one.range)
     return [at * step for at in range(first, last + 1)]

@@ -10,8 +10,9 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from select import select
 from typing import Any
@@ -21,11 +22,22 @@ from leakcap.sql import worker
 from leakcap.sql.refusals import NotAnswered
 from leakcap.sql.worker import NUMBERS, EngineLimits, NoSelect, locked, selected, table_in, written
 
-__all__ = ["EngineError", "EngineLimits", "LocalEngine", "WorkerEngine"]
+__all__ = ["EngineError", "EngineLimits", "LocalEngine", "WorkerEngine", "limited"]
 
 LIMITS = EngineLimits()
+_in_force: ContextVar[EngineLimits] = ContextVar("engine limits", default=LIMITS)
 TOO_LONG = "the question took longer than {seconds:g} seconds and was stopped: ask for less"
 FAILED = "the question could not be answered (error {number}). Why is withheld: it might tell of the data"
+
+
+@contextmanager
+def limited(limits: EngineLimits) -> Iterator[None]:
+    """What one question may use, of those that are asked inside."""
+    before = _in_force.set(limits)
+    try:
+        yield
+    finally:
+        _in_force.reset(before)
 
 
 class EngineError(LeakcapError):
@@ -51,7 +63,8 @@ class LocalEngine:
 class WorkerEngine:
     """A process for one question."""
 
-    def __init__(self, path: Path | str, limits: EngineLimits = LIMITS) -> None:
+    def __init__(self, path: Path | str, limits: EngineLimits | None = None) -> None:
+        limits = limits or _in_force.get()
         self.limits, self.left = limits, limits.seconds
         told = json.dumps({"path": str(path), "memory": limits.memory, "threads": limits.threads})
         self.process = subprocess.Popen(

@@ -1,7 +1,9 @@
 """What a query computes of a row: expressions of our own, with kind, range, and whether they can be missing.
 
 They are total. Whatever DuckDB would fail on, a division by 0, a number too large, a text that is no date, is NULL: an
-error would tell of the row that made it. `written` makes the SQL, letter by letter from allowed words.
+error would tell of the row that made it. And it is NULL because a condition keeps it from being computed, or a wider
+type has room for it: TRY would do the work for all rows near it again, and how long that takes would tell as well.
+`WRITTEN` makes the SQL, letter by letter from allowed words.
 """
 
 from __future__ import annotations
@@ -15,17 +17,32 @@ from typing import Any
 
 from leakcap.sql.refusals import refused
 
-__all__ = ["Expression", "NoisedColumn", "Range", "column", "literal", "quoted_text", "short", "unknown"]
+__all__ = [
+    "FIRST_DAY",
+    "FURTHEST",
+    "LAST_DAY",
+    "Expression",
+    "NoisedColumn",
+    "Range",
+    "column",
+    "literal",
+    "quoted_text",
+    "short",
+    "unknown",
+]
 
 Range = tuple[float, float]
 MOST = 1e300  # beyond, a number counts as out of range
 UNSURE = ("float",)  # kinds that can be infinite or no number
 LARGEST = 200_000  # letters of one expression, about
 LONGEST_TEXT = 2_000  # letters of texts that are put together
-TRIED_SIGNS = ("whole", "mod", "bit and", "bit or", "shift left", "shift right", "part", "trunc", "date_diff")
-TRIED_CALLS = ("abs", "floor", "ceil", "sqrt", "cbrt", "ln", "log2", "log10", "exp", "pow", "sin", "cos", "round")
-TRIED = frozenset((*TRIED_SIGNS, *TRIED_CALLS, "last_day", "strftime", "make_date"))  # written with TRY
-DEEPEST_TRIES = 6  # one in the other
+# Dates and times from here to there are never near the end of what the engine can hold, whatever is done with them.
+FIRST_DAY, LAST_DAY = "DATE '100000-01-01 (BC)'", "DATE '99999-12-31'"
+FURTHEST = 36_500_000  # days that they may be moved by, and where they surely are
+MOST_WHOLE = 9.2e18  # below it, 64 bits have room
+WIDEST = 38  # digits of a decimal
+# What is written more than once, with the condition that it can be computed.
+COPIES = {"sqrt": 2, "ln": 2, "log2": 2, "log10": 2, "shift left": 2, "near": 2, "make_date": 4}
 
 
 @dataclass(frozen=True)
@@ -55,7 +72,7 @@ class Expression:
     digits: tuple[int, int] | None = None
     range: Range | None = None  # of numbers; dates in days
     null: bool = True  # whether it can be missing
-    wild: bool = False  # whether it can be infinite or no number, and is guarded where it is used
+    wild: bool = False  # whether it can be infinite, no number or too far a date, and is guarded where it is used
     identity: str | None = None  # the key of people that it is
     levels: tuple[Any, ...] | None = None  # all of its values
     refers: str | None = None
@@ -81,22 +98,17 @@ class Expression:
         return self.kind == "int" and all(one.kind in ("int", "null") for one in self.args)
 
     @cached_property
-    def tries(self) -> int:
-        """How deep what may fail stands in what may fail: at most, and not through queries inside."""
-        counted = self.op in ("add", "subtract", "multiply", "negate") and self.kind != "float" and not self.of_whole
-        may_fail = counted or self.op in TRIED
-        return max((one.tries for one in self.args), default=0) + may_fail
-
-    @cached_property
     def size(self) -> int:
         """Letters that it takes, about and at least: what is guarded is written more than once."""
         own = len(self.value[1]) if self.op == "quantified" else len(str(self.value))
-        twice = self.op in ("divide", "whole", "mod")  # the right side is also compared with 0
-        return (
-            20
-            + own
-            + sum(one.size * (2 if one.wild else 1) * (2 if twice and at else 1) for at, one in enumerate(self.args))
-        )
+        times = [self._copies * (2 if one.wild else 1) for one in self.args]
+        if self.op in ("divide", "whole", "mod"):
+            times[1] *= 2  # the right side is also compared with 0
+        return 20 + own + sum(one.size * count for one, count in zip(self.args, times, strict=True))
+
+    @property
+    def _copies(self) -> int:
+        return 2 if _needs_a_look(self) else COPIES.get(self.op, 1)
 
     @property
     def sql(self) -> str:
@@ -105,22 +117,23 @@ class Expression:
 
     @property
     def safe(self) -> str:
-        """As it is written where it is used: NULL in place of what is no finite number."""
-        return f"(CASE WHEN isfinite({self.sql}) THEN {self.sql} END)" if self.wild else self.sql
+        """As it is written where it is used: NULL in place of what is no finite number, or too far a date."""
+        if not self.wild:
+            return self.sql
+        here = f"{self.sql} BETWEEN {FIRST_DAY} AND {LAST_DAY}" if self.of_time else f"isfinite({self.sql})"
+        return f"(CASE WHEN {here} THEN {self.sql} END)"
+
+    @property
+    def of_time(self) -> bool:
+        return self.kind in ("date", "timestamp")
 
 
 def short(one: Expression) -> Expression:
-    """The expression, where it is not too long to be written: what is used twice doubles at every level.
-
-    Nor too deep in what may fail: where it fails, the engine tries a row again, and again at every level. Work would
-    double by a level for somebody's row alone.
-    """
+    """The expression, where it is not too long to be written: what is used twice doubles at every level."""
     if one.size > LARGEST:
-        raise refused("an expression is too long once written out: ask for less, or in several steps")
-    if one.tries > DEEPEST_TRIES:
         raise refused(
-            f"more than {DEEPEST_TRIES} functions that may fail stand one in the other: name a result in a query in "
-            "FROM, and go on there"
+            "an expression is too long once written out: ask for less, or name a part of it in a query in FROM, and go "
+            "on there"
         )
     return one
 
@@ -179,7 +192,7 @@ def span(values: Iterable[float]) -> Range | None:
 def _literal(one: Expression) -> str:
     value = one.value
     if value is None:
-        return "NULL"
+        return f"NULL::{one.kind.upper()}" if one.of_time else "NULL"  # functions of times must know which they are
     if one.kind == "bool":
         return "TRUE" if value else "FALSE"
     if one.kind == "int":
@@ -197,39 +210,62 @@ def _literal(one: Expression) -> str:
     return f"{quoted_text(moment)}::{one.kind.upper()}"
 
 
-def _tried(one: Expression, made: str) -> str:
-    """NULL in place of an error. DuckDB cannot do this around a query."""
-    if one.asks:
-        raise refused(
-            "this function cannot be applied to a query in brackets, EXISTS or IN (select ...): name its result in a "
-            "query in FROM, and apply it there"
-        )
-    return f"TRY({made})"
-
-
 def _with_room(made: str) -> str:
-    """NULL in place of what has no room in 64 bits. TRY would do its work again for whoever's row fails."""
+    """NULL in place of what has no room in 64 bits."""
     return f"TRY_CAST({made} AS BIGINT)"
 
 
 def _infix(sign: str) -> Callable[[Expression], str]:
     def write(one: Expression) -> str:
-        left, right = (arg.sql for arg in one.args)
+        left, right = one.args
+        if left.of_time or right.of_time:
+            return f"({left.safe} {sign} {right.safe})"
         if one.of_whole and may_overflow(one):
-            return _with_room(f"({left}::HUGEINT {sign} {right}::HUGEINT)")
-        made = f"({left} {sign} {right})"
-        return _tried(one, made) if may_overflow(one) else made
+            return _with_room(f"({left.sql}::HUGEINT {sign} {right.sql}::HUGEINT)")
+        return _wide(one, sign) if one.kind == "decimal" and may_overflow(one) else f"({left.sql} {sign} {right.sql})"
 
     return write
 
 
 def may_overflow(one: Expression) -> bool:
-    """Whether DuckDB might fail on the sum, difference or product."""
+    """Whether DuckDB might fail on the sum, difference or product of numbers as they are."""
     if one.kind == "float":
         return False
     # Of two decimals with room in 64 bits DuckDB keeps a result in 64 bits too, and fails where it is larger.
-    room = 10.0 ** (17 - one.digits[1]) if one.digits else 9e18
-    return one.range is None or one.kind in ("date", "timestamp") or max(map(abs, one.range)) >= room
+    room = 10.0 ** (17 - one.digits[1]) if one.digits else MOST_WHOLE
+    return one.range is None or max(map(abs, one.range)) >= room
+
+
+def _wide(one: Expression, sign: str) -> str:
+    """A sum, difference or product of decimals with all the digits that there are; NULL where they are too few."""
+    (left, right), scale = one.args, _scale(one)
+    scales = [scale, scale] if one.op != "multiply" else [arg.digits[1] if arg.digits else 0 for arg in one.args]
+    made = " ".join(
+        (f"({left.sql}::DECIMAL({WIDEST},{scales[0]})", sign, f"{right.sql}::DECIMAL({WIDEST},{scales[1]}))")
+    )
+    if not _needs_a_look(one):
+        return made
+    most = 10.0 ** (WIDEST - 1 - scale)
+    rough = [f"abs({arg.sql}::DOUBLE)" for arg in one.args]
+    small = (
+        f"{rough[0]} * {rough[1]} < {most!r}"
+        if one.op == "multiply"
+        else " AND ".join(f"{each} < {most!r}" for each in rough)
+    )
+    return f"(CASE WHEN {small} THEN {made} END)"
+
+
+def _scale(one: Expression) -> int:
+    return one.digits[1] if one.digits else 0
+
+
+def _needs_a_look(one: Expression) -> bool:
+    """Whether digits may be too few for decimals, so that their size is looked at first."""
+    if one.kind != "decimal" or one.op not in ("add", "subtract", "multiply") or not may_overflow(one):
+        return False
+    (p, s), (q, t) = (arg.digits or (WIDEST, 0) for arg in one.args)
+    scale = _scale(one)
+    return (p + q if one.op == "multiply" else max(p - s, q - t) + scale + 1) > WIDEST
 
 
 def _compared(one: Expression) -> str:
@@ -239,12 +275,19 @@ def _compared(one: Expression) -> str:
 
 def _divided(one: Expression) -> str:
     left, right = one.args
-    below = right.safe
+    below, sign = right.safe, {"divide": "/", "whole": "//", "mod": "%"}[one.op]
     if right.range is None or right.range[0] <= 0 <= right.range[1]:
         below = f"(CASE WHEN {below} <> 0 THEN {below} END)"
-    sign = {"divide": "/", "whole": "//", "mod": "%"}[one.op]
-    made = f"({left.sql} {sign} {below})" if one.op == "divide" else f"({left.safe} {sign} {below})"
-    return made if one.op == "divide" else _tried(one, made)
+    if one.op == "divide":
+        return f"({left.sql} {sign} {below})"
+    # The least of all whole numbers by -1 is one too large.
+    if _may_be_least(left) and (right.range is None or right.range[0] <= -1 <= right.range[1]):
+        return _with_room(f"({left.safe}::HUGEINT {sign} {below}::HUGEINT)")
+    return f"({left.safe} {sign} {below})"
+
+
+def _may_be_least(one: Expression) -> bool:
+    return one.kind == "int" and (one.range is None or one.range[0] <= -MOST_WHOLE)
 
 
 def _joined(word: str) -> Callable[[Expression], str]:
@@ -270,12 +313,36 @@ def _case(one: Expression) -> str:
     return f"(CASE {' '.join(parts)} ELSE {one.args[-1].safe} END)"
 
 
-def _call(name: str, guard: bool = True) -> Callable[[Expression], str]:
+def _call(name: str) -> Callable[[Expression], str]:
+    return lambda one: f"{name}({', '.join(arg.safe for arg in one.args)})"
+
+
+def _where(name: str, condition: str) -> Callable[[Expression], str]:
+    """A function where it has a value, NULL elsewhere."""
+
     def write(one: Expression) -> str:
-        made = f"{name}({', '.join(arg.safe for arg in one.args)})"
-        return _tried(one, made) if guard else made
+        of = one.args[0].safe
+        return f"(CASE WHEN {of} {condition} THEN {name}({of}) END)"
 
     return write
+
+
+def _abs(one: Expression) -> str:
+    of = one.args[0]
+    return _with_room(f"abs({of.safe}::HUGEINT)") if _may_be_least(of) else f"abs({of.safe})"
+
+
+def _near(one: Expression) -> str:
+    """Days by which a date can be moved."""
+    of = one.args[0].safe
+    return f"(CASE WHEN {of} BETWEEN -{FURTHEST} AND {FURTHEST} THEN {of} END)"
+
+
+def _made_date(one: Expression) -> str:
+    year, month, day = (arg.safe for arg in one.args)
+    known = f"{year} BETWEEN -90000 AND 90000 AND {month} BETWEEN 1 AND 12 AND {day} BETWEEN 1 AND 31"
+    made = f"make_date({year}, {month}, 1) + ({day} - 1)::INTEGER"  # the 30th of February is in March
+    return f"(CASE WHEN {known} THEN CASE WHEN month({made}) = {month} THEN {made} END END)"
 
 
 def _cast(one: Expression) -> str:
@@ -296,11 +363,11 @@ def _like(one: Expression) -> str:
 
 
 def _part(one: Expression) -> str:
-    return _tried(one, f"date_part('{one.value}', {one.args[0].safe})")
+    return f"date_part('{one.value}', {one.args[0].safe})"
 
 
 def _trunc(one: Expression) -> str:
-    return _tried(one, f"date_trunc('{one.value}', {one.args[0].safe})::DATE")
+    return f"date_trunc('{one.value}', {one.args[0].safe})::DATE"
 
 
 def _inside(one: Expression) -> str:
@@ -315,15 +382,18 @@ def _quantified(one: Expression) -> str:
     return f"({one.args[0].safe} {word} ({query}))"
 
 
-def _shifted(sign: str) -> Callable[[Expression], str]:
-    return lambda one: _tried(one, f"({one.args[0].safe} {sign} {one.args[1].safe})")
+def _signed(sign: str) -> Callable[[Expression], str]:
+    return lambda one: f"({one.args[0].safe} {sign} {one.args[1].safe})"
+
+
+def _shifted_left(one: Expression) -> str:
+    of, by = (arg.safe for arg in one.args)
+    return f"(CASE WHEN {of} >= 0 AND {by} >= 0 THEN {_with_room(f'({of}::HUGEINT << least({by}, 63)::HUGEINT)')} END)"
 
 
 def _negated(one: Expression) -> str:
     of = one.args[0].sql
-    if one.of_whole:
-        return _with_room(f"-({of}::HUGEINT)")
-    return f"(-{of})" if one.kind == "float" else _tried(one, f"-{of}")
+    return _with_room(f"-({of}::HUGEINT)") if one.of_whole else f"(-{of})"
 
 
 WRITTEN: dict[str, Callable[[Expression], str]] = {
@@ -342,7 +412,7 @@ WRITTEN: dict[str, Callable[[Expression], str]] = {
     "not": lambda one: f"(NOT {one.args[0].safe})",
     "is null": lambda one: f"({one.args[0].safe} IS NULL)",
     "case": _case,
-    "coalesce": _call("coalesce", guard=False),
+    "coalesce": _call("coalesce"),
     "cast": _cast,
     "in": _among,
     "like": _like,
@@ -351,21 +421,25 @@ WRITTEN: dict[str, Callable[[Expression], str]] = {
     "query": _inside,
     "quantified": _quantified,
     "concat": _concat,
-    "bit and": _shifted("&"),
-    "bit or": _shifted("|"),
-    "shift left": _shifted("<<"),
-    "shift right": _shifted(">>"),
+    "bit and": _signed("&"),
+    "bit or": _signed("|"),
+    "shift left": _shifted_left,
+    "shift right": _signed(">>"),
     "sign": lambda one: f"(sign({one.args[0].safe})::BIGINT)",
     "trunc number": lambda one: f"trunc({one.args[0].safe})",
-    "date_diff": lambda one: _tried(one, f"date_diff('{one.value}', {one.args[0].safe}, {one.args[1].safe})"),
-    **{name: _call(name) for name in ("last_day", "strftime", "make_date", "cbrt", "sin", "cos", "log2")},
-    "round": lambda one: _tried(one, f"round({one.args[0].safe}, {one.args[1].safe}::INTEGER)"),
-    **{name: _call(name) for name in ("abs", "floor", "ceil", "sqrt", "ln", "log10", "exp", "pow")},
-    **{name: _call(name, guard=False) for name in ("lower", "upper", "trim", "ltrim", "rtrim", "length", "substring")},
-    **{name: _call(name, guard=False) for name in ("greatest", "least", "left", "right")},
+    "date_diff": lambda one: f"date_diff('{one.value}', {one.args[0].safe}, {one.args[1].safe})",
+    "near": _near,
+    "make_date": _made_date,
+    "abs": _abs,
+    "sqrt": _where("sqrt", ">= 0"),
+    **{name: _where(name, "> 0") for name in ("ln", "log2", "log10")},
+    **{name: _call(name) for name in ("last_day", "strftime", "cbrt", "sin", "cos", "floor", "ceil", "exp", "pow")},
+    "round": lambda one: f"round({one.args[0].safe}, {one.args[1].safe}::INTEGER)",
+    **{name: _call(name) for name in ("lower", "upper", "trim", "ltrim", "rtrim", "length", "substring")},
+    **{name: _call(name) for name in ("greatest", "least", "left", "right")},
     # Longer than the text it is of, and so on if it is done again: cut, before it fills the memory.
     "replace": lambda one: f"left(replace({', '.join(arg.safe for arg in one.args)}), {LONGEST_TEXT})",
-    **{name: _call(name, guard=False) for name in ("contains", "starts_with", "ends_with")},
+    **{name: _call(name) for name in ("contains", "starts_with", "ends_with")},
 }
 
 

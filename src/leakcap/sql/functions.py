@@ -127,16 +127,16 @@ def _cut(one: Expression, name: str) -> tuple[float, float] | None:
 
 
 def _curved(reader: Reads, node: Node) -> Expression:
-    return made(CURVED[type(node)], "float", (as_float(reader.number(node.this)),), wild=True)
+    return made(CURVED[type(node)], "float", (as_float(reader.number(node.this)),), wild=isinstance(node, exp.Exp))
 
 
 def _logarithm(reader: Reads, node: exp.Log) -> Expression:
     if node.expression is None:
-        return made("log10", "float", (as_float(reader.number(node.this)),), wild=True)
+        return made("log10", "float", (as_float(reader.number(node.this)),))
     base = reader.whole_number(node.this, 10)
     if base not in (2, 10):
         raise refused("logarithms are ln, log2 and log10: divide by ln of another base", node)
-    return made(f"log{base}", "float", (as_float(reader.number(node.expression)),), wild=True)
+    return made(f"log{base}", "float", (as_float(reader.number(node.expression)),))
 
 
 def _power(reader: Reads, node: exp.Pow) -> Expression:
@@ -151,7 +151,7 @@ def _bits(reader: Reads, node: exp.Binary) -> Expression:
     left, right = reader.number(node.this), reader.number(node.expression)
     if {left.kind, right.kind} - {"int", "null"}:
         raise refused("bits are those of whole numbers", node)
-    # What overflows, and shifts by less than none, are NULL; so are shifts by 64 bits and more to the left.
+    # What overflows is NULL, and so are shifts to the left by less than none, or of numbers below 0.
     return made(BITS[type(node)], "int", (left, right), null=True)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from leakcap.sql.expressions import Expression, Range, literal, span, unknown
+from leakcap.sql.expressions import FURTHEST, Expression, Range, literal, span, unknown
 from leakcap.sql.refusals import Node, refused
 
 __all__ = [
@@ -37,6 +37,12 @@ __all__ = [
 
 NUMBERS = ("int", "decimal", "float")
 MOMENTS = ("date", "timestamp")
+# NULL where there is no value: always perhaps, and sums and products where it is not known how large they are.
+MAY_FAIL = frozenset(
+    ("divide", "whole", "mod", "cast", "case", "sqrt", "ln", "log2", "log10", "shift left", "make_date", "near")
+)
+SUMS = ("add", "subtract", "multiply", "negate", "abs")
+DAYS_OF = {"hours": (1 / 24, 1 / 24), "days": (1, 1), "weeks": (7, 7), "months": (28, 31), "years": (365, 366)}
 NAMES_PEOPLE = (
     "a key of people is for joins, for IN (select ...), for count(distinct ...) and for GROUP BY in a query inside: "
     "whatever else is said of it is said of one person"
@@ -55,13 +61,12 @@ def made(op: str, kind: str, args: Sequence[Expression], **facts: Any) -> Expres
     if keys != {None} and args and op != "is null" and not (op == "compare" and len(keys) == 1):
         raise refused(NAMES_PEOPLE)
     null = facts.pop("null", None)
+    without = op in MAY_FAIL or facts.get("wild", False) or (op in SUMS and facts.get("range") is None)
     return Expression(
         op,
         kind,
         tuple(args),
-        null=any(arg.null for arg in args) or op in ("divide", "whole", "mod", "cast", "case")
-        if null is None
-        else null,
+        null=any(arg.null for arg in args) or without if null is None else null,
         private=any(arg.private for arg in args),
         **facts,
     )
@@ -140,18 +145,33 @@ def moved(op: str, left: Expression, right: Expression, node: Node) -> Expressio
         raise refused("dates are not multiplied", node)
     if left.kind in MOMENTS and right.kind == "text":
         right = moment(right, left.kind, node)
-    if left.kind in MOMENTS and right.kind == "interval":
-        return made(op, "timestamp", (left, right))
     if left.kind == "interval" and right.kind in MOMENTS and op == "add":
-        return made(op, "timestamp", (right, left))
+        left, right = right, left
+    if left.kind in MOMENTS and right.kind == "interval":
+        count, unit = right.value
+        days = sorted(count * one for one in DAYS_OF[unit])
+        if max(map(abs, days)) > FURTHEST:
+            return literal(None, "timestamp")  # too far, from wherever
+        return _moved(op, "timestamp", (left, right), days=tuple(days))
     if left.kind == "date" and right.kind == "int":
-        return made(op, "date", (left, made("cast", "int", (right,), value="INTEGER", range=right.range)))
+        number = made("cast", "int", (right,), value="INTEGER", range=right.range)
+        near = right.range is not None and max(map(abs, right.range)) <= FURTHEST
+        return _moved(op, "date", (left, number if near else made("near", "int", (number,))), days=right.range)
     if left.kind == right.kind == "date" and op == "subtract":
         found = None
         if left.range and right.range:
             found = (left.range[0] - right.range[1], left.range[1] - right.range[0])
         return made(op, "int", (left, right), range=found)
     raise refused("dates go with intervals, days or dates", node)
+
+
+def _moved(op: str, kind: str, args: tuple[Expression, Expression], *, days: Any) -> Expression:
+    """A date that is moved by so many days at least and at most, where that is known."""
+    found = None
+    if args[0].range is not None and days is not None:
+        (a, b), (c, d) = args[0].range, days
+        found = (a + c, b + d) if op == "add" else (a - d, b - c)
+    return made(op, kind, args, range=found, wild=found is None or max(map(abs, found)) > FURTHEST)
 
 
 def moment(one: Expression, kind: str, node: Node) -> Expression:

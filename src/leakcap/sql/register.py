@@ -166,7 +166,10 @@ class _Registering:
             source = self.sources[table]
             key = source.columns[column].place
             if self.file.execute(f"SELECT count(*) > count(DISTINCT {key}) FROM {source.view}").fetchone()[0]:
-                raise InputError(f"{table}.{column} is the target of a link and repeats, or is missing: link to a key")
+                raise InputError(
+                    f"{table}.{column} is the target of a link and repeats, or is missing: drop rows that repeat, or "
+                    "link to a key"
+                )
 
     def _table(self, name: str, place: str, owners: Owners) -> CatalogTable:
         private, source = name not in self.public, self.sources[name]

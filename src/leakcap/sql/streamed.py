@@ -18,7 +18,7 @@ LARGEST = 2.0**62 / ROWS  # whole number of a row, of which as many as may come 
 
 def streamed(release: SqlRelease, numbered: Numbering, terms: Sequence[Term], *, run: Any, people: int) -> CellRows:
     """The rows as they are."""
-    columns = [f"{release.base.unit} AS unit", f"({numbered.code})::INTEGER AS code"]
+    columns = [f"{release.base.unit} AS unit", f"{numbered.narrow} AS code"]
     columns += [f"{one.of_row} AS s{at}" for at, one in enumerate(terms)]
     found = run(f"SELECT {', '.join(columns)} FROM {numbered.rows}", numbered.tables)
     return numbered.of(found, people, making=making(release.sums, whole=True))

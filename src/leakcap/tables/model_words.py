@@ -73,7 +73,8 @@ def model_advice(model: LabelModel) -> str:
     except InputError:
         return ""
     taken = request.method == "statistics" and said.model == MODELS[request.model].__name__ != "LDA"
-    return "" if taken else f"For so many rows, columns and classes lc.labels.advise names {ADVISED[said.model]}."
+    way = "--method statistics " if request.method == "pate" and said.model == "Logistic" else ""
+    return "" if taken else f"For so many rows, columns and classes lc.labels.advise names {way}{ADVISED[said.model]}."
 
 
 def model_code(model: LabelModel, column: LabelColumn) -> str:

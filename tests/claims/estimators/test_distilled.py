@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import binomtest, norm
+from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 import leakcap as lc
+from leakcap.audit.attacks import votes
 from leakcap.errors import BlocksWarning
 from leakcap.estimators import Distilled
 from leakcap.estimators import distilled as settings
@@ -240,6 +242,45 @@ def test_the_audit_attacks_the_votes_of_a_fitted_model(monkeypatch: pytest.Monke
     bare = lambda total, grains, deviations, _: total / grains * STEP * deviations  # noqa: E731
     monkeypatch.setattr(desk, "with_noise", bare)
     assert lc.audit.run(model, data=data, trials=200).verdict == "refuted"
+
+
+@pytest.mark.filterwarnings("ignore::leakcap.errors.SimulationWarning")
+def test_the_person_attacked_is_one_whom_the_model_does_not_believe() -> None:
+    """Two thousand people, of whom one brings twenty rows of the wrong class: no eight drawn by chance find them."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(2000, 2))
+    classes = (rows[:, 0] > 0).astype(int)
+    rows, classes = np.vstack([rows, np.tile([3.0, 0.0], (20, 1))]), np.append(classes, np.zeros(20, dtype=int))
+    whose = np.append(np.arange(2000), np.full(20, 2000))
+    model = Distilled(GaussianNB(), GaussianNB(), queries=PUBLIC, blocks=20, classes=[0, 1], random_state=0)
+    model = model.set_params(cap=lc.membership(CAP), options={"rows_per_unit": 20}).fit(rows, classes, unit=whose)
+    assert votes._Game.of(model, rows, classes, whose).person == 2000
+
+
+def test_the_audit_hears_whose_rows_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The odd person in two rows of nine people: as one they move a block, and votes without noise are refuted."""
+    rows, classes, whose = np.vstack([ROWS, ROWS[:1]]), np.append(CLASSES, 0), np.append(np.arange(9), 0)
+    made = Distilled(Telling(), DecisionTreeClassifier(max_depth=1), queries=PUBLIC, blocks=BLOCKS, classes=[0, 1])
+    made.set_params(cap=lc.membership(CAP), random_state=0, options={"rows_per_unit": 2})
+    with pytest.warns(lc.errors.SimulationWarning):
+        model = made.fit(rows, classes, unit=whose)
+    assert lc.audit.run(model, data=(rows, classes, whose), trials=200).holds
+    bare = lambda total, grains, deviations, _: total / grains * STEP * deviations  # noqa: E731
+    monkeypatch.setattr(desk, "with_noise", bare)
+    assert lc.audit.run(model, data=(rows, classes, whose), trials=200).verdict == "refuted"
+
+
+@pytest.mark.filterwarnings("ignore::leakcap.errors.SimulationWarning")
+def test_votes_with_too_little_noise_are_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted fault: most of the noise is taken away again."""
+    model, honest = distilled(), desk.with_noise
+
+    def noised(total: Any, grains: Any, deviations: Any, randomness: Any) -> Any:
+        bare = np.asarray(total) / np.asarray(grains) * STEP * deviations
+        return bare + 0.05 * (honest(total, grains, deviations, randomness) - bare)
+
+    monkeypatch.setattr(desk, "with_noise", noised)
+    assert lc.audit.run(model, data=(ROWS, CLASSES), trials=200).verdict == "refuted"
 
 
 @pytest.mark.filterwarnings("ignore::leakcap.errors.SimulationWarning")

@@ -11,6 +11,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 import leakcap as lc
+from leakcap.errors import InputError
 from leakcap.labels.learning.vote_costs import VoteCosts
 from leakcap.labels.learning.votes import NoisedVotes
 from leakcap.labels.statistics import grid_noise
@@ -66,3 +67,40 @@ def test_as_much_randomness_is_drawn_whatever_is_answered(monkeypatch: pytest.Mo
     for votes in (np.zeros((6, 3), dtype=int), np.full((6, 3), 100)):
         rule.release(votes)
     assert drawn[:2] == drawn[2:]
+
+
+SECRET = "a-secret-label"
+NAMES = np.where(KINDS == 0, SECRET, np.where(KINDS == 1, "b", "c"))
+HOLES = BLOBS.copy()
+HOLES[-1, 0] = np.nan
+
+
+@pytest.mark.parametrize(
+    ("settings", "table", "labels"),
+    [
+        ({"n_teachers": len(KINDS) + 1}, BLOBS, NAMES),
+        ({}, HOLES, NAMES),
+        ({"prior": lc.labels.Ridge(1.0)}, HOLES, NAMES),
+        ({"epsilon": 1e-4, "sigma2": None, "queries": None}, BLOBS, NAMES),
+        ({"queries": len(KINDS) + 1}, BLOBS, NAMES),
+        ({"threshold": 1e6, "sigma1": 4.0}, BLOBS, NAMES),  # nobody agrees
+        ({"classes": ["a", "b", "c"]}, BLOBS, NAMES),  # a class that was not named
+        ({}, BLOBS, NAMES[:-1]),
+        ({}, BLOBS, np.stack([NAMES, NAMES], axis=1)),
+        ({}, BLOBS, np.where(KINDS == 1, None, NAMES)),
+    ],
+)
+def test_what_cannot_be_is_refused_in_our_own_words_and_quotes_no_label(settings: Any, table: Any, labels: Any) -> None:
+    given = {"sigma2": 4.0, "n_teachers": 10, "queries": 30, "classes": [SECRET, "b", "c"], "random_state": 0}
+    model = lc.labels.PATE(GaussianNB(), GaussianNB(), **given).set_params(**settings)
+    with pytest.raises(InputError) as refused:
+        model.fit(table, labels)
+    assert SECRET not in str(refused.value) and len(str(refused.value)) > 30
+    assert refused.value.__cause__ is None and SECRET not in repr(refused.value.__context__)
+
+
+def test_the_certificate_declares_that_questions_are_public() -> None:
+    given = {"sigma2": 4.0, "n_teachers": 10, "queries": 30, "n_classes": 3, "random_state": 0}
+    said = " ".join(str(lc.labels.PATE(GaussianNB(), GaussianNB(), **given).fit(BLOBS, KINDS).certificate_).split())
+    assert "features, parts and questions: none of them was taken from these labels" in said
+    assert "has no memory of other teachers" in said

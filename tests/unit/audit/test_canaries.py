@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
 import leakcap as lc
 from leakcap.audit import CanaryKey, memorised, plant
+from leakcap.audit.attacks.memorisation import largest_lower_end
 from tests.refusals import refusal
 
 Y = np.random.default_rng(0).integers(4, size=80)
@@ -120,6 +122,9 @@ def test_labels_that_cannot_be_planted_are_refused_without_a_quote(y: Any, count
 def test_labels_outside_the_classes_are_refused_without_a_quote() -> None:
     refusal(lambda: plant([SECRET, "b"] * 4, 2, classes=["a", "b"]), "list every possible class", private=(SECRET,))
     refusal(lambda: plant([(1, 2), (3, 4)] * 4, 2), "one column")
+    refusal(lambda: plant(X[:, 0], 2), "measurements", private=(str(X[0, 0]),))
+    refusal(lambda: plant(Y, 2, classes=4), "names of all classes")
+    refusal(lambda: plant(Y, 2, seed="a"), "seed")
 
 
 @pytest.fixture(scope="module")
@@ -166,11 +171,86 @@ def test_models_with_other_columns_are_put_in_order(planted: tuple[Any, CanaryKe
     assert memorised(few, key, X).counts[0].guesses == 40
 
 
+def test_columns_of_a_table_are_read_by_their_names(planted: tuple[Any, CanaryKey]) -> None:
+    labels, key = planted
+    scores = np.eye(4)[labels]
+    for names in ([3, 1, 0, 2], ["3", "1", "0", "2"]):
+        turned = pd.DataFrame(scores[:, [3, 1, 0, 2]], columns=names)
+        assert memorised(turned, key).counts[0].right == 40
+    elsewhere = CanaryKey(80, (3, 1, 0, 2), key.rows, key.planted, decoys=key.decoys, truths=key.truths)
+    assert memorised(pd.DataFrame(scores), elsewhere).counts[0].right == 40  # numbered by pandas: by place
+
+
+def test_sparse_scores_and_tensors_are_tables(planted: tuple[Any, CanaryKey]) -> None:
+    labels, key = planted
+
+    class Tensor:
+        """As torch's are: one that remembers its gradient is no array until it is detached."""
+
+        def __array__(self, *_: Any, **__: Any) -> Any:
+            raise RuntimeError("requires grad")
+
+        def detach(self) -> Any:
+            return self
+
+        def cpu(self) -> Any:
+            return np.eye(4)[labels]
+
+    for scores in (csr_matrix(np.eye(4)[labels]), Tensor()):
+        assert memorised(scores, key).counts[0].right == 40
+
+
+def test_a_model_may_abstain_on_some_rows_and_not_on_all(planted: tuple[Any, CanaryKey]) -> None:
+    labels, key = planted
+    named = labels[key.rows].astype(object)
+    named[:20] = None
+    assert memorised(Naming(named), key, X).counts[0].right >= 20
+    refusal(lambda: memorised(Naming(np.full(40, None)), key, X), "none of its own classes")
+    refusal(lambda: memorised(Naming(labels[key.rows].astype(str)), key, X), "none of its own classes")
+
+
+class Naming:
+    """Names these classes, whatever it is asked."""
+
+    classes_ = np.arange(4)
+
+    def __init__(self, named: Any) -> None:
+        self.named = named
+
+    def predict(self, rows: Any) -> Any:
+        return self.named
+
+
+class Scoring(Naming):
+    """Believes the same of every row."""
+
+    def __init__(self, classes: Any, columns: int) -> None:
+        self.classes_, self.columns = classes, columns
+
+    def predict_proba(self, rows: Any) -> Any:
+        return np.ones((len(rows), self.columns))
+
+
+def test_more_audits_with_one_key_share_the_errors(planted: tuple[Any, CanaryKey]) -> None:
+    labels, key = planted
+    one, ten = (memorised(np.eye(4)[labels], key, epsilon=1.0, looks=looks) for looks in (1, 10))
+    assert ten.epsilon_lower < one.epsilon_lower and one.counts == ten.counts
+    direct = largest_lower_end(one.counts, 0.0, 0.05 / 10)
+    assert ten.epsilon_lower == direct
+    close = min(count.p_value(1.0, 0.0) for count in one.counts)
+    assert memorised(np.eye(4)[labels], key, epsilon=1.0, alpha=7 * close).verdict == "refuted"
+    assert memorised(np.eye(4)[labels], key, epsilon=1.0, alpha=7 * close, looks=10).verdict != "refuted"
+
+
 def test_scores_that_are_infinite_count_as_far(planted: tuple[Any, CanaryKey]) -> None:
     labels, key = planted
     with np.errstate(divide="ignore"):
         scores = np.log(np.eye(4)[labels])
     assert memorised(scores, key).counts[0].right == 40
+
+
+def certified(labels: int = 80, classes: int = 4) -> Any:
+    return lc.labels.KRR(epsilon=1.0, n_classes=classes).certificate(labels=labels)
 
 
 @pytest.mark.parametrize(
@@ -192,6 +272,21 @@ def test_scores_that_are_infinite_count_as_far(planted: tuple[Any, CanaryKey]) -
         (lambda key: memorised(np.ones((40, 4)), key, delta=2.0), "delta"),
         (lambda key: memorised(np.ones((40, 4)), key, alpha=0.0), "alpha"),
         (lambda key: memorised(np.ones((40, 4)), key, certificate=1.0), "that of private labels"),
+        (lambda key: memorised(np.ones((40, 4)), key, certificate=certified(labels=79)), "of the training on"),
+        (lambda key: memorised(np.ones((40, 4)), key, certificate=certified(classes=5)), "of 5 classes"),
+        (lambda key: memorised(np.ones((40, 4)), None), "audit.plant gave"),
+        (lambda key: memorised(key, np.ones((40, 4))), "audit.plant gave"),
+        (lambda key: memorised(np.ones((40, 4)), key, shares=0.5), "list of shares"),
+        (lambda key: memorised(np.ones((40, 4)), key, looks=0), "looks"),
+        (lambda key: memorised(np.ones((40, 4)) * 1j, key), "table of numbers"),
+        (lambda key: memorised(np.ma.masked_array(np.ones((40, 4)), mask=np.eye(40, 4)), key), "not numbers"),
+        (lambda key: memorised([[10**400] * 4] * 40, key), "table of numbers"),
+        (lambda key: memorised(lambda rows: None, key, X), "table of numbers"),
+        (lambda key: memorised(lambda rows: np.ones((40, 4)), key, {"a": 1}), "a row for each of the 80 labels"),
+        (lambda key: memorised(lambda rows: np.ones((40, 4)), key, [[1], [1, 2]] * 40), "a row for each of the 80"),
+        (lambda key: memorised(Naming(2), key, X), "table of numbers"),
+        (lambda key: memorised(Scoring([0, 1, 2, 3, 3], 5), key, X), "twice"),
+        (lambda key: memorised(Scoring([[0, 1], [2, 3]], 4), key, X), "one of them"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(planted: tuple[Any, CanaryKey], call: Any, words: str) -> None:

@@ -64,6 +64,35 @@ def test_programs_get_the_figures(place: Path, capsys: Any) -> None:
     assert held["verdict"] == "no promise" and held["epsilon_lower"] > 3 and held["target"] == "labels"
 
 
+def test_predicted_classes_will_do(place: Path, tmp_path: Path, capsys: Any) -> None:
+    planted = pd.read_csv(place / "out" / "custodian" / "planted.csv")
+    planted[["tree"]].to_csv(place / "named.csv", index=False)
+    certificate = ("--certificate", str(place / "certificate.json"))
+    for file, *column in (("named.csv",), ("out/custodian/planted.csv", "--column", "tree")):
+        assert judged(place, file, *certificate, *column) == 1
+        assert "REFUTED" in capsys.readouterr().out
+    planted["tree"].replace("ash", "yew").to_csv(place / "strange.csv", index=False)
+    assert judged(place, "strange.csv") == 2
+    assert "yew" not in capsys.readouterr().err
+
+
+def test_several_models_share_the_errors(place: Path, capsys: Any) -> None:
+    lower = []
+    for looks in ("1", "20"):
+        assert judged(place, "scores.csv", "--json", "--looks", looks) == 0
+        lower.append(json.loads(capsys.readouterr().out)["epsilon_lower"])
+    assert lower[1] < lower[0]
+    assert judged(place, "scores.csv", "--looks", "0") == 2
+
+
+def test_scores_that_are_missing_are_asked_for(place: Path, capsys: Any) -> None:
+    scores = pd.read_csv(place / "even.csv")
+    scores.iloc[3, 1] = np.nan
+    scores.to_csv(place / "holes.csv", index=False)
+    assert judged(place, "holes.csv") == 2
+    assert "birch are missing" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -88,6 +117,7 @@ def test_what_cannot_be_done_is_said(place: Path, options: tuple[str, ...], word
 
 def test_predictions_need_a_column_for_every_class(place: Path, capsys: Any) -> None:
     assert judged(place, "trees.csv") == 2
-    assert "ash" in capsys.readouterr().err
+    said = " ".join(capsys.readouterr().err.split())
+    assert "named ash, birch, cedar; or one column of predicted classes" in said
     assert judged(place, "scores.csv", "--certificate", str(place / "trees.csv")) == 2
     assert judged(place, "scores.csv", "--certificate", str(place / "none.json")) == 2

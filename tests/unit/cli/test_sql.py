@@ -38,6 +38,26 @@ def test_a_question_is_answered_charged_and_stored(stays: Path, capfd: pytest.Ca
     assert "was registered already" in capfd.readouterr().err
 
 
+def test_what_bounds_have_cut_is_said_once(stays: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert leakcap("sql", "stays.csv", BY_WARD, *ORDER, "--store", "kept.duckdb") == 0
+    assert "143 of 2,000 rows left out, beyond 4 of one person" in " ".join("".join(capfd.readouterr()).split())
+    assert leakcap("sql", "kept.duckdb", BY_WARD, "--cap", "0.6", "--ledger", "sqlite:///ledger.db") == 0
+    assert "left out" not in "".join(capfd.readouterr())
+
+
+def test_fewer_rows_of_one_person_are_nearer(stays: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    wide = []
+    for rows in ("4", "1"):
+        assert leakcap("sql", "stays.csv", BY_WARD, *ORDER, "--share", "0.2", "--rows", rows, "--json") == 0
+        told = json.loads(capfd.readouterr().out)["rows"][0]
+        wide.append(told[3] - told[2])
+    assert wide[1] < 0.8 * wide[0]  # what coins leave open stays
+    assert leakcap("sql", "stays.csv", BY_WARD, *ORDER, "--rows", "0") == 2
+    assert "rows must be at least 1" in " ".join(capfd.readouterr().err.split())
+    assert leakcap("sql", "stays.csv", BY_WARD, *ORDER[:-1], "sqlite:///2.db", "--rows", "1", "--design", "worlds") == 2
+    assert "--rows is for sessions with --design bits" in " ".join(capfd.readouterr().err.split())
+
+
 def test_other_bounds_go_on_in_the_same_account(stays: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """One set of people has one secret, however their tables are registered."""
     left = []
@@ -66,7 +86,11 @@ def test_a_prompt_goes_on_after_mistakes(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("stays.csv", BY_WARD, "--cap", "0.6"), "say whose row it is"),
+        (
+            ("stays.csv", BY_WARD, "--cap", "0.6"),
+            "say whose row it is, as in --unit patient or --unit customer.id: there are stays.patient, stays.ward, "
+            "stays.days",
+        ),
         (("stays.csv", BY_WARD, "--unit", "patient"), "say what to cap"),
         (("none.csv", BY_WARD, *ORDER), "there is no file"),
         (("stays.csv", BY_WARD, *ORDER, "--bounds", "days=1"), "--bounds takes two ends"),

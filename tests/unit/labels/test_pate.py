@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from contextlib import nullcontext
 from typing import Any
 
@@ -13,6 +14,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import make_blobs
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 
 import leakcap as lc
@@ -20,6 +23,8 @@ from leakcap.errors import InputError
 from leakcap.labels.learning import teachers
 from leakcap.labels.learning.teachers import votes_of
 from leakcap.labels.learning.votes import NoisedVotes
+from leakcap.labels.statistics.sums import SumsMechanism
+from leakcap.simulate.teaching import own_randomness
 
 X, y = make_blobs(1500, centers=3, random_state=0, cluster_std=0.5)
 ONE = GaussianNB()
@@ -137,6 +142,77 @@ def test_a_label_moves_one_teacher_even_if_teachers_draw_from_one_generator(monk
     assert moved(Drawing()) <= 2
     monkeypatch.setattr(teachers, "own_randomness", lambda seed: nullcontext())
     assert moved(Drawing()) > 2  # the twin: what one drew shows in the votes of those after it
+
+
+class Marking(Failing):
+    """A teacher that changes what it is asked about, the more the more labels of class 1 it has."""
+
+    def fit(self, X: Any, y: Any) -> Marking:
+        self.count_ = int((np.asarray(y) == np.unique(y)[-1]).sum())
+        X += self.count_
+        return self
+
+    def predict(self, X: Any) -> Any:
+        X += self.count_
+        return (X[:, 0] > 6).astype(int)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_what_a_teacher_changes_in_place_is_seen_by_no_other(whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `StandardScaler(copy=False)` does: which teachers get so far depends on labels."""
+    rows = np.zeros((40, 1))
+    assert moved(Marking(), rows, whole) <= 2 and not rows.any()
+    for where in ("leakcap.labels.learning.teachers", "leakcap.simulate.teaching"):
+        monkeypatch.setattr(f"{where}.all_rows", lambda table: table)
+    assert moved(Marking(), rows, whole) > 2  # the twin: rows are everybody's
+
+
+def test_features_are_as_they_were_after_a_fit() -> None:
+    table = X.copy()
+    scaled = make_pipeline(StandardScaler(copy=False), GaussianNB())
+    pate(epsilon=4.0).set_params(teacher=scaled, student=scaled).fit(table, y)
+    assert (table == X).all()
+
+
+class Gapless(GaussianNB):
+    """A classifier that asks for classes 0, 1, ... without a gap, as some libraries of boosted trees do."""
+
+    def fit(self, X: Any, y: Any) -> Gapless:
+        assert np.unique(y).tolist() == list(range(len(np.unique(y))))
+        return super().fit(X, y)
+
+
+def test_teachers_and_student_may_ask_for_classes_without_a_gap() -> None:
+    names = np.array(["a", "c", "d"])[y]
+    model = pate(epsilon=6.0, n_classes=None, classes=["d", "b", "a", "c"])
+    model.set_params(teacher=Gapless(), student=Gapless()).fit(X, names)
+    assert model.score(X, names) > 0.9 and model.classes_.tolist() == ["a", "b", "c", "d"]
+    chances = model.predict_proba(X)
+    assert (model.classes_[chances.argmax(axis=1)] == model.predict(X)).all()
+
+
+def test_teachers_of_two_threads_take_turns_at_the_generators_of_the_process() -> None:
+    """Otherwise what one draws, by its labels, shows in the votes of the other's."""
+    inside, leave, entered = threading.Event(), threading.Event(), threading.Event()
+
+    def first() -> None:
+        with own_randomness(1):
+            inside.set()
+            leave.wait(5)
+
+    def second() -> None:
+        with own_randomness(2):
+            entered.set()
+
+    threads = [threading.Thread(target=first), threading.Thread(target=second)]
+    threads[0].start()
+    assert inside.wait(5)
+    threads[1].start()
+    assert not entered.wait(0.2)
+    leave.set()
+    assert entered.wait(5)
+    for thread in threads:
+        thread.join()
 
 
 @pytest.mark.parametrize("teacher", [Failing(), Leaving(), Interrupting()])
@@ -303,6 +379,7 @@ def test_two_classes_tables_and_noise_that_is_given_have_priors_too() -> None:
         (lc.labels.Ridge(epsilon=0.5, delta=0.0), "delta"),
         (lc.labels.Ridge(epsilon=0.5, n_classes=5), "takes its classes from"),
         (lc.labels.Ridge(epsilon=0.5, n_classes=3).fit(X, y), "are spent"),
+        (lc.labels.NaiveBayes(epsilon=0.5, bins="many"), "bins"),
     ],
 )
 def test_priors_that_cannot_be_are_refused(prior: Any, words: str) -> None:
@@ -317,6 +394,33 @@ def test_a_prior_that_refuses_features_leaves_the_model_unspent() -> None:
     with pytest.raises(InputError, match="finite"):
         model.fit(holes, y)
     assert model.fit(X, y).score(X, y) > 0.9
+
+
+def test_sums_that_were_drawn_are_spent_where_nothing_came_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = pate(epsilon=2.0, n_teachers=100, prior=lc.labels.Ridge(epsilon=1.0))
+    monkeypatch.setattr(lc.labels.Ridge, "_learn", lambda *given: (_ for _ in ()).throw(MemoryError))
+    with pytest.raises(MemoryError):
+        model.fit(X, y)
+    monkeypatch.undo()
+    with pytest.raises(InputError, match="has privatised labels before"):
+        model.fit(X, y)
+    assert clone(model).fit(X, y).score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("prior", [lc.labels.Ridge(5.6), lc.labels.NaiveBayes(5.6)], ids=repr)
+def test_arithmetic_of_many_sums_is_counted_on_before_anything_is_drawn(
+    prior: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At epsilon 8 a total variation of 1e-11 costs some thousandths of delta, and there are thousands of sums."""
+    rng = np.random.default_rng(0)
+    table = np.hstack([X, rng.standard_normal((len(X), 400))])
+    model = pate(epsilon=8.0, n_teachers=100, prior=prior).fit(table, y)
+    assert 0 < model.prior_.arithmetic_ <= model._prior.model._most_arithmetic
+    monkeypatch.setattr(SumsMechanism, "release", lambda *given: pytest.fail("labels were used"))
+    monkeypatch.setattr("leakcap.labels.learning.pate.most_sums", lambda *given: 1)
+    monkeypatch.setattr("leakcap.labels.learning.pate.ARITHMETIC", 1e-9)
+    with pytest.raises(InputError, match="arithmetic of the prior"):  # the twin: of one sum
+        clone(model).fit(table, y)
 
 
 @pytest.mark.parametrize("intercept", [True, False])

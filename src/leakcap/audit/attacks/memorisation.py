@@ -16,7 +16,7 @@ from leakcap.audit.canaries import CanaryKey
 from leakcap.ground.arrays import Bools, Floats
 from leakcap.ground.proofs import proves
 
-__all__ = ["EVERY_LABEL", "ONE_DECOY", "CanaryGuesses", "guesses_of"]
+__all__ = ["EVERY_LABEL", "ONE_DECOY", "CanaryGuesses", "guesses_of", "largest_lower_end", "together"]
 
 ONE_DECOY, EVERY_LABEL = "one decoy", "every wrong label"
 
@@ -75,6 +75,23 @@ def guesses_of(scores: Floats, key: CanaryKey, shares: Sequence[float]) -> Itera
         for share in shares:
             guessed = order[: max(1, round(share * key.count))]
             yield CanaryGuesses(game, candidates, key.count, guesses=len(guessed), right=int(right[guessed].sum()))
+
+
+@proves("memorisation")
+def largest_lower_end(counts: Sequence[CanaryGuesses], delta: float, alpha: float) -> float:
+    """The largest epsilon that games of one run refute, each at its share of `alpha`."""
+    return max(one.epsilon_lower(delta, alpha / len(counts)) for one in counts)
+
+
+@proves("memorisation")
+def together(trainings: Sequence[Sequence[CanaryGuesses]]) -> tuple[CanaryGuesses, ...]:
+    """Counts of the same games of several trainings, with labels of their own, as those of one."""
+    found = []
+    for games in zip(*trainings, strict=True):
+        one = games[0]
+        added = {name: sum(getattr(game, name) for game in games) for name in ("canaries", "guesses", "right")}
+        found.append(CanaryGuesses(one.game, one.candidates, **added))
+    return tuple(found)
 
 
 def _games(scores: Floats, key: CanaryKey) -> Iterator[tuple[str, int, tuple[Bools, Floats]]]:

@@ -21,16 +21,17 @@ from leakcap.estimators.block_average import BlockAverage
 from leakcap.estimators.distilled import Distilled, votes_of
 from leakcap.estimators.own_session import ALL, opened
 from leakcap.estimators.taught_blocks import TaughtBlocks
-from leakcap.ground.arrays import Bools, Floats
+from leakcap.ground.arrays import Bools, Floats, Ints
 from leakcap.noise.entropy import OperatingSystem, Randomness
 from leakcap.sessions.desk import Desk
 from leakcap.sessions.fitting import Fitting
 from leakcap.sessions.linear import STEP
+from leakcap.sessions.session import desk_of
 from leakcap.simulate.silence import kept_quiet
 
 __all__ = ["votes"]
 
-TRIED = 32  # people, of whom the one that moves the votes of their block most is attacked
+DRAWN, SURPRISING = 8, 40  # people tried, of whom the one that moves the votes of their block most is attacked
 COINS = 0  # seed of everybody's coins and of the blocks: the attacker knows both
 
 
@@ -39,12 +40,12 @@ def votes(model: Distilled, data: tuple[Any, ...], trials: int, alpha: float) ->
 
     Args:
         model: fitted.
-        data: the rows and classes it was fitted to.
+        data: the rows and classes it was fitted to, and whose rows they are if it was told.
         trials: number of releases.
         alpha: what a refutation may cost.
     """
-    if len(data) != 2:
-        raise InputError("data=(X, y): give the rows that the model was fitted to, and their classes")
+    if len(data) not in (2, 3):
+        raise InputError("data=(X, y): give the rows that the model was fitted to, their classes, and its unit if any")
     game = _Game.of(model, *data)
     tossed = np.random.default_rng().random(trials) < 0.5
     right = sum(game.guess(bool(coin)) == bool(coin) for coin in tossed)
@@ -73,23 +74,32 @@ class _Game:
     share: float = 1.0
     coins: Bools = field(default_factory=lambda: np.empty(0, dtype=bool))
     person: int = 0
+    fitting: Fitting | None = None
 
     @classmethod
-    def of(cls, fitted: Distilled, X: Any, y: Any) -> _Game:
+    def of(cls, fitted: Distilled, X: Any, y: Any, unit: Any = None) -> _Game:
         """The same settings, with as many blocks as the fit had, and nothing that spends a ledger."""
         options = {name: one for name, one in (fitted.options or {}).items() if name not in ("ledger", "name")}
         settings = {"blocks": fitted.estimator_.blocks_, "random_state": COINS, "options": options}
         model = type(fitted)(**(fitted.get_params(deep=False) | settings))
         with kept_quiet(True):
-            made = cls(model, opened(model, X, y))
-        made.coins = np.array(made.opened[0]._desk.coins)
-        made.asked(made.prepare, made.coins)
+            made = cls(model, opened(model, X, y, unit))
+            session, names, goal = made.opened
+            session.fit(_Listening(made), names, goal, share=ALL)
+            made.coins = np.array(made.desk.coins)
+            made.asked(lambda fitting: made.prepare(fitting, fitted), made.coins)
         return made
+
+    @property
+    def desk(self) -> Desk:
+        """That of the session as it was opened."""
+        found = desk_of(self.opened[0])
+        assert isinstance(found, Desk)
+        return found
 
     def asked(self, ask: Callable[[Fitting], Any], coins: Bools) -> Any:
         """What this makes of a fit in a session that nobody has asked before, where these people take part."""
-        session, names, goal = self.opened
-        desk: Desk = session._desk
+        session, desk = self.opened[0], self.desk
         fresh = open_account(
             Book.in_memory(),
             session.name,
@@ -99,16 +109,26 @@ class _Game:
             named=False,
             clock=(desk.clock.square, desk.clock.distance),
         )
-        session._desk = replace(desk, account=fresh.account, coins=coins, randomness=self.randomness)
-        return session.fit(_Asking(ask), names, goal, share=ALL)
+        desk = replace(desk, account=fresh.account, coins=coins, randomness=self.randomness)
+        assert self.fitting is not None
+        return ask(self.fitting.answered_by(lambda question, share: desk.noised(question, share)[0]))
 
-    def prepare(self, fitting: Fitting) -> None:
+    def prepare(self, fitting: Fitting, fitted: Distilled) -> None:
         """Choose the person."""
         plain = type(self.model)(**(self.model.get_params(deep=False) | {"cap": None, "options": None}))
         average, self.share = votes_of(plain, fitting)
         self.teachers = average.teachers
-        some = np.random.default_rng(COINS).permutation(len(self.coins))[:TRIED]
+        some = [*np.random.default_rng(COINS).permutation(len(self.coins))[:DRAWN], *self.surprising(fitted)]
         self.person = int(max(some, key=lambda one: float(np.linalg.norm(self.moved(int(one))))))
+
+    def surprising(self, fitted: Distilled) -> Ints:
+        """People of whose classes the released model believes the least: they turn the votes of a teacher most."""
+        assert self.teachers is not None
+        codes, units = self.teachers.codes, self.teachers.units
+        said = np.append(fitted.estimator_.predict_proba(self.teachers.features), np.ones((len(codes), 1)), axis=1)
+        owner = np.arange(len(codes)) if units.of_row is None else units.of_row
+        surprise = np.bincount(owner, -np.log(said[np.arange(len(codes)), codes]), minlength=units.count)
+        return np.argsort(-surprise[: len(self.coins)], kind="stable")[:SURPRISING]
 
     def moved(self, person: int) -> Floats:
         """By how much a person moves the votes of their block."""
@@ -156,10 +176,10 @@ class _Game:
 
 
 @dataclass(frozen=True)
-class _Asking:
-    """Takes the place of an estimator in a session's fit."""
+class _Listening:
+    """Takes the place of an estimator in a session's fit, and keeps what it is given."""
 
-    ask: Callable[[Fitting], Any]
+    game: _Game
 
     def told_in_session(self) -> dict[str, Any]:
         return {}
@@ -168,5 +188,5 @@ class _Asking:
     def takes_any_features(self) -> bool:
         return True
 
-    def fit_in_session(self, fitting: Fitting) -> Any:
-        return self.ask(fitting)
+    def fit_in_session(self, fitting: Fitting) -> None:
+        self.game.fitting = fitting

@@ -17,7 +17,15 @@ from leakcap.certificates.labels import LabelCertificate
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
-from leakcap.labels.given import check_rows, refuse_again, refuse_mixed, refuse_unfitted, sorted_names, table_of
+from leakcap.labels.given import (
+    SpendsLabels,
+    check_rows,
+    refuse_again,
+    refuse_mixed,
+    refuse_unfitted,
+    sorted_names,
+    table_of,
+)
 from leakcap.labels.learning import likelihood as soft
 from leakcap.labels.learning.refine import HELD_OUT_AT_LEAST, LearningRecipe, learn
 from leakcap.labels.learning.sums_first import beliefs, spending_copy, together
@@ -27,7 +35,7 @@ from leakcap.labels.mechanisms.classes import column
 __all__ = ["Classifier", "Learner"]
 
 
-class Learner(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class Learner(SpendsLabels, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A learner from a table of scores; subclasses say where the table comes from."""
 
     _go_on: str  # how to learn from the same observations with other settings

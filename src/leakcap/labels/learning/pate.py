@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state
 
 from leakcap.certificates.labels import LabelCertificate
@@ -20,6 +20,7 @@ from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
 from leakcap.labels.given import (
+    SpendsLabels,
     check_rows,
     given_labels,
     refuse_again,
@@ -28,7 +29,7 @@ from leakcap.labels.given import (
     sorted_names,
     table_of,
 )
-from leakcap.labels.learning.prior import checked_prior, fitted_prior, spent_by, with_scores
+from leakcap.labels.learning.prior import checked_prior, fitted_prior, most_sums, spent_by, with_scores
 from leakcap.labels.learning.teachers import votes_of
 from leakcap.labels.learning.vote_costs import VoteCosts, apart_for
 from leakcap.labels.learning.votes import UNANSWERED, NoisedVotes, votes_certificate
@@ -41,11 +42,12 @@ ROWS_PER_CLASS = 5  # of a teacher, where nothing else was asked for
 MOST_TEACHERS = 2000
 MOST_VOTES = 10**9  # that a threshold may ask for
 QUIET = 5.0  # teachers for each deviation of the noise on their counts
-ARITHMETIC = 0.01  # of delta, for that of a prior
+ARITHMETIC = 0.01  # of delta, for that of a prior; more where many sums need it, each of them
+EACH_SUM = 2.0**-45
 FEWER = 0.95  # of the questions, where arithmetic on so many would cost too much of delta
 
 
-class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class PATE(SpendsLabels, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A student that learns from the noised votes of teachers, each of whom knows the labels of a part of its own.
 
     Give `epsilon`, and the number of teachers, of answers and the noise follow from that, the number of rows and of
@@ -85,7 +87,7 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     Attributes:
         certificate_: what the best attacker can learn of one label, prior included.
         prior_: the prior, fitted, if there is one.
-        student_: the student, fitted; its classes are places in the list of classes.
+        student_: the student, fitted; its classes are places among those of `classes` that were answered.
         queries_: rows that were asked about.
         answers_: for each of them the place of its class, or -1.
         classes_: names of the classes, sorted.
@@ -154,12 +156,14 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             InputError: settings, features or labels cannot be used (nothing is drawn then), labels were used before,
                 or there are no answers to learn from. The message never quotes a label.
         """
-        refuse_again(self, "take clone(model) for other labels")
+        for drawn in (self, getattr(self, "prior_", self)):  # its sums may have been drawn where nothing came of them
+            refuse_again(drawn, "take clone(model) for other labels")
         classes, table, labels = Classes(self.n_classes, self.classes), table_of(X), given_labels(y)
         refuse_mixed(classes.names)
         check_rows(table, len(labels))
         prior = None if self.prior is None else checked_prior(self.prior)
-        plan = self._plan(len(labels), classes, 0.0 if prior is None else spent_by(prior))
+        sums = 0 if prior is None else most_sums(prior, table.shape[1], classes.count)
+        plan = self._plan(len(labels), classes, 0.0 if prior is None else spent_by(prior), sums=sums)
         rng = check_random_state(self.random_state)
         parts = np.array_split(rng.permutation(len(labels)), plan.teachers)
         asked = rng.permutation(len(labels))[: plan.votes.costs.questions]
@@ -169,16 +173,15 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             rehearse(getattr(self, role), seen, rows, classes.count, role=role, whole=self.semi_supervised)
         codes = classes.codes(labels)
         if prior is not None:
+            self.prior_ = clone(prior).set_params(n_classes=self.n_classes, classes=self.classes)
             self._prior = fitted_prior(
-                prior,
+                self.prior_,
                 table,
                 labels,
                 passthrough=bool(self.passthrough),
                 most_arithmetic=plan.votes.earlier,
-                n_classes=self.n_classes,
-                classes=self.classes,
             )
-            self.prior_, table = self._prior.model, self._prior.of(table)
+            table = self._prior.of(table)
         self.certificate_ = plan.certificate(len(labels), classes)
         seeds = rng.randint(2**31, size=plan.teachers)
         votes = votes_of(
@@ -209,7 +212,8 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "teachers answered too little for a student: lower the threshold, ask more, or raise epsilon. What was "
                 "asked is spent"
             )
-        return fitted(self.student, table, rows, answers, whole=self.semi_supervised)
+        self._answered, places = np.unique(answers, return_inverse=True)  # some ask for 0, 1, ... without a gap
+        return fitted(self.student, table, rows, places, whole=self.semi_supervised)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The student's class for every row.
@@ -225,7 +229,7 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         places = np.asarray(self._student().predict(self._seen(X)), dtype=np.intp)
         names = np.asarray(self.classes_)[np.argsort(self._order)]
-        return np.asarray(names[places])
+        return np.asarray(names[self._answered[places]])
 
     def predict_proba(self, X: Any) -> Floats:
         """The student's probability of every class; 0 for classes that no teacher named.
@@ -242,7 +246,7 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         student = self._student()
         said = np.asarray(student.predict_proba(self._seen(X)))
         found = np.zeros((len(said), len(self.classes_)))
-        found[:, np.asarray(student.classes_, dtype=np.intp)] = said
+        found[:, self._answered[np.asarray(student.classes_, dtype=np.intp)]] = said
         return np.asarray(found[:, self._order])
 
     def _seen(self, X: Any) -> Any:
@@ -257,7 +261,7 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "student_")
 
-    def _plan(self, rows: int, classes: Classes, before: float) -> _Plan:
+    def _plan(self, rows: int, classes: Classes, before: float, sums: int = 0) -> _Plan:
         """How many teachers, questions and answers, and what noise: from settings and public facts."""
         delta = checks.fraction(delta=self.delta)
         if self.n_teachers is None:
@@ -274,7 +278,13 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         if self.epsilon is not None:
             return self._for_epsilon(
-                checks.positive(epsilon=self.epsilon), delta, rows, before=before, teachers=teachers, classes=classes
+                checks.positive(epsilon=self.epsilon),
+                delta,
+                rows,
+                before=before,
+                sums=sums,
+                teachers=teachers,
+                classes=classes,
             )
         asked = rows if self.queries is None else checks.count(queries=self.queries)
         answered = asked if self.answers is None else checks.count(answers=self.answers)
@@ -284,10 +294,10 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise InputError("threshold= is a number of votes, of which there are as many as teachers")
         costs = VoteCosts(asked, answered, self.sigma1, checks.positive(sigma2=self.sigma2), before=before)
         votes = NoisedVotes(costs, threshold, classes.count)
-        return _Plan.stated(teachers, votes, delta)
+        return _Plan.stated(teachers, votes, delta, sums=sums)
 
     def _for_epsilon(
-        self, epsilon: float, delta: float, rows: int, *, before: float, teachers: int, classes: Classes
+        self, epsilon: float, delta: float, rows: int, *, before: float, sums: int, teachers: int, classes: Classes
     ) -> _Plan:
         if self.sigma1 is not None:
             raise InputError("epsilon= chooses the noise: leave sigma1= and threshold= out, or give sigma2= instead")
@@ -304,10 +314,15 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         _check_queries(asked, rows)
         answered = asked if self.answers is None else checks.count(answers=self.answers)
-        found = _calibrated(epsilon, delta, classes.count, asked=asked, answered=answered, before=before)
+        earlier = _arithmetic(epsilon, delta, sums)
+        found = _calibrated(
+            epsilon, delta, classes.count, asked=asked, answered=answered, before=before, earlier=earlier
+        )
         while found is None and not given and self.answers is None and asked > classes.count:
             asked = max(classes.count, math.floor(FEWER * asked))  # what arithmetic costs grows with the answers
-            found = _calibrated(epsilon, delta, classes.count, asked=asked, answered=asked, before=before)
+            found = _calibrated(
+                epsilon, delta, classes.count, asked=asked, answered=asked, before=before, earlier=earlier
+            )
         if found is None:
             raise InputError(
                 "arithmetic would cost more than half of delta: lower epsilon, raise delta, or ask about fewer rows"
@@ -316,7 +331,7 @@ class PATE(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
 
 def _calibrated(
-    epsilon: float, delta: float, classes: int, *, asked: int, answered: int, before: float
+    epsilon: float, delta: float, classes: int, *, asked: int, answered: int, before: float, earlier: float
 ) -> NoisedVotes | None:
     """So many answers with the least noise for epsilon and delta; None where arithmetic costs more than half of delta.
 
@@ -325,7 +340,7 @@ def _calibrated(
     for share in (0.999, 0.99, 0.9, 0.5):  # of delta, for the ideal noise; the rest pays for arithmetic
         sigma = math.sqrt(2 * answered) / _left_of(apart_for(epsilon, delta * share), before) * (1 + 1e-9)
         costs = VoteCosts(asked, answered, None, sigma, before=before)
-        votes = NoisedVotes(costs, 0.0, classes, earlier=_arithmetic(epsilon, delta, before))
+        votes = NoisedVotes(costs, 0.0, classes, earlier=earlier)
         if votes.distance * (1 + math.exp(min(epsilon, 700.0))) <= delta * (1 - share):
             return votes
     return None
@@ -341,10 +356,10 @@ class _Plan:
     delta: float
 
     @classmethod
-    def stated(cls, teachers: int, votes: NoisedVotes, delta: float) -> _Plan:
+    def stated(cls, teachers: int, votes: NoisedVotes, delta: float, *, sums: int) -> _Plan:
         """The epsilon of noise that was given: of delta one half is the ideal noise's."""
         epsilon = votes.costs.epsilon(delta / 2)
-        votes = replace(votes, earlier=_arithmetic(epsilon, delta, votes.costs.before))
+        votes = replace(votes, earlier=_arithmetic(epsilon, delta, sums))
         if votes.distance * (1 + math.exp(min(epsilon, 700.0))) > delta / 2:
             raise InputError("so little noise hides no label beside arithmetic: choose larger sigmas, or ask less")
         return cls(teachers, votes, epsilon, delta)
@@ -362,9 +377,9 @@ def _left_of(apart: float, before: float) -> float:
     return math.sqrt(apart**2 - before**2)
 
 
-def _arithmetic(epsilon: float, delta: float, before: float) -> float:
-    """Total variation that is counted on for the prior's arithmetic."""
-    return ARITHMETIC * delta / (1 + math.exp(min(epsilon, 700.0))) if before else 0.0
+def _arithmetic(epsilon: float, delta: float, sums: int) -> float:
+    """Total variation that is counted on for the arithmetic of a prior of so many sums."""
+    return max(ARITHMETIC * delta / (1 + math.exp(min(epsilon, 700.0))), sums * EACH_SUM) if sums else 0.0
 
 
 def _check_queries(asked: int, rows: int) -> None:

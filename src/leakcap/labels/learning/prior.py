@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.base import clone
 
 from leakcap.errors import InputError
 from leakcap.ground import checks
@@ -16,8 +15,9 @@ from leakcap.ground.arrays import Floats
 from leakcap.labels.given import table_of
 from leakcap.labels.learning.vote_costs import apart_for
 from leakcap.labels.statistics.base import SumsClassifier
+from leakcap.labels.statistics.naive_bayes import NaiveBayes
 
-__all__ = ["PriorScores", "checked_prior", "fitted_prior", "spent_by", "with_scores"]
+__all__ = ["PriorScores", "checked_prior", "fitted_prior", "most_sums", "spent_by", "with_scores"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,28 +67,26 @@ def spent_by(prior: SumsClassifier) -> float:
     return apart_for(prior.epsilon, prior.delta)
 
 
+def most_sums(prior: SumsClassifier, columns: int, classes: int) -> int:
+    """How many sums the prior takes at most, of so many columns."""
+    each = checks.count(at_least=2, bins=prior.bins) if isinstance(prior, NaiveBayes) else 1
+    return (columns * each + 1) * classes
+
+
 def fitted_prior(
-    prior: SumsClassifier,
-    table: Any,
-    labels: npt.NDArray[Any],
-    *,
-    passthrough: bool,
-    most_arithmetic: float,
-    **classes: Any,
+    model: SumsClassifier, table: Any, labels: npt.NDArray[Any], *, passthrough: bool, most_arithmetic: float
 ) -> PriorScores:
-    """A copy of the prior, fitted; it spends its epsilon here.
+    """The prior's scores, once it is fitted; it spends its epsilon here.
 
     Args:
-        prior: its settings.
+        model: a copy of the prior, with the classes.
         table: all features.
         labels: all labels.
         passthrough: whether features are handed on as well.
         most_arithmetic: total variation of its noise to the ideal law that was counted on.
-        classes: `n_classes` or `classes`.
     """
-    model = clone(prior).set_params(**classes).fit(table, labels)
-    if model.arithmetic_ > most_arithmetic:  # known from settings and the shape of features
-        raise InputError("arithmetic of the prior would cost too much of delta: give it a smaller epsilon")
+    model._most_arithmetic = most_arithmetic
+    model.fit(table, labels)
     scores = _scores(model, table_of(table))
     return PriorScores(model, float(scores.std()) or 1.0, passthrough)
 

@@ -14,7 +14,7 @@ from leakcap.kernels.linear.parts import ridge_votes, shared_ridge_votes
 from leakcap.labels.learning.linear_teacher import LinearTeacher
 from leakcap.labels.learning.mlp_teacher import MLPTeacher, network_votes
 from leakcap.simulate.silence import each_unheard, silenced
-from leakcap.simulate.teaching import fitted, names_classes, own_randomness
+from leakcap.simulate.teaching import all_rows, fitted, names_classes, own_randomness
 
 __all__ = ["votes_of"]
 
@@ -101,5 +101,9 @@ def _named(teacher: Any, table: Any, codes: Ints, part: Ints, *, questions: Any,
     known = codes[part]
     if (known == known[0]).all():  # many classifiers refuse a single class
         return np.full(questions.shape[0], known[0])
-    named = np.asarray(fitted(teacher, table, part, known, whole=whole).predict(questions))
-    return named.astype(np.int64) if names_classes(named, questions.shape[0]) else None
+    present, places = np.unique(known, return_inverse=True)  # some ask for classes that are 0, 1, ... without a gap
+    named = np.asarray(fitted(teacher, table, part, places, whole=whole).predict(all_rows(questions)))
+    if not names_classes(named, questions.shape[0]):
+        return None
+    right = (named >= 0) & (named < len(present))
+    return np.where(right, present[np.where(right, named, 0)], -1)

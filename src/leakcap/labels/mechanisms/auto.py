@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy.typing as npt
 
+from leakcap.errors import InputError
 from leakcap.labels.mechanisms.base import Mechanism, checked_prior
 from leakcap.labels.mechanisms.krr import KRR
 from leakcap.labels.mechanisms.subset import SubsetSelection, best_size
 from leakcap.labels.mechanisms.unary import UnaryBits
 from leakcap.labels.mechanisms.with_prior import RRWithPrior
+from leakcap.labels.ways import enough_rows, weighed
 
 __all__ = ["auto", "candidates"]
 
@@ -23,35 +25,65 @@ def auto(
     n_classes: int | None = None,
     prior: npt.ArrayLike | None = None,
     classes: Sequence[Any] | None = None,
+    *,
+    rows: int | None = None,
+    columns: int | None = None,
 ) -> Mechanism:
     """The mechanism whose observations carry most nats about labels by this prior; the simplest of equals.
 
-    Whether observations are the way to go at all, or noised sums, is what `advise` says, in words.
+    `str` of it also says which of three ways to learn is advised, and why: observations, noised sums (`Ridge`,
+    `Logistic`), or votes of teachers (`PATE`); `advise` says no more than that.
 
     Args:
         epsilon: differential privacy of each label, at least 1e-6.
         n_classes: number of classes, at least 2; labels are then whole numbers from 0 to `n_classes` - 1.
         prior: what is known without the labels, `(C,)` or rows of it; public. Left out, nothing is known.
         classes: names of the classes instead, in the order of the columns. Public: never taken from the labels.
+        rows: number of labels; with `columns`, for its words alone.
+        columns: number of features.
 
     Returns:
         `KRR`, `UnaryBits`, `SubsetSelection` or, with a prior of one row, `RRWithPrior`; `str` of it says why.
 
     Raises:
-        InputError: epsilon is too small, the classes are missing or repeat, or the prior does not hold probabilities.
+        InputError: epsilon is too small, the classes are missing or repeat, the prior does not hold probabilities, or
+            one of `rows` and `columns` is missing.
 
     Examples:
         >>> auto(epsilon=1.0, n_classes=10), auto(epsilon=4.0, n_classes=10)
         (SubsetSelection(epsilon=1, n_classes=10, size=3), KRR(epsilon=4, n_classes=10, kept=0.858486))
         >>> "an observation tells 0.122 nats of a label" in str(auto(epsilon=1.0, n_classes=10))
         True
+        >>> "Statistics: lc.labels.Logistic" in str(auto(epsilon=1.0, n_classes=10, rows=50_000, columns=64))
+        True
     """
+    if (rows is None) != (columns is None):
+        raise InputError("give both rows= and columns=, or none of them: advice needs the two")
     offered = candidates(epsilon, n_classes, prior, classes)
     told = [mechanism.mutual_information(prior) for mechanism in offered]
     place = next(place for place, nats in enumerate(told) if nats * _SAME >= max(told))
     chosen = offered[place]
-    chosen.reason = _words(offered, told, place, "by this prior" if prior is not None else "where nothing is known")
+    words = _words(offered, told, place, "by this prior" if prior is not None else "where nothing is known")
+    if rows is None or columns is None:
+        chosen.reason = f"{words}. {_three_ways(chosen, prior)}"
+    else:
+        chosen.reason = f"{words}. {weighed(chosen, prior, rows=rows, columns=columns)}"
     return chosen
+
+
+def _three_ways(chosen: Mechanism, prior: npt.ArrayLike | None) -> str:
+    """What can be said where nothing is known of rows and columns."""
+    rows = enough_rows(chosen, prior)
+    beyond = "responses like these (lc.labels.Classifier), which trust nobody with all labels and teach any model"
+    if rows <= 1:
+        advised = f"as well as noised sums teach {beyond}: they are advised"
+    else:
+        advised = (
+            f"with fewer than {float(f'{rows:.1e}'):,.0f} rows for each column noised sums are advised, where a "
+            "curator may see all labels (Statistics: lc.labels.Logistic), as they teach a linear model better; with "
+            f"more {beyond}"
+        )
+    return f"Of three ways to learn: {advised}; votes (lc.labels.PATE) are for teachers that are not linear"
 
 
 def _words(offered: Sequence[Mechanism], told: Sequence[float], place: int, known: str) -> str:

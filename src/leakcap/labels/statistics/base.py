@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +15,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
-from leakcap.labels.given import check_rows, given_labels, refuse_again, refuse_mixed, refuse_unfitted, sorted_names
+from leakcap.labels.given import (
+    SpendsLabels,
+    check_rows,
+    given_labels,
+    refuse_again,
+    refuse_mixed,
+    refuse_unfitted,
+    sorted_names,
+)
 from leakcap.labels.mechanisms.base import SMALLEST_EPSILON
 from leakcap.labels.mechanisms.classes import Classes
 from leakcap.labels.mechanisms.simplex import project
@@ -63,7 +72,7 @@ class NoisedSums:
         return np.asarray(self.sums - (self.sums.sum(axis=1) - self.totals)[:, None] / self.sums.shape[1])
 
 
-class SumsClassifier(ClassifierMixin, BaseEstimator):
+class SumsClassifier(SpendsLabels, ClassifierMixin, BaseEstimator):
     """A classifier made of noised sums; subclasses say of which rows, and what follows from them."""
 
     def __init__(
@@ -78,6 +87,8 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
         self.n_classes = n_classes
         self.classes = classes
         self.delta = delta
+
+    _most_arithmetic = math.inf  # total variation that is counted on, by a model that learns from this one
 
     def fit(self, X: Any, y: npt.ArrayLike) -> Any:
         """Sum public rows by the secret labels, with noise, and learn from the noised sums alone.
@@ -101,6 +112,8 @@ class SumsClassifier(ClassifierMixin, BaseEstimator):
         check_rows(features, len(labels))
         public = self._public(features, classes.count)
         mechanism = calibrated(epsilon, delta, classes, rows=len(labels), columns=public.rows.shape[1])
+        if mechanism.distance > self._most_arithmetic:
+            raise InputError("arithmetic of the prior would cost too much of delta: give it a smaller epsilon")
         rows, codes = whole_rows(public.rows, public.clip, mechanism.length), classes.codes(labels)
         self.certificate_ = mechanism.certificate(len(labels), (("clip", public.clip), *public.settings))
         self.arithmetic_ = mechanism.distance

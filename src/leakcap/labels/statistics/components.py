@@ -64,7 +64,10 @@ def _numbers(given: npt.NDArray[Any]) -> Floats:
     except (TypeError, ValueError):
         found = None
     if found is None:  # raised outside of the handler: an error in hand would quote a cell
-        raise InputError("features must be numbers: encode text and categories first, by a OneHotEncoder for instance")
+        raise InputError(
+            "features must be numbers: encode text and categories first, by a OneHotEncoder for instance, and fill "
+            "missing cells (SimpleImputer)"
+        )
     return found
 
 
@@ -73,7 +76,8 @@ def principal_components(features: npt.NDArray[Any], most: int | None = None) ->
     mean = features.mean(axis=0, dtype=np.float64)
     centred = _centred(features, mean)
     wide = centred.shape[1] > len(centred)
-    spread = np.sqrt(np.einsum("ij,ij->j", centred, centred).astype(np.float64) / len(centred))
+    with np.errstate(over="ignore"):
+        spread = np.sqrt(np.einsum("ij,ij->j", centred, centred).astype(np.float64) / len(centred))
     if not np.isfinite(spread).all():
         raise InputError("features are too large for their squares: scale them first (StandardScaler)")
     known = spread > 64 * np.finfo(features.dtype).eps * np.abs(mean)
@@ -92,8 +96,9 @@ def principal_components(features: npt.NDArray[Any], most: int | None = None) ->
 def _centred(features: npt.NDArray[Any], mean: Floats) -> npt.NDArray[np.float32]:
     """Rows less the mean, in single precision: these rows are public, and there is noise to come."""
     found = np.empty(features.shape, dtype=np.float32)
-    for start in range(0, len(features), _AT_ONCE):
-        found[start : start + _AT_ONCE] = features[start : start + _AT_ONCE] - mean
+    with np.errstate(over="ignore"):  # what is too large for it is infinite, and refused
+        for start in range(0, len(features), _AT_ONCE):
+            found[start : start + _AT_ONCE] = features[start : start + _AT_ONCE] - mean
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +26,10 @@ class Logistic(Ridge):
     """Logistic regression from the sums that `Ridge` takes: its likelihood needs nothing else of the labels.
 
     Rows are public, so the likelihood of a logistic model depends on labels through `A'Y` alone. The noised sums,
-    shrunk as those of `Ridge`, take its place, and a penalty makes up for the noise that is left: the one under which
-    copies of the sums with independent noise are likeliest. Discriminants, as `LDA` makes them of these sums, stand for
-    election too, by the same likelihood. Where labels follow features closely it is right more often than `Ridge` and
-    `LDA`; a fit takes seconds more.
+    shrunk as those of `Ridge`, take its place, and a penalty makes up for the noise that is left: the heaviest that no
+    lighter one surpasses, by more than noise, in the likelihood of copies of the sums whose noise is independent.
+    Discriminants, as `LDA` makes them of these sums, stand for election too, by the same likelihood. Where labels
+    follow features closely it is right more often than `Ridge` and `LDA`; a fit takes seconds more.
 
     Guarantee: as for `Ridge`: `fit` draws once; everything in this object is computed from features and noised sums.
 
@@ -90,19 +90,24 @@ class Logistic(Ridge):
 
     def _penalty(
         self, rows: LogisticSums, copies: Twins, cleaned: Callable[[Floats], Floats]
-    ) -> tuple[float, float, LogisticWeights | None]:
-        """The penalty under which each copy makes the other likeliest, how likely, and weights to start from."""
-        clean = [cleaned(seen) for seen, _ in copies]
-        found: list[LogisticWeights | None] = [None, None]
-        best, told, start = PENALTIES[0], -np.inf, found[0]
+    ) -> tuple[float, float, LogisticWeights]:
+        """The penalty under which each copy makes the other likeliest, how likely, and weights to start from.
+
+        A lighter penalty is taken if what it adds is more than the noise on the copies would in one of two cases: light
+        ones follow noise, and are then likelier by chance.
+        """
+        clean, noise = [cleaned(seen) for seen, _ in copies], np.sqrt(2) * self.sums_.deviation
+        best, told, kept = PENALTIES[0], -np.inf, list[LogisticWeights]()
         for penalty in PENALTIES:
-            found = [rows.fit(seen, penalty, before) for seen, before in zip(clean, found, strict=True)]
+            starts: Sequence[LogisticWeights | None] = kept or [None] * len(copies)
+            found = [rows.fit(seen, penalty, before) for seen, before in zip(clean, starts, strict=True)]
             pairs = zip(found, copies, strict=True)
-            said = sum(rows.log_likelihood(model, hidden) for model, (_, hidden) in pairs if model is not None)
-            if said <= told:  # what less of a penalty adds is noise by now
+            said = sum(rows.log_likelihood(model, hidden) for model, (_, hidden) in pairs)
+            chance = [rows.doubt(model, before, noise) for model, before in zip(found, kept, strict=bool(kept))]
+            if said - told <= np.linalg.norm(chance):
                 break
-            best, told, start = penalty, said, found[0]
-        return best, told, start
+            best, told, kept = penalty, said, found
+        return best, told, kept[0]
 
     def _chances(self, scores: Floats) -> Floats:
         # No class is impossible: a chance of 0 would be the end of every score by logarithms.

@@ -95,6 +95,14 @@ class LogisticSums:
         kept = self.made.kept.astype(np.float64)
         return told + float(model.offsets @ self.shares * kept.sum() - kept @ logsumexp(scores, axis=1))
 
+    def doubt(self, model: LogisticWeights, other: LogisticWeights, deviation: float) -> float:
+        """Deviation of the difference between two log-likelihoods, by noise of this deviation on every sum.
+
+        Sums over classes are known: noise has been taken out of them.
+        """
+        apart = (model.weights - other.weights) / self.made.weights[:, None]
+        return deviation * float(np.linalg.norm(apart - apart.mean(axis=1, keepdims=True)))
+
     def _of_spread_1(self, sums: Floats) -> Floats:
         return np.asarray(sums / self.made.weights[:, None] * self._root)
 

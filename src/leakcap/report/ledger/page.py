@@ -20,7 +20,7 @@ from leakcap.report.words import ATTACK_HEADS
 from leakcap.sessions.overview import AccountOverview, LedgerOverview
 from leakcap.version import __version__
 
-__all__ = ["ledger_fragment", "ledger_page"]
+__all__ = ["ledger_facts", "ledger_fragment", "ledger_page"]
 
 ALL = "All data sets of the ledger"
 MEETING = "Where a line meets the orange one, whoever brings the most cannot pay any more."
@@ -30,15 +30,16 @@ MAX_LISTED = 200  # answers on the page; all of them are in the ledger
 
 def ledger_page(record: LedgerOverview) -> str:
     """A whole HTML document for the custodian."""
-    return render("ledger/page.html", **_facts(record))
+    return render("ledger/page.html", **ledger_facts(record))
 
 
 def ledger_fragment(record: LedgerOverview) -> str:
     """A part of a notebook: the sentence and the figure of every data set, and what is left of its clocks."""
-    return render("ledger/fragment.html", **_facts(record))
+    return render("ledger/fragment.html", **ledger_facts(record))
 
 
-def _facts(record: LedgerOverview) -> dict[str, Any]:
+def ledger_facts(record: LedgerOverview) -> dict[str, Any]:
+    """What the page shows, for templates of other pages that show it too."""
     accounts = [_account(one, record.others) for one in record.accounts]
     single = len(accounts) == 1
     return {

@@ -17,7 +17,7 @@ from leakcap.report.release import inputs_words
 from leakcap.report.release.records import Answer
 from leakcap.report.release.words import part
 
-__all__ = ["FIRST_ROWS", "MOST_ROWS", "aim", "answer_facts", "left_out"]
+__all__ = ["FIRST_ROWS", "MOST_ROWS", "RowScale", "aim", "answer_facts", "left_out"]
 
 MOST_ROWS = 30  # rows that a page shows
 FIRST_ROWS = 6  # of them before anything is opened
@@ -41,7 +41,7 @@ def answer_facts(answer: Answer, cert: Certificate) -> dict[str, Any]:
     words += f" Each interval, by itself, holds {aim(cert)} with at least {100 * answer.level:g} % probability."
     all_used = everybody or cert.of_inputs
     errors = f"the noise{'' if all_used else ' and for the part of the pool that was not used'}"
-    scale = _RowScale.of(answer.low[:kept], answer.high[:kept])
+    scale = RowScale.of(answer.low[:kept], answer.high[:kept])
     exact = not all_used and bool((answer.low == answer.high).any())
     return {
         **_halved(list(_rows(answer, kept, scale))),
@@ -93,7 +93,7 @@ def left_out(names: tuple[str, ...]) -> str:
     return f"The first {MOST_ROWS} of {len(names):,} outputs. The other {len(names) - MOST_ROWS:,} are in the CSV file."
 
 
-def _rows(answer: Answer, kept: int, scale: _RowScale) -> Iterator[tuple[str, ...]]:
+def _rows(answer: Answer, kept: int, scale: RowScale) -> Iterator[tuple[str, ...]]:
     assert answer.low is not None and answer.high is not None
     for i in range(kept):
         value, low, high = float(answer.values[i]), float(answer.low[i]), float(answer.high[i])
@@ -105,13 +105,13 @@ def _rows(answer: Answer, kept: int, scale: _RowScale) -> Iterator[tuple[str, ..
 
 
 @dataclass(frozen=True)
-class _RowScale:
+class RowScale:
     """One scale for all rows where every bar shows on it; otherwise each row has its own, written at its ends."""
 
     shared: tuple[float, float] | None
 
     @classmethod
-    def of(cls, low: Floats, high: Floats) -> _RowScale:
+    def of(cls, low: Floats, high: Floats) -> RowScale:
         start, end = float(np.min(low)), float(np.max(high))
         widths = high - low
         seen = widths[widths > 0]

@@ -13,7 +13,7 @@ from leakcap.report.html import Markup, markup, render
 from leakcap.report.numbers import bound, unbroken
 from leakcap.report.words import ATTACK_HEADS, check_it, first_clause, signature
 
-__all__ = ["session_fragment", "session_page"]
+__all__ = ["session_facts", "session_fragment", "session_page"]
 
 TITLE = "Certificate of a session"
 USE = "Use each answer with its interval. All that will be asked is covered, in this session alone."
@@ -23,17 +23,21 @@ MAX_LISTED = 100  # questions on the page; all of them are in the record
 
 def session_page(certificate: SessionCertificate, signed_with: str = "") -> str:
     """A whole HTML document for everybody."""
+    return render("sessions/page.html", **session_facts(certificate, signed_with))
+
+
+def session_facts(certificate: SessionCertificate, signed_with: str = "") -> dict[str, Any]:
+    """What the page shows, for templates of other pages that show it too."""
     told = told_together(certificate.questions)
     listed = told[-MAX_LISTED:]
-    return render(
-        "sessions/page.html",
+    return {
         **_first(certificate, signed_with),
-        signature=signature(signed_with),
-        cert=certificate,
-        reading=reading(certificate),
-        questions=[(words, "-" if certificate.always else f"{100 * share:.3g} %") for words, share in listed],
-        earlier=f"{len(told) - len(listed):,}" if len(told) > len(listed) else "",
-    )
+        "signature": signature(signed_with),
+        "cert": certificate,
+        "reading": reading(certificate),
+        "questions": [(words, "-" if certificate.always else f"{100 * share:.3g} %") for words, share in listed],
+        "earlier": f"{len(told) - len(listed):,}" if len(told) > len(listed) else "",
+    }
 
 
 def session_fragment(certificate: SessionCertificate) -> str:

@@ -107,8 +107,8 @@ def test_parquet_columns_are_read_by_their_types(clusters: pd.DataFrame, monkeyp
 @pytest.mark.parametrize(
     ("epsilon", "options", "advised"),
     [
-        ("4", ("--model", "ridge"), "--model logistic"),
-        ("4", ("--model", "logistic"), ""),  # what is advised was taken
+        ("2", ("--model", "ridge"), "--model logistic"),
+        ("2", ("--model", "logistic"), ""),  # what is advised was taken
         ("0.1", ("--model", "lda"), "LDA(readout='auto'), in Python"),  # the command reads sums as discriminants
         ("9", (), "--method responses"),
     ],

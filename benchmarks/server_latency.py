@@ -1,0 +1,242 @@
+"""How long the query server takes for an answer, at one analyst and at 16.
+
+`python -m benchmarks.server_latency [stored] [count] [pages]`. Wall milliseconds on loopback, over 100,000 people with
+a coin each: a stored answer, a count that is computed (less the time of its engine, a process for each question), and
+how large pages are. The server runs in this process, the analysts in another one.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import multiprocessing
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import uvicorn
+
+from benchmarks.records import record
+from benchmarks.session_counts import own_folder
+from leakcap.server.accounts import ANALYST, CUSTODIAN
+from leakcap.server.app import create_app
+from leakcap.server.asking import Asking
+from leakcap.server.serving import bound_socket
+from leakcap.server.settings import ServerLimits, ServerSettings
+from leakcap.sql import asking as sql_asking
+from leakcap.sql.engine import WorkerEngine
+
+PEOPLE, ANALYSTS, WARM = 100_000, (1, 16), 3
+STORED_ROUNDS, COUNT_ROUNDS = 200, 10  # for each analyst; fewer of each where there are 16
+TOPIC = "The server"
+BROAD = ServerLimits(requests_per_minute=10**6, questions_per_minute=10**6)
+PASSWORD = "a password of the benchmark"
+Asked = tuple[str, float]  # a key, and milliseconds
+
+
+class Engines:
+    """What engines take of each request."""
+
+    def __init__(self) -> None:
+        self.milliseconds: dict[str, float] = {}
+        self._now = threading.local()
+
+    def watch(self) -> None:
+        """Put a clock around every engine, and around every answer."""
+        engines, honest = self, Asking.answer
+
+        class Watched(WorkerEngine):
+            def __init__(self, *given: Any) -> None:
+                with engines.counting():
+                    super().__init__(*given)
+
+            def run(self, *given: Any) -> Any:
+                with engines.counting():
+                    return super().run(*given)
+
+            def close(self) -> None:
+                with engines.counting():
+                    super().close()
+
+        def answer(self: Asking, dataset: str, account: str, question: Any, request: str | None = None) -> Any:
+            engines._now.sum = 0.0
+            found = honest(self, dataset, account, question, request)
+            engines.milliseconds[request or ""] = engines._now.sum
+            return found
+
+        sql_asking.WorkerEngine = Watched  # type: ignore[misc]
+        Asking.answer = answer  # type: ignore[method-assign]
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        self._now.sum = getattr(self._now, "sum", 0.0) + 1000 * (time.perf_counter() - began)
+
+
+@contextmanager
+def running() -> Iterator[tuple[int, list[str]]]:
+    """A server over 100,000 people: its port, and a token for each of 16 analysts."""
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame({"person": np.arange(PEOPLE), "age": rng.integers(18, 90, PEOPLE)})
+    with own_folder() as folder:
+        app = create_app(ServerSettings(home=Path(folder) / "server", limits=BROAD))
+        state = app.state.leakcap
+        state.datasets.register(
+            "people", {"people": people}, success=0.6, unit="person", bounds={"age": (0, 110)}, rows_per_unit=1
+        )
+        state.accounts.add("custodian", CUSTODIAN, PASSWORD)
+        tokens = []
+        for at in range(max(ANALYSTS)):
+            state.accounts.add(f"analyst{at}", ANALYST, PASSWORD)
+            state.accounts.allow(f"analyst{at}", frozenset(["people"]))
+            tokens.append(state.tokens.make(f"analyst{at}", "benchmark", days=1))
+        listening = bound_socket("127.0.0.1", 0)
+        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        try:
+            yield listening.getsockname()[1], tokens
+        finally:
+            server.should_exit = True
+            thread.join(30)
+
+
+def analyst(port: int, token: str, rounds: int, fresh: str, pause: float) -> list[Asked]:
+    """One who asks again after each pause: the same question, or with `fresh` a new one each time."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
+    headers, found = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}, []
+    for turn in range(WARM + rounds):
+        key = f"{token[-8:]} {fresh} {turn}"
+        share = 1e-5 * (1 + 1e-4 * turn + 1e-2 * (hash(token) % 97)) if fresh else 1e-4
+        body = {"sql": "select count(*) as n from people where age > 40", "share": share, "request": key}
+        began = time.perf_counter()
+        connection.request("POST", "/api/datasets/people/ask", json.dumps(body), headers)
+        answer = connection.getresponse()
+        answer.read()
+        taken = 1000 * (time.perf_counter() - began)
+        assert answer.status == 200, answer.status
+        assert (answer.headers["Leakcap-Stored"] == "yes") == (not fresh) or not turn
+        if turn >= WARM:
+            found.append((key, taken))
+        time.sleep(pause)
+    return found
+
+
+def asked(port: int, tokens: list[str], rounds: int, fresh: str = "", pause: float = 0.0) -> list[Asked]:
+    """What all of them saw, in a process of their own."""
+    with ThreadPoolExecutor(len(tokens)) as pool:
+        parts = [pool.submit(analyst, port, token, rounds, fresh=fresh, pause=pause) for token in tokens]
+        return [one for part in parts for one in part.result()]
+
+
+def from_elsewhere(work: Callable[..., Any], *given: Any) -> Any:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(work, given)
+
+
+def words(milliseconds: list[float]) -> str:
+    half, most = np.percentile(milliseconds, [50, 95])
+    return f"{half:.0f} ms (95 % under {most:.0f} ms)"
+
+
+def stored(port: int, tokens: list[str], _: Engines) -> None:
+    seen = []
+    for count, pause in ((1, 0.0), (16, 1.0), (16, 0.0)):
+        began = time.process_time()
+        found = from_elsewhere(asked, port, tokens[:count], max(STORED_ROUNDS // count, 20), "", pause)
+        each = 1000 * (time.process_time() - began) / len(found)
+        who = f"{count} analyst{'s' if count > 1 else ''}{', a second apart,' if pause else ''}"
+        seen.append(f"{who} {words([taken for _, taken in found])}, {each:.1f} CPU ms of the server")
+        print(f"stored: {seen[-1]}", flush=True)
+    record(
+        "server-stored",
+        "; ".join(seen),
+        topic=TOPIC,
+        claim=f"A stored answer about {PEOPLE:,} people as JSON, asked without a pause or with one",
+        command="python -m benchmarks.server_latency stored",
+        asked="under 20 ms",
+    )
+
+
+def count(port: int, tokens: list[str], engines: Engines) -> None:
+    engines.watch()
+    seen = []
+    for number in ANALYSTS:
+        found = from_elsewhere(asked, port, tokens[:number], max(2, COUNT_ROUNDS // number * 2), f"round {number}")
+        beyond = [taken - engines.milliseconds[key] for key, taken in found]
+        alone = [engines.milliseconds[key] for key, _ in found]
+        seen.append(
+            f"{number} analyst{'s' if number > 1 else ''} {words(beyond)} beyond an engine's {np.median(alone):.0f}"
+        )
+        print(f"count: {seen[-1]}", flush=True)
+    record(
+        "server-count",
+        "; ".join(seen),
+        topic=TOPIC,
+        claim=f"A count over {PEOPLE:,} people, computed and charged, each analyst asking without a pause",
+        command="python -m benchmarks.server_latency count",
+        asked="under 150 ms beyond the engine",
+    )
+
+
+def pages(port: int, _: list[str], __: Engines) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    kind = {"Content-Type": "application/x-www-form-urlencoded"}
+    sizes: dict[str, int] = {}
+
+    def got(path: str, headers: dict[str, str]) -> str:
+        connection.request("GET", path, headers=headers)
+        text = connection.getresponse().read().decode()
+        assets = [part.split('"')[0] for part in text.split('"/static/')[1:]]
+        for one in assets:
+            connection.request("GET", f"/static/{one}")
+            sizes.setdefault(one, len(connection.getresponse().read()))
+        sizes[path] = len(text.encode()) + sum(sizes[one] for one in set(assets))
+        return text
+
+    for name, paths in {
+        "analyst0": ("/data", "/data/people", "/data/people/answers", "/data/people/certificate", "/tokens"),
+        "custodian": ("/custody", "/custody/data/people", "/custody/analysts", "/custody/released", "/custody/events"),
+    }.items():
+        connection.request("POST", "/login", f"name={name}&password={PASSWORD.replace(' ', '+')}", kind)
+        answer = connection.getresponse()
+        answer.read()
+        cookie = {"Cookie": answer.headers["Set-Cookie"].split(";")[0]}
+        for path in paths:
+            got(path, cookie)
+    largest = max(
+        (path for path in sizes if path.startswith(("/data", "/custody", "/tokens"))), key=lambda one: sizes[one]
+    )
+    print(f"pages: {largest} {sizes[largest]}", flush=True)
+    record(
+        "server-pages",
+        f"{sizes[largest] / 1000:.0f} kB ({largest})",
+        topic=TOPIC,
+        claim="The largest page of the server with its style sheet, script and icon, uncompressed",
+        command="python -m benchmarks.server_latency pages",
+        asked="under 150 kB",
+    )
+
+
+PARTS = {"stored": stored, "count": count, "pages": pages}
+
+
+def main(names: list[str]) -> None:
+    engines = Engines()
+    with running() as (port, tokens):
+        for name in names or PARTS:
+            PARTS[name](port, tokens, engines)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    main(sys.argv[1:])

@@ -1,0 +1,78 @@
+"""FixMatch that starts from an encoder which learned from pictures alone, not from random weights.
+
+`python -m reproductions.label_dp.central` leaves such an encoder. Few labels go further from there: the first guesses
+about pictures without a label are those of their neighbours, not those of a network that has seen nothing.
+"""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
+
+import leakcap as lc
+from leakcap.errors import InputError
+from reproductions.label_dp.augment import Album
+from reproductions.label_dp.central import looks
+from reproductions.label_dp.central.contrastive import Contrastive
+from reproductions.label_dp.central.encoder import PictureClassifier
+from reproductions.label_dp.central.settings import Settings
+from reproductions.label_dp.central.store import load_weights
+from reproductions.label_dp.judge import recalibrate
+
+COMPONENTS = 128  # of the features that the first guesses stand on
+
+
+class Started:
+    """An encoder from its folder, and FixMatch on networks that begin with it.
+
+    `seconds`: what the encoder's training took. `columns`: whitened features, on which first guesses stand.
+    """
+
+    def __init__(self, folder: Path, x_train: np.ndarray, settings: Settings, device: torch.device) -> None:
+        self.album = Album.of(torch.from_numpy(x_train).to(device))
+        self.settings = settings
+        training = Contrastive(settings, self.album, device)
+        facts = load_weights(folder, "encoder", training.whole)
+        if facts is None:
+            raise InputError(f"{folder} has no encoder of this width: run reproductions.label_dp.central first")
+        self.seconds = float(facts["seconds"] or 0.0)
+        self.encoder = training.encoder
+        recalibrate(self.encoder, self.album, device)
+        self.seen = looks.features(self.encoder, self.album, settings.crops, settings.smallest_crop)
+        self.near = looks.nearest(self.seen, settings.neighbours)
+        components = min(COMPONENTS, *self.seen.shape)
+        self.columns = PCA(components, whiten=True, random_state=0).fit_transform(self.seen.cpu().numpy())
+
+    def network(self, known: np.ndarray, classes: int) -> PictureClassifier:
+        """The encoder under a head that says what few labels (-1: none) and the pictures' neighbours say."""
+        rows = known >= 0
+        guesser = LogisticRegression(C=0.1, max_iter=500).fit(self.columns[rows], known[rows])
+        chances = np.zeros((len(known), classes), dtype=np.float32)
+        chances[:, guesser.classes_] = guesser.predict_proba(self.columns)
+        guesses = looks.averaged(torch.from_numpy(chances).to(self.seen.device), self.near)
+        net = PictureClassifier(copy.deepcopy(self.encoder), classes)
+        net.start(self.seen, guesses)
+        return net.trainable()
+
+
+class StartedFixMatch:
+    """What `FixMatch` does, on the network that labels and encoder give; a new one for every fit."""
+
+    def __init__(self, started: Started, classes: int, **settings: Any) -> None:
+        self.started, self.classes, self.settings = started, classes, settings
+
+    def fit(self, x: np.ndarray, known: np.ndarray) -> StartedFixMatch:
+        net = self.started.network(known, self.classes)
+        self.model = lc.labels.FixMatch(net, **self.settings).fit(x, known)
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "model":
+            raise AttributeError(name)
+        return getattr(self.model, name)

@@ -1,0 +1,207 @@
+"""Which cluster: workers of our own on this machine, or those of a scheduler that may be trusted with the data."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlsplit
+
+from leakcap.errors import InputError, MissingExtra
+from leakcap.ground import checks
+from leakcap.ground.cores import threads
+
+__all__ = ["Cluster", "cluster_for", "connect"]
+
+SCHEME = "dask://"
+PATIENCE = 600.0
+SILENT = 60  # above all levels: what a cluster of our own writes when it ends concerns nobody
+QUIET = {
+    "distributed.worker.memory.target": False,  # nothing of the data goes to a disk
+    "distributed.worker.memory.spill": False,
+    "distributed.admin.log-length": 0,
+    "distributed.admin.tick.limit": "1h",
+}
+NO_TLS = (
+    "the scheduler at {} is on another machine and reached without TLS: the data would be open to the network. Start "
+    "it with --tls-ca-file, --tls-cert and --tls-key, or say lc.cluster.connect(..., insecure=True)"
+)
+SPILLS = (
+    "workers of this cluster write data to their disks when memory is short: start them with "
+    "DASK_DISTRIBUTED__WORKER__MEMORY__TARGET=False and DASK_DISTRIBUTED__WORKER__MEMORY__SPILL=False, or say "
+    "lc.cluster.connect(..., insecure=True) where these disks are as safe as yours"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Cluster:
+    """A connection to workers, to be given as `backend`; it may be used for several runs, and in a `with` block.
+
+    Attributes:
+        client: the `distributed.Client`.
+        patience: seconds without any task's end after which a run is given up.
+        own: whether the workers were started for it, and end with it.
+    """
+
+    client: Any
+    patience: float = PATIENCE
+    own: bool = False
+
+    @property
+    def threads(self) -> int:
+        """How many tasks run at a time."""
+        return sum(self.client.nthreads().values())
+
+    def close(self) -> None:
+        """End the connection, and workers that were started for it."""
+        if self.own:
+            cluster = self.client.cluster
+            self.client.close()
+            cluster.close()
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        raise InputError("a connection to a cluster stays in its process: connect again there")
+
+
+def connect(
+    where: Any = None, *, workers: int | None = None, patience: float = PATIENCE, insecure: bool = False
+) -> Cluster:
+    """Connect to a Dask cluster, or start workers on this machine.
+
+    Args:
+        where: "dask://host:port", a `distributed.Client`, or None for workers of this machine.
+        workers: how many are started on this machine; None for one on each core.
+        patience: seconds without any task's end after which a run is given up: longer than your longest batch.
+        insecure: take also a scheduler of another machine without TLS, and workers that write data to their disks.
+
+    Returns:
+        The connection, to be given as `backend`.
+
+    Raises:
+        InputError: the scheduler cannot be reached, is not safe enough for the data, or has no workers.
+        MissingExtra: Dask is not installed.
+
+    Examples:
+        >>> import numpy as np
+        >>> import leakcap as lc
+        >>> heights = np.random.default_rng(0).normal(170, 10, size=200)
+        >>> with lc.cluster.connect(workers=2) as two:  # doctest: +SKIP
+        ...     plan = lc.plan(lambda x: np.median(x), heights, cap=0.6, worlds=256, backend=two)
+    """
+    checks.positive(patience=patience)
+    distributed = _load()
+    if where is None:
+        return _started(distributed, threads() if workers is None else checks.count(workers=workers), patience)
+    if workers is not None:
+        raise InputError("workers= is for those of this machine: leave it out, or leave out where they are")
+    if not isinstance(where, distributed.Client):
+        where = _reached(distributed, _address(where))
+    found = Cluster(where, float(patience))
+    if not found.threads:
+        raise InputError("the cluster has no workers: start some, such as with the command 'dask worker'")
+    if not insecure:
+        _refuse_unsafe(where)
+    return found
+
+
+def cluster_for(backend: Any, workers: int | None) -> Cluster | None:
+    """The cluster that a backend names, for whoever asks to close if it was not connected before; or None."""
+    if isinstance(backend, Cluster):
+        return backend
+    if backend == "dask":
+        return connect(workers=workers)
+    if (isinstance(backend, str) and backend.startswith(SCHEME)) or type(backend).__module__.startswith("distributed."):
+        return connect(backend)
+    return None
+
+
+def _load() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise MissingExtra("clusters need Dask: pip install 'leakcap[dask]'") from None
+    return distributed
+
+
+def _started(distributed: Any, workers: int, patience: float) -> Cluster:
+    import dask
+
+    try:
+        own = distributed.Security.temporary()  # whoever may submit may run anything: other users of this machine too
+    except ImportError:
+        raise MissingExtra("workers of this machine need cryptography: pip install 'leakcap[dask]'") from None
+    with dask.config.set(QUIET):
+        cluster = distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            host="127.0.0.1",
+            protocol="tls",
+            security=own,
+            silence_logs=SILENT,
+            memory_limit="auto",
+        )
+        client = distributed.Client(cluster)
+    return Cluster(client, float(patience), own=True)
+
+
+def _address(where: Any) -> str:
+    parts = urlsplit(where) if isinstance(where, str) else None
+    try:
+        known = parts is not None and parts.scheme == SCHEME.removesuffix("://") and parts.hostname and parts.port
+    except ValueError:  # of the port
+        known = False
+    if not known:
+        raise InputError("where must be 'dask://host:port', a distributed.Client, or None for workers of this machine")
+    assert parts is not None
+    return parts.netloc
+
+
+def _reached(distributed: Any, address: str) -> Any:
+    import dask
+
+    scheme = "tls" if dask.config.get("distributed.comm.tls.ca-file", None) else "tcp"
+    try:
+        return distributed.Client(f"{scheme}://{address}", timeout=10, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        kind = type(error).__name__
+    raise InputError(f"there is no scheduler at {address} ({kind}): start one with 'dask scheduler', or check its port")
+
+
+def _refuse_unsafe(client: Any) -> None:
+    """An InputError where data would be readable by others on the way, or left on disks."""
+    address = client.scheduler.address
+    if not address.startswith(("tls://", "inproc://")) and not _is_this_machine(urlsplit(address).hostname or ""):
+        raise InputError(NO_TLS.format(address))
+    if any(client.run(_spills).values()):
+        raise InputError(SPILLS)
+
+
+def _spills() -> bool:
+    """In a worker: whether it would write data to its disk."""
+    import dask
+
+    return any(dask.config.get(f"distributed.worker.memory.{name}", 0.6) is not False for name in ("target", "spill"))
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback or host in _own_addresses()
+    except ValueError:
+        return False
+
+
+def _own_addresses() -> set[str]:
+    try:
+        return {str(found[4][0]) for found in socket.getaddrinfo(socket.gethostname(), None)}
+    except OSError:
+        return set()

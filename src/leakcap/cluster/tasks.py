@@ -1,0 +1,143 @@
+"""Items as tasks of a cluster: answers come as they are ready, and a lost worker's tasks run again elsewhere.
+
+What a task is called tells a number alone. A task never fails in the scheduler's sense, because what workers and
+schedulers write about failures quotes arguments: an error of ours comes back as a result, of any other only its kind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import secrets
+from collections.abc import Callable, Generator, Sequence
+from functools import partial
+from typing import Any
+
+from leakcap.cluster.connecting import Cluster
+from leakcap.cluster.travel import Packed, opened, packed
+from leakcap.errors import LeakcapError, OutputError
+from leakcap.ground.cores import one_blas_thread
+
+__all__ = ["ClusterWorkers"]
+
+UNREADABLE = (
+    "a worker stopped with {} (its text is withheld: it may quote the data). Do workers have the packages and modules "
+    "that the function uses, in the same versions?"
+)
+SENT_AGAIN = 3  # times that data travel anew, after the last worker that had them was lost
+
+
+class ClusterWorkers:
+    """Applies a function to many items on a cluster."""
+
+    elsewhere = True  # workers may have disks of their own
+
+    def __init__(self, cluster: Cluster, *, closing: bool) -> None:
+        self.cluster, self._closing = cluster, closing
+        self.count = cluster.threads
+        self._there: dict[int, tuple[Any, Any]] = {}  # the thing too: its number must not be given to another
+
+    def run(
+        self, function: Callable[..., Any], shared: tuple[Any, ...], items: Sequence[Any]
+    ) -> Generator[tuple[int, Any], None, None]:
+        """`function(*shared, item)` for every item, with the item's place, in whatever order they end."""
+        left, times = dict(enumerate(items)), 0
+        while left:
+            for place, answer in self._once(function, shared, left, of=len(items)):
+                del left[place]
+                yield place, answer
+            if left:
+                times += 1
+                if times > SENT_AGAIN:
+                    raise OutputError(_lost(left, len(items)))
+                self._there.clear()
+
+    def close(self) -> None:
+        """Nothing of a run stays on workers."""
+        for _, sent in self._there.values():
+            with contextlib.suppress(Exception):
+                sent.release()
+        self._there.clear()
+        if self._closing:
+            self.cluster.close()
+
+    def _once(
+        self, function: Callable[..., Any], shared: tuple[Any, ...], left: dict[int, Any], of: int
+    ) -> Generator[tuple[int, Any], None, None]:
+        """Answers to all that is left, but for those whose data were lost."""
+        client, name = self.cluster.client, secrets.token_hex(6)
+        sent = [self._sent(thing) for thing in shared]
+        ready: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
+        tasks = {}
+        try:
+            for place, item in left.items():
+                key = f"leakcap-{name}-{place}"
+                task = client.submit(_answered, packed((function, item)), *sent, key=key, pure=False)
+                tasks[place] = task
+                task.add_done_callback(partial(_note, ready, place))
+            for _ in range(len(tasks)):
+                try:
+                    place, task = ready.get(timeout=self.cluster.patience)
+                except queue.Empty:
+                    raise OutputError(_stuck(tasks, of, self.cluster.patience)) from None
+                if task.status == "finished":
+                    answered, answer = task.result()
+                    if not answered:
+                        raise answer
+                    tasks.pop(place).release()
+                    yield place, answer
+                elif task.status == "error":  # workers died of it
+                    raise OutputError(_lost([place], of))
+        finally:
+            if tasks:
+                with contextlib.suppress(Exception):
+                    client.cancel(list(tasks.values()), force=True)
+
+    def _sent(self, thing: Any) -> Any:
+        """Where workers have a thing: it travels once, to all of them, under a name that says nothing."""
+        if id(thing) not in self._there:
+            self._there[id(thing)] = thing, self._travelled(packed(thing))
+        return self._there[id(thing)][1]
+
+    def _travelled(self, thing: Packed) -> Any:
+        """The thing on all workers that there are; where one dies meanwhile, on those that are there afterwards."""
+        client, key, kind = self.cluster.client, f"leakcap-{thing[0]}-data", ""
+        for _ in range(1 + SENT_AGAIN):
+            try:
+                client.wait_for_workers(1, timeout=self.cluster.patience)
+                return client.scatter({key: thing}, broadcast=True)[key]
+            except (OSError, TimeoutError) as error:
+                kind = type(error).__name__
+        raise OutputError(f"the data did not reach the workers ({kind}): are there any, with enough memory for them?")
+
+
+def _note(ready: queue.SimpleQueue[tuple[int, Any]], place: int, task: Any) -> None:
+    ready.put((place, task))
+
+
+def _answered(asked: Packed, *shared: Packed) -> tuple[bool, Any]:
+    """In a worker: the answer, or what may be said of why there is none."""
+    try:
+        with one_blas_thread():
+            function, item = opened(asked)
+            return True, function(*map(opened, shared), item)
+    except LeakcapError as error:
+        return False, error
+    except Exception as error:
+        return False, OutputError(UNREADABLE.format(type(error).__name__))
+
+
+def _lost(places: Any, of: int) -> str:
+    first = min(places) + 1
+    return (
+        f"workers were lost while they worked on batch {first} of {of}: does it need more memory than they have? "
+        "Nothing was released; give workers more memory, or take smaller data"
+    )
+
+
+def _stuck(tasks: dict[int, Any], of: int, patience: float) -> str:
+    first = min(tasks) + 1
+    return (
+        f"no batch ended for {patience:g} s, the first of those that are left being batch {first} of {of}: nothing was "
+        "released. Does the function hang? If it only takes long, say lc.cluster.connect(..., patience=SECONDS)"
+    )

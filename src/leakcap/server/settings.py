@@ -1,0 +1,55 @@
+"""What a server is started with: where its files lie, how much anybody may ask, and how it is reached."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from leakcap.sql.engine import EngineLimits
+
+__all__ = ["ServerLimits", "ServerSettings"]
+
+MEGABYTE = 2**20
+
+
+@dataclass(frozen=True)
+class ServerLimits:
+    """How much anybody may do. Times are in seconds, sizes in bytes."""
+
+    body: int = 64 * 1024  # of a request that is no upload
+    upload: int = 64 * MEGABYTE
+    question: int = 16 * 1024  # characters of SQL
+    requests_per_minute: int = 600  # of one account, or of one address that has not signed in
+    questions_per_minute: int = 60  # of one account: those that are computed, not those that are stored
+    at_once: int = 8  # questions that are computed at a time
+    waiting: int = 4  # of one account
+    failures: int = 5  # to sign in under one name, before it has to wait
+    failures_of_address: int = 20
+    wait: float = 60.0  # after so many failures; twice as long after each further one
+    signed_in: float = 8 * 3600.0  # how long a browser stays signed in
+    idle: float = 3600.0  # and without a request
+    token_days: int = 90  # at most
+    engine: EngineLimits = field(default_factory=EngineLimits)
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """One server. Custodian side.
+
+    Attributes:
+        home: its folder, which only its owner may enter.
+        ledger: place of the ledger, as for `leakcap.Session`; None for one in the folder.
+        encrypted: whether it is reached through TLS, so that cookies are for such connections alone.
+        hosts: names under which it answers; others are refused, so that no foreign name can be pointed at it.
+        limits: how much anybody may do.
+    """
+
+    home: Path
+    ledger: str | None = None
+    encrypted: bool = False
+    hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]")
+    limits: ServerLimits = field(default_factory=ServerLimits)
+
+    @property
+    def ledger_place(self) -> str:
+        return self.ledger or f"sqlite:///{self.home / 'ledger.db'}"

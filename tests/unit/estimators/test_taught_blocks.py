@@ -1,0 +1,65 @@
+"""Teachers of blocks hear nothing of each other: one person moves the votes of their own block alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leakcap.estimators.taught_blocks import TaughtBlocks
+from leakcap.worlds import Units
+from tests.unit.estimators.teachers import ODD, PUBLIC, Telling, pool
+
+ROWS, CLASSES = pool(12)
+ASKED = np.zeros_like(PUBLIC)
+
+
+class Marking(Telling):
+    """Changes what it is asked about if the odd person was there, as `StandardScaler(copy=False)` does."""
+
+    def predict(self, X: Any) -> Any:
+        X += self.seen_ * ODD
+        return (X[:, 0] > 0).astype(int)
+
+    def predict_proba(self, X: Any) -> Any:
+        return np.eye(2)[self.predict(X)]
+
+
+def blocks_moved(whole_votes: bool) -> list[int]:
+    """The blocks whose votes are others once the odd person is not there."""
+    everybody = np.ones(12, dtype=bool)
+    without = everybody.copy()
+    without[0] = False
+    found = []
+    for mask in (everybody, without):
+        teachers = TaughtBlocks(
+            teacher=Marking(),
+            features=ROWS,
+            codes=CLASSES.astype(np.intp),
+            units=Units.of(12, None),
+            of_unit=np.repeat(np.arange(3), 4),
+            blocks=3,
+            asked=ASKED.copy(),
+            basis=np.eye(len(ASKED))[:, :4],
+            classes=2,
+            whole_votes=whole_votes,
+            seed=0,
+        )
+        found.append(teachers.vectors(mask))
+    return np.flatnonzero((found[0] != found[1]).any(axis=1)).tolist()
+
+
+@pytest.mark.parametrize("whole_votes", [False, True])
+def test_what_a_teacher_changes_in_place_is_seen_by_no_other_block(whole_votes: bool) -> None:
+    assert blocks_moved(whole_votes) == [0]
+
+
+def test_public_rows_that_are_everybodys_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin: rows that are handed on from one teacher to the next."""
+
+    def shared(self: TaughtBlocks, taught: Any) -> Any:
+        return np.asarray(taught.predict_proba(self.asked))
+
+    monkeypatch.setattr(TaughtBlocks, "_scores", shared)
+    assert blocks_moved(whole_votes=False) == [0, 1, 2]

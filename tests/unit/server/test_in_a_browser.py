@@ -1,0 +1,219 @@
+"""Both journeys in a real browser: desktop and phone, light and dark, and with the keyboard alone."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.unit.server.running import PASSWORDS, Running
+
+playwright = pytest.importorskip("playwright.sync_api", reason="no playwright here: pip install 'leakcap[dev]'")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no browser here: install chromium to walk through the pages"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # of the driver's pipes
+]
+MOST_TABS = 80
+
+# Text whose contrast is below AA (WCAG 2.2, 1.4.3), fields without a name, and what is wider than the window.
+FAULTS = """() => {
+  const channel = (c) => { c /= 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
+  const parse = (text) => (text.match(/[\\d.]+/g) || [0, 0, 0, 0]).map(Number);
+  const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+  const behind = (one) => {
+    for (let at = one; at; at = at.parentElement) {
+      const color = parse(getComputedStyle(at).backgroundColor);
+      if (color.length < 4 || color[3] === 1) return color;
+    }
+    return [255, 255, 255];
+  };
+  const found = [];
+  for (const one of document.querySelectorAll("body *")) {
+    const own = [...one.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+    const box = one.getBoundingClientRect(), style = getComputedStyle(one);
+    if (!own || !box.width || box.left < 0 || style.visibility === "hidden" || one.closest("svg")) continue;
+    const [a, b] = [light(parse(style.color)), light(behind(one))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    const size = parseFloat(style.fontSize), bold = Number(style.fontWeight) >= 700;
+    const least = size >= 24 || (bold && size >= 18.66) ? 3 : 4.5;
+    if (ratio < least) found.push(`contrast ${ratio.toFixed(2)}: ${one.textContent.trim().slice(0, 40)}`);
+  }
+  for (const one of document.querySelectorAll("input:not([type=hidden]), select, textarea")) {
+    if (!one.labels.length && !one.getAttribute("aria-label")) found.push(`no label: ${one.name}`);
+  }
+  for (const one of document.querySelectorAll("button, a[href]")) {
+    const named = one.textContent.trim() || one.getAttribute("aria-label");
+    if (!named) found.push(`no name: ${one.outerHTML.slice(0, 60)}`);
+  }
+  const ids = [...document.querySelectorAll("[id]")].map((one) => one.id);
+  for (const one of ids) if (ids.filter((id) => id === one).length > 1) found.push(`twice: #${one}`);
+  if (document.querySelectorAll("h1").length !== 1 || !document.title || !document.documentElement.lang)
+    found.push("one h1, a title and a language are missing");
+  const width = document.documentElement.scrollWidth;
+  if (width > innerWidth) found.push(`${width} pixels wide`);
+  return found;
+}"""
+
+
+@dataclass
+class Walk:
+    """A tab, and what went wrong in it."""
+
+    page: Any
+    address: str
+    faults: list[str]
+
+    def at(self, path: str) -> None:
+        self.page.goto(self.address + path)
+        self.look(path)
+
+    def look(self, where: str) -> None:
+        self.faults += [f"{where}: {one}" for one in self.page.evaluate(FAULTS)]
+
+    def sign_in(self, name: str) -> None:
+        self.at("/login")
+        self.page.fill("#name", name)
+        self.page.fill("#password", PASSWORDS[name])
+        self.page.keyboard.press("Enter")
+        self.page.wait_for_url(lambda url: "/login" not in url)
+
+    def tab_to(self, selector: str) -> None:
+        """With the keyboard alone."""
+        for _ in range(MOST_TABS):
+            self.page.keyboard.press("Tab")
+            if self.page.evaluate("(one) => document.activeElement.matches(one)", selector):
+                outline = self.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+                if outline == "none":
+                    self.faults.append(f"{selector} does not show that it has the focus")
+                return
+        raise AssertionError(f"{selector} cannot be reached with the keyboard")
+
+
+@pytest.fixture(scope="module")
+def served(running: Running) -> Iterator[str]:
+    import uvicorn
+
+    from leakcap.server.serving import bound_socket
+
+    listening = bound_socket("127.0.0.1", 0)
+    server = uvicorn.Server(uvicorn.Config(running.app, log_level="error", access_log=False))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    yield f"http://localhost:{listening.getsockname()[1]}"
+    server.should_exit = True
+    thread.join(20)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(params=[(1280, 860, "light"), (390, 844, "dark")], ids=["desktop", "phone"])
+def walk(request: pytest.FixtureRequest, chromium: Any, served: str) -> Iterator[Walk]:
+    width, height, scheme = request.param
+    context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+    context.set_default_timeout(60_000)
+    made = Walk(context.new_page(), served, [])
+    made.page.on("console", lambda said: made.faults.append(said.text) if said.type in ("error", "warning") else None)
+    made.page.on("pageerror", lambda error: made.faults.append(str(error)))
+    made.page.on("request", lambda one: None if one.url.startswith(served) else made.faults.append(one.url))
+    yield made
+    context.close()
+
+
+def test_an_analyst_sees_the_price_pays_and_reads_the_answer(walk: Walk) -> None:
+    page = walk.page
+    walk.sign_in("ann")
+    walk.look("/data")
+    page.click("text=clinic")
+    page.wait_for_selector("#sql")
+    walk.look("console")
+    page.select_option("select[name=measure]", "avg")
+    page.select_option("select[name=column]", "age")
+    page.select_option("select[name=group1]", "sex")
+    page.fill("#share-form", "3")
+    page.click("form:has([name=measure]) >> text=See the price")
+    page.wait_for_selector("#price")
+    walk.look("price")
+    assert "It takes 3 % of the clock" in page.inner_text("#price") or "answered before" in page.inner_text("#price")
+    page.click("#price button")
+    page.wait_for_selector("text=How to read it")
+    walk.look("answer")
+    assert page.locator("svg.bar circle").count() == 2 and "average of age" in page.inner_text("main")
+    for path in ("/data/clinic/answers", "/data/clinic/certificate", "/tokens"):
+        walk.at(path)
+    page.click("text=Sign out")
+    page.wait_for_url("**/login")
+    page.go_back()
+    page.wait_for_url("**/login**")
+    assert walk.faults == []
+
+
+def test_an_analyst_needs_no_mouse(walk: Walk) -> None:
+    page = walk.page
+    page.goto(walk.address + "/login")
+    page.keyboard.type("ann")
+    walk.tab_to("#password")
+    page.keyboard.type(PASSWORDS["ann"])
+    walk.tab_to("button")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/data")
+    walk.tab_to("a[href='/data/clinic']")
+    page.keyboard.press("Enter")
+    walk.page.wait_for_selector("#sql")
+    walk.tab_to("#sql")
+    page.keyboard.type("select count(*) as n from peo")
+    page.keyboard.press("Tab")  # the completed name
+    assert page.input_value("#sql") == "select count(*) as n from people"
+    page.keyboard.type(" where ag")
+    page.keyboard.press("Escape")
+    page.keyboard.type("e > 30")
+    walk.tab_to("#share-sql")
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.type("2")
+    walk.tab_to("button[formaction$=preview]")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#price")
+    assert page.evaluate("document.activeElement.id") == "price", "the price is where the reader goes on"
+    walk.tab_to("#price button")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=How to read it")
+    assert walk.faults == []
+
+
+def test_a_custodian_sees_what_was_asked_and_registers_data(walk: Walk, tmp_path: Any) -> None:
+    page = walk.page
+    walk.sign_in("carla")
+    walk.look("/custody")
+    assert "are whole" in page.inner_text("main")
+    for path in ("/custody/data/clinic", "/custody/analysts", "/custody/released", "/custody/events", "/tokens"):
+        walk.at(path)
+    walk.at("/custody/register")
+    file = tmp_path / "visits.csv"
+    first = time.monotonic_ns()  # the ledger would know the same people again
+    file.write_text("person,town,cost\n" + "".join(f"{first + at},A,{at}\n" for at in range(100)))
+    page.set_input_files("#file", str(file))
+    page.click("text=Bring it")
+    page.wait_for_selector("#unit")
+    walk.look("declare")
+    page.fill("#name", f"visits-{time.monotonic_ns()}")
+    page.select_option("#unit", "person")
+    page.fill("#low2", "0")
+    page.fill("#high2", "49")
+    page.click("text=See what it costs")
+    page.wait_for_selector("#price")
+    walk.look("what it costs")
+    assert "50 of 100 values cut" in page.inner_text("#price")
+    page.click("text=Register it")
+    page.wait_for_selector("text=What registering changed")
+    assert walk.faults == []
