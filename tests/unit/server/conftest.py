@@ -11,7 +11,11 @@ pytest.importorskip("httpx2", reason="no httpx2 here: pip install 'leakcap[dev]'
 pytest.importorskip("duckdb", reason="no duckdb here: pip install 'leakcap[sql]' brings it")
 
 from leakcap.server import accounts
+from leakcap.server.settings import ServerLimits
 from tests.unit.server.running import Running, filled
+
+# Tests ask by the thousand from one address: how fast they do says nothing.
+UNHURRIED = ServerLimits(requests_per_minute=1_000_000, questions_per_minute=1_000_000)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -32,4 +36,4 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     home = tmp_path_factory.mktemp("server")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LEAKCAP_KEY", str(home / "key"))
-        yield filled(home)
+        yield filled(home, UNHURRIED)
