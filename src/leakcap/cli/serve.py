@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from leakcap.cli.terminal import Terminal, plain
-from leakcap.errors import MissingExtra
+from leakcap.errors import KeyMadeWarning, MissingExtra
 from leakcap.server.serving import bound_socket, flight_beside, refuse_open, serve
 from leakcap.server.settings import ServerLimits, ServerSettings
 from leakcap.sql.engine import EngineLimits
@@ -47,6 +48,7 @@ def run(order: ServeOrder, quiet: bool = False, json: bool = False) -> None:
     from leakcap.server.first_start import first_custodian
 
     with ExitStack() as stack:
+        stack.enter_context(terminal.heeding())
         listening = stack.enter_context(bound_socket(order.host, order.port))
         home = order.home or HOME
         if order.demo:
@@ -66,7 +68,9 @@ def run(order: ServeOrder, quiet: bool = False, json: bool = False) -> None:
         if order.demo:
             from leakcap.server.demo import fill
 
-            access = fill(state)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", KeyMadeWarning)  # the key goes with the folder
+                access = fill(state)
             for role, (name, password) in (("custodian", access.custodian), ("analyst", access.analyst)):
                 terminal.say(f"Sign in as {role}: name [bold]{name}[/bold], password [bold]{password}[/bold]")
             terminal.say(f"From Python: lc.connect({address!r}, token={access.token!r}, dataset='diabetes')")

@@ -37,7 +37,9 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]
         finally:
             process.terminate()
             process.wait(30)
-    assert "leakcap_" not in Path(log).read_text()
+    said = Path(log).read_text()
+    assert "leakcap_" not in said
+    assert "arning" not in said  # a newcomer's first screen
 
 
 def reader(started: dict[str, Any], **headers: str) -> Any:
