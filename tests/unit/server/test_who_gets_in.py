@@ -299,3 +299,15 @@ def test_answers_of_another_group_are_not_there(running: Running, answer_id: str
     assert grace.get(f"/api/datasets/clinic/answers/{answer_id}").status_code == 404
     assert grace.get("/api/datasets/clinic/answers").json() == {"answers": []}
     assert grace.get("/api/datasets/clinic/budget").json()["spent"]["share"] == 0
+
+
+def test_a_token_is_no_way_around_the_data_sets_of_its_account(running: Running) -> None:
+    state = running.state
+    state.accounts.add("hugo", "analyst", "correct horse hugo")
+    state.accounts.allow("hugo", frozenset(("clinic",)))
+    hugo = running.program("hugo", datasets=["clinic", "school"])
+    assert hugo.get("/api/datasets/clinic/schema").status_code == 200
+    assert hugo.get("/api/datasets/school/schema").status_code == 404, "never was the account's"
+    state.accounts.allow("hugo", frozenset())
+    assert hugo.get("/api/datasets/clinic/schema").status_code == 404, "is not the account's any more"
+    assert hugo.get("/api/datasets").json() == {"datasets": []}
