@@ -7,7 +7,8 @@
 Every teacher is FixMatch on the labels of its part and all pictures. What it says of the training pictures is a file,
 so a call makes as many teachers as its seconds allow and a later one goes on. These files are the custodian's: they are
 not noised. Once all are there, `lc.labels.PATE` releases noised votes, once; the answers are a file before a student
-learns from them, so a call that is stopped later releases nothing again. The paper has 200 and more teachers of hours
+learns from them, so a call that is stopped later releases nothing again. Teachers of another pace are others, with
+files and a release of their own; epsilons of releases add up. The paper has 200 and more teachers of hours
 each; with fewer of them the same noise costs a larger epsilon.
 """
 
@@ -154,6 +155,12 @@ def noise_of(given: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in noise.items() if value is not None}
 
 
+def kind_of(given: argparse.Namespace) -> str:
+    """What teachers of one folder have in common: with another pace they are others, and never vote together."""
+    planted = (f"-canaries{given.canaries}" if given.canaries else "") + ("-encoder" if given.encoder else "")
+    return f"{planted}-{given.teacher_seconds:g}s-lr{given.learning_rate:g}"
+
+
 def command() -> argparse.ArgumentParser:
     """What the command takes."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
@@ -182,11 +189,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = command().parse_args(arguments)
     began = time.perf_counter()
     noise = noise_of(given)
-    planted = (f"-canaries{given.canaries}" if given.canaries else "") + ("-encoder" if given.encoder else "")
-    folder = given.out / f"teachers-{given.teachers}-seed{given.seed}{planted}"
+    kind = kind_of(given)
+    folder = given.out / f"teachers-{given.teachers}-seed{given.seed}{kind}"
     folder.mkdir(parents=True, exist_ok=True)
     told = "-".join(f"{name}{value:g}" for name, value in noise.items()).replace("epsilon", "eps")
-    path = given.out / f"pate-fm-{given.teachers}-{told}{planted}-seed{given.seed}.json"
+    path = given.out / f"pate-fm-{given.teachers}-{told}{kind}-seed{given.seed}.json"
     if path.is_file():
         print(f"{path.name}: done before")
         return 0
@@ -216,7 +223,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     votes = voted(data, labels, folder, path.with_name(path.name.replace("pate-fm", "answers")), settings)
     student = model(given.student_seconds)
     record = {**line(data, labels, votes, student), "teachers": given.teachers, "seed": given.seed}
-    record["encoder_seconds"] = passed
+    record["encoder_seconds"], record["teacher_seconds"] = passed, given.teacher_seconds
+    record["learning_rate_of_teachers"], record["student_seconds"] = given.learning_rate, given.student_seconds
     costs = costs_of(votes["certificate"])
     record["epsilon_by_votes"] = by_the_votes(folder, parts, votes["queries"], costs, given.threshold)
     if key is not None:

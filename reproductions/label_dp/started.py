@@ -7,6 +7,7 @@ about pictures without a label are those of their neighbours, not those of a net
 from __future__ import annotations
 
 import copy
+import time
 from pathlib import Path
 from typing import Any
 
@@ -68,8 +69,12 @@ class StartedFixMatch:
         self.started, self.classes, self.settings = started, classes, settings
 
     def fit(self, x: np.ndarray, known: np.ndarray) -> StartedFixMatch:
+        """The seconds of the settings are for both: first guesses, and training."""
+        began, settings = time.perf_counter(), dict(self.settings)
         net = self.started.network(known, self.classes)
-        self.model = lc.labels.FixMatch(net, **self.settings).fit(x, known)
+        if settings.get("seconds") is not None:
+            settings["seconds"] = max(0.001, settings["seconds"] - (time.perf_counter() - began))
+        self.model = lc.labels.FixMatch(net, **settings).fit(x, known)
         return self
 
     def __getattr__(self, name: str) -> Any:

@@ -17,7 +17,7 @@ from reproductions.label_dp.central.settings import SMOKE as SMALL
 from reproductions.label_dp.central.store import save_weights
 from reproductions.label_dp.fixmatch import some_labels
 from reproductions.label_dp.started import StartedFixMatch
-from reproductions.label_dp.told import AS_RUN, RIGHT, gaussian
+from reproductions.label_dp.told import AS_RUN, RIGHT, fast_route, gaussian
 from reproductions.label_dp.told import pate_fm as pate_words
 
 import leakcap as lc
@@ -50,16 +50,16 @@ def test_teachers_are_kept_and_vote_once_all_are_there(tmp_path: Path, monkeypat
     assert not list(tmp_path.glob("*.json"))
     data = toy_pictures()
     parts = pate_fm.parts_of(len(data.y_train), 60, 0)
-    folder = tmp_path / "teachers-60-seed0"
+    folder = tmp_path / "teachers-60-seed0-30s-lr0.03"
     for part in parts[1:]:  # perfect teachers, as files
         np.save(pate_fm.kept(folder, int(part[0])), data.y_train.astype(np.uint8))
     assert pate_fm.main(command) == 0  # one teacher was missing, and is trained
-    record = json.loads((tmp_path / "pate-fm-60-eps8-seed0.json").read_text())
+    record = json.loads((tmp_path / "pate-fm-60-eps8-30s-lr0.03-seed0.json").read_text())
     assert record["epsilon"] == 8 and record["answers_right"] > 0.9
     assert record["epsilon_by_votes"] > 0 and 8 < record["epsilon_newer"] < 10
     monkeypatch.setattr(lc.labels, "PATE", None)
     assert pate_fm.main(command) == 0  # nothing is released again
-    (tmp_path / "pate-fm-60-eps8-seed0.json").unlink()
+    (tmp_path / "pate-fm-60-eps8-30s-lr0.03-seed0.json").unlink()
     assert pate_fm.main(command) == 0  # nor if the call was stopped while the student learnt
 
 
@@ -67,7 +67,7 @@ def test_given_noise_and_planted_labels(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(pate_fm, "SMOKE", TINY)
     data = toy_pictures()
     labels, _ = lc.audit.plant(data.y_train, 20, classes=range(10), seed=0)
-    folder = tmp_path / "teachers-30-seed0-canaries20"
+    folder = tmp_path / "teachers-30-seed0-canaries20-30s-lr0.03"
     folder.mkdir()
     for part in pate_fm.parts_of(len(labels), 30, 0):
         np.save(pate_fm.kept(folder, int(part[0])), labels.astype(np.uint8))
@@ -78,6 +78,38 @@ def test_given_noise_and_planted_labels(tmp_path: Path, monkeypatch: pytest.Monk
     assert record["settings"]["threshold"] == 15 and record["memorisation"]["canaries"] == 20
     paper = pate_fm.noise_of(argparse.Namespace(paper=0.29, epsilon=8.0))
     assert paper == {"sigma1": 800, "sigma2": 300, "threshold": 400, "queries": 375, "answers": 250}
+
+
+def test_teachers_of_another_pace_are_kept_apart(tmp_path: Path) -> None:
+    """They learnt otherwise, and would vote together under the name of one of them."""
+    tiny = ["--smoke", "--teachers", "60", "--seconds", "0", "--out", str(tmp_path), "--device", "cpu"]
+    for pace in ([], ["--teacher-seconds", "0.6"], ["--learning-rate", "0.003"], ["--canaries", "5"]):
+        assert pate_fm.main([*tiny, *pace]) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "teachers-60-seed0-0.6s-lr0.03",
+        "teachers-60-seed0-30s-lr0.003",
+        "teachers-60-seed0-30s-lr0.03",
+        "teachers-60-seed0-canaries5-30s-lr0.03",
+    ]
+
+
+def test_an_encoder_that_took_all_seconds_leaves_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, device = toy_pictures(), torch.device("cpu")
+    save_weights(
+        tmp_path,
+        "encoder",
+        Contrastive(SMALL, Album.of(torch.from_numpy(data.x_train)), device).whole,
+        epoch=1,
+        epochs=1,
+        seconds=500.0,
+    )
+    with pytest.raises(SystemExit):
+        fixmatch.main(["--smoke", "--encoder", str(tmp_path), "--out", str(tmp_path / "out"), "--device", "cpu"])
+    assert "give more --seconds" in capsys.readouterr().err
+    encoder, _ = fixmatch.started(data, tmp_path, "cpu", smoke=True)
+    known = some_labels(data.y_train, 100, 10, seed=0)
+    settings = {"steps": 10_000, "batch_size": 8, "mu": 1, "seconds": 0.1, "random_state": 0}
+    assert StartedFixMatch(encoder, 10, device="cpu", **settings).fit(data.x_train, known).n_steps_ <= 100
 
 
 def test_a_teacher_answers_for_the_part_it_learnt(tmp_path: Path) -> None:
@@ -109,7 +141,8 @@ def test_an_encoder_from_a_folder_is_where_training_starts_and_its_seconds_count
 def test_what_kept_runs_reached_is_told_with_the_seconds_of_the_encoder() -> None:
     words = fixmatch.told()
     assert words.index("from random weights") < words.index("from an encoder") and "482 s in all" in words
-    assert pate_words().startswith("200 teachers: 55.7 % at 7.81")
+    assert pate_words().startswith("200 teachers: 55.7 % at 7.81") and "PATE on embeddings 85" in fast_route()
+    assert "482 s in all, 2 more than asked" in words and "477 s in all)" in words
     lines = gaussian(tables.read([fixmatch.MEASURED]))
     assert [line["published"] for line in lines] == [71.3, 84.3, 93.5]
     assert all(line[AS_RUN] < line[RIGHT] for line in lines)  # its posterior and its noise cost accuracy

@@ -94,11 +94,21 @@ def test_the_module_and_the_process_s_generator_are_left_alone() -> None:
 
 
 def test_seconds_end_training_and_the_rate_follows(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = iter(np.arange(0, 1000, 1.0))
-    monkeypatch.setattr("leakcap.labels.learning.agreement.time.perf_counter", lambda: next(now))
+    """A look at the clock every 20 steps, a second each: the next 20 are made only where they end in time."""
     X, _, known = clouds()
-    model = for_clouds(seconds=3.0).fit(X, known)
-    assert model.n_steps_ == 60  # a look at the clock every 20 steps, a second each
+    for seconds, steps in ((3.0, 60), (3.9, 60), (4.0, 80), (0.5, 20)):
+        now = iter(np.arange(0, 1000, 1.0))
+        monkeypatch.setattr("leakcap.labels.learning.agreement.time.perf_counter", lambda now=now: next(now))
+        assert for_clouds(seconds=seconds).fit(X, known).n_steps_ == steps
+
+
+def test_what_comes_before_the_first_step_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Views of 5 seconds, or a compiler's 30: the rest is training's, and a slow start is not taken for its pace."""
+    X, _, known = clouds()
+    for passed, steps in (([5, 6, 7], 60), ([30, 31, 32, 33], 80)):
+        now = iter([0, *passed])
+        monkeypatch.setattr("leakcap.labels.learning.agreement.time.perf_counter", lambda now=now: next(now))
+        assert for_clouds(seconds=float(passed[-1])).fit(X, known).n_steps_ == steps
 
 
 def test_a_compiled_network_learns_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,10 +72,13 @@ class GivenViews:
 
 
 class Agreement:
-    """One training. `settings` has those of `FixMatch`; `known`: rows with labels; `codes`: their classes."""
+    """One training. `settings` has those of `FixMatch`; `known`: rows with labels; `codes`: their classes.
 
-    def __init__(self, settings: Any, views: Views, known: Tensor, codes: Tensor) -> None:
-        self.settings, self.views, self.known, self.codes = settings, views, known, codes
+    `began`: when, on `time.perf_counter`, the seconds of the settings began to count.
+    """
+
+    def __init__(self, settings: Any, views: Views, known: Tensor, codes: Tensor, *, began: float) -> None:
+        self.settings, self.views, self.known, self.codes, self.began = settings, views, known, codes, began
         self.device = known.device
         self.made = 0
         torch = load()
@@ -128,8 +131,7 @@ class Agreement:
     def run(self) -> Any:
         """Train; returns the averaged network."""
         torch, given = load(), self.settings
-        began = time.perf_counter()
-        done = 0.0
+        looked, done = math.inf, 0.0
         while done < 1:
             for group in self.optimizer.param_groups:
                 group["lr"] = given.learning_rate * math.cos(7 * math.pi * done / 16)
@@ -144,7 +146,13 @@ class Agreement:
             done = max(done, self.made / given.steps)
             if given.seconds is not None and self.made % LOOK_EVERY == 0:
                 loss.item()  # waits for the device
-                done = max(done, (time.perf_counter() - began) / given.seconds)
+                now = time.perf_counter()
+                passed, next_ones = (
+                    now - self.began,
+                    max(0.0, now - looked),
+                )  # the first may have had a compiler to wait for
+                looked = now
+                done = 1.0 if passed + next_ones > given.seconds else max(done, passed / given.seconds)
         for mean, value in zip(self.averaged.buffers(), self.net.buffers(), strict=True):
             mean.copy_(value)
         if not all(bool(torch.isfinite(mean).all()) for mean in self.means):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -45,7 +46,7 @@ class FixMatch(ClassifierMixin, BaseEstimator):
         mu: rows without a label for each row with one, in a step.
         batch_size: rows with labels in a step.
         steps: of training, at most.
-        seconds: of training, at most.
+        seconds: of the fit, at most, from its first line to its last; twenty steps are made however long they take.
         learning_rate: at the first step.
         weight_decay: of weights of more than one dimension.
         unlabelled_weight: of the loss of rows without a label.
@@ -114,7 +115,7 @@ class FixMatch(ClassifierMixin, BaseEstimator):
             NumericalError: training diverged.
             MissingExtra: torch is not installed.
         """
-        torch = load()
+        began, torch = time.perf_counter(), load()
         self._check()
         where = self._where()
         views = self._views(X, where)
@@ -130,7 +131,8 @@ class FixMatch(ClassifierMixin, BaseEstimator):
         with torch.random.fork_rng(devices=some, enabled=seed is not None):
             if seed is not None:
                 torch.manual_seed(seed)
-            training = Agreement(self, views, torch.from_numpy(known).to(where), torch.from_numpy(codes).to(where))
+            rows, names = (torch.from_numpy(part).to(where) for part in (known, codes))
+            training = Agreement(self, views, rows, names, began=began)
             self.module_ = training.run()
         self.n_steps_, self.taught_share_ = training.made, float(training.taught)
         self._centre = views.album if isinstance(views, PictureViews) else None
