@@ -13,6 +13,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 from leakcap.server.headers import TOO_LARGE
 from leakcap.server.refusals import NOT_THERE, Refusal, as_refusal, defect_in_words
@@ -59,7 +60,17 @@ class Refusing:
 
 def answer_refused(request: Request, error: Exception) -> Response:
     """What the framework itself refuses, in our words."""
-    return _response(request, _of_framework(error))
+    found = _of_framework(error)
+    made = _response(request, found)
+    if found.status == 405:
+        made.headers["Allow"] = ", ".join(sorted(_methods(request)))
+    return made
+
+
+def _methods(request: Request) -> set[str]:
+    """How an address can be asked, by all routes of it: the framework names those of the first one alone."""
+    path, routes = request.url.path, request.app.routes
+    return {way for one in routes if isinstance(one, Route) and one.path_regex.match(path) for way in one.methods or ()}
 
 
 def _of_framework(error: Exception) -> Refusal:

@@ -198,6 +198,21 @@ def test_refusals_are_one_sentence_and_repeat_nothing_that_was_sent(running: Run
     assert status == 400 or "zanzibar" not in words
 
 
+def test_an_address_says_how_it_is_asked(running: Running) -> None:
+    found = running.program("ann").request("TRACE", "/api/analysts")
+    assert found.status_code == 405 and found.headers["allow"] == "GET, POST"
+
+
+def test_answers_leave_at_once() -> None:
+    """A body that is sent after its headers must not wait until they are acknowledged."""
+    import socket
+
+    with serving.bound_socket("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()):
+        accepted, _ = listening.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_a_defect_tells_nothing_of_itself(running: Running, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     with pytest.MonkeyPatch.context() as patch:
