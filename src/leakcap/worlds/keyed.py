@@ -1,39 +1,41 @@
-"""A number for every unit from its name and a secret key: the same wherever and whenever it is asked for.
+"""Numbers, coins and worlds for every unit from its name and a secret key: the same wherever they are asked for.
 
 What a person's number is depends on no one else: it stays when others come or go, in another process, on another
-machine. The keyed function is SipHash-2-4, as pandas carries it.
+machine, on any partition of the data. The keyed function is SipHash-2-4 of the name, and a one-to-one step after it.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import hmac
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
 from leakcap.errors import InputError
+from leakcap.ground import checks
 from leakcap.ground.arrays import Bools, Ints
-from leakcap.worlds.names import canonical_names
+from leakcap.ground.proofs import proves
+from leakcap.worlds.draw import complement
+from leakcap.worlds.names import as_labels
+from leakcap.worlds.spelling import Spelt, spelt
+from leakcap.worlds.worldset import Worlds
 
-__all__ = ["KEY_BYTES", "keyed_bits", "keyed_blocks", "keyed_numbers"]
+__all__ = ["KEYED", "KEY_BYTES", "keyed_bits", "keyed_blocks", "keyed_numbers", "keyed_words", "keyed_worlds"]
 
 KEY_BYTES = 16
+KEYED = "complementary pairs of keyed fair bits"
+WORD = 64  # worlds
+TOGETHER = 2**14  # names whose bytes stay in the second cache
 
 
+@proves("keyed-worlds")
 def keyed_numbers(names: npt.ArrayLike, key: bytes) -> npt.NDArray[np.uint64]:
     """64 bits for every name, which look random to whoever lacks the key; equal names have equal numbers.
 
     Names are canonical: whole numbers and texts of the same digits are one, since a file read twice may bring either.
     """
-    if len(key) != KEY_BYTES:
-        raise InputError(f"the key must have {KEY_BYTES} bytes, such as secrets.token_bytes({KEY_BYTES})")
-    from pandas.util import hash_array
-
-    # Numbers would be hashed without the key, so that texts are made of them; a key is read as latin-1 because all
-    # bytes are characters there. Texts come as UTF-8 bytes written as latin-1, which takes any name.
-    texts = _texts(names)
-    found = hash_array(texts, encoding="latin-1", hash_key=key.decode("latin-1"), categorize=False)
-    return np.asarray(found, dtype=np.uint64)
+    return _numbers(names, [key])[0]
 
 
 def keyed_bits(names: npt.ArrayLike, key: bytes) -> Bools:
@@ -47,8 +49,55 @@ def keyed_blocks(names: npt.ArrayLike, key: bytes, count: int) -> Ints:
     return np.asarray((upper * np.uint64(count)) >> np.uint64(32), dtype=np.intp)
 
 
-def _texts(names: npt.ArrayLike) -> npt.NDArray[Any]:
-    texts = canonical_names(names)
-    if all(map(str.isascii, texts)):
-        return texts
-    return np.array([text.encode("utf-8", "surrogatepass").decode("latin-1") for text in texts], dtype=object)
+def keyed_words(names: npt.ArrayLike, key: bytes, worlds: int) -> npt.NDArray[np.uint64]:
+    """`(words, n)`: 64 fair coins a word for every name, one for each of so many worlds; every word has its own key."""
+    return _numbers(names, [_of_word(key, word) for word in range(-(-worlds // WORD))])
+
+
+@proves("keyed-worlds")
+def keyed_worlds(names: npt.ArrayLike, key: bytes, m: int) -> Worlds:
+    """`m` worlds in complementary pairs; a unit is in the first or the second of each by a keyed coin of its own.
+
+    Guarantee: every unit is in exactly m/2 worlds, whatever the key and the function are; and worlds of some of the
+    units are those of all, with these units alone.
+    """
+    if checks.count(at_least=2, worlds=m) % 2:
+        raise InputError(f"worlds must be a multiple of 2: use {m + 1}")
+    units = len(as_labels(names).ravel())
+    packed = np.zeros((m // 2, -(-units // 8)), dtype=np.uint8)
+    if units:
+        from leakcap.worlds._siphash_loops import world_bytes
+
+        for place, word in enumerate(keyed_words(names, key, m // 2)):
+            world_bytes(word, packed[place * WORD : (place + 1) * WORD])
+    return Worlds(np.concatenate([packed, complement(packed, units)]), units, Fraction(1, 2), paired=True, design=KEYED)
+
+
+def _of_word(key: bytes, word: int) -> bytes:
+    _checked(key)
+    return hmac.digest(key, b"leakcap worlds %d" % word, "sha256")[:KEY_BYTES]
+
+
+def _checked(key: bytes) -> None:
+    if len(key) != KEY_BYTES:
+        raise InputError(f"the key must have {KEY_BYTES} bytes, such as secrets.token_bytes({KEY_BYTES})")
+
+
+def _numbers(names: npt.ArrayLike, keys: list[bytes]) -> npt.NDArray[np.uint64]:
+    """`(keys, n)`; some names at a time, which are spelt once for all keys."""
+    for key in keys:
+        _checked(key)
+    given = as_labels(names).ravel()
+    found = np.empty((len(keys), len(given)), dtype=np.uint64)
+    for start in range(0, len(given), TOGETHER):
+        written = spelt(given[start : start + TOGETHER])
+        for key, numbers in zip(keys, found, strict=True):
+            _hashed(written, key, numbers[start : start + TOGETHER])
+    return found
+
+
+def _hashed(names: Spelt, key: bytes, into: npt.NDArray[np.uint64]) -> None:
+    from leakcap.worlds._siphash_loops import siphash
+
+    low, high = (np.uint64(int.from_bytes(half, "little")) for half in (key[:8], key[8:]))
+    siphash(names.data, names.ends, low, high, True, into)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["as_labels", "canonical_names", "merges_people"]
+__all__ = ["are_whole", "as_labels", "canonical_names", "merges_people"]
 
 EXACT = 2.0**53  # whole numbers below it are floats of their own
 
@@ -32,7 +32,7 @@ def canonical_names(labels: npt.ArrayLike) -> npt.NDArray[Any]:
     """A text for every label, `(n,)` of objects: equal for labels of the same person, and a matter of theirs alone."""
     given = as_labels(labels).ravel()
     kind = given.dtype.kind
-    if kind == "f" and _are_exact(given):
+    if kind == "f" and are_whole(given):
         given, kind = given.astype(np.int64), "i"
     if kind == "b":
         given, kind = given.astype(np.int8), "i"
@@ -53,17 +53,18 @@ def merges_people(labels: npt.NDArray[Any]) -> bool:
     """
     kind = labels.dtype.kind
     if kind == "f":
-        return not _are_exact(labels)
+        return not are_whole(labels)
     if kind == "O":
         kinds = {type(cell) for cell in labels}
         if any(issubclass(one, (timedelta, np.timedelta64, complex, np.complexfloating)) for one in kinds):
             return True
         floats = [cell for cell in labels if isinstance(cell, (float, np.floating))] if kinds != {str} else []
-        return not _are_exact(np.array(floats, dtype=np.float64))
+        return not are_whole(np.array(floats, dtype=np.float64))
     return kind in "cmV"
 
 
-def _are_exact(numbers: npt.NDArray[Any]) -> bool:
+def are_whole(numbers: npt.NDArray[Any]) -> bool:
+    """Whether floats are whole numbers, none so large that others are written alike."""
     largest = min(EXACT, 2.0 ** (np.finfo(numbers.dtype).nmant + 1))
     return bool((numbers == np.rint(numbers)).all() and (np.abs(numbers) < largest).all())
 
