@@ -66,7 +66,7 @@ def as_sql(catalog: Catalog, chosen: Mapping[str, Any]) -> str:
     measure = _measure(table, str(chosen.get("measure", "")), str(chosen.get("column", "")))
     groups = [_group(table, name) for name in chosen.get("groups", ()) if name]
     where = [_filter(table, *one) for one in chosen.get("filters", ()) if one[0]]
-    parts = [f"select {', '.join([*(f'{made} as {_quoted(name)}' for name, made in groups), measure])}"]
+    parts = [f"select {', '.join([*(_called(made, name) for name, made in groups), measure])}"]
     parts.append(f"from {_quoted(table.name)}")
     if where:
         parts.append(f"where {' and '.join(where)}")
@@ -74,6 +74,10 @@ def as_sql(catalog: Catalog, chosen: Mapping[str, Any]) -> str:
         listed = ", ".join(str(at + 1) for at in range(len(groups)))
         parts.append(f"group by {listed} order by {listed}")
     return " ".join(parts)
+
+
+def _called(made: str, name: str) -> str:
+    return made if made == _quoted(name) else f"{made} as {_quoted(name)}"
 
 
 def _measure(table: CatalogTable, measure: str, column: str) -> str:

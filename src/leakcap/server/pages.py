@@ -113,16 +113,17 @@ def ask(name: str, request: Request, who: Browser, form: OwnForm) -> Response:
 def answers(name: str, request: Request, who: Browser) -> Response:
     """Everything answered so far to those who share a clock."""
     state, analyst = of_state(request), who.analyst_of(name)
+    found = list(enumerate(state.asking.answers(name, analyst), start=1))
     past = [
         (
-            one.number,
+            number,
             asked_words(one.question),
             one.analyst,
             f"{100 * one.share:.3g} %",
             one.at[:16].replace("T", " "),
             id,
         )
-        for one, id in reversed(state.asking.answers(name, analyst))
+        for number, (one, id) in reversed(found)
     ]
     return HTML(page("answers.html", visitor=who, title=f"Answers about {name}", name=name, past=past))
 
