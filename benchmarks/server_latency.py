@@ -35,6 +35,7 @@ from leakcap.sql import asking as sql_asking
 from leakcap.sql.engine import WorkerEngine
 
 PEOPLE, ANALYSTS, WARM = 100_000, (1, 16), 3
+COUNT_PAUSE = 10.0  # seconds: what two cores can compute for 16
 STORED_ROUNDS, COUNT_ROUNDS = 200, 10  # for each analyst; fewer of each where there are 16
 TOPIC = "The server"
 BROAD = ServerLimits(requests_per_minute=10**6, questions_per_minute=10**6)
@@ -110,13 +111,14 @@ def running() -> Iterator[tuple[int, list[str]]]:
             thread.join(30)
 
 
-def analyst(port: int, token: str, rounds: int, fresh: str, pause: float) -> list[Asked]:
+def analyst(port: int, token: str, at: int, *, rounds: int, fresh: str, pause: float) -> list[Asked]:
     """One who asks again after each pause: the same question, or with `fresh` a new one each time."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
     headers, found = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}, []
     for turn in range(WARM + rounds):
         key = f"{token[-8:]} {fresh} {turn}"
-        share = 1e-5 * (1 + 1e-4 * turn + 1e-2 * (hash(token) % 97)) if fresh else 1e-4
+        apart = 1e-4 * turn + 1e-2 * at + len(fresh)  # nobody asks what was asked before
+        share = 1e-5 * (1 + apart) if fresh else 1e-4
         body = {"sql": "select count(*) as n from people where age > 40", "share": share, "request": key}
         began = time.perf_counter()
         connection.request("POST", "/api/datasets/people/ask", json.dumps(body), headers)
@@ -134,7 +136,10 @@ def analyst(port: int, token: str, rounds: int, fresh: str, pause: float) -> lis
 def asked(port: int, tokens: list[str], rounds: int, fresh: str = "", pause: float = 0.0) -> list[Asked]:
     """What all of them saw, in a process of their own."""
     with ThreadPoolExecutor(len(tokens)) as pool:
-        parts = [pool.submit(analyst, port, token, rounds, fresh=fresh, pause=pause) for token in tokens]
+        parts = [
+            pool.submit(analyst, port, token, at, rounds=rounds, fresh=fresh, pause=pause)
+            for at, token in enumerate(tokens)
+        ]
         return [one for part in parts for one in part.result()]
 
 
@@ -170,19 +175,18 @@ def stored(port: int, tokens: list[str], _: Engines) -> None:
 def count(port: int, tokens: list[str], engines: Engines) -> None:
     engines.watch()
     seen = []
-    for number in ANALYSTS:
-        found = from_elsewhere(asked, port, tokens[:number], max(2, COUNT_ROUNDS // number * 2), f"round {number}")
+    for at, (number, pause) in enumerate(((1, 0.0), (16, COUNT_PAUSE), (16, 0.0)), start=1):
+        found = from_elsewhere(asked, port, tokens[:number], max(2, COUNT_ROUNDS // number * 2), "x" * at, pause)
         beyond = [taken - engines.milliseconds[key] for key, taken in found]
         alone = [engines.milliseconds[key] for key, _ in found]
-        seen.append(
-            f"{number} analyst{'s' if number > 1 else ''} {words(beyond)} beyond an engine's {np.median(alone):.0f}"
-        )
+        who = f"{number} analyst{'s' if number > 1 else ''}{f', {pause:.0f} s apart,' if pause else ''}"
+        seen.append(f"{who} {words(beyond)} beyond an engine's {np.median(alone):.0f}")
         print(f"count: {seen[-1]}", flush=True)
     record(
         "server-count",
         "; ".join(seen),
         topic=TOPIC,
-        claim=f"A count over {PEOPLE:,} people, computed and charged, each analyst asking without a pause",
+        claim=f"A count over {PEOPLE:,} people, computed and charged, asked without a pause or with one",
         command="python -m benchmarks.server_latency count",
         asked="under 150 ms beyond the engine",
     )

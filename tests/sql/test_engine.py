@@ -345,7 +345,7 @@ def test_what_a_worker_says_as_it_dies_is_not_heard(
 ) -> None:
     """The planted fault: its errors go where ours go."""
     if planted:
-        monkeypatch.setattr("leakcap.sql.engine.subprocess.DEVNULL", None)
+        monkeypatch.setattr("leakcap.sql.processes.subprocess.DEVNULL", None)
     engine = WorkerEngine(tmp_path / "sesame.duckdb", SMALL)
     engine.process.wait()
     engine.close()

@@ -23,6 +23,7 @@ from leakcap.server.settings import ServerSettings
 from leakcap.sessions.session import Session
 from leakcap.sql.catalog import Catalog
 from leakcap.sql.engine import limited
+from leakcap.sql.processes import SpareProcesses
 from leakcap.sql.register import register
 
 __all__ = ["Datasets", "RegisteredSet", "schema_of"]
@@ -63,6 +64,7 @@ class Datasets:
         self._lock = threading.Lock()
         self._room = threading.BoundedSemaphore(settings.limits.at_once)
         self._books = threading.local()
+        self.spare = SpareProcesses(settings.limits.ahead)
 
     @property
     def folder(self) -> Path:
@@ -129,7 +131,7 @@ class Datasets:
                 raise Refusal(429, HEAVY, wait=5.0)
             held.waiting += 1
         try:
-            with held.lock, self._room, limited(self.settings.limits.engine):
+            with held.lock, self._room, limited(self.settings.limits.engine, self.spare):
                 yield held.session
         finally:
             with self._lock:
@@ -166,6 +168,7 @@ class Datasets:
                 self._held.move_to_end(key)
                 return found
         known = self.named(name)
+        self.spare.prepare(known.catalog.path, self.settings.limits.engine)
         session = Session(known.catalog, cap=known.cap, ledger=self.settings.ledger_place, name=name, analyst=account)
         with self._lock:
             found = self._held.setdefault(key, _OpenSession(session, threading.Lock()))

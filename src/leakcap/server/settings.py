@@ -23,6 +23,7 @@ class ServerLimits:
     questions_per_minute: int = 60  # of one account: those that are computed, not those that are stored
     at_once: int = 8  # questions that are computed at a time
     waiting: int = 4  # of one account
+    ahead: int = 2  # processes that are started for the next questions about a data set
     failures: int = 5  # to sign in under one name, before it has to wait
     failures_of_address: int = 20
     wait: float = 60.0  # after so many failures; twice as long after each further one

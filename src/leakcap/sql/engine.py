@@ -7,18 +7,16 @@ file, load an extension or change a setting, in a process that can be killed. Wh
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from select import select
 from typing import Any
 
 from leakcap.errors import LeakcapError
-from leakcap.sql import worker
+from leakcap.sql.processes import SpareProcesses, ended, started
 from leakcap.sql.refusals import NotAnswered
 from leakcap.sql.worker import NUMBERS, EngineLimits, NoSelect, locked, selected, table_in, written
 
@@ -26,18 +24,20 @@ __all__ = ["EngineError", "EngineLimits", "LocalEngine", "WorkerEngine", "limite
 
 LIMITS = EngineLimits()
 _in_force: ContextVar[EngineLimits] = ContextVar("engine limits", default=LIMITS)
+_spare: ContextVar[SpareProcesses | None] = ContextVar("processes of engines that wait", default=None)
 TOO_LONG = "the question took longer than {seconds:g} seconds and was stopped: ask for less"
 FAILED = "the question could not be answered (error {number}). Why is withheld: it might tell of the data"
 
 
 @contextmanager
-def limited(limits: EngineLimits) -> Iterator[None]:
-    """What one question may use, of those that are asked inside."""
-    before = _in_force.set(limits)
+def limited(limits: EngineLimits, spare: SpareProcesses | None = None) -> Iterator[None]:
+    """What one question may use, of those that are asked inside, and the processes that wait for them."""
+    before, others = _in_force.set(limits), _spare.set(spare)
     try:
         yield
     finally:
         _in_force.reset(before)
+        _spare.reset(others)
 
 
 class EngineError(LeakcapError):
@@ -66,13 +66,8 @@ class WorkerEngine:
     def __init__(self, path: Path | str, limits: EngineLimits | None = None) -> None:
         limits = limits or _in_force.get()
         self.limits, self.left = limits, limits.seconds
-        told = json.dumps({"path": str(path), "memory": limits.memory, "threads": limits.threads})
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", worker.__file__, told],  # a file that needs nothing of this package: a quick start
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
+        spare = _spare.get()
+        self.process = started(path, limits) if spare is None else spare.taken(path, limits)
 
     def run(self, sql: str, tables: Mapping[str, Any]) -> Any:
         """Rows, as an Arrow table; a fixed sentence where it fails or takes too long."""
@@ -112,9 +107,4 @@ class WorkerEngine:
 
     def close(self) -> None:
         """End the process, whatever it is doing."""
-        self.process.kill()
-        self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None:
-                with suppress(BrokenPipeError):
-                    pipe.close()
+        ended(self.process)
