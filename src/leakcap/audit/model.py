@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ from leakcap.audit.run import ALPHA
 from leakcap.audit.verdicts import SHOWN, UNBOUNDED, Finding, judged
 from leakcap.errors import InputError, OutputError
 from leakcap.ground import checks
-from leakcap.ground.arrays import Floats
+from leakcap.ground.arrays import Bits, Floats
+from leakcap.simulate.executors import workers_for
 
 __all__ = ["MODEL_ATTACKS", "model"]
 
@@ -40,6 +42,8 @@ def model(
     claimed: float | None = None,
     alpha: float = ALPHA,
     seed: int | None = None,
+    backend: Any = None,
+    workers: int | None = None,
 ) -> AuditReport:
     """How well members of a model's training data can be distinguished from others who could have been in it.
 
@@ -53,6 +57,10 @@ def model(
         claimed: highest success against the most exposed row that somebody promises, to be refuted; None: no promise.
         alpha: probability that the audit says "refuted" of a promise that holds, over all its attacks.
         seed: seed of the random halves.
+        backend: where models are trained: "serial", "threads", "processes", "dask", "dask://host:port" or what
+            `lc.cluster.connect` gives. The halves are the same everywhere; so is the report where `train` draws from
+            nothing but its rows.
+        workers: how many processes or threads train at a time.
 
     Returns:
         A report with two findings for each attack: all rows on average, and the most exposed row. Custodian side.
@@ -78,7 +86,8 @@ def model(
     wanted = tuple(checks.choice(MODEL_ATTACKS, attacks=one) for one in (MODEL_ATTACKS if attacks is None else attacks))
     checks.count(at_least=MIN_MODELS, models=models)
     began = time.perf_counter()
-    scores, inside = _trained(train, score, rows=rows, models=models, rng=np.random.default_rng(seed))
+    inside = _halves(rows, models, np.random.default_rng(seed))
+    scores = _trained(train, score, rows, inside, backend=backend, workers=workers)
     ends = np.rint(np.cumsum(PARTS[:2]) * models).astype(int)
     (learn, choose, judge), (told, known, truth) = np.split(scores, ends), np.split(inside, ends)
     found: list[Finding] = []
@@ -106,23 +115,47 @@ def model(
     )
 
 
-def _trained(
-    train: Callable[..., Any], score: Callable[..., Any], rows: tuple[Any, ...], models: int, rng: np.random.Generator
-) -> tuple[Floats, Truths]:
+def _halves(rows: tuple[Any, ...], models: int, rng: np.random.Generator) -> Truths:
     n = len(rows[0])
     if n < 4 or any(len(part) != n for part in rows):
         raise InputError("data must be arrays of equal length, of four rows or more")
-    scores, inside = np.empty((models, n)), np.zeros((models, n), dtype=np.bool_)
-    for one in range(models):
-        # Independent halves: complementary ones would not be two trials.
-        inside[one, rng.permutation(n)[: n // 2]] = True
-        chosen = np.flatnonzero(inside[one])
-        made = train(*(_taken(part, chosen) for part in rows))
-        found = np.asarray(score(made, *rows), dtype=np.float64)
-        if found.shape != (n,):
-            raise OutputError(f"score must give a number for each of the {n} rows")
-        scores[one] = found
-    return scores, inside
+    inside = np.zeros((models, n), dtype=np.bool_)
+    for one in inside:  # independent halves: complementary ones would not be two trials
+        one[rng.permutation(n)[: n // 2]] = True
+    return inside
+
+
+def _trained(
+    train: Callable[..., Any],
+    score: Callable[..., Any],
+    rows: tuple[Any, ...],
+    inside: Truths,
+    *,
+    backend: Any,
+    workers: int | None,
+) -> Floats:
+    """How well each model fits each row, `(models, rows)`."""
+    scores = np.empty(inside.shape)
+    count = None if workers is None else checks.count(workers=workers)
+    doers = workers_for(backend, count, alone=count in (None, 1))
+    halves = list(np.packbits(inside, axis=1))
+    try:
+        with closing(doers.run(_scored, (train, score, rows), halves)) as found:
+            for place, numbers in found:
+                scores[place] = numbers
+    finally:
+        doers.close()
+    return scores
+
+
+def _scored(train: Callable[..., Any], score: Callable[..., Any], rows: tuple[Any, ...], half: Bits) -> Floats:
+    """How well a model of one half fits every row."""
+    n = len(rows[0])
+    chosen = np.flatnonzero(np.unpackbits(half, count=n))
+    found = np.asarray(score(train(*(_taken(part, chosen) for part in rows)), *rows), dtype=np.float64)
+    if found.shape != (n,):
+        raise OutputError(f"score must give a number for each of the {n} rows")
+    return found
 
 
 def _taken(part: Any, chosen: npt.NDArray[np.intp]) -> Any:

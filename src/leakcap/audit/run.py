@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -35,12 +36,14 @@ from leakcap.audit.report import AuditReport
 from leakcap.audit.shadow.scores import fit_of
 from leakcap.audit.trials import Known, Trials, knowledge, releases
 from leakcap.audit.verdicts import Finding
-from leakcap.caps import Task
+from leakcap.caps import Cap, Task
 from leakcap.errors import InputError
 from leakcap.estimators.base import PrivateEstimator
 from leakcap.estimators.distilled import Distilled
 from leakcap.ground import checks
 from leakcap.planning.plans import Plan
+from leakcap.simulate.executors import workers_for
+from leakcap.worlds import GivenInputs, Worlds
 
 __all__ = ["ALPHA", "ATTACKS", "MIN_TRIALS", "PARTS", "Bench", "run", "tried"]
 
@@ -72,6 +75,7 @@ def run(
     data: tuple[Any, ...] | None = None,
     score: Callable[..., Any] = fit_of,
     alpha: float = ALPHA,
+    backend: Any = None,
 ) -> AuditReport:
     """Attack the releases of a plan or of a fitted private estimator, and compare with the certificate.
 
@@ -89,6 +93,8 @@ def run(
             score (LiRA, RMIA, thresholds), with the plan's own releases as their shadow models.
         score: `score(estimator, *data)`, how well it fits each row. The default goes by the kind of the estimator.
         alpha: probability that the audit says "refuted" of a certificate that holds, over all its attacks.
+        backend: "dask", "dask://host:port" or what `lc.cluster.connect` gives: attacks run side by side on workers of a
+            cluster, which may then learn the secrets of these releases. None: one after the other, here.
 
     Returns:
         A report with a finding for each attack and question. Custodian side.
@@ -120,8 +126,8 @@ def run(
     checks.fraction(alpha=alpha)
     began = time.perf_counter()
     fit = _fit(plan, model, data, score)
-    bench = Bench(plan, knowledge(plan, model=model), releases(plan, trials, model=model, score=fit))
-    found = tried(bench, wanted, alpha)
+    bench = Bench.of(plan, knowledge(plan, model=model), releases(plan, trials, model=model, score=fit))
+    found = tried(bench, wanted, alpha) if backend is None else _tried_elsewhere(bench, wanted, alpha, backend)
     seconds = time.perf_counter() - began
     name = type(target).__name__ if model else "plan"
     return AuditReport(
@@ -139,9 +145,21 @@ def run(
 class Bench:
     """A plan, what is known of it, and its releases in three parts."""
 
-    plan: Plan
+    plan: Plan | None  # None where it may not be: in other processes
     known: Known
     trials: Trials
+    worlds: Worlds | GivenInputs
+    caps: tuple[Cap, ...]
+
+    @classmethod
+    def of(cls, plan: Plan, known: Known, trials: Trials) -> Bench:
+        return cls(plan, known, trials, plan.run.worlds, tuple(plan.caps))
+
+    def to_travel(self) -> Bench:
+        """The same without the plan, which stays in its process; what only it can give is there already."""
+        other = replace(self, plan=None)
+        vars(other).update(more=self.more, noise=self.noise)
+        return other
 
     @cached_property
     def parts(self) -> list[Trials]:
@@ -152,7 +170,7 @@ class Bench:
     def beliefs(self) -> dict[str, Belief]:
         """The posterior over worlds, by the claimed noise and by the noise as seen."""
         ways = {CLAIMED: posterior.as_claimed(self.known), SEEN: posterior.as_seen(self.known, self.parts[0])}
-        shares = self.plan.run.worlds.shares
+        shares = self.worlds.shares
         return {
             way: belief if shares is None else belief.with_prior(shares)
             for way, belief in ways.items()
@@ -167,7 +185,7 @@ class Bench:
     def more(self) -> Trials | None:
         """Further releases for checks of noise and secret, which many numbers are needed for; None where none are."""
         rank = 0 if self.known.factor is None else self.known.factor.shape[1]
-        if not rank or (self.trials.secret is None and self.known.steps is None):
+        if self.plan is None or not rank or (self.trials.secret is None and self.known.steps is None):
             return None
         k, d = self.trials.seen.shape
         wanted = math.ceil(min(NOISE_NUMBERS * k, ENOUGH_NUMBERS) / rank)
@@ -196,6 +214,27 @@ def tried(bench: Bench, attacks: Iterable[str | Own], alpha: float) -> tuple[Fin
     return tuple(finding for attack in wanted for finding in attack(bench, alpha / len(wanted)))
 
 
+def _tried_elsewhere(bench: Bench, wanted: list[str | Own], alpha: float, backend: Any) -> tuple[Finding, ...]:
+    """The same, with every attack a task of its own; but for those that need the plan itself."""
+    here = [one == "predictable" for one in wanted]
+    share = alpha / len(wanted)
+    found: dict[int, tuple[Finding, ...]] = {}
+    doers = workers_for(backend, None, alone=False)
+    try:
+        there = [place for place, stays in enumerate(here) if not stays]
+        with closing(doers.run(_tried_one, (bench.to_travel(), share), [wanted[place] for place in there])) as answers:
+            for place, findings in answers:
+                found[there[place]] = findings
+    finally:
+        doers.close()
+    found |= {place: _tried_one(bench, share, wanted[place]) for place, stays in enumerate(here) if stays}
+    return tuple(finding for place in range(len(wanted)) for finding in found[place])
+
+
+def _tried_one(bench: Bench, alpha: float, one: str | Own) -> tuple[Finding, ...]:
+    return tried(bench, [one], alpha)
+
+
 def _bayes(bench: Bench, alpha: float) -> Iterator[Finding]:
     _, choose, judge = bench.parts
     for way, score in bench.scores.items():
@@ -219,7 +258,7 @@ def _world(bench: Bench, alpha: float) -> Iterator[Finding]:
 
 
 def _generalized(bench: Bench, alpha: float) -> Iterator[Finding]:
-    prior = world.prior_of_most(bench.plan.run.worlds.masks()) if bench.scores else 1.0
+    prior = world.prior_of_most(bench.worlds.masks()) if bench.scores else 1.0
     for way, score in bench.scores.items():
         share = alpha / (2 * len(bench.scores))
         yield from world.everybody(
@@ -251,11 +290,11 @@ def _collude(bench: Bench, alpha: float) -> Iterator[Finding]:
 
 
 def _task(bench: Bench, alpha: float) -> Iterator[Finding]:
-    asked = [cap for cap in bench.plan.caps if isinstance(cap, Task)]
+    asked = [cap for cap in bench.caps if isinstance(cap, Task)]
     if CLAIMED in bench.beliefs:
         for cap in asked:
             wins: npt.NDArray[np.float64] = np.asarray(
-                cap.wins(bench.plan.run.worlds.listed()) if callable(cap.wins) else cap.wins, dtype=np.float64
+                cap.wins(bench.worlds.listed()) if callable(cap.wins) else cap.wins, dtype=np.float64
             )
             belief, share = bench.beliefs[CLAIMED], alpha / len(asked)
             yield tasks.task("task", bench.known, judge=bench.parts[2], belief=belief, wins=wins, alpha=share)
@@ -300,7 +339,9 @@ def _draws(bench: Bench, alpha: float) -> Iterator[Finding]:
 
 
 def _predictable(bench: Bench, alpha: float) -> Iterator[Finding]:
-    found = predictable.predictable(bench.plan, bench.trials, alpha) if bench.known.worlds is not None else None
+    if bench.plan is None or bench.known.worlds is None:
+        return
+    found = predictable.predictable(bench.plan, bench.trials, alpha)
     if found is not None:
         yield found
 

@@ -12,6 +12,7 @@ from leakcap.audit import run as attack
 from leakcap.audit.verdicts import REFUTED, Finding
 from leakcap.certificates.text import rounded_up
 from leakcap.cli.terminal import Terminal, plain
+from leakcap.cli.workers import backend_of
 from leakcap.custody.folders import plan_folder
 from leakcap.errors import InputError
 from leakcap.planning.entry import stored_plan
@@ -19,14 +20,24 @@ from leakcap.planning.entry import stored_plan
 __all__ = ["print_report", "refuse_existing", "run", "strongest"]
 
 
-def run(custodian: Path, trials: int, out: Path | None, *, quiet: bool = False, json: bool = False) -> bool:
+def run(
+    custodian: Path,
+    trials: int,
+    out: Path | None,
+    *,
+    backend: str | None = None,
+    insecure: bool = False,
+    quiet: bool = False,
+    json: bool = False,
+) -> bool:
     """Audit a stored plan; False if anything was refuted."""
     terminal = Terminal(quiet, json)
     refuse_existing(out)
     with terminal.watching() as watch:
         plan = stored_plan(plan_folder(custodian), watch, recompute=False)
     terminal.note(f"making and attacking {trials:,} releases; each has a secret of its own, and none leaves")
-    report = attack(plan, trials=trials)
+    with backend_of(backend, None, insecure) as there:
+        report = attack(plan, trials=trials, backend=there)
     print_report(report, out, terminal)
     return report.verdict != REFUTED
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from leakcap.cli.endings import CHECK_FAILED, ending
-from leakcap.cli.options import Json, Quiet
+from leakcap.cli.options import Backend, Insecure, Json, Quiet
 from leakcap.errors import InputError
 
 __all__ = ["audit_command", "check_command", "demo_command", "explain_command", "open_command", "serve_command"]
@@ -115,6 +115,8 @@ def audit_command(
     looks: Annotated[
         int | None, typer.Option(help="With --canaries: how many models this key will judge in all.", metavar="NUMBER")
     ] = None,
+    backend: Backend = None,
+    insecure: Insecure = False,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -147,7 +149,7 @@ def audit_command(
         else:
             from leakcap.cli.audit import run
 
-            holds = run(custodian, trials, out, quiet=quiet, json=json)
+            holds = run(custodian, trials, out, backend=backend, insecure=insecure, quiet=quiet, json=json)
         if not holds:
             raise SystemExit(CHECK_FAILED)
 

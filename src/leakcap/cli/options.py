@@ -7,8 +7,22 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Data", "Issuer", "Json", "Out", "Quiet", "Read", "Title"]
+__all__ = ["Backend", "Data", "Insecure", "Issuer", "Json", "Out", "Quiet", "Read", "Title"]
 
+Backend = Annotated[
+    str | None,
+    typer.Option(
+        help="Where the work runs: serial, threads, processes, dask (workers of this machine) or dask://host:port.",
+        metavar="PLACE",
+        show_default=False,
+    ),
+]
+Insecure = Annotated[
+    bool,
+    typer.Option(
+        "--insecure", help="With --backend: take a cluster without TLS, or whose workers write data to their disks."
+    ),
+]
 Data = Annotated[
     Path,
     typer.Argument(help="A CSV or Parquet file, or a folder of Parquet files.", metavar="DATA", show_default=False),

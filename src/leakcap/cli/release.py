@@ -19,6 +19,7 @@ from leakcap.certificates.text import in_short, promise
 from leakcap.cli.limits import limits
 from leakcap.cli.promises import print_promises
 from leakcap.cli.terminal import Terminal, plain, seconds_in_words
+from leakcap.cli.workers import backend_of
 from leakcap.custody.folders import Folders
 from leakcap.custody.ledger import AccountAt, default_place, open_book
 from leakcap.custody.ledger.accounts import checked_name, record_alone
@@ -69,6 +70,8 @@ class ReleaseOrder:
     drop: tuple[str, ...] = ()
     public: tuple[str, ...] = ()
     workers: int | None = None
+    backend: str | None = None
+    insecure: bool = False
     title: str = ""
     data_set: str = ""
     issuer: str = ""
@@ -133,7 +136,11 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
     bounds = _declared(order, question.columns)
     account = account_of(order)
     for_table = order.compare and not _of_pool(caps)
-    with terminal.heeding(), terminal.watching() as watch:
+    with (
+        terminal.heeding(),
+        terminal.watching() as watch,
+        backend_of(order.backend, order.workers, order.insecure) as backend,
+    ):
         planned = plan(
             question.fn,
             question.data,
@@ -153,6 +160,7 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
             public=(*question.public, *order.public),
             drop=_split(order.drop),
             workers=cores() if order.workers is None else order.workers,
+            backend=backend,
             progress=watch,
             checkpoint=folders.plan,
             outputs=question.names,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from leakcap.cli.endings import ending
-from leakcap.cli.options import Data, Issuer, Json, Out, Quiet, Read, Title
+from leakcap.cli.options import Backend, Data, Insecure, Issuer, Json, Out, Quiet, Read, Title
 
 __all__ = ["labels_command", "party_command", "release_command"]
 
@@ -104,6 +104,8 @@ def release_command(
     workers: Annotated[
         int | None, typer.Option(help="Processes; all cores where it pays, if left out.", metavar="NUMBER")
     ] = None,
+    backend: Backend = None,
+    insecure: Insecure = False,
     title: Title = "",
     data_set: Annotated[
         str, typer.Option(help="What you call the data, for the public page.", metavar="WORDS", show_default=False)

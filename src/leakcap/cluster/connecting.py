@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import ipaddress
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,7 +14,7 @@ from leakcap.errors import InputError, MissingExtra
 from leakcap.ground import checks
 from leakcap.ground.cores import threads
 
-__all__ = ["Cluster", "cluster_for", "connect"]
+__all__ = ["Cluster", "cluster_for", "connect", "connected", "names_cluster"]
 
 SCHEME = "dask://"
 PATIENCE = 600.0
@@ -21,17 +22,20 @@ SILENT = 60  # above all levels: what a cluster of our own writes when it ends c
 QUIET = {
     "distributed.worker.memory.target": False,  # nothing of the data goes to a disk
     "distributed.worker.memory.spill": False,
+    "distributed.scheduler.http.routes": [],  # pages without a password, for whoever is on this machine
+    "distributed.worker.http.routes": [],
     "distributed.admin.log-length": 0,
     "distributed.admin.tick.limit": "1h",
 }
 NO_TLS = (
     "the scheduler at {} is on another machine and reached without TLS: the data would be open to the network. Start "
-    "it with --tls-ca-file, --tls-cert and --tls-key, or say lc.cluster.connect(..., insecure=True)"
+    "it with --tls-ca-file, --tls-cert and --tls-key, or say lc.cluster.connect(..., insecure=True); --insecure on the "
+    "command line"
 )
 SPILLS = (
     "workers of this cluster write data to their disks when memory is short: start them with "
     "DASK_DISTRIBUTED__WORKER__MEMORY__TARGET=False and DASK_DISTRIBUTED__WORKER__MEMORY__SPILL=False, or say "
-    "lc.cluster.connect(..., insecure=True) where these disks are as safe as yours"
+    "lc.cluster.connect(..., insecure=True) where these disks are as safe as yours; --insecure on the command line"
 )
 
 
@@ -43,11 +47,20 @@ class Cluster:
         client: the `distributed.Client`.
         patience: seconds without any task's end after which a run is given up.
         own: whether the workers were started for it, and end with it.
+        reached: whether the client was made for it, and ends with it.
+        again: what is connected to anew where this connection has ended; None where that is for whoever made it.
     """
 
     client: Any
     patience: float = PATIENCE
     own: bool = False
+    reached: bool = False
+    again: tuple[Any, int | None] | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether the connection stands."""
+        return bool(self.client.status == "running")
 
     @property
     def threads(self) -> int:
@@ -55,17 +68,22 @@ class Cluster:
         return sum(self.client.nthreads().values())
 
     def close(self) -> None:
-        """End the connection, and workers that were started for it."""
+        """End the connection, and workers that were started for it; a client that was given stays open."""
         if self.own:
             cluster = self.client.cluster
             self.client.close()
             cluster.close()
+        elif self.reached:
+            self.client.close()
 
     def __enter__(self) -> Cluster:
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         self.close()
+
+    def __deepcopy__(self, _: Any) -> Cluster:
+        return self  # settings of an estimator are copied with it, connections are not
 
     def __reduce__(self) -> Any:
         raise InputError("a connection to a cluster stays in its process: connect again there")
@@ -102,25 +120,43 @@ def connect(
         return _started(distributed, threads() if workers is None else checks.count(workers=workers), patience)
     if workers is not None:
         raise InputError("workers= is for those of this machine: leave it out, or leave out where they are")
-    if not isinstance(where, distributed.Client):
-        where = _reached(distributed, _address(where))
-    found = Cluster(where, float(patience))
-    if not found.threads:
-        raise InputError("the cluster has no workers: start some, such as with the command 'dask worker'")
-    if not insecure:
-        _refuse_unsafe(where)
+    given = isinstance(where, distributed.Client)
+    found = Cluster(
+        where if given else _reached(distributed, _address(where)), patience=float(patience), reached=not given
+    )
+    try:
+        if not found.threads:
+            raise InputError("the cluster has no workers: start some, such as with the command 'dask worker'")
+        if not insecure:
+            _refuse_unsafe(found.client)
+    except InputError:
+        found.close()
+        raise
     return found
 
 
 def cluster_for(backend: Any, workers: int | None) -> Cluster | None:
     """The cluster that a backend names, for whoever asks to close if it was not connected before; or None."""
     if isinstance(backend, Cluster):
-        return backend
-    if backend == "dask":
-        return connect(workers=workers)
-    if (isinstance(backend, str) and backend.startswith(SCHEME)) or type(backend).__module__.startswith("distributed."):
-        return connect(backend)
-    return None
+        if backend.alive:
+            return backend
+        if backend.again is None:
+            raise InputError("the connection to the cluster has ended: connect again")
+        backend, workers = backend.again
+    return connected(backend, workers) if names_cluster(backend) else None
+
+
+def connected(backend: Any, workers: int | None) -> Cluster:
+    """A cluster that is named, and can be connected to anew."""
+    found = connect(workers=workers) if isinstance(backend, str) and backend == "dask" else connect(backend)
+    return replace(found, again=(backend, workers))
+
+
+def names_cluster(backend: Any) -> bool:
+    """Whether this is a cluster that is not connected to yet."""
+    if isinstance(backend, str):
+        return backend == "dask" or backend.startswith(SCHEME)
+    return type(backend).__module__.partition(".")[0] == "distributed"
 
 
 def _load() -> Any:
@@ -143,12 +179,16 @@ def _started(distributed: Any, workers: int, patience: float) -> Cluster:
             n_workers=workers,
             threads_per_worker=1,
             processes=True,
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
             host="127.0.0.1",
             protocol="tls",
             security=own,
             silence_logs=SILENT,
             memory_limit="auto",
+            config=copy.deepcopy(
+                dask.config.config
+            ),  # of workers that take the place of lost ones, too: they begin when this block is long over
         )
         client = distributed.Client(cluster)
     return Cluster(client, float(patience), own=True)

@@ -32,7 +32,7 @@ class ClusterWorkers:
 
     elsewhere = True  # workers may have disks of their own
 
-    def __init__(self, cluster: Cluster, *, closing: bool) -> None:
+    def __init__(self, cluster: Cluster, *, closing: bool = False) -> None:
         self.cluster, self._closing = cluster, closing
         self.count = cluster.threads
         self._there: dict[int, tuple[Any, Any]] = {}  # the thing too: its number must not be given to another

@@ -7,8 +7,8 @@ any order; a compiled loop reduces each tile while it is in cache.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,7 +17,10 @@ import numpy.typing as npt
 from leakcap.ground.arrays import Floats
 from leakcap.ground.cores import Machine, crew, threads
 from leakcap.leakage.confidence import MeanEstimate, Wagers
+from leakcap.leakage.lending import lent_for
 from leakcap.leakage.posterior import Sampled, Source, View
+from leakcap.leakage.unit_sums import Capitals, Sums, UnitMeans, UnitWagers
+from leakcap.simulate.executors import Workers
 from leakcap.worlds import Worlds
 
 __all__ = ["Evidence", "Tick", "UnitMeans", "UnitWagers", "evidence", "observe_naming", "observe_units", "unit_columns"]
@@ -27,45 +30,6 @@ Tick: TypeAlias = Callable[[int], None]  # told how many more pairs of a release
 TILE = 1024  # units per product
 PANEL = 512  # releases per product
 TOGETHER = 2**14  # releases that a device is given at a time
-
-
-@dataclass(frozen=True, eq=False)
-class UnitMeans:
-    """Per unit: `balanced`, the success of the best attacker; `sticks[l]`, the mean of (q_u - t_l)_+; and
-    over all units `naming`, the mean of the largest q_u."""
-
-    balanced: MeanEstimate
-    sticks: MeanEstimate
-    thresholds: Floats
-    naming: MeanEstimate
-
-    def at(self, chosen: npt.NDArray[np.intp]) -> UnitMeans:
-        """Some of the units."""
-        return replace(self, balanced=self.balanced.at(chosen), sticks=self.sticks.at((slice(None), chosen)))
-
-
-@dataclass(frozen=True, eq=False)
-class UnitWagers:
-    """On `|q_u - rate|` and on every stick of every unit, `(1 + sticks, units)`, and one on naming a member."""
-
-    units: Wagers
-    naming: Wagers
-    variance: Floats  # that they were placed for
-    naming_variance: Floats
-
-    @classmethod
-    def placed(cls, seen: UnitMeans, rate: float, draws: int, log_term: float) -> UnitWagers:
-        """For the means and variances seen before."""
-        deviation = seen.balanced.scaled(4 * rate * (1 - rate), -2 * rate * (1 - rate))
-        most = np.concatenate([[max(rate, 1 - rate)], 1 - seen.thresholds])[:, None]
-        mean = np.concatenate([deviation.estimate[None], seen.sticks.estimate])
-        variance = np.concatenate([deviation.variance[None], seen.sticks.variance])
-        return cls(
-            Wagers.placed(mean, variance, np.broadcast_to(most, mean.shape), draws=draws, log_term=log_term),
-            Wagers.placed(seen.naming.estimate, seen.naming.variance, 1.0, draws=draws, log_term=log_term),
-            variance=variance,
-            naming_variance=seen.naming.variance,
-        )
 
 
 def observe_units(
@@ -82,41 +46,121 @@ def observe_units(
         return _on_device(
             source, worlds, thresholds=thresholds, chosen=chosen, device=machine.device, tick=tick, wagers=wagers
         )
-    n = worlds.n if chosen is None else len(chosen)
-    sums = _Sums.zeros(n, len(thresholds)) if wagers is None else _Capitals.of(wagers)
-    width = worlds.m // 2 if worlds.paired else worlds.m
-    exact = source.draws == 0
-    dtype = np.float64 if exact else np.float32
-    # A quarter of the memory holds evidence; the rest is for blocks of posteriors, tiles and sums.
-    blocks_at_once = max(1, machine.memory // 4 // (source.rows * width * np.dtype(dtype).itemsize))
-    with crew(float(source.rows * source.blocks) * width * n) as pool:
-        for start in range(0, source.blocks, blocks_at_once):
-            ids = range(start, min(start + blocks_at_once, source.blocks))
-            parts = list(pool.map(lambda block: evidence(source.view(block), worlds.paired, exact), ids))
-            rows = np.concatenate([part.table for part in parts])
-            weight = np.concatenate([part.weight for part in parts])
-            sums.rounding = max(sums.rounding, *(part.rounding for part in parts))
-            top = np.full((threads(), len(rows)), -np.inf)
-            tiles = [slice(a, min(a + TILE, n)) for a in range(0, n, TILE)]
-            groups = [tiles[i :: threads()] for i in range(threads())]
-            jobs = [
-                pool.submit(
-                    _reduce,
-                    group,
-                    Evidence(rows, weight, sums.rounding),
-                    worlds,
-                    cuts=thresholds - worlds.rate,
-                    chosen=chosen,
-                    sums=sums,
-                    best=best,
-                    tick=tick,
-                )
-                for group, best in zip(groups, top, strict=True)
-            ]
-            for job in jobs:
-                job.result()
-            sums.add_naming(weight, top.max(axis=0) + worlds.rate)
-    return sums.means(source.draws, worlds.rate, thresholds)
+    units = worlds.n if chosen is None else len(chosen)
+    look = Look(source, thresholds, wagers, memory=machine.memory)
+    products = float(source.rows * source.blocks) * worlds.m * units
+    workers = lent_for(products)
+    if workers is None:
+        seen = [look.at(worlds, chosen, tick=tick, products=products)]
+    else:
+        seen = list(_by_workers(workers, look, worlds, chosen, tick))
+    return _joined(seen, look, worlds.rate)
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What releases add up to for some units; and the largest q_u among these in each release."""
+
+    sums: Sums | Capitals
+    weight: list[Floats]
+    best: list[Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """What is looked at, whichever units are."""
+
+    source: Source
+    thresholds: Floats
+    wagers: UnitWagers | None
+    memory: int
+
+    def at(
+        self,
+        worlds: Worlds,
+        chosen: npt.NDArray[np.intp] | None = None,
+        *,
+        tick: Tick = lambda _: None,
+        products: float = 0.0,
+    ) -> Seen:
+        """At all units, or at the chosen ones; by a thread for each core where there are many products."""
+        source, wagers, n = self.source, self.wagers, worlds.n if chosen is None else len(chosen)
+        sums = Sums.zeros(n, len(self.thresholds)) if wagers is None else Capitals.of(wagers)
+        found = Seen(sums, [], [])
+        width = worlds.m // 2 if worlds.paired else worlds.m
+        exact = source.draws == 0
+        dtype = np.float64 if exact else np.float32
+        # A quarter of the memory holds evidence; the rest is for blocks of posteriors, tiles and sums.
+        blocks_at_once = max(1, self.memory // 4 // (source.rows * width * np.dtype(dtype).itemsize))
+        with crew(products * width / worlds.m) as pool:
+            for start in range(0, source.blocks, blocks_at_once):
+                ids = range(start, min(start + blocks_at_once, source.blocks))
+                parts = list(pool.map(lambda block: evidence(source.view(block), worlds.paired, exact), ids))
+                rows = np.concatenate([part.table for part in parts])
+                weight = np.concatenate([part.weight for part in parts])
+                sums.rounding = max(sums.rounding, *(part.rounding for part in parts))
+                top = np.full((threads(), len(rows)), -np.inf)
+                tiles = [slice(a, min(a + TILE, n)) for a in range(0, n, TILE)]
+                groups = [tiles[i :: threads()] for i in range(threads())]
+                jobs = [
+                    pool.submit(
+                        _reduce,
+                        group,
+                        Evidence(rows, weight, sums.rounding),
+                        worlds,
+                        cuts=self.thresholds - worlds.rate,
+                        chosen=chosen,
+                        sums=sums,
+                        best=best,
+                        tick=tick,
+                    )
+                    for group, best in zip(groups, top, strict=True)
+                ]
+                for job in jobs:
+                    job.result()
+                found.weight.append(weight)
+                found.best.append(top.max(axis=0))
+        return found
+
+    def of_part(self, part: tuple[Worlds, UnitWagers | None]) -> Seen:
+        """In a worker: at all units of these worlds, by one thread."""
+        worlds, wagers = part
+        return replace(self, wagers=wagers).at(worlds)
+
+
+def _by_workers(
+    workers: Workers, look: Look, worlds: Worlds, chosen: npt.NDArray[np.intp] | None, tick: Tick
+) -> Iterator[Seen]:
+    """The same of parts of the units, each with its own bits alone: releases are drawn anew wherever they are needed.
+
+    Parts are whole tiles, so that every product is the one that it would be here.
+    """
+    units = np.arange(worlds.n) if chosen is None else chosen
+    step = TILE * -(-len(units) // (TILE * 2 * workers.count))
+    parts = [slice(start, min(start + step, len(units))) for start in range(0, len(units), step)]
+    items = [(worlds.of_units(units[part]), look.wagers and look.wagers.of_units(part)) for part in parts]
+    found: dict[int, Seen] = {}
+    try:
+        for place, seen in workers.run(Look.of_part, (replace(look, wagers=None),), items):
+            found[place] = seen
+            tick(items[place][0].n * look.source.rows * look.source.blocks)
+    finally:
+        workers.close()
+    yield from (found[place] for place in range(len(parts)))
+
+
+def _joined(seen: Sequence[Seen], look: Look, rate: float) -> UnitMeans:
+    """The means over releases, for all units that were looked at."""
+    n = sum(part.sums.units for part in seen)
+    sums: Any = Sums.zeros(n, len(look.thresholds)) if look.wagers is None else Capitals.of(look.wagers)
+    start = 0
+    for part in seen:
+        sums.join(slice(start, start + part.sums.units), part.sums)
+        start += part.sums.units
+        sums.rounding = max(sums.rounding, part.sums.rounding)
+    for weight, *best in zip(seen[0].weight, *(part.best for part in seen), strict=True):
+        sums.add_naming(weight, np.max(best, axis=0) + rate)
+    return sums.means(look.source.draws, rate, look.thresholds)
 
 
 def observe_naming(source: Sampled, worlds: Worlds, wagers: Wagers, tick: Tick = lambda _: None) -> MeanEstimate:
@@ -160,10 +204,10 @@ def _on_device(
             naming=(naming.base, naming.stake),
             device=device,
         )
-        capitals = _Capitals(wagers, capital=left.units, naming=left.naming, rounding=left.rounding)
+        capitals = Capitals(wagers, capital=left.units, naming=left.naming, rounding=left.rounding)
         return capitals.means(left.draws, worlds.rate, thresholds)
     found = unit_sums(releases(), source.points, worlds=worlds, thresholds=thresholds, chosen=chosen, device=device)
-    sums = _Sums(
+    sums = Sums(
         total=found.total,
         squares=found.squares,
         stick_total=found.stick_total,
@@ -220,7 +264,7 @@ def _reduce(
     *,
     cuts: Floats,
     chosen: npt.NDArray[np.intp] | None,
-    sums: _Sums | _Capitals,
+    sums: Sums | Capitals,
     best: Floats,
     tick: Tick,
 ) -> None:
@@ -240,96 +284,3 @@ def _reduce(
             corner.add(out, weight=weight[part], cuts=cuts.astype(out.dtype), best=best[part])
         sums.join(tile, corner)
         tick(len(rows) * columns.shape[1])
-
-
-@dataclass
-class _Sums:
-    total: Floats
-    squares: Floats
-    stick_total: Floats
-    stick_squares: Floats
-    naming: Floats = field(default_factory=lambda: np.zeros(2))
-    rounding: float = 0.0
-
-    @classmethod
-    def zeros(cls, n: int, sticks: int) -> _Sums:
-        return cls(np.zeros(n), np.zeros(n), np.zeros((sticks, n)), np.zeros((sticks, n)))
-
-    def corner(self, tile: slice) -> _Sums:
-        """Room for some units, without gaps: loops over it are fast."""
-        return _Sums.zeros(len(self.total[tile]), len(self.stick_total))
-
-    def join(self, tile: slice, corner: _Sums) -> None:
-        for mine, more in (
-            (self.total, corner.total),
-            (self.squares, corner.squares),
-            (self.stick_total, corner.stick_total),
-            (self.stick_squares, corner.stick_squares),
-        ):
-            mine[..., tile] += more
-
-    def add(self, panel: npt.NDArray[np.floating], *, weight: Floats, cuts: Any, best: Floats) -> None:
-        """Releases x units, as deviations from the rate."""
-        from leakcap.leakage._loops import add_panel
-
-        add_panel(panel, weight, cuts, self.total, self.squares, self.stick_total, self.stick_squares, best)
-
-    def add_naming(self, weight: Floats, best: Floats) -> None:
-        self.naming += weight @ best, weight @ best**2
-
-    def means(self, draws: int, rate: float, thresholds: Floats) -> UnitMeans:
-        def mean(total: Floats, squares: Floats, span: float | Floats) -> MeanEstimate:
-            if draws == 0:
-                return MeanEstimate.exact(total, self.rounding)
-            return MeanEstimate.from_sums(total, squares, draws=draws, span=span, rounding=self.rounding)
-
-        # |q_u - q| / (4 q (1-q)) above 1/2: at q = 1/2 that is max(q_u, 1 - q_u).
-        deviation = mean(self.total, self.squares, max(rate, 1 - rate))
-        sticks = mean(self.stick_total, self.stick_squares, 1 - thresholds[:, None])
-        naming = mean(self.naming[:1], self.naming[1:], 1.0)
-        return UnitMeans(deviation.scaled(0.25 / (rate * (1 - rate)), 0.5), sticks, thresholds, naming)
-
-
-@dataclass
-class _Capitals:
-    """What releases have left of the wagers: logarithms, `(1 + sticks, units)`."""
-
-    wagers: UnitWagers
-    capital: Floats
-    naming: Floats = field(default_factory=lambda: np.zeros(1))
-    rounding: float = 0.0
-
-    @classmethod
-    def of(cls, wagers: UnitWagers) -> _Capitals:
-        return cls(wagers, np.zeros(wagers.units.base.shape))
-
-    def corner(self, tile: slice) -> _Capitals:
-        """Room for some units, without gaps: loops over it are fast."""
-        units = self.wagers.units[:, tile]
-        gapless = Wagers(np.ascontiguousarray(units.base), np.ascontiguousarray(units.stake), units.most)
-        return _Capitals.of(replace(self.wagers, units=gapless))
-
-    def join(self, tile: slice, corner: _Capitals) -> None:
-        self.capital[:, tile] += corner.capital
-
-    def add(self, panel: npt.NDArray[np.floating], *, weight: Floats, cuts: Any, best: Floats) -> None:
-        """Releases x units, as deviations from the rate. Every release counts once."""
-        from leakcap.leakage._loops import wager_panel
-
-        wager_panel(panel, cuts, self.wagers.units.base, self.wagers.units.stake, self.capital, best)
-
-    def add_naming(self, weight: Floats, best: Floats) -> None:
-        placed = self.wagers.naming
-        self.naming += np.log(placed.base.astype(np.float64) - placed.stake.astype(np.float64) * best[:, None]).sum(
-            axis=0
-        )
-
-    def means(self, draws: int, rate: float, thresholds: Floats) -> UnitMeans:
-        def mean(capital: Floats, wagers: Wagers, variance: Floats) -> MeanEstimate:
-            return MeanEstimate.from_wagers(capital, wagers, variance=variance, draws=draws, rounding=self.rounding)
-
-        placed, variance = self.wagers.units, self.wagers.variance
-        deviation = mean(self.capital[0], placed[0], variance[0])
-        sticks = mean(self.capital[1:], placed[1:], variance[1:])
-        naming = mean(self.naming, self.wagers.naming, self.wagers.naming_variance)
-        return UnitMeans(deviation.scaled(0.25 / (rate * (1 - rate)), 0.5), sticks, thresholds, naming)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from leakcap import modes
 from leakcap.caps import CapLike, as_caps
 from leakcap.certificates.ids import DrawnIds
+from leakcap.cluster.connecting import Cluster, connected, names_cluster
 from leakcap.custody.checkpoint import Checkpoint
 from leakcap.custody.contents import contents_prints
 from leakcap.custody.fingerprint import DataPrint, fingerprint
@@ -26,6 +27,7 @@ from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Bools
 from leakcap.ground.cores import Machine
+from leakcap.leakage.lending import lent
 from leakcap.modes.mechanism import refuse_mechanism
 from leakcap.noise import SHAPES, OperatingSystem, Randomness
 from leakcap.planning.answered import MAX_COINS, answered, brought
@@ -47,6 +49,7 @@ from leakcap.planning.stacked import scale_of
 from leakcap.planning.swapping import OnePerson, swapped_by
 from leakcap.planning.told import OutputWords
 from leakcap.planning.ways import AUTO, way_of
+from leakcap.simulate.executors import Workers, workers_for
 from leakcap.simulate.pool import Pool, first_rows
 from leakcap.simulate.progress import Watcher, watching
 from leakcap.worlds import Units
@@ -282,7 +285,7 @@ def plan(
             words=f"release of {getattr(fn, '__qualname__', type(fn).__name__)}",
         )
     stored = None if checkpoint is None else Checkpoint.open(Path(checkpoint))
-    with watching(progress) as watch:
+    with watching(progress) as watch, lent(_lendable(backend)):
         with stored.alone() if stored else nullcontext():
             if stored:
                 declared = {} if bounds is None else {"the bounds": fingerprint(bounds, rows_per_unit)}
@@ -314,10 +317,22 @@ def plan(
 
 
 def _elsewhere(asked: dict[str, Any]) -> Callable[..., Plan] | None:
-    """Where plans are made whose secret is not who takes part, or not that alone."""
+    """Where plans are made whose secret is not who takes part, or not that alone; and those at a cluster."""
+    if names_cluster(asked["backend"]):
+        return _at_cluster
     if asked["randomness"] is not None or asked["seeds"] is not None:
         return plan_with_seeds
     return plan_of_inputs if asked["inputs"] is not None or asked["prior"] is not None else None
+
+
+def _at_cluster(fn: Callable[..., Any], data: tuple[Any, ...], asked: dict[str, Any]) -> Plan:
+    """One connection for worlds and certificate; whatever the plan is asked later has its own."""
+    with connected(asked["backend"], asked["workers"]) as there:
+        return plan(fn, *data, **asked | {"backend": there})
+
+
+def _lendable(backend: Any) -> Workers | None:
+    return workers_for(backend, None, alone=False) if isinstance(backend, Cluster) else None
 
 
 def _secret_world(request: Request, charged: Charged | None, source: Randomness) -> Bools:

@@ -45,13 +45,13 @@ class Workers(Protocol):
 
 def workers_for(backend: Any, count: int | None, alone: bool) -> Workers:
     """What the caller has asked for; a serial worker that is `alone` leaves numerical libraries all their threads."""
-    from leakcap.cluster.connecting import Cluster, cluster_for
+    from leakcap.cluster.connecting import cluster_for
 
     cluster = cluster_for(backend, count)
     if cluster is not None:
         from leakcap.cluster.tasks import ClusterWorkers
 
-        return ClusterWorkers(cluster, closing=not isinstance(backend, Cluster))
+        return ClusterWorkers(cluster, closing=cluster is not backend)
     count = count or 1
     kind = backend or ("serial" if count == 1 else "processes")
     if kind not in ("serial", "threads", "processes"):

@@ -48,7 +48,7 @@ def released(plan: lc.Plan, normals: Any, secret: Any) -> Trials:
 
 
 def checked(plan: lc.Plan, fault: Fault | None, k: int) -> list[audit.Finding]:
-    bench = Bench(plan, knowledge(plan), released(plan, *drawn_by(fault, plan, k)))
+    bench = Bench.of(plan, knowledge(plan), released(plan, *drawn_by(fault, plan, k)))
     bench.__dict__["more"] = None  # these releases are all there are
     return list(tried(bench, CHECKS, SURE * len(CHECKS) / len(audit.ATTACKS)))
 

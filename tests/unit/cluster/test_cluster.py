@@ -5,18 +5,34 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from typer.testing import CliRunner
 
 import leakcap as lc
+from leakcap.audit.trials import knowledge, releases
+from leakcap.cli import app
+from leakcap.cli.workers import backend_of
 from leakcap.cluster import connecting
+from leakcap.cluster.tasks import ClusterWorkers
 from leakcap.errors import InputError, OutputError
+from leakcap.leakage import Sampled, lending, observe_units
+from leakcap.leakage.confidence import upper
+from leakcap.leakage.measures import thresholds
+from leakcap.leakage.membership import UnitWagers
+from leakcap.worlds import draw_worlds
 
+auditing = import_module("leakcap.audit.run")  # the name is also a function's
 distributed = pytest.importorskip("distributed", reason="clusters need Dask")
 
 SECRET = 987654321.125  # of a row; nothing that a cluster writes may hold it
@@ -42,6 +58,110 @@ def test_certificates_are_those_of_one_process(two: lc.cluster.Cluster) -> None:
     for backend in (two, two.client):
         assert planned(middle, backend=backend).certificate.to_json() == alone.certificate.to_json()
     assert planned(middle, settings=lc.Settings(backend=two)).certificate.to_json() == alone.certificate.to_json()
+
+
+def test_outputs_and_certificates_are_those_of_one_process_bit_for_bit(
+    two: lc.cluster.Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Worlds as tasks, and what is certified too: whoever does the work, nothing may differ."""
+    alone = planned(middle)
+    monkeypatch.setattr(lending, "LEAST_PRODUCTS", 2.0**29)  # a certifying pass takes part
+    nothing_differs(alone, planned(middle, backend=two))
+    again = planned(middle, backend="dask", workers=1)  # whose cluster is gone when it is asked again
+    nothing_differs(alone, again)
+    assert again.recap(0.7).certificate.to_json() == alone.recap(0.7).certificate.to_json()
+
+
+@pytest.mark.slow
+def test_the_same_with_four_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lending, "LEAST_PRODUCTS", 2.0**29)
+    nothing_differs(planned(middle), planned(middle, backend="dask", workers=4))
+
+
+def nothing_differs(one: Any, other: Any) -> None:
+    assert one.certificate.to_json() == other.certificate.to_json()
+    assert np.array_equal(one.outputs, other.outputs)
+    assert np.array_equal(one.exposure, other.exposure)
+
+
+@pytest.mark.parametrize("rate", [1 / 2, 1 / 4])
+def test_parts_of_the_units_are_looked_at_where_they_are(
+    two: lc.cluster.Cluster, monkeypatch: pytest.MonkeyPatch, rate: float
+) -> None:
+    """Leakage as tasks: several tiles of units, as sums and by wagers, all of them and some; every figure the same."""
+    rng = np.random.default_rng(2)
+    worlds = draw_worlds(2500, 64, rng, rate=rate)
+    source = Sampled(rng.normal(size=(worlds.m, 3)), 600, np.random.SeedSequence(4))
+    cuts = thresholds(worlds.rate)
+    some = np.flatnonzero(rng.random(2500) < 0.9)
+    monkeypatch.setattr(lending, "LEAST_PRODUCTS", 0.0)
+    for chosen in (None, some):
+        here = observe_units(source, worlds, cuts, chosen=chosen)
+        wagers = UnitWagers.placed(here, worlds.rate, 600, 20.0)
+        betting = observe_units(source, worlds, cuts, chosen=chosen, wagers=wagers)
+        with lending.lent(ClusterWorkers(two)):
+            there = observe_units(source, worlds, cuts, chosen=chosen)
+            betting_there = observe_units(source, worlds, cuts, chosen=chosen, wagers=wagers)
+        for mine, other in ((here, there), (betting, betting_there)):
+            for name in ("balanced", "sticks", "naming"):
+                assert np.array_equal(upper(getattr(mine, name), 20.0), upper(getattr(other, name), 20.0))
+
+
+def test_an_estimator_is_fitted_and_copied_with_a_connection(two: lc.cluster.Cluster) -> None:
+    rows = np.random.default_rng(3).normal(size=(120, 2))
+    kinds = [
+        lc.estimators.Private(Ridge(), cap=0.7, worlds=32, random_state=0, options=options)
+        for options in (None, {"backend": two})
+    ]
+    here, there = (clone(one).fit(rows, rows[:, 0]).certificate_.to_json() for one in kinds)
+    assert here == there
+
+
+def test_audits_find_the_same_there(two: lc.cluster.Cluster) -> None:
+    audited = planned(middle, worlds=32)
+    bench = auditing.Bench.of(audited, knowledge(audited), releases(audited, 400))
+    asked = [*auditing.ATTACKS, own_attack]
+    here, there = auditing.tried(bench, asked, 1e-6), auditing._tried_elsewhere(bench, asked, 1e-6, two)
+    assert list(map(repr, here)) == list(map(repr, there))
+
+    def trained(backend: Any) -> Any:
+        return lc.audit.model(
+            train=lambda part: part.mean(),
+            score=lambda centre, part: -((part - centre) ** 2),
+            data=HEIGHTS[:30],
+            models=20,
+            seed=0,
+            backend=backend,
+        )
+
+    assert trained(two).findings == trained(None).findings
+
+
+def own_attack(known: Any, learn: Any) -> Any:
+    return lambda seen: np.tile(seen[:, :1], known.units)
+
+
+def test_a_connection_that_has_ended_is_refused() -> None:
+    with lc.cluster.connect(workers=1) as ended:
+        pass
+    with pytest.raises(InputError, match="the connection to the cluster has ended: connect again"):
+        planned(middle, backend=ended)
+
+
+def test_the_command_line_takes_a_cluster(tmp_path: Path) -> None:
+    table = tmp_path / "heights.csv"
+    table.write_text("height\n" + "\n".join(f"{height:.3f}" for height in HEIGHTS[:60]))
+    asked = ["release", str(table), "--fn", "median", "--cap", "0.7", "--worlds", "32", "--design", "worlds"]
+    with backend_of("serial", None, False) as here:
+        assert here == "serial"
+    with pytest.raises(InputError, match="--insecure is for clusters"), backend_of(None, None, True):
+        pass
+    found = CliRunner().invoke(
+        app, [*asked, "--out", str(tmp_path / "out"), "--backend", "dask", "--workers", "1", "--alone"]
+    )
+    assert found.exit_code == 0, found.output
+    wrong = CliRunner().invoke(app, [*asked, "--out", str(tmp_path / "no"), "--backend", "dask://127.0.0.1:9"])
+    assert wrong.exit_code != 0 and "there is no scheduler at 127.0.0.1:9" in " ".join(wrong.output.split())
 
 
 def test_given_inputs_run_there_too(two: lc.cluster.Cluster) -> None:
@@ -81,6 +201,14 @@ def test_what_kills_every_worker_ends_the_run_and_names_its_batch(two: lc.cluste
     assert planned(middle, backend=two).certificate is not None
 
 
+def test_workers_that_take_the_place_of_lost_ones_write_nothing_to_their_disks(two: lc.cluster.Cluster) -> None:
+    cluster = two.client.cluster
+    cluster.scale(3)
+    two.client.wait_for_workers(3)
+    assert set(two.client.run(connecting._spills).values()) == {False}
+    cluster.scale(2)
+
+
 def test_what_hangs_ends_the_run_and_names_its_batch(two: lc.cluster.Cluster) -> None:
     def hangs(x: np.ndarray) -> float:
         time.sleep(8 if x.max() < SECRET else 0)
@@ -103,14 +231,16 @@ def test_nothing_of_the_data_is_in_what_a_cluster_writes_or_names(two: lc.cluste
     assert str(SECRET) not in logs and "outlier" not in logs
     assert "ValueError" in str(raised.value)
     # The same looks catch a task that fails in the scheduler's own sense.
+    planted = two.client.submit(quotes, HEIGHTS[1:], key="planted")
     with pytest.raises(ValueError, match="outlier"):
-        two.client.submit(quotes, HEIGHTS[1:], key="planted").result()
+        planted.result()
     told = str(two.client.get_worker_logs()) + two.client.run_on_scheduler(_all_that_the_scheduler_knows)
     assert "outlier" in told
 
 
 def _all_that_the_scheduler_knows(dask_scheduler: Any) -> str:
-    return str(list(dask_scheduler.tasks)) + str(dask_scheduler.transition_log)
+    failures = [(task.exception_text, task.traceback_text) for task in dask_scheduler.tasks.values()]
+    return str(list(dask_scheduler.tasks)) + str(dask_scheduler.transition_log) + str(failures)
 
 
 def test_others_on_this_machine_cannot_submit_to_our_workers(two: lc.cluster.Cluster) -> None:
@@ -121,6 +251,28 @@ def test_others_on_this_machine_cannot_submit_to_our_workers(two: lc.cluster.Clu
     for where, security in ((address.replace("tls://", "tcp://"), None), (address, stranger)):
         with pytest.raises((OSError, TimeoutError)):
             distributed.Client(where, security=security, timeout=5, set_as_default=False)
+
+
+def test_our_workers_have_no_pages(two: lc.cluster.Cluster) -> None:
+    """Dask's pages have no password; of the addresses that others on this machine can reach none shows anything."""
+    places = {_page(two.client.run_on_scheduler(_port)), *map(_page, two.client.run(_worker_port).values())}
+    assert len(places) == 3
+    for place in places:
+        for page in ("", "info/main/workers.html", "json/counts.json", "metrics", "health", "status", "proxy/1/1/x"):
+            with pytest.raises(urllib.error.HTTPError, match="404"):
+                urllib.request.urlopen(place + page, timeout=5)
+
+
+def _port(dask_scheduler: Any) -> int:
+    return int(dask_scheduler.http_server.port)
+
+
+def _worker_port(dask_worker: Any) -> int:
+    return int(dask_worker.http_server.port)
+
+
+def _page(port: int) -> str:
+    return f"http://127.0.0.1:{port}/"
 
 
 def test_unsafe_clusters_are_refused(two: lc.cluster.Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,17 +286,19 @@ def test_unsafe_clusters_are_refused(two: lc.cluster.Cluster, monkeypatch: pytes
         planned(middle, backend="spark")
     with pytest.raises(InputError, match="connect again there"):
         two.__reduce__()
-    monkeypatch.setattr(connecting, "_is_this_machine", lambda host: False)
-    with pytest.raises(InputError, match="reached without TLS"):
-        lc.cluster.connect(two.client)
-    assert lc.cluster.connect(two.client, insecure=True).threads
-    monkeypatch.undo()
     with (
-        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as theirs,
-        distributed.Client(theirs) as client,
-        pytest.raises(InputError, match="write data to their disks"),
+        distributed.LocalCluster(
+            n_workers=1, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address=":0"
+        ) as theirs,
+        distributed.Client(theirs, set_as_default=False) as client,
     ):
-        lc.cluster.connect(client)
+        with pytest.raises(InputError, match="write data to their disks"):
+            lc.cluster.connect(client)
+        monkeypatch.setattr(connecting, "_is_this_machine", lambda host: False)
+        with pytest.raises(InputError, match="reached without TLS"):
+            lc.cluster.connect(client)
+        assert lc.cluster.connect(client, insecure=True).threads
+        assert lc.cluster.connect(two.client).threads  # with TLS
 
 
 @pytest.mark.parametrize(
