@@ -11,7 +11,7 @@ import numpy.typing as npt
 from leakcap.ground.arrays import Floats
 from leakcap.leakage.confidence import MeanEstimate, Wagers
 
-__all__ = ["Capitals", "Sums", "UnitMeans", "UnitWagers"]
+__all__ = ["UnitCapitals", "UnitMeans", "UnitSums", "UnitWagers"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class UnitWagers:
 
 
 @dataclass
-class Sums:
+class UnitSums:
     total: Floats
     squares: Floats
     stick_total: Floats
@@ -69,18 +69,18 @@ class Sums:
     rounding: float = 0.0
 
     @classmethod
-    def zeros(cls, n: int, sticks: int) -> Sums:
+    def zeros(cls, n: int, sticks: int) -> UnitSums:
         return cls(np.zeros(n), np.zeros(n), np.zeros((sticks, n)), np.zeros((sticks, n)))
 
     @property
     def units(self) -> int:
         return len(self.total)
 
-    def corner(self, tile: slice) -> Sums:
+    def corner(self, tile: slice) -> UnitSums:
         """Room for some units, without gaps: loops over it are fast."""
-        return Sums.zeros(len(self.total[tile]), len(self.stick_total))
+        return UnitSums.zeros(len(self.total[tile]), len(self.stick_total))
 
-    def join(self, tile: slice, corner: Sums) -> None:
+    def join(self, tile: slice, corner: UnitSums) -> None:
         for mine, more in (
             (self.total, corner.total),
             (self.squares, corner.squares),
@@ -112,7 +112,7 @@ class Sums:
 
 
 @dataclass
-class Capitals:
+class UnitCapitals:
     """What releases have left of the wagers: logarithms, `(1 + sticks, units)`."""
 
     wagers: UnitWagers
@@ -121,18 +121,18 @@ class Capitals:
     rounding: float = 0.0
 
     @classmethod
-    def of(cls, wagers: UnitWagers) -> Capitals:
+    def of(cls, wagers: UnitWagers) -> UnitCapitals:
         return cls(wagers, np.zeros(wagers.units.base.shape))
 
     @property
     def units(self) -> int:
         return self.capital.shape[1]
 
-    def corner(self, tile: slice) -> Capitals:
+    def corner(self, tile: slice) -> UnitCapitals:
         """Room for some units, without gaps: loops over it are fast."""
-        return Capitals.of(self.wagers.of_units(tile))
+        return UnitCapitals.of(self.wagers.of_units(tile))
 
-    def join(self, tile: slice, corner: Capitals) -> None:
+    def join(self, tile: slice, corner: UnitCapitals) -> None:
         self.capital[:, tile] += corner.capital
 
     def add(self, panel: npt.NDArray[np.floating], *, weight: Floats, cuts: Any, best: Floats) -> None:
