@@ -19,7 +19,7 @@ from leakcap.ground.cores import Machine, crew, threads
 from leakcap.leakage.confidence import MeanEstimate, Wagers
 from leakcap.leakage.lending import lent_for
 from leakcap.leakage.posterior import Sampled, Source, View
-from leakcap.leakage.unit_sums import UnitCapitals, UnitMeans, UnitSums, UnitWagers
+from leakcap.leakage.unit_sums import AddedUp, UnitMeans, UnitWagers, Wagered
 from leakcap.simulate.executors import Workers
 from leakcap.worlds import Worlds
 
@@ -61,7 +61,7 @@ def observe_units(
 class Seen:
     """What releases add up to for some units; and the largest q_u among these in each release."""
 
-    sums: UnitSums | UnitCapitals
+    sums: AddedUp | Wagered
     weight: list[Floats]
     best: list[Floats]
 
@@ -85,7 +85,7 @@ class Look:
     ) -> Seen:
         """At all units, or at the chosen ones; by a thread for each core where there are many products."""
         source, wagers, n = self.source, self.wagers, worlds.n if chosen is None else len(chosen)
-        sums = UnitSums.zeros(n, len(self.thresholds)) if wagers is None else UnitCapitals.of(wagers)
+        sums = AddedUp.zeros(n, len(self.thresholds)) if wagers is None else Wagered.of(wagers)
         found = Seen(sums, [], [])
         width = worlds.m // 2 if worlds.paired else worlds.m
         exact = source.draws == 0
@@ -152,7 +152,7 @@ def _by_workers(
 def _joined(seen: Sequence[Seen], look: Look, rate: float) -> UnitMeans:
     """The means over releases, for all units that were looked at."""
     n = sum(part.sums.units for part in seen)
-    sums: Any = UnitSums.zeros(n, len(look.thresholds)) if look.wagers is None else UnitCapitals.of(look.wagers)
+    sums: Any = AddedUp.zeros(n, len(look.thresholds)) if look.wagers is None else Wagered.of(look.wagers)
     start = 0
     for part in seen:
         sums.join(slice(start, start + part.sums.units), part.sums)
@@ -204,10 +204,10 @@ def _on_device(
             naming=(naming.base, naming.stake),
             device=device,
         )
-        capitals = UnitCapitals(wagers, capital=left.units, naming=left.naming, rounding=left.rounding)
+        capitals = Wagered(wagers, capital=left.units, naming=left.naming, rounding=left.rounding)
         return capitals.means(left.draws, worlds.rate, thresholds)
     found = unit_sums(releases(), source.points, worlds=worlds, thresholds=thresholds, chosen=chosen, device=device)
-    sums = UnitSums(
+    sums = AddedUp(
         total=found.total,
         squares=found.squares,
         stick_total=found.stick_total,
@@ -264,7 +264,7 @@ def _reduce(
     *,
     cuts: Floats,
     chosen: npt.NDArray[np.intp] | None,
-    sums: UnitSums | UnitCapitals,
+    sums: AddedUp | Wagered,
     best: Floats,
     tick: Tick,
 ) -> None:

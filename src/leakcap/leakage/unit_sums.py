@@ -11,7 +11,7 @@ import numpy.typing as npt
 from leakcap.ground.arrays import Floats
 from leakcap.leakage.confidence import MeanEstimate, Wagers
 
-__all__ = ["UnitCapitals", "UnitMeans", "UnitSums", "UnitWagers"]
+__all__ = ["AddedUp", "UnitMeans", "UnitWagers", "Wagered"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class UnitWagers:
 
 
 @dataclass
-class UnitSums:
+class AddedUp:
     total: Floats
     squares: Floats
     stick_total: Floats
@@ -69,18 +69,18 @@ class UnitSums:
     rounding: float = 0.0
 
     @classmethod
-    def zeros(cls, n: int, sticks: int) -> UnitSums:
+    def zeros(cls, n: int, sticks: int) -> AddedUp:
         return cls(np.zeros(n), np.zeros(n), np.zeros((sticks, n)), np.zeros((sticks, n)))
 
     @property
     def units(self) -> int:
         return len(self.total)
 
-    def corner(self, tile: slice) -> UnitSums:
+    def corner(self, tile: slice) -> AddedUp:
         """Room for some units, without gaps: loops over it are fast."""
-        return UnitSums.zeros(len(self.total[tile]), len(self.stick_total))
+        return AddedUp.zeros(len(self.total[tile]), len(self.stick_total))
 
-    def join(self, tile: slice, corner: UnitSums) -> None:
+    def join(self, tile: slice, corner: AddedUp) -> None:
         for mine, more in (
             (self.total, corner.total),
             (self.squares, corner.squares),
@@ -112,7 +112,7 @@ class UnitSums:
 
 
 @dataclass
-class UnitCapitals:
+class Wagered:
     """What releases have left of the wagers: logarithms, `(1 + sticks, units)`."""
 
     wagers: UnitWagers
@@ -121,18 +121,18 @@ class UnitCapitals:
     rounding: float = 0.0
 
     @classmethod
-    def of(cls, wagers: UnitWagers) -> UnitCapitals:
+    def of(cls, wagers: UnitWagers) -> Wagered:
         return cls(wagers, np.zeros(wagers.units.base.shape))
 
     @property
     def units(self) -> int:
         return self.capital.shape[1]
 
-    def corner(self, tile: slice) -> UnitCapitals:
+    def corner(self, tile: slice) -> Wagered:
         """Room for some units, without gaps: loops over it are fast."""
-        return UnitCapitals.of(self.wagers.of_units(tile))
+        return Wagered.of(self.wagers.of_units(tile))
 
-    def join(self, tile: slice, corner: UnitCapitals) -> None:
+    def join(self, tile: slice, corner: Wagered) -> None:
         self.capital[:, tile] += corner.capital
 
     def add(self, panel: npt.NDArray[np.floating], *, weight: Floats, cuts: Any, best: Floats) -> None:
