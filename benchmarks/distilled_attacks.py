@@ -4,13 +4,16 @@ Two targets under each cap. *A person*: of 48, 40 of them those of whom the rele
 that moves the votes of their block most. *A dedicated target*: one who brings 60 rows of one wrong class, as many as
 all others of a block who take part; everybody may then bring so many, and the noise is no larger for it. The attacker
 knows all blocks, all coins but the target's, what would leave in either case, and the noise, and takes the likelier.
+`--kept=FOLDER`: what teachers said is kept there, and a call that was stopped goes on; CPU seconds are the last call's.
 """
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import time
 import warnings
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -27,20 +30,25 @@ from leakcap.sessions.linear import STEP
 TRIALS, OF_FAULT, SPLIT = 500, 200, 11
 BROUGHT, WRONG = 60, {"adult": 1, "cifar": 3}  # rows of a dedicated target, and their class
 FLAGS = tuple(f"{name}-{cap}" for name in PARTS for cap in CAPS)
+KEPT = "--kept="
 TOO_LITTLE = 1 / 20  # of the noise: the planted fault
 
 
-def main(*names: str) -> None:
+def main(*given: str) -> None:
     warnings.simplefilter("ignore")
-    for wanted in names or FLAGS:
+    (kept,) = [Path(one.removeprefix(KEPT)) for one in given if one.startswith(KEPT)] or [None]
+    for wanted in [one for one in given if not one.startswith(KEPT)] or FLAGS:
         name, cap = wanted.split("-", 1)
-        attack(name, cap, PARTS[name].split(SPLIT))
+        attack(name, cap, PARTS[name].split(SPLIT), kept)
 
 
-def attack(name: str, cap: str, split: Split) -> None:
+def attack(name: str, cap: str, split: Split, kept: Path | None = None) -> None:
     """Both targets under one cap, and the planted fault for the second."""
     case, began = PARTS[name], time.process_time()
-    with mock.patch.object(TaughtBlocks, "_vector", told_once(TaughtBlocks._vector)):
+    folder = None if kept is None else kept / f"{name}-{cap}"
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    with mock.patch.object(TaughtBlocks, "_vector", told_once(TaughtBlocks._vector, folder)):
         _attack(name, cap, split, case, began)
 
 
@@ -99,15 +107,22 @@ def with_target(split: Split, wrong: int) -> tuple[Any, Any, Any]:
     return np.vstack([split.X, split.X[copied]]), np.append(split.y, np.full(BROUGHT, wrong)), whose
 
 
-def told_once(taught: Any) -> Any:
-    """A teacher of the same rows says the same: it is asked once, for person, target and fault together."""
-    said: dict[tuple[int, ...], dict[bytes, Any]] = {}
+def told_once(taught: Any, folder: Path | None) -> Any:
+    """A teacher of the same rows says the same: it is asked once, for person, target and fault together.
+
+    In the folder, if there is one, it is kept for later calls too.
+    """
+    said: dict[str, Any] = {}
 
     def told(self: TaughtBlocks, own: Any, place: int) -> Any:
-        held = said.setdefault((len(self.features), self.blocks, self.seed, place), {})
-        if own.tobytes() not in held:
-            held[own.tobytes()] = taught(self, own, place)
-        return held[own.tobytes()]
+        facts = f"{self.features.shape} {self.asked.shape} {self.basis.shape} {self.blocks} {self.seed} {place}"
+        key = hashlib.sha256(facts.encode() + own.tobytes() + self.codes[own].tobytes()).hexdigest()
+        path = None if folder is None else folder / f"{key}.npy"
+        if key not in said:
+            said[key] = np.load(path) if path is not None and path.is_file() else taught(self, own, place)
+            if path is not None and not path.is_file():
+                np.save(path, said[key])
+        return said[key]
 
     return told
 

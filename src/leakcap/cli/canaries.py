@@ -15,6 +15,7 @@ from leakcap.cli.labels import class_names
 from leakcap.cli.terminal import Terminal
 from leakcap.custody.private_files import private_folder, write_private
 from leakcap.errors import InputError
+from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
 from leakcap.tables.columns import numbers
 from leakcap.tables.files import listed, open_table
@@ -60,9 +61,11 @@ def _plant(order: CanaryOrder, quiet: bool = False, json: bool = False) -> None:
     if order.canaries or order.predictions or order.certificate or order.looks is not None:
         raise InputError("plant first, train, and judge with another command: --canaries KEY --predictions FILE")
     terminal, names = Terminal(quiet, json), class_names(order.classes)
-    column = open_labels(order.data, order.column)
+    column, count = open_labels(order.data, order.column), checks.count(plant=order.plant)
+    if count > column.rows:
+        raise InputError(f"the file has {column.rows:,} labels, fewer than --plant {count}: plant fewer")
     codes = column.codes(names, None)
-    labels, key = plant([names[code] for code in codes], order.plant or 0, classes=names)
+    labels, key = plant([names[code] for code in codes], count, classes=names)
     folder = private_folder(order.out / "custodian")
     file = folder / f"planted{column.ending}"
     refuse_existing(file)

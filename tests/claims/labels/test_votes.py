@@ -18,8 +18,9 @@ import leakcap as lc
 from leakcap.errors import InputError
 from leakcap.labels.learning import votes
 from leakcap.labels.learning.vote_costs import VoteCosts, success_of_votes
-from leakcap.labels.learning.votes import UNANSWERED, NoisedVotes
+from leakcap.labels.learning.votes import UNANSWERED, NoisedVotes, votes_certificate
 from leakcap.labels.mechanisms.classes import Classes
+from leakcap.labels.statistics.grid_noise import GridNoise
 from tests.unit.labels.learning import BLOBS, KINDS
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0)
@@ -232,6 +233,38 @@ def test_the_noise_of_all_that_leaves_keeps_what_the_certificate_states(
     assert len(used) == 1 and 0.2e-5 < found <= 1e-5 * (1 + 1e-9)
     planted = replace(used[0], costs=replace(used[0].costs, sigma2=used[0].costs.sigma2 / 2))
     assert delta_of(model, planted) > 1e-5  # the twin: noise of half the deviation
+
+
+RULES = {
+    "answers": NoisedVotes(VoteCosts(8, 8, None, 3.0), 0.0, 10),
+    "selection": NoisedVotes(VoteCosts(8, 4, 2.0, 3.0), 5.0, 10),
+    "after sums": NoisedVotes(VoteCosts(8, 4, 2.0, 3.0, before=0.3), 5.0, 10, earlier=1e-9),
+}
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_arithmetic_of_every_number_that_is_drawn_is_counted(
+    rule: NoisedVotes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is a little off its ideal law, whether it is used or not."""
+    drawn, draw = [rule.earlier], GridNoise.draw
+
+    def counted(noise: GridNoise, size: int) -> Any:
+        drawn.append(noise.distance(size))
+        return draw(noise, size)
+
+    monkeypatch.setattr(GridNoise, "draw", counted)
+    rule.release(np.full((8, 10), 3))
+    assert sum(drawn) * (1 - 1e-12) <= rule.distance <= 1.01 * sum(drawn)
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_certificates_of_votes_count_arithmetic_and_all_pairs_of_classes(rule: NoisedVotes) -> None:
+    """Nats: the divergence of two normal laws, in nine of ten pairs of classes, and what a rare mistake may tell."""
+    apart, lost = rule.costs.apart, rule.distance
+    stated = votes_certificate(rule, epsilon=1.0, delta=1e-5, labels=8, classes=Classes(10, None), teachers=5)
+    assert stated.guess_success - success_of_votes(apart, 10) >= 0.99 * lost
+    assert stated.mutual_information - 9 / 10 * apart**2 / 2 >= lost * np.log(10 / lost)
 
 
 def test_a_large_epsilon_asks_about_fewer_rows_where_arithmetic_would_cost_too_much() -> None:
