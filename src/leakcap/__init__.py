@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from leakcap.certificates.composition import Composition
     from leakcap.certificates.release import Certificate
     from leakcap.certificates.session import SessionCertificate
+    from leakcap.cluster.parted.partitions import Partitions, partitions
     from leakcap.errors import (
         AlreadyReleased,
         BudgetError,
@@ -60,6 +61,7 @@ __all__ = [
     "NumericalError",
     "Online",
     "OutputError",
+    "Partitions",
     "Plan",
     "Release",
     "RepeatedReleaseWarning",
@@ -87,6 +89,7 @@ __all__ = [
     "name_a_member",
     "obfuscation",
     "optimize_noise",
+    "partitions",
     "plan",
     "plan_together",
     "pool_membership",
@@ -114,6 +117,7 @@ _HOMES = {
     "kernels": "kernel",
     "kernels.additive": "additive",
     "kernels.blocks": "blocks",
+    "cluster.parted.partitions": "Partitions partitions",
     "planning.entry": "plan release",
     "planning.online": "Online",
     "planning.optimising": "optimize_noise",

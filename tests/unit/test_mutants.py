@@ -34,6 +34,7 @@ ROOMS = {
     "obfuscation",
     "audit",
     "certificates",
+    "cluster",
     "cli",
     "convert",
     "report",

@@ -16,12 +16,13 @@ import numpy.typing as npt
 
 from leakcap.custody.fingerprint import every_row
 
-__all__ = ["contents_prints"]
+__all__ = ["ContentsByPart", "contents_prints"]
 
 MANY = 64  # different values, one of each, from which on a column of other people would hardly be the same
 BITS = 30  # by which numbers of the same values differ between groups of people, from which on they would hardly be
 KEPT = 64  # columns by which data are known: those of the smallest prints, so that tables that share many share some
 TOGETHER = 2**22  # values that are looked at at a time
+SEEN = 2**17  # of which more come in parts, those by which a column is judged
 
 
 def contents_prints(data: tuple[Any, ...]) -> tuple[str, ...]:
@@ -32,6 +33,42 @@ def contents_prints(data: tuple[Any, ...]) -> tuple[str, ...]:
         return tuple(islice(telling, KEPT)) or (_digest("; ".join(name for name, _ in columns).encode()),)
     except Exception:  # data of no columns, or of cells that are no values: an error would quote them
         return (_digest(np.sort(every_row(data[0])).tobytes()),)
+
+
+class ContentsByPart:
+    """The same names of data that come in parts, each of which is looked at once.
+
+    Whether a column tells is judged by its first values, of which many are kept.
+    """
+
+    def __init__(self) -> None:
+        """Of no part yet."""
+        self._sums: list[int] = []
+        self._first: list[list[npt.NDArray[Any]]] = []
+        self._rows = 0
+
+    def add(self, part: Any) -> None:
+        """A table with the columns of those before it."""
+        for place, (name, values) in enumerate(_columns(part)):
+            if place == len(self._sums):
+                self._sums.append(0)
+                self._first.append([])
+            self._sums[place] = (self._sums[place] + int(name.partition(" ")[0], 16)) % 2**64
+            if self._rows < SEEN:
+                self._first[place].append(values[: SEEN - self._rows].copy())
+        self._rows += len(part)
+
+    def prints(self) -> tuple[str, ...]:
+        """The names; never none."""
+        columns = sorted(
+            (
+                (f"{total:016x} of {self._rows}", np.concatenate(first))
+                for total, first in zip(self._sums, self._first, strict=True)
+            ),
+            key=lambda one: one[0],
+        )
+        telling = (name for name, values in columns if _tells(values))
+        return tuple(islice(telling, KEPT)) or (_digest("; ".join(name for name, _ in columns).encode()),)
 
 
 def _digest(told: bytes) -> str:

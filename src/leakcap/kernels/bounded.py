@@ -133,10 +133,14 @@ def in_half_widths(cells: Floats, low: Floats, high: Floats) -> Floats:
 
 
 def unit_sums(rows: Floats, of_row: Ints | None, count: int) -> Floats:
-    """What the rows of every unit add up to."""
+    """What the rows of every unit add up to: the same, to the last digit, in whichever order they come."""
     if of_row is None:
         return rows
-    return np.stack([np.bincount(of_row, column, minlength=count) for column in rows.T], axis=1)
+    from leakcap.kernels._unit_loops import add_by_unit
+
+    high, low = np.zeros((count, rows.shape[1])), np.zeros((count, rows.shape[1]))
+    add_by_unit(np.asarray(rows, dtype=np.float64), of_row, high, low)
+    return high
 
 
 def _ends(bounds: Any, count: int) -> tuple[Floats, Floats]:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from leakcap.caps import CapLike, PoolMembership, as_caps
 from leakcap.certificates.session import SessionCertificate
+from leakcap.cluster.parted import Partitions
 from leakcap.custody.contents import contents_prints
 from leakcap.custody.fingerprint import DataPrint
 from leakcap.custody.ledger import AccountAt, Book, Store, budgets, open_book
@@ -35,6 +36,8 @@ from leakcap.sessions.listed_worlds.desk import WorldsDesk
 from leakcap.sessions.listed_worlds.functions import WorldFunctions
 from leakcap.sessions.listed_worlds.opening import worlds_desk
 from leakcap.sessions.listed_worlds.past import past_answers
+from leakcap.sessions.parted_account import Parted
+from leakcap.sessions.partitioned import PartedQuestions
 from leakcap.sessions.questions import Questions, SessionQuestion
 from leakcap.sessions.standing import longer_clock
 from leakcap.sessions.table import SessionTable
@@ -88,7 +91,7 @@ class Session(Asked):
         """Open a session, or go on with one that the ledger knows.
 
         Args:
-            data: a table or an array; or a tuple of several, sliced alike.
+            data: a table or an array; or a tuple of several, sliced alike; or `leakcap.partitions(...)`.
             cap: what all answers together may tell about one person: `leakcap.membership(...)`, `mip(...)` or
                 `true_positive_rate(...)`, a list of them, a bare number for a membership cap, or
                 `leakcap.pool_membership(...)`, under which everybody takes part.
@@ -131,9 +134,25 @@ class Session(Asked):
                 )
             data, unit = self._catalog.session_data()
             rows_per_unit = 1
-        data = data if isinstance(data, tuple) else (data,)
         everybody = isinstance(caps[0], PoolMembership)
         quiet = everybody or bool(analyst)  # whether nothing may be said of what the data are like
+        self._alone, self._seeded = ledger is None, seed is not None
+        if isinstance(data, Partitions):
+            given = Parted(
+                caps,
+                design,
+                unit=unit,
+                ledger=ledger,
+                name=name,
+                rows_per_unit=rows_per_unit,
+                analyst=analyst or "",
+                always=always,
+                retire=retire,
+                seed=seed,
+            )
+            self._open_parted(data, given)
+            return
+        data = data if isinstance(data, tuple) else (data,)
         self._table = SessionTable.of(data, unit, rows_per_unit, quiet)
         if unit is None and not quiet:
             warn_of_repeated_ids(self._table.pool)
@@ -143,7 +162,6 @@ class Session(Asked):
                 "a pool cap or an analyst with unit= needs rows_per_unit=, the most rows that one person may bring: "
                 "further ones are left out"
             )
-        self._alone, self._seeded = ledger is None, seed is not None
         prints = DataPrint(self._table.pool.data, self._table.units.owners)
         if not self._seeded:
             warn_of_second_secret(prints.of_release, remember=self._alone)
@@ -200,7 +218,30 @@ class Session(Asked):
             own_rows=self._table.rows_per_unit is None,
             randomness=OperatingSystem() if seed is None else Seeded(seed),
         )
+        self._own_rows = self._table.rows_per_unit is None
         self._questions = Questions(self._table, secret.key("blocks"), quiet=quiet)
+
+    def _open_parted(self, parts: Partitions, given: Parted) -> None:
+        """The same over partitions: nothing is different but where people's rows lie."""
+        opened, shards = given.opened(parts)
+        secret, clock = opened.secret, Clock(opened.square, opened.distance)
+        self.name, self.caps = opened.name, opened.caps_now
+        self._own_rows = shards.named and given.rows_per_unit is None
+        everybody = given.everybody
+        self._desk = Desk(
+            account=opened.account,
+            clock=clock,
+            people=shards.people,
+            coins=np.ones(len(shards.people), dtype=bool) if everybody else shards.coins,
+            everybody=everybody,
+            version=shards.version,
+            analyst=given.analyst,
+            retire=given.retire,
+            own_rows=self._own_rows,
+            randomness=OperatingSystem() if given.seed is None else Seeded(given.seed),
+        )
+        quiet = everybody or bool(given.analyst)
+        self._questions = PartedQuestions(shards, given.rows_per_unit, secret.key("blocks"), quiet=quiet)
 
     def fit(
         self,
@@ -239,6 +280,8 @@ class Session(Asked):
         if not 0 < share <= 1:
             raise InputError("share must be above 0, and 1 at most: the part of the clock that the whole fit may take")
         desk, questions = self._desk, self._questions
+        if isinstance(questions, PartedQuestions):
+            raise InputError("fits need one table: over partitions ask session.mean, covariance or linear")
         if isinstance(desk, WorldsDesk):
             raise InputError("fits are made of sums over people: open the session with design='bits'")
         estimator, left_out = as_estimator(estimator), list[LeftOut | None]()
@@ -352,7 +395,7 @@ class Session(Asked):
             answers=told,
             pool_made=pool_made,
             answered=len(answers),
-            own_rows=self._table.rows_per_unit is None,
+            own_rows=self._own_rows,
             alone=self._alone,
             seeded=self._seeded,
         )

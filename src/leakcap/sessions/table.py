@@ -19,7 +19,7 @@ from leakcap.simulate.pool import Pool, first_rows
 from leakcap.simulate.silence import each_unheard, kept_quiet
 from leakcap.worlds import Units
 
-__all__ = ["SessionTable", "TableRows"]
+__all__ = ["SessionTable", "TableRows", "plain_column"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,22 +154,22 @@ def _columns(part: Any, start: int) -> list[tuple[str, npt.NDArray[Any]]]:
     if hasattr(part, "tocsr"):
         part = part.toarray()
     if hasattr(part, "columns"):
-        return [(str(name), _plain(part[name])) for name in part.columns]
+        return [(str(name), plain_column(part[name])) for name in part.columns]
     if not hasattr(part, "shape"):
         return _of_list(part, start)
     array = np.asarray(part)
     if array.ndim == 1:
-        return [(str(getattr(part, "name", None) or start), _plain(part))]
+        return [(str(getattr(part, "name", None) or start), plain_column(part))]
     if array.ndim != 2:
         raise InputError("a session needs tables: arrays with one dimension or two, or data frames")
-    return [(str(start + place), _plain(array[:, place])) for place in range(array.shape[1])]
+    return [(str(start + place), plain_column(array[:, place])) for place in range(array.shape[1])]
 
 
 def _of_list(rows: Sequence[Any], start: int) -> list[tuple[str, npt.NDArray[Any]]]:
     """Columns of a list, cell by cell."""
     columns = zip(*map(_cells, rows), strict=True)
     return [
-        (str(start + place), _plain(np.fromiter(cells, dtype=object, count=len(rows))))
+        (str(start + place), plain_column(np.fromiter(cells, dtype=object, count=len(rows))))
         for place, cells in enumerate(columns)
     ]
 
@@ -178,7 +178,7 @@ def _cells(row: Any) -> Sequence[Any]:
     return row if isinstance(row, (list, tuple)) or getattr(row, "ndim", 0) == 1 else (row,)
 
 
-def _plain(column: Any) -> npt.NDArray[Any]:
+def plain_column(column: Any) -> npt.NDArray[Any]:
     """Numbers with NaN for what is missing, dates in microseconds, anything else as it is.
 
     Text too: in an array of text every cell would take as much room as the longest one.

@@ -21,7 +21,16 @@ from leakcap.worlds.names import as_labels
 from leakcap.worlds.spelling import Spelt, spelt
 from leakcap.worlds.worldset import Worlds
 
-__all__ = ["KEYED", "KEY_BYTES", "keyed_bits", "keyed_blocks", "keyed_numbers", "keyed_words", "keyed_worlds"]
+__all__ = [
+    "KEYED",
+    "KEY_BYTES",
+    "keyed_bits",
+    "keyed_blocks",
+    "keyed_numbers",
+    "keyed_texts",
+    "keyed_words",
+    "keyed_worlds",
+]
 
 KEY_BYTES = 16
 KEYED = "complementary pairs of keyed fair bits"
@@ -92,12 +101,13 @@ def _numbers(names: npt.ArrayLike, keys: list[bytes]) -> npt.NDArray[np.uint64]:
     for start in range(0, len(given), TOGETHER):
         written = spelt(given[start : start + TOGETHER])
         for key, numbers in zip(keys, found, strict=True):
-            _hashed(written, key, numbers[start : start + TOGETHER])
+            keyed_texts(written, key, numbers[start : start + TOGETHER])
     return found
 
 
-def _hashed(names: Spelt, key: bytes, into: npt.NDArray[np.uint64]) -> None:
+def keyed_texts(texts: Spelt, key: bytes, into: npt.NDArray[np.uint64]) -> None:
+    """The same of bytes, whatever they spell."""
     from leakcap.worlds._siphash_loops import siphash
 
     low, high = (np.uint64(int.from_bytes(half, "little")) for half in (key[:8], key[8:]))
-    siphash(names.data, names.ends, low, high, True, into)
+    siphash(texts.data, texts.ends, low, high, True, into)

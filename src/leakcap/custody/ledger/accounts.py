@@ -6,7 +6,7 @@ import hmac
 import json
 import secrets
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,7 +21,18 @@ from leakcap.errors import InputError
 from leakcap.ground.arrays import Bools, Ints
 from leakcap.worlds.keyed import KEY_BYTES, keyed_bits, keyed_numbers
 
-__all__ = ["TICKS", "Opened", "Secret", "Spent", "as_text", "checked_name", "name_of", "open_account", "record_alone"]
+__all__ = [
+    "TICKS",
+    "Opened",
+    "Secret",
+    "Spent",
+    "as_text",
+    "checked_name",
+    "known_secret",
+    "name_of",
+    "open_account",
+    "record_alone",
+]
 
 TICKS = 10**12  # of a clock at its start
 
@@ -47,7 +58,7 @@ GO_ON = {
 class Secret:
     """One for each account. Keys for different purposes have nothing to do with each other."""
 
-    seed: bytes
+    seed: bytes = field(repr=False)
 
     def key(self, purpose: str) -> bytes:
         """Of `KEY_BYTES`; whoever has one of them knows none of the others."""
@@ -142,6 +153,8 @@ def open_account(
     always: bool = False,
     contents: tuple[str, ...] = (),
     people: Any = (),
+    numbers: Any = None,
+    secret: Secret | None = None,
     other_caps: bool = False,
 ) -> Opened:
     """The account of a data set; a new one, with a new secret, where the ledger does not know it.
@@ -149,13 +162,14 @@ def open_account(
     `version` is a fingerprint of the contents, `contents` are names of which the same people's data share one, `named`
     says whether rows carry the names of `people`, so that contents may change; `worlds` is how many there are to choose
     from, where there is a list of them, and `cohorts` how many share bits there; `clock` the square and the distance
-    that the caps allow. With `other_caps` an account that is there keeps its own.
+    that the caps allow. `numbers` are those of people who were numbered before, by the `secret` that a new account
+    shall have. With `other_caps` an account that is there keeps its own.
     """
     _known_contents(book, checked_name(name), contents)
     account = book.account(name)
     with account.writing() as now:
         if now.title is None:
-            seed = secrets.token_bytes(32).hex()
+            seed = (secrets.token_bytes(32) if secret is None else secret.seed).hex()
             now.title = {"name": name, "design": design, "caps": in_words(caps), "named": named, "secret": seed}
             now.title |= {"square": clock[0], "distance": clock[1], "always": always, "capped": in_numbers(caps)}
             if worlds is not None:
@@ -197,7 +211,8 @@ def open_account(
                     "unit=, so that each keeps their coin and their clock. An account that was begun without has to "
                     "go on with the data it was begun with"
                 )
-            _refuse_strangers(name, now, Secret(bytes.fromhex(title["secret"])).people(people))
+            held = Secret(bytes.fromhex(title["secret"]))
+            _refuse_strangers(name, now, held.people(people) if numbers is None else numbers)
             state |= {"version": version, "contents": list(contents)}
             now.append("contents", {"changed": True})
     _known_contents(book, name, contents, remember=True)  # last: what was not opened is nobody's name
@@ -211,6 +226,13 @@ def open_account(
         caps_then=caps_then(title) or caps,
         caps_now=caps_now(title, state) or caps,
     )
+
+
+def known_secret(book: Book, name: str) -> Secret | None:
+    """That of an account which the ledger has, for rows that are dealt by it before the account is opened."""
+    with book.account(checked_name(name)).reading() as now:
+        seed = (now.title or {}).get("secret")
+    return Secret(bytes.fromhex(seed)) if seed else None
 
 
 def record_alone(book: Book, name: str, version: str, words: str) -> None:

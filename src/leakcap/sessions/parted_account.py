@@ -1,0 +1,78 @@
+"""The account of data in partitions: rows are dealt by its keys, while they are read for the first and only time."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from leakcap.caps import Cap, PoolMembership
+from leakcap.cluster.parted import Partitions, Shards, dealt
+from leakcap.custody.ledger import AccountAt, Book, Store, open_book
+from leakcap.custody.ledger.accounts import Opened, Secret, known_secret, name_of, open_account
+from leakcap.errors import InputError
+from leakcap.planning.released import warn_of_second_secret
+from leakcap.sessions.clock import Clock
+
+__all__ = ["Parted"]
+
+
+@dataclass(frozen=True, eq=False)
+class Parted:
+    """How a session over partitions is opened."""
+
+    caps: tuple[Cap, ...]
+    design: str
+    unit: Any
+    ledger: str | Store | AccountAt | None
+    name: str | None
+    rows_per_unit: int | None
+    analyst: str  # empty for the custodian
+    always: bool
+    retire: bool
+    seed: int | None
+
+    @property
+    def everybody(self) -> bool:
+        """Whether all take part."""
+        return isinstance(self.caps[0], PoolMembership)
+
+    def opened(self, parts: Partitions) -> tuple[Opened, Shards]:
+        """The account, and its people."""
+        if self.design != "bits":
+            raise InputError("data in partitions have a coin for everybody: open the session with design='bits'")
+        if self.unit is not None and not isinstance(self.unit, str):
+            raise InputError("unit must be the name of a column: every partition brings its own part of it")
+        if (self.everybody or self.analyst) and self.unit is not None and self.rows_per_unit is None:
+            raise InputError(
+                "a pool cap or an analyst with unit= needs rows_per_unit=, the most rows that one person may bring: "
+                "further ones are left out"
+            )
+        if isinstance(self.ledger, AccountAt) or (self.ledger is not None and self.name is None):
+            raise InputError("data in partitions go by their name in the ledger: give ledger= its address, and name=")
+        book = Book.in_memory() if self.ledger is None else open_book(self.ledger)
+        known = None if self.name is None else known_secret(book, self.name)
+        secret = known or Secret(secrets.token_bytes(32))
+        keys = secret if self.seed is None else Secret(np.random.default_rng(self.seed).bytes(32))
+        shards = dealt(parts, unit=self.unit, most=self.rows_per_unit, key=keys.key)
+        if self.seed is None:
+            warn_of_second_secret(frozenset(shards.contents), remember=self.ledger is None)
+        clock = Clock.of(self.caps)
+        opened = open_account(
+            book,
+            self.name if self.name is not None else name_of(shards.version),
+            design="pool" if self.everybody else "bits",
+            caps=self.caps,
+            version=shards.version,
+            named=self.unit is not None,
+            numbers=shards.people,
+            clock=(clock.square, clock.distance),
+            always=bool(self.always),
+            contents=() if self.ledger is None else shards.contents,
+            secret=secret,
+        )
+        if opened.secret != secret:
+            raise InputError("another process opened this account just now: open it again")
+        return opened, shards

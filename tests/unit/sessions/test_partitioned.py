@@ -1,0 +1,123 @@
+"""Sessions about data in partitions: answers, charges and certificates are those of one machine, bit for bit."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import leakcap as lc
+from leakcap.errors import BudgetError, InputError
+
+
+def refused(words: str) -> Any:
+    return pytest.raises(InputError, match=re.escape(words))
+
+
+def people(rows: int = 300, most: int = 40) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"who": rng.integers(0, most, rows), "age": rng.normal(40, 10, rows)})
+    frame["pay"], frame["ward"] = rng.exponential(100, rows), rng.choice(list("ABC"), rows)
+    frame.loc[frame.index % 19 == 3, "age"] = np.nan
+    return frame
+
+
+def parted(frame: pd.DataFrame, parts: int, seed: int = 0) -> Any:
+    order = np.random.default_rng(seed).permutation(len(frame))
+    return lc.partitions([frame.iloc[some] for some in np.array_split(order, parts)])
+
+
+BOUNDS = ([0, 0], [100, 500])
+
+
+def asked(session: lc.Session) -> list[Any]:
+    both = ["age", "pay"]
+    answers = [
+        session.count(where="ward = 'A' and age > 30"),
+        session.mean(both, bounds=BOUNDS, share=0.1),
+        session.sum("age", bounds=(0, 100), noise=20_000),
+        session.histogram("age", bounds=(0, 100), bins=5, share=0.05),
+        session.covariance(both, bounds=BOUNDS, share=0.1),
+        session.count(by={"ward": ["A", "B", "C"]}, share=0.2),
+        session.quantile("pay", 0.5, bounds=(0, 500), share=0.05),
+        session.linear(len, bounds=(0, 9), shape=(), share=0.05),
+    ]
+    return answers + [session.mean("pay", bounds=(0, 500), share=0.9 + 0.01 * again) for again in range(8)]
+
+
+def values(answers: list[Any]) -> list[list[float]]:
+    return [np.asarray(one.value, dtype=float).ravel().tolist() for one in answers]
+
+
+@pytest.mark.parametrize("cap", [0.6, "pool"])
+def test_answers_charges_and_certificates_are_those_of_one_machine(cap: Any) -> None:
+    """The last questions are more than some people can pay: they are left out."""
+    cap = lc.pool_membership(0.6) if cap == "pool" else cap
+    frame = people()
+    how: dict[str, Any] = {
+        "cap": cap,
+        "unit": "who",
+        "rows_per_unit": int(frame["who"].value_counts().max()),
+        "seed": 1,
+    }
+    one = lc.Session(frame, **how)
+    first = asked(one)
+    for parts, seed in ((1, 0), (5, 1), (64, 2)):
+        session = lc.Session(parted(frame, parts, seed), **how)
+        again = asked(session)
+        assert values(again) == values(first)
+        assert [(a.question, a.share) for a in again] == [(a.question, a.share) for a in first]
+        assert (session.spent, session.remaining) == (one.spent, one.remaining)
+        assert str(session.certificate) == str(one.certificate)
+        question = {"bounds": (0, 100), "share": 0.2}
+        ours, theirs = session.preview("sum", "age", **question), one.preview("sum", "age", **question)
+        assert (ours.share, ours.retired, ours.fits) == (theirs.share, theirs.retired, theirs.fits)
+        assert cap != 0.6 or ours.retired
+
+
+def test_who_cannot_pay_is_a_refusal_without_retirement() -> None:
+    session = lc.Session(parted(people(), 3), cap=0.6, unit="who", seed=1, retire=False)
+    with pytest.raises(BudgetError, match="cannot pay"):
+        asked(session)
+
+
+def test_an_account_goes_on_from_one_machine_to_partitions_and_back(tmp_path: Path) -> None:
+    frame = people()
+    how: dict[str, Any] = {"cap": 0.6, "unit": "who", "ledger": f"sqlite:///{tmp_path}/l.db", "name": "people"}
+    answered = lc.Session(frame, **how).mean("pay", bounds=(0, 500), share=0.4)
+    session = lc.Session(parted(frame, 4), **how)
+    spent = session.spent.share
+    assert spent > 0.01
+    again = session.mean("pay", bounds=(0, 500), share=0.4)
+    assert session.spent.share > 1.5 * spent and not again.again
+    assert lc.Session(parted(frame, 9, seed=3), **how).mean("pay", bounds=(0, 500), share=0.4).value == again.value
+    back = lc.Session(frame, **how)
+    assert back.spent == session.spent and len(back.history) == 2 and back.history[0].numbers == (answered.value,)
+
+
+def test_the_same_people_in_partitions_have_no_second_account(tmp_path: Path) -> None:
+    how: dict[str, Any] = {"cap": 0.6, "unit": "who", "ledger": f"sqlite:///{tmp_path}/l.db"}
+    frame = people(3000)
+    lc.Session(frame, name="people", **how)
+    with refused("are known to the ledger as 'people'"):
+        lc.Session(parted(frame, 4), name="others", **how)
+
+
+def test_what_is_no_sum_within_bounds_is_refused_with_what_to_ask() -> None:
+    session = lc.Session(parted(people(), 2), cap=0.6, unit="who", seed=1)
+    with refused("give bounds="):
+        session.mean("pay")
+    with refused("over partitions"):
+        session.blocks(np.median, blocks=5, bounds=(0, 1))
+    with refused("over partitions"):
+        session.fit(lc.estimators.Mean(), bounds=(0, 1))
+    with refused("design='bits'"):
+        lc.Session(parted(people(), 2), cap=0.6, unit="who", design="worlds")
+    with refused("name of a column"):
+        lc.Session(parted(people(), 2), cap=0.6, unit=[1, 2])
+    with refused("rows_per_unit="):
+        lc.Session(parted(people(), 2), cap=lc.pool_membership(0.6), unit="who")
