@@ -26,12 +26,12 @@ from leakcap.custody.ledger.accounts import checked_name, record_alone
 from leakcap.custody.signing import own_signer
 from leakcap.errors import AlreadyReleased, BudgetError, InputError
 from leakcap.ground.cores import threads as cores
-from leakcap.planning.entry import plan
 from leakcap.planning.plans import Plan
 from leakcap.report.numbers import decimals_for, neat, outward, shown
 from leakcap.report.release.files import custodian_files, public_files, table_of
 from leakcap.report.release.page import Answer
 from leakcap.tables.files import digest_of
+from leakcap.tables.models import MODELS, ask_model
 from leakcap.tables.questions import ON_GRID, Question, ask
 
 __all__ = ["ReleaseOrder", "account_of", "print_answer", "print_certificate", "refuse_second", "run"]
@@ -84,6 +84,8 @@ class ReleaseOrder:
     session: bool = False
     share: float | None = None
     where: str | None = None
+    target: str | None = None
+    setting: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> ReleaseOrder:
@@ -95,8 +97,32 @@ class ReleaseOrder:
         }
         return cls(**known)
 
+    @property
+    def is_of_own(self) -> bool:
+        """Whether it is neither counted nor added up by leakcap itself."""
+        return ":" in self.fn or self.fn in MODELS
+
+    def _refuse_what_models_lack(self) -> None:
+        idle = [name for name in ("by", "strata", "q", "bins", "levels", "grid", "drop") if getattr(self, name)]
+        if idle or self.compare:
+            raise InputError(f"leave out --{idle[0] if idle else 'compare'}: it is for statistics, and this is a model")
+
     def question(self, caps: Sequence[Cap]) -> Question:
         """What is asked of the file, which is read for it."""
+        if self.fn in MODELS:
+            self._refuse_what_models_lack()
+            return ask_model(
+                self.data,
+                self.fn,
+                columns=self.columns,
+                target=self.target,
+                settings=self.setting,
+                unit=self.unit,
+                missing=self.missing,
+                read=self.read,
+            )
+        if self.target is not None or self.setting:
+            raise InputError(f"--target and --setting are for models: --fn {', '.join(MODELS)}")
         quantiles = {"q": self.q} if self.q else {}
         return ask(
             self.data,
@@ -141,29 +167,24 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
         terminal.watching() as watch,
         backend_of(order.backend, order.workers, order.insecure) as backend,
     ):
-        planned = plan(
-            question.fn,
-            question.data,
+        planned = question.planned(
             cap=caps,
             worlds=_worlds(order.worlds),
             design=order.design,
             bounds=None if for_table else bounds,
             rows_per_unit=None if for_table else order.rows_per_unit,
             rate=rate,
-            unit=question.rows if question.unit is None else question.unit,
             ledger=None if order.alone else account,
-            strata=question.strata,
             clip=clip,
             mode=order.mode,
             confidence=order.confidence,
             draws=order.draws,
-            public=(*question.public, *order.public),
-            drop=_split(order.drop),
+            public=order.public,
+            **_dropped(order),
             workers=cores() if order.workers is None else order.workers,
             backend=backend,
             progress=watch,
             checkpoint=folders.plan,
-            outputs=question.names,
         )
     if order.compare:
         print_promises(planned.compare(bounds, order.rows_per_unit), terminal)
@@ -175,7 +196,7 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
     if order.alone and planned.released_certificate is None:
         record_alone(open_book(account.place), account.name, account.version, question.title)
     with terminal.heeding(), _way_on(account):
-        released = planned.release()
+        released = question.finished(planned.release())
     answer = table_of(
         released,
         order.title or question.title,
@@ -183,7 +204,7 @@ def run(order: ReleaseOrder, quiet: bool = False, json: bool = False) -> None:
         issuer=order.issuer,
         data_set=order.data_set,
         date=date.today().isoformat(),
-        scaled=":" not in order.fn,  # what leakcap counts or adds up itself
+        scaled=not order.is_of_own,  # what leakcap counts or adds up itself
     )
     people = None if question.unit is None else np.unique(question.unit)
     for name, text in custodian_files(planned, answer, caps, people).items():
@@ -273,6 +294,8 @@ def _declared(order: ReleaseOrder, columns: tuple[str, ...]) -> Any:
     pairs = [_pair(word) for word in order.bounds]
     if not pairs:
         return None
+    if order.fn in MODELS:
+        return _of_model(pairs, columns)
     if ":" in order.fn:
         return _of_own(pairs)
     if order.fn not in BOUNDED:
@@ -293,6 +316,13 @@ def _declared(order: ReleaseOrder, columns: tuple[str, ...]) -> Any:
     return [ends[column][0] for column in columns], [ends[column][1] for column in columns]
 
 
+def _of_model(pairs: list[tuple[str, tuple[float, float]]], columns: tuple[str, ...]) -> Any:
+    """By name, so that the range of the target is told apart; one pair without a name is for all columns."""
+    of_all = next((pair for name, pair in pairs if not name), None)
+    found = {} if of_all is None else dict.fromkeys(columns, of_all)
+    return found | {name: pair for name, pair in pairs if name}
+
+
 def _of_own(pairs: list[tuple[str, tuple[float, float]]]) -> Any:
     """Bounds of what a function of one's own adds up: by name, one pair for all, or one for each number."""
     names = [name for name, _ in pairs]
@@ -311,6 +341,11 @@ def _pair(word: str) -> tuple[str, tuple[float, float]]:
     except ValueError:
         raise InputError("--bounds must be two numbers, such as --bounds 0,100 or --bounds age=0,120") from None
     return name.strip(), (low, high)
+
+
+def _dropped(order: ReleaseOrder) -> dict[str, Any]:
+    """What an estimator does not release; models of ours know that themselves."""
+    return {} if order.fn in MODELS else {"drop": _split(order.drop)}
 
 
 def _bounds(clip: str | None) -> tuple[float, float] | None:

@@ -19,7 +19,8 @@ def release_command(
     fn: Annotated[
         str,
         typer.Option(
-            help="mean, sum, count, share, median, quantile, covariance, histogram, or module:function (not heard).",
+            help="mean, sum, count, share, median, quantile, covariance, histogram; a model such as LogisticRegression, "
+            "Ridge or KMeans; or module:function (not heard).",
             show_default=False,
             metavar="NAME",
         ),
@@ -36,6 +37,12 @@ def release_command(
     out: Out,
     columns: Annotated[
         list[str] | None, typer.Option(help="Columns to use: age,height.", show_default=False, metavar="NAMES")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="What a model predicts: the name of a column.", metavar="NAME")
+    ] = None,
+    setting: Annotated[
+        list[str] | None, typer.Option(help="Of a model: n_clusters=3, alpha=10.", metavar="NAME=VALUE")
     ] = None,
     by: Annotated[
         list[str] | None,

@@ -19,6 +19,9 @@ from leakcap.kernels import offers
 from leakcap.kernels.bounded import Bounded, Declared
 from leakcap.kernels.contributions import Contributions, adds_up, bounded_contributions, contributions
 from leakcap.kernels.moments import covariances
+from leakcap.planning.entry import plan
+from leakcap.planning.plans import Plan
+from leakcap.planning.released import Release
 from leakcap.tables.columns import numbers, refuse_unusable
 from leakcap.tables.cut_points import grids
 from leakcap.tables.files import TableFile, listed, open_table
@@ -51,6 +54,22 @@ class Question:
     public: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     rows: npt.NDArray[np.intp] | None = field(default=None, repr=False)  # of the file, where some were left out
+
+    def planned(self, *, public: Sequence[str] = (), **options: Any) -> Plan:
+        """The plan of a release: the arguments of `leakcap.plan` beside what the question holds itself."""
+        return plan(
+            self.fn,
+            self.data,
+            unit=self.rows if self.unit is None else self.unit,
+            strata=self.strata,
+            public=(*self.public, *public),
+            outputs=self.names,
+            **options,
+        )
+
+    def finished(self, released: Release) -> Release:
+        """The release as it leaves."""
+        return released
 
 
 def ask(

@@ -128,7 +128,7 @@ def test_bytes_that_are_no_table_are_refused_without_being_shown(
 
 
 @pytest.mark.parametrize(
-    "place", ["leakcap.cli.release.plan", "leakcap.cli.release.public_files", "leakcap.tables.questions.units_of"]
+    "place", ["leakcap.tables.questions.plan", "leakcap.cli.release.public_files", "leakcap.tables.questions.units_of"]
 )
 def test_an_unexpected_error_is_told_by_kind_and_place_alone(
     place: str, marked: Path, capfd: Any, caplog: Any, monkeypatch: Any
@@ -198,6 +198,6 @@ def test_the_search_for_cells_sees_a_careless_error(marked: Path, capfd: Any, ca
     def defect(*_: Any, **__: Any) -> Any:
         raise RuntimeError(f"inside {MARK}")
 
-    monkeypatch.setattr("leakcap.cli.release.plan", defect)
+    monkeypatch.setattr("leakcap.tables.questions.plan", defect)
     _, words = said(["release", str(marked), "--fn", "mean", *AGE, *SMALL, "--out", "out"], capfd, caplog)
     assert MARK in words

@@ -438,7 +438,7 @@ def test_a_defect_has_an_exit_code_of_its_own(capsys: Any, monkeypatch: Any) -> 
     def defect(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError("secret text")
 
-    monkeypatch.setattr("leakcap.cli.release.plan", defect)
+    monkeypatch.setattr("leakcap.tables.questions.plan", defect)
     assert released(*MEAN) == 70
     said = capsys.readouterr().err
     assert "ZeroDivisionError" in said
