@@ -19,8 +19,8 @@ def release_command(
     fn: Annotated[
         str,
         typer.Option(
-            help="mean, sum, count, share, median, quantile, covariance, histogram; a model such as LogisticRegression, "
-            "Ridge or KMeans; or module:function (not heard).",
+            help="mean, sum, count, share, median, quantile, covariance, histogram; a model such as KMeans; or "
+            "module:function (not heard).",
             show_default=False,
             metavar="NAME",
         ),
