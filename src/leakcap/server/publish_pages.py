@@ -1,4 +1,4 @@
-"""Publish a statistic of a table in five steps, without code. Each release is the command that the page shows."""
+"""Publish a statistic or a model of a table in five steps, without code: the command that the page shows is run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import base64
 import hashlib
 import io
 import re
-import shlex
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,14 +16,20 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from leakcap.custody.private_files import private_folder
 from leakcap.errors import LeakcapError
-from leakcap.planning.comparison import share
-from leakcap.report.chart import Chart, captioned, linear
-from leakcap.report.html import Markup
-from leakcap.report.numbers import bound
 from leakcap.server.accounts import checked_label
 from leakcap.server.callers import Visitor, of_state
-from leakcap.server.form_fields import Browser, OwnForm, number_in
+from leakcap.server.form_fields import Browser, OwnForm
 from leakcap.server.headers import POLICY
+from leakcap.server.publish_orders import (
+    MODEL_WORDS,
+    PROMISES,
+    STATISTICS,
+    asked_of,
+    command_words,
+    python_words,
+    shown,
+)
+from leakcap.server.publish_promises import curve_of, in_words, promises_of
 from leakcap.server.refusals import NOT_THERE, Refusal, as_refusal
 from leakcap.server.register_pages import held_in, kept_upload
 from leakcap.server.show import page
@@ -36,16 +41,21 @@ __all__ = ["publishing"]
 
 publishing = APIRouter(prefix="/custody/publish", include_in_schema=False)
 HTML = HTMLResponse
-STATISTICS = {
-    "mean": "averages",
-    "sum": "sums",
-    "median": "medians",
-    "covariance": "variances and covariances",
-    "histogram": "how many in each bin",
-    "count": "how many in each category",
-}
+STEPS = ("The table", "Whose rows", "The question", "The promises", "The release")
+FIGURES = {"error": ("error", "before noise", "noise")}
 MEASURED = ("int", "decimal", "float")  # kinds of columns that have a range
 SECONDS = 900.0
+FORM = {
+    "fn": "mean",
+    "cap": "60",
+    "unit": "",
+    "rows": "1",
+    "name": "",
+    "target": "",
+    "classes": "",
+    "groups": "3",
+    "promise": "",
+}
 
 
 @publishing.get("")
@@ -54,7 +64,16 @@ def bring(request: Request, who: Browser) -> Response:
     who.custodian()
     state = of_state(request)
     most = f"{state.settings.limits.upload / 2**20:g}"
-    return HTML(page("publish.html", visitor=who, title="Publish a table", most=most, finished=_finished(state)))
+    return HTML(
+        page(
+            "publish.html",
+            visitor=who,
+            title="Publish a table or a model",
+            most=most,
+            finished=_finished(state),
+            names=STEPS,
+        )
+    )
 
 
 @publishing.post("")
@@ -81,7 +100,7 @@ def chosen(upload: str, request: Request, who: Browser, form: OwnForm) -> Respon
     given = {key: str(value)[:400] for key, value in form.items()}
     columns = [str(one) for one in form.getlist("columns")]
     try:
-        order = _order(given, columns, kept)
+        order = asked_of(given, columns, held_in(kept), kept.path)
         if given.get("what") != "release":
             return _choosing(
                 request, who, upload, given=given, columns=columns, found=done({"do": "compare", **order}, SECONDS)
@@ -90,7 +109,7 @@ def chosen(upload: str, request: Request, who: Browser, form: OwnForm) -> Respon
     except LeakcapError as error:
         return _choosing(request, who, upload, given=given, columns=columns, notice=as_refusal(error).words)
     kept.remove()
-    state.audit_log.add(custodian, "published a table", name)
+    state.audit_log.add(custodian, "published a table or a model", name)
     return RedirectResponse(f"/custody/publish/finished/{name}", 303)
 
 
@@ -101,7 +120,7 @@ def finished(name: str, request: Request, who: Browser) -> Response:
     folder = _folder(of_state(request), name)
     command = (folder / "command.txt").read_text()
     files = sorted(one.name for one in (folder / "out" / "public").iterdir())
-    made = page("published.html", visitor=who, title=name, name=name, command=command, files=files)
+    made = page("published.html", visitor=who, title=name, name=name, command=command, files=files, names=STEPS)
     return HTML(made)
 
 
@@ -128,24 +147,6 @@ def folder_file(name: str, request: Request, who: Browser) -> Response:
     return Response(packed.getvalue(), media_type="application/zip", headers=held)
 
 
-def command_words(order: Mapping[str, Any], file: str, out: str) -> list[str]:
-    """The release as words of the command line."""
-    words = ["release", file, "--fn", order["fn"], "--cap", f"membership={order['success']:g}", "--out", out]
-    words += ["--columns", ",".join(order["columns"]), "--missing", "drop"]
-    return words + (["--unit", order["unit"]] if order["unit"] else [])
-
-
-def python_words(order: Mapping[str, Any]) -> str:
-    """The same in Python."""
-    columns = ", ".join(map(repr, order["columns"]))
-    unit = f", unit=table[{order['unit']!r}]" if order["unit"] else ""
-    return (
-        'import leakcap as lc, pandas as pd\n\ntable = pd.read_csv("table.csv")  # or read_parquet\n'
-        f"rows = table[[{columns}]]\n"
-        f"release = lc.release(lc.stats.{order['fn']}, rows, cap=lc.membership({order['success']:g}){unit})"
-    )
-
-
 def _release(state: ServerState, given: Mapping[str, str], order: dict[str, Any]) -> str:
     name = checked_label(given.get("name", "").strip(), "the name of a release")
     folder = private_folder(state.settings.home / "published") / name
@@ -153,46 +154,8 @@ def _release(state: ServerState, given: Mapping[str, str], order: dict[str, Any]
         raise Refusal(400, "Something was published under this name: take another one.")
     words = command_words(order, order["file"], str(private_folder(folder) / "out"))
     command_done([*words, "--ledger", state.settings.ledger_place, "--name", name, "--quiet"], SECONDS)
-    (folder / "command.txt").write_text(f"{_shown_command(order, name)}\n\n{python_words(order)}\n")
+    (folder / "command.txt").write_text(f"{shown(order, name)}\n\n{python_words(order)}\n")
     return name
-
-
-def _shown_command(order: Mapping[str, Any], out: str) -> str:
-    return shlex.join(["leakcap", *command_words(order, f"table{Path(order['file']).suffix}", out)])
-
-
-def _order(given: Mapping[str, str], columns: Sequence[str], kept: Upload) -> dict[str, Any]:
-    held = held_in(kept)["columns"]
-    known = {one["name"] for one in held}
-    unit, fn = given.get("unit", ""), given.get("fn", "")
-    if fn not in STATISTICS:
-        raise Refusal(400, "Choose what to publish: averages, sums, medians or another of the list.")
-    chosen = [one for one in columns if one in known and one != unit and "," not in one]
-    if not chosen:
-        raise Refusal(400, "Choose the columns that it is about.")
-    success = number_in(given.get("cap", ""), "the cap, in per cent") / 100
-    return {
-        "file": str(kept.path),
-        "fn": fn,
-        "columns": chosen,
-        "unit": unit if unit in known else None,
-        "rows": max(1, int(number_in(given.get("rows") or "1", "the most rows of one person"))),
-        "success": success,
-        "bounds": _ranges(given, held, chosen),
-    }
-
-
-def _ranges(given: Mapping[str, str], held: Sequence[Mapping[str, Any]], chosen: Sequence[str]) -> dict[str, Any]:
-    """Ranges for what differential privacy would cost; none unless every chosen column has one."""
-    found = {}
-    for at, one in enumerate(held):
-        low, high = given.get(f"low{at}", "").strip(), given.get(f"high{at}", "").strip()
-        if one["name"] in chosen and low and high:
-            try:
-                found[one["name"]] = (float(low), float(high))
-            except ValueError:
-                raise Refusal(400, f"Write two numbers for the range of {one['name']}, or none.") from None
-    return found if len(found) == len(chosen) else {}
 
 
 def _choosing(
@@ -207,58 +170,46 @@ def _choosing(
 ) -> Response:
     kept = of_state(request).uploads.numbered(upload)
     held = held_in(kept)
-    order = None if found is None else _order(given, columns, kept)
     shown = page(
         "publish_choose.html",
         visitor=who,
-        title="Publish a table",
+        title="Publish a table or a model",
         upload=upload,
         rows=held["rows"],
         columns=held["columns"],
         chosen=set(columns),
-        given={"fn": "mean", "cap": "60", "unit": "", "rows": "1", "name": "", **given},
+        given={**FORM, **given},
         statistics=STATISTICS,
+        models=MODEL_WORDS,
         measured=MEASURED,
+        names_of_steps=STEPS,
         found=found,
-        promises=_promises(found) if found else [],
-        curve=_curve(found, number_in(given["cap"], "the cap") / 100) if found else "",
-        command=""
-        if order is None
-        else shlex.join(["leakcap", *command_words(order, f"table{kept.path.suffix}", "out")]),
-        python="" if order is None else python_words(order),
         notice=notice,
+        **({} if found is None else _compared(found, given, columns, kept)),
     )
     return HTML(shown, 400 if notice else 200)
 
 
-def _promises(found: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    return [
-        (
-            one["name"] + (" (this release)" if one["name"] == found["own"] else ""),
-            share(one["total"]),
-            share(one["before"]),
-            share(one["noise"]),
-            one["hides"],
-        )
-        for one in found["promises"]
-    ]
-
-
-def _curve(found: Mapping[str, Any], success: float) -> Markup:
-    """Error of the first choice against the cap, and where the other promises lie at this cap."""
-    caps, errors = zip(*found["curve"], strict=True)
-    others = [(one["name"], one["total"]) for one in found["promises"] if one["name"] != found["own"]]
-    top = 1.15 * max(min(max(errors), 4 * min(errors)), *(total for _, total in others if total < 4 * max(errors)), 0.0)
-    chart = Chart(linear("right guesses at most, %", 50.0, 90.0), linear("error, % of the answer", 0.0, 100 * top))
-    chart.line("bound", [100 * one for one in caps], [100 * min(one, top) for one in errors])
-    for _, total in others:
-        if total <= top:
-            chart.cross("pool", 100 * success, 100 * total)
-    own = dict(found["curve"]).get(success, errors[0])
-    chart.diamond("person", 100 * success, 100 * min(own, top))
-    words = "The line: this release at other caps. The diamond: at yours. Crosses: the other promises at yours."
-    label = f"Curve of the error against the cap; at {bound(success)} it is {share(own)} of the answer."
-    return captioned("What a cap costs", words, chart.svg(label))
+def _compared(
+    found: Mapping[str, Any], given: Mapping[str, str], columns: Sequence[str], kept: Upload
+) -> dict[str, Any]:
+    """What each promise costs; and the release of the one that is chosen, in other words."""
+    order = asked_of(given, columns, held_in(kept), kept.path)
+    ours, others = promises_of(found, order["success"])
+    offered = [one.name for one in ours if one.offered]
+    own = order["promise"] if order["promise"] in offered else found["own"]
+    order["promise"] = own
+    return {
+        "ours": ours,
+        "others": others,
+        "own": own,
+        "own_words": PROMISES.get(own, own),
+        "heads": FIGURES.get(found["of"], (found["of"], "without noise", "between releases")),
+        "sentence": in_words(found, order["success"]),
+        "curve": curve_of(found, order["success"]),
+        "command": shown(order, "out"),
+        "python": python_words(order),
+    }
 
 
 def _folder(state: ServerState, name: str) -> Path:

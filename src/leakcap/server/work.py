@@ -23,7 +23,6 @@ MEMORY = 12 * 2**30  # bytes of address space
 FILES = 8 * 2**30  # bytes of one file
 TOO_LONG = "this took longer than {:g} seconds and was stopped: register a smaller file, or do it on the machine"
 ENDED = "the file could not be worked with: it may need too much memory or space. Register it on the machine"
-CAPS = (0.51, 0.52, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9)  # along which the error is drawn
 NUMBERS = ("int", "decimal", "float")
 
 
@@ -109,41 +108,11 @@ def registering(file: str, table: str, path: str | None, declared: dict[str, Any
     return {"report": list(catalog.report), "people": catalog.people, "losses": losses}
 
 
-def comparing(
-    file: str, fn: str, columns: list[str], unit: str | None, rows: int, success: float, bounds: dict[str, Any]
-) -> dict[str, Any]:
-    """What each promise would cost for a statistic, and the error of the first choice along the caps."""
-    from leakcap.caps import membership
-    from leakcap.planning.entry import plan
-    from leakcap.tables.questions import ask
+def comparing(**order: Any) -> dict[str, Any]:
+    """What each promise would cost for a statistic or a model, and the first choice along the caps."""
+    from leakcap.server.comparing import compared
 
-    question = ask(Path(file), fn, columns=columns, unit=unit, missing="drop")
-    whose = question.rows if question.unit is None else question.unit
-    given: dict[str, Any] = {"unit": whose, "public": question.public, "outputs": question.names}
-    planned = plan(question.fn, question.data, cap=membership(success), **given)
-    ends = tuple([bounds[name][at] for name in question.columns] for at in (0, 1)) if bounds else None
-    made = planned.compare(ends, rows)
-    curve = []
-    for cap in sorted({*CAPS, success}):
-        error = planned.recap(membership(cap)).summary().error
-        curve.append((cap, made.relative(error)))
-    return {
-        "own": made.own,
-        "sentence": made.sentence,
-        "not_compared": list(made.not_compared),
-        "promises": [
-            {
-                "name": one.name,
-                "hides": one.hides,
-                "how": one.how,
-                "total": one.total,
-                "before": made.relative(one.before_noise),
-                "noise": made.relative(one.noise),
-            }
-            for one in made.promises
-        ],
-        "curve": curve,
-    }
+    return compared(**order)
 
 
 def _losses(file: Path, table: str, bounds: Mapping[str, tuple[Any, Any]]) -> list[dict[str, Any]]:

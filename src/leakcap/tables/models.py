@@ -49,15 +49,17 @@ class ModelQuestion(Question):
     target: Any = field(default=None, repr=False)
     _made: list[Any] = field(default_factory=list, repr=False)  # what makes a model of released numbers
 
-    def planned(self, *, cap: Any, worlds: Any, design: str, bounds: Any, **options: Any) -> Plan:
+    def planned(self, *, public: Sequence[str] = (), **options: Any) -> Plan:
         """The plan of the private fit."""
         from leakcap import estimators
         from leakcap.caps import PoolMembership
         from leakcap.estimators.base import planned
 
+        cap, bounds = options.pop("cap"), options.pop("bounds", None)
+        worlds, design = options.pop("worlds", "auto"), options.pop("design", "auto")
         of_pool = any(isinstance(one, PoolMembership) for one in cap)
         settings, known = dict(self.settings), MODELS[self.kind]
-        options["public"] = (*self.public, *options.get("public", ()))
+        options["public"] = (*self.public, *public)
         if of_pool:
             options["bounds"], settings = self._declared(bounds, settings)
         elif bounds:
