@@ -82,10 +82,16 @@ def _row(one: Mapping[str, Any], of: str, success: float) -> PromiseRow:
     name, hides = one["name"], one["hides"]
     if name == "pool":
         epsilon = gaussian_epsilon(2 * float(special.ndtri(success)), DELTA)
-        hides += f"; as differential privacy, ε is {epsilon:.2g} at a δ of {DELTA:g}"
+        hides += f"; as differential privacy, ε is {epsilon:.2g} at a δ of {DELTA:.5f}"
     spread = share(one["noise"]) if of == "error" else f"± {100 * one['noise']:.2g} %"
     figures = (_figure(one["total"], of), _figure(one["before"], of), spread)
-    return PromiseRow(name, PROMISES.get(name) or OWN.get(name, name), figures, hides, one["offered"])
+    return PromiseRow(
+        name=name,
+        words=PROMISES.get(name) or OWN.get(name, name),
+        figures=figures,
+        hides=hides,
+        offered=one["offered"],
+    )
 
 
 def _figure(value: float, of: str) -> str:
