@@ -9,6 +9,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from leakcap.server.api import api
 from leakcap.server.assets import assets
+from leakcap.server.audit_pages import auditing
 from leakcap.server.custody_pages import custody
 from leakcap.server.headers import SecureHeaders, TooMuch
 from leakcap.server.pages import pages
@@ -35,7 +36,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
         redoc_url=None,
     )
     app.state.leakcap = ServerState(settings)
-    for router in (api, pages, custody, registering, publishing, assets):
+    for router in (api, pages, custody, registering, publishing, auditing, assets):
         app.router.routes.extend(router.routes)  # one flat list, which tests go through
     for kind in (RequestValidationError, HTTPException):
         app.add_exception_handler(kind, answer_refused)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import io
-import re
 import zipfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -19,7 +15,6 @@ from leakcap.errors import LeakcapError
 from leakcap.server.accounts import checked_label
 from leakcap.server.callers import Visitor, of_state
 from leakcap.server.form_fields import Browser, OwnForm
-from leakcap.server.headers import POLICY
 from leakcap.server.publish_orders import (
     MODEL_WORDS,
     PROMISES,
@@ -30,7 +25,9 @@ from leakcap.server.publish_orders import (
     shown,
 )
 from leakcap.server.publish_promises import curve_of, in_words, promises_of
-from leakcap.server.refusals import NOT_THERE, Refusal, as_refusal
+from leakcap.server.published import alone, folder_of
+from leakcap.server.published import finished as finished_releases
+from leakcap.server.refusals import Refusal, as_refusal
 from leakcap.server.register_pages import held_in, kept_upload
 from leakcap.server.show import page
 from leakcap.server.state import ServerState
@@ -70,7 +67,7 @@ def bring(request: Request, who: Browser) -> Response:
             visitor=who,
             title="Publish a table or a model",
             most=most,
-            finished=_finished(state),
+            finished=finished_releases(state),
             names=STEPS,
         )
     )
@@ -117,7 +114,7 @@ def chosen(upload: str, request: Request, who: Browser, form: OwnForm) -> Respon
 def finished(name: str, request: Request, who: Browser) -> Response:
     """What was published: its page, its files, and the command that made it."""
     who.custodian()
-    folder = _folder(of_state(request), name)
+    folder = folder_of(of_state(request), name)
     command = (folder / "command.txt").read_text()
     files = sorted(one.name for one in (folder / "out" / "public").iterdir())
     made = page("published.html", visitor=who, title=name, name=name, command=command, files=files, names=STEPS)
@@ -128,18 +125,15 @@ def finished(name: str, request: Request, who: Browser) -> Response:
 def certificate(name: str, request: Request, who: Browser) -> Response:
     """The public page of a release, as everybody will see it."""
     who.custodian()
-    text = (_folder(of_state(request), name) / "out" / "public" / "certificate.html").read_text()
-    sheets = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
-    prints = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(one.encode()).digest()).decode()}'" for one in sheets)
-    policy = POLICY.replace("style-src 'self'", f"style-src 'self' {prints}")
-    return HTML(text, headers={"Content-Security-Policy": policy})
+    text = (folder_of(of_state(request), name) / "out" / "public" / "certificate.html").read_text()
+    return alone(text)
 
 
 @publishing.get("/finished/{name}/public.zip")
 def folder_file(name: str, request: Request, who: Browser) -> Response:
     """The public folder, to be passed on."""
     who.custodian()
-    folder, packed = _folder(of_state(request), name) / "out" / "public", io.BytesIO()
+    folder, packed = folder_of(of_state(request), name) / "out" / "public", io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:
         for one in sorted(folder.iterdir()):
             file.write(one, f"{name}/{one.name}")
@@ -210,15 +204,3 @@ def _compared(
         "command": shown(order, "out"),
         "python": python_words(order),
     }
-
-
-def _folder(state: ServerState, name: str) -> Path:
-    if name not in _finished(state):
-        raise Refusal(404, NOT_THERE)
-    return state.settings.home / "published" / name
-
-
-def _finished(state: ServerState) -> list[str]:
-    folder = state.settings.home / "published"
-    found = folder.iterdir() if folder.is_dir() else ()
-    return sorted(one.name for one in found if (one / "command.txt").is_file())

@@ -1,0 +1,38 @@
+"""What was published by pages: each in a folder of its own; and pages of the report that stand alone."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from pathlib import Path
+
+from fastapi.responses import HTMLResponse
+
+from leakcap.server.headers import POLICY
+from leakcap.server.refusals import NOT_THERE, Refusal
+from leakcap.server.state import ServerState
+
+__all__ = ["alone", "finished", "folder_of"]
+
+
+def finished(state: ServerState) -> list[str]:
+    """Names of what was published."""
+    folder = state.settings.home / "published"
+    found = folder.iterdir() if folder.is_dir() else ()
+    return sorted(one.name for one in found if (one / "command.txt").is_file())
+
+
+def folder_of(state: ServerState, name: str) -> Path:
+    """Where a release lies; a `Refusal` where there is none of this name."""
+    if name not in finished(state):
+        raise Refusal(404, NOT_THERE)
+    return state.settings.home / "published" / name
+
+
+def alone(text: str) -> HTMLResponse:
+    """A page of the report's, with the styles that stand in it and no others."""
+    sheets = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
+    prints = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(one.encode()).digest()).decode()}'" for one in sheets)
+    policy = POLICY.replace("style-src 'self'", f"style-src 'self' {prints}")
+    return HTMLResponse(text, headers={"Content-Security-Policy": policy})

@@ -1,0 +1,161 @@
+"""Publishing by pages: what the page shows as a command and as Python does run, and gives the same kind of release."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shlex
+import warnings
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import leakcap as lc
+from leakcap.planning.released import forget_released
+from leakcap.server.publish_orders import asked_of, command_words, python_words, shown
+from leakcap.server.refusals import Refusal
+from tests.unit.cli.running import leakcap
+from tests.unit.server.running import Running, form_word
+
+HELD = {"rows": 200, "columns": [{"name": name, "kind": "float"} for name in ("who", "a", "b")]}
+HELD["columns"] = [*HELD["columns"], {"name": "kind", "kind": "text"}]  # type: ignore[has-type]
+RANGES = {"low1": "-4", "high1": "4", "low2": "-4", "high2": "4"}
+MODEL = {"fn": "GaussianNB", "target": "kind", "classes": "high, low"}
+ORDERS = {
+    "averages, bits": {"fn": "mean", "promise": "bits"},
+    "averages, pool": {"fn": "mean", "promise": "pool"},
+    "covariances": {"fn": "covariance", "promise": ""},
+    "bins": {"fn": "histogram", "promise": "bits"},
+    "medians": {"fn": "median", "promise": ""},
+    "a model, bits": {**MODEL, "promise": "bits"},
+    "a model, pool": {**MODEL, "promise": "pool"},
+    "a regression, pool": {"fn": "Ridge", "target": "b", "promise": "pool"},
+}
+
+
+def table(seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    made = pd.DataFrame({"who": np.arange(200) + 1000 * seed, "a": rng.normal(size=200)})
+    made["b"] = made["a"] + rng.normal(size=200)
+    made["kind"] = np.where(made["a"] > 0, "high", "low")
+    return made
+
+
+def order_of(given: dict[str, str]) -> dict[str, Any]:
+    columns = ["a"] if given["fn"] in ("histogram", "median", "Ridge") else ["a", "b"]
+    fields = {"cap": "65", "unit": "who", "rows": "1", **RANGES, **given}
+    return asked_of(fields, columns, HELD, Path("table.csv"))
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_the_shown_command_and_the_shown_python_give_the_same_kind_of_release(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LEAKCAP_KEY", str(tmp_path / "key" / "key"))
+    table().to_csv("table.csv", index=False)
+    order = order_of(ORDERS[name])
+    words = shlex.split(shown(order, "by-command"))
+    assert words[0] == "leakcap" and words[1:] == command_words(order, "table.csv", "by-command")
+    assert leakcap(*words[1:], "--quiet", "--workers", "1") == 0
+    forget_released()
+    told: dict[str, Any] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(compile(python_words(order), "shown", "exec"), told)
+    by_command = lc.load("by-command").certificate
+    by_python = told["model"].certificate_ if "model" in told else told["release"].certificate
+    ours, theirs = (json.loads(one.to_json()) for one in (by_command, by_python))
+    for part in ("kind", "mode", "caps", "units", "outputs"):
+        assert ours.get(part) == theirs.get(part), part
+    assert (ours["kind"] == "pool") is (order["promise"] == "pool")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"fn": "rows"}, "Choose what to publish"),
+        ({"fn": "GaussianNB"}, "Choose the column that the model predicts"),
+        ({"fn": "GaussianNB", "target": "who"}, "Choose the column that the model predicts"),
+        ({"fn": "mean", "low1": "9", "high1": "1"}, "the smaller one first"),
+        ({"fn": "histogram", "low1": "", "high1": ""}, "write its range"),
+        ({"fn": "mean", "cap": "much"}, "Write a number above 0"),
+    ],
+)
+def test_what_is_missing_is_said(given: dict[str, str], words: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        order_of(given)
+    assert words in refused.value.words
+
+
+@pytest.fixture(scope="module")
+def publishing(running: Running) -> tuple[Any, str, dict[str, Any]]:
+    """The browser of a custodian who has brought a table, the place of its form, and a model as its fields."""
+    browser = running.browser("carla")
+    word = form_word(browser)
+    content = table(7).to_csv(index=False).encode()
+    brought = browser.post(
+        "/custody/publish", data={"form_word": word}, files={"file": ("people.csv", content, "text/csv")}
+    )
+    fields = {"form_word": word, "unit": "who", "cap": "65", "rows": "1", "columns": ["a", "b"], **RANGES, **MODEL}
+    return browser, brought.headers["location"], fields
+
+
+@pytest.mark.slow
+def test_the_promises_stand_side_by_side_with_a_curve(publishing: tuple[Any, str, dict[str, Any]]) -> None:
+    browser, place, fields = publishing
+    shown = browser.post(place, data={**fields, "what": "compare"})
+    assert shown.status_code == 200
+    page = shown.text
+    for words in ("Which half of the people was used?", "Does this person take part?", "in the data at all?"):
+        assert words in page
+    assert page.count('type="radio"') == 3 and "ε is" in page and '<svg class="chart"' in page
+    assert "accuracy" in page and "Nothing has left yet." in page
+
+
+def test_a_statistic_is_compared_with_what_differential_privacy_would_cost(
+    publishing: tuple[Any, str, dict[str, Any]],
+) -> None:
+    browser, place, fields = publishing
+    page = browser.post(place, data={**fields, "fn": "mean", "target": "", "what": "compare"}).text
+    assert page.count('type="radio"') == 3 and "What plain differential privacy would cost" in page
+    assert "Laplace noise" in page and "--fn mean" in page and "lc.stats.mean" in page
+
+
+def test_a_published_model_has_its_page_its_folder_and_its_commands(
+    publishing: tuple[Any, str, dict[str, Any]],
+) -> None:
+    browser, place, fields = publishing
+    released = browser.post(place, data={**fields, "what": "release", "promise": "bits", "name": "own-model"})
+    assert released.status_code == 303, released.text
+    while "finished" not in released.headers.get("location", "finished"):  # where it takes long, it is waited for
+        released = browser.get(released.headers["location"])
+    finished = browser.get("/custody/publish/finished/own-model").text
+    assert "--fn GaussianNB" in finished and "--cap membership=0.65" in finished and "lc.membership(0.65)" in finished
+    assert "GaussianNB of kind" in browser.get("/custody/publish/finished/own-model/page").text
+    packed = zipfile.ZipFile(io.BytesIO(browser.get("/custody/publish/finished/own-model/public.zip").content))
+    names = {one.split("/")[1] for one in packed.namelist()}
+    assert {"certificate.html", "certificate.json", "model.pkl", "SHA256SUMS"} <= names
+    told = json.loads(packed.read("own-model/certificate.json"))
+    assert told["mode"] == "individual" and not re.search(r"\bplan\b|exposure", " ".join(names))
+
+
+def test_a_release_is_audited_by_a_page(publishing: tuple[Any, str, dict[str, Any]]) -> None:
+    browser, _, fields = publishing
+    assert "own-model" in browser.get("/custody/audit").text
+    place = "/custody/audit/own-model"
+    assert "Nobody has attacked it yet" in browser.get(place).text
+    asked = browser.post(place, data={"form_word": fields["form_word"], "trials": "400"})
+    assert asked.status_code == 303, asked.text
+    found = browser.get(place).text
+    assert "leakcap audit" in found and "400" in found and f"{place}/page" in found
+    page = browser.get(f"{place}/page")
+    assert "style-src 'self' 'sha256-" in page.headers["Content-Security-Policy"] and "CUSTODIAN ONLY" in page.text
+    refused = browser.post(place, data={"form_word": fields["form_word"], "trials": "3"})
+    assert refused.status_code == 400 and "200" in refused.text
+    assert browser.get("/custody/audit/nothing").status_code == 404
