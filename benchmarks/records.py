@@ -36,6 +36,7 @@ TOPICS = (
     "Questions in SQL",
     "The ledger",
     "The server",
+    "On a cluster",
     "Beyond one machine",
     "The house",
 )

@@ -24,6 +24,11 @@ UNREADABLE = (
     "a worker stopped with {} (its text is withheld: it may quote the data). Do workers have the packages and modules "
     "that the function uses, in the same versions?"
 )
+SCHEDULER_LOST = (
+    "the connection to the scheduler was lost: nothing was released. The same call goes on from what was done where it "
+    "has a checkpoint=; start the scheduler again, or leave backend= out"
+)
+FAILED = "the cluster failed with {} (its text is withheld: it may quote the data); nothing was released"
 SENT_AGAIN = 3  # times that data travel anew, after the last worker that had them was lost
 
 
@@ -43,9 +48,19 @@ class ClusterWorkers:
         """`function(*shared, item)` for every item, with the item's place, in whatever order they end."""
         left, times = dict(enumerate(items)), 0
         while left:
-            for place, answer in self._once(function, shared, left, of=len(items)):
-                del left[place]
-                yield place, answer
+            try:
+                for place, answer in self._once(function, shared, left, of=len(items)):
+                    del left[place]
+                    yield place, answer
+                failed = ""
+            except LeakcapError:
+                raise
+            except Exception as error:
+                failed = type(error).__name__
+            if not self.cluster.alive:
+                raise OutputError(SCHEDULER_LOST)
+            if failed:
+                raise OutputError(FAILED.format(failed))
             if left:
                 times += 1
                 if times > SENT_AGAIN:
@@ -65,6 +80,8 @@ class ClusterWorkers:
         self, function: Callable[..., Any], shared: tuple[Any, ...], left: dict[int, Any], of: int
     ) -> Generator[tuple[int, Any], None, None]:
         """Answers to all that is left, but for those whose data were lost."""
+        if not self.cluster.alive:
+            raise OutputError(SCHEDULER_LOST)
         client, name = self.cluster.client, secrets.token_hex(6)
         sent = [self._sent(thing) for thing in shared]
         ready: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()

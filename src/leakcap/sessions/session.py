@@ -87,6 +87,7 @@ class Session(Asked):
         worlds: int | None = None,
         cohorts: int | None = None,
         seed: int | None = None,
+        backend: Any = None,
     ) -> None:
         """Open a session, or go on with one that the ledger knows.
 
@@ -110,6 +111,8 @@ class Session(Asked):
             worlds: for a list of worlds, how many halves are listed; 1,024 by default.
             cohorts: for design "cohorts", how many there are, 1,024 (by default) to 4,096.
             seed: makes it a simulation, which is no release.
+            backend: where functions of `query` are run in all worlds of a list: "processes", "dask",
+                "dask://host:port" or, so that all questions share one connection, what `lc.cluster.connect` gives.
 
         Raises:
             InputError: an argument cannot be used, or the ledger knows these data otherwise.
@@ -202,7 +205,7 @@ class Session(Asked):
                 analyst=analyst or "",
                 randomness=OperatingSystem() if seed is None else Seeded(seed),
             )
-            self._questions = WorldFunctions(self._table) if listed.cohorts is None else SqlAlone()
+            self._questions = WorldFunctions(self._table, backend) if listed.cohorts is None else SqlAlone()
             return
         assert clock is not None
         clock = Clock(opened.square, opened.distance)  # by which the account counts

@@ -49,6 +49,7 @@ class WorldQuestion:
     rows: Callable[[], tuple[tuple[Any, ...], Units]]  # what it is asked about, and whose rows they are
     words: dict[str, Any]
     scale: float = 1.0  # from a half of the people to all of them
+    backend: Any = None  # where it is run
 
     def text(self, **how: Any) -> str:
         """The same for the same question."""
@@ -58,13 +59,13 @@ class WorldQuestion:
         """The answer in every world; an error where it fails in one of them."""
         data, units = self.rows()
         if units.of_row is None:
-            return run_worlds(self.fn, Pool(data), units, worlds)
+            return run_worlds(self.fn, Pool(data), units, worlds, backend=self.backend)
         # Of people without rows nothing is asked.
         present, of_row = np.unique(units.of_row, return_inverse=True)
         if not len(present):
             raise InputError("nobody has rows that this question is about: ask another")
         some = Units(units.rows, len(present), of_row.astype(np.intp))
-        return run_worlds(self.fn, Pool(data), some, worlds.of_units(present))
+        return run_worlds(self.fn, Pool(data), some, worlds.of_units(present), backend=self.backend)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,13 +73,14 @@ class WorldFunctions:
     """What can be asked of a table of which a half takes part."""
 
     table: SessionTable
+    backend: Any = None
 
     def query(self, fn: Callable[..., Any]) -> WorldQuestion:
         """Any function."""
         if not callable(fn):
             raise InputError("query takes a function of the rows of those who take part")
         words = {"kind": "query", "fn": fingerprint(fn)[:16]}
-        return WorldQuestion(fn, lambda: (self.table.pool.data, self.table.units), words)
+        return WorldQuestion(fn, lambda: (self.table.pool.data, self.table.units), words, backend=self.backend)
 
     def count(self, *, where: Any = None, by: Any = None) -> WorldQuestion:
         """How many rows there are."""
