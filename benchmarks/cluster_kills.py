@@ -25,13 +25,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.linear_model import Ridge
 
 import leakcap as lc
 from benchmarks.records import record
 
 __all__ = ["KINDS", "Killer", "client_killed", "disturbed"]
 
-RUNS, CLIENTS = 100, 5  # runs whose workers are killed; runs that are killed themselves
+RUNS, CLIENTS, WORKERS = 100, 4, 4  # runs whose workers are killed; runs that are killed themselves
 SEEN = Path(tempfile.gettempdir()) / "leakcap-cluster-kills.json"
 ROWS, WORLDS, SECONDS = 120, 96, 0.02  # of one world, at least
 LONG, BRIEF = 1600, 0.02  # worlds of a run that is killed itself, and seconds of each
@@ -45,14 +47,10 @@ def slowed(fit: Callable[[Any], Any], rows: Any) -> Any:
 
 
 def k_means(rows: Any) -> Any:
-    from sklearn.cluster import KMeans
-
     return KMeans(2, init=TABLE[:2], n_init=1).fit(rows).cluster_centers_
 
 
 def ridge(rows: Any) -> Any:
-    from sklearn.linear_model import Ridge
-
     return Ridge().fit(rows[:, :2], rows[:, 2]).coef_
 
 
@@ -177,7 +175,7 @@ def main(seconds: float) -> None:
     runs = [one for one in seen if one["kind"] != "client"]
     if len(runs) < RUNS:
         right = {kind: ask(None) for kind, ask in KINDS.items()}
-        with lc.cluster.connect(workers=2, patience=120) as cluster:
+        with lc.cluster.connect(workers=WORKERS, patience=120) as cluster:
             for number in range(len(runs), RUNS):
                 if time.monotonic() > end:
                     break

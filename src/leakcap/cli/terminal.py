@@ -129,7 +129,7 @@ class Terminal:
                     if state.stage == "worlds":
                         self.note(forecast_in_words(state))
                     tasks[state.stage] = bars.add_task(STAGES[state.stage], total=None, left="")
-                left = f"about {seconds_in_words(state.seconds_left)} left" if 0 < state.done < state.total else ""
+                left = _left(state) if 0 < state.done < state.total else ""
                 bars.update(tasks[state.stage], total=state.total or None, completed=state.done, left=left)
 
             yield see
@@ -150,9 +150,13 @@ class _Lines:
             self._terminal.note(STAGES[state.stage])
         elif now - self._last_line > 10 and state.total:
             self._last_line = now
-            left = seconds_in_words(state.seconds_left)
-            self._terminal.note(f"{state.stage}: {state.done:,} of {state.total:,}, about {left} left")
+            self._terminal.note(f"{state.stage}: {state.done:,} of {state.total:,}, {_left(state)}")
             sys.stderr.flush()
+
+
+def _left(state: Progress) -> str:
+    """How long it will take, how fast it goes, what has travelled."""
+    return ", ".join(filter(None, [f"about {seconds_in_words(state.seconds_left)} left", state.pace]))
 
 
 def forecast_in_words(state: Progress) -> str:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from leakcap.cluster.connecting import Cluster
-from leakcap.cluster.travel import Packed, opened, packed
+from leakcap.cluster.travel import Packed, opened, packed, size, unpacked
 from leakcap.errors import LeakcapError, OutputError
 from leakcap.ground.cores import one_blas_thread
 
@@ -40,6 +40,7 @@ class ClusterWorkers:
     def __init__(self, cluster: Cluster, *, closing: bool = False) -> None:
         self.cluster, self._closing = cluster, closing
         self.count = cluster.threads
+        self.moved = 0  # bytes: data once to every worker, and what tasks ask and answer
         self._there: dict[int, tuple[Any, Any]] = {}  # the thing too: its number must not be given to another
 
     def run(
@@ -88,8 +89,9 @@ class ClusterWorkers:
         tasks = {}
         try:
             for place, item in left.items():
-                key = f"leakcap-{name}-{place}"
-                task = client.submit(_answered, packed((function, item)), *sent, key=key, pure=False)
+                key, asked = f"leakcap-{name}-{place}", packed((function, item))
+                self.moved += size(asked)
+                task = client.submit(_answered, asked, *sent, key=key, pure=False)
                 tasks[place] = task
                 task.add_done_callback(partial(_note, ready, place))
             for _ in range(len(tasks)):
@@ -101,8 +103,9 @@ class ClusterWorkers:
                     answered, answer = task.result()
                     if not answered:
                         raise answer
+                    self.moved += size(answer)
                     tasks.pop(place).release()
-                    yield place, answer
+                    yield place, unpacked(answer)
                 elif task.status == "error":  # workers died of it
                     raise OutputError(_lost([place], of))
         finally:
@@ -122,7 +125,9 @@ class ClusterWorkers:
         for _ in range(1 + SENT_AGAIN):
             try:
                 client.wait_for_workers(1, timeout=self.cluster.patience)
-                return client.scatter({key: thing}, broadcast=True)[key]
+                there = client.scatter({key: thing}, broadcast=True)[key]
+                self.moved += size(thing) * len(client.nthreads())
+                return there
             except (OSError, TimeoutError) as error:
                 kind = type(error).__name__
         raise OutputError(f"the data did not reach the workers ({kind}): are there any, with enough memory for them?")
@@ -136,8 +141,8 @@ def _answered(asked: Packed, *shared: Packed) -> tuple[bool, Any]:
     """In a worker: the answer, or what may be said of why there is none."""
     try:
         with one_blas_thread():
-            function, item = opened(asked)
-            return True, function(*map(opened, shared), item)
+            function, item = unpacked(asked)
+            return True, packed(function(*map(opened, shared), item))
     except LeakcapError as error:
         return False, error
     except Exception as error:

@@ -7,7 +7,7 @@ import secrets
 from collections import OrderedDict
 from typing import Any, TypeAlias
 
-__all__ = ["Packed", "opened", "packed"]
+__all__ = ["Packed", "opened", "packed", "size", "unpacked"]
 
 Packed: TypeAlias = tuple[str, bytes, list[bytes]]  # a name, and what pickle makes of the thing
 KEPT = 8  # things that a worker keeps open
@@ -25,11 +25,23 @@ def packed(thing: Any) -> Packed:
 
 def opened(sent: Packed) -> Any:
     """The thing; its arrays cannot be written to, and are where the bytes are."""
-    name, head, buffers = sent
+    name, _, _ = sent
     if name in _open:
         _open.move_to_end(name)
         return _open[name]
     while len(_open) >= KEPT:
         _open.popitem(last=False)
-    _open[name] = pickle.loads(head, buffers=buffers)
+    _open[name] = unpacked(sent)
     return _open[name]
+
+
+def unpacked(sent: Packed) -> Any:
+    """The thing, opened anew and kept nowhere."""
+    _, head, buffers = sent
+    return pickle.loads(head, buffers=buffers)
+
+
+def size(sent: Packed) -> int:
+    """Bytes that travel."""
+    _, head, buffers = sent
+    return len(head) + sum(map(len, buffers))

@@ -33,6 +33,7 @@ class Workers(Protocol):
 
     count: int
     elsewhere: bool  # whether workers may lack this machine's disk
+    moved: int  # bytes that have travelled between machines
 
     def run(self, function: Callable[..., Any], shared: tuple[Any, ...], items: Sequence[Any]) -> Dealt:
         """`function(*shared, item)` for every item, with the item's place, in whatever order they end."""
@@ -77,6 +78,7 @@ class Serial:
 
     count = 1
     elsewhere = False
+    moved = 0
 
     def __init__(self, alone: bool) -> None:
         self._alone = alone  # the only worker, in this run and in those that go on with it
@@ -94,6 +96,7 @@ class Threads:
     """Threads of this process."""
 
     elsewhere = False
+    moved = 0
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -120,6 +123,7 @@ class Processes:
     """
 
     elsewhere = False
+    moved = 0
 
     def __init__(self, count: int, takes_part: bool) -> None:
         self.count, self._takes_part = count, takes_part

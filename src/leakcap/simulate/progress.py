@@ -56,6 +56,18 @@ class Progress:
     forecast: Forecast
     resumed: int = 0
     stage: str = "worlds"
+    moved: int = 0  # bytes to and from workers of a cluster
+
+    @property
+    def per_second(self) -> float:
+        """Steps that are done in a second; 0 where that is not known yet."""
+        return (self.done - self.resumed) / self.seconds if self.seconds > 0 and self.done > self.resumed else 0.0
+
+    @property
+    def pace(self) -> str:
+        """How fast it goes, in words: worlds a second, and what has travelled; nothing where it is not known."""
+        told = [f"{self.per_second:,.3g} {self.stage}/s"] if self.per_second and self.stage == "worlds" else []
+        return ", ".join([*told, *([f"{self.moved / 1e6:,.3g} MB moved"] if self.moved else [])])
 
     @property
     def seconds_left(self) -> float:
@@ -134,7 +146,8 @@ class _Bar:
         self._task: Any = None
 
     def show(self, state: Progress) -> None:
-        self._begun().update(self._task, description=state.stage, completed=state.done, total=state.total or None)
+        facts = {"completed": state.done, "total": state.total or None, "pace": state.pace}
+        self._begun().update(self._task, description=state.stage, **facts)
 
     def say(self, words: str) -> None:
         self._begun().update(self._task, description=words)
@@ -149,8 +162,9 @@ class _Bar:
             from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
             from rich.progress import Progress as RichBar
 
-            columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+            pace = TextColumn("{task.fields[pace]}")
+            columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), pace
             self._rich = RichBar(*columns, console=Console(file=sys.stderr), transient=True)
             self._rich.start()
-            self._task = self._rich.add_task("worlds", total=None)
+            self._task = self._rich.add_task("worlds", total=None, pace="")
         return self._rich

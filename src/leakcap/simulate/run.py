@@ -184,7 +184,7 @@ class Simulation:
 
         def tell() -> None:
             state = before + int(done.sum()), after, time.perf_counter() - started
-            self._watch(Progress(*state, self.forecast, resumed))
+            self._watch(Progress(*state, self.forecast, resumed, moved=doers.moved))
 
         tell()
         chunks = _chunks(np.flatnonzero(~done), seconds, doers.count)

@@ -209,6 +209,17 @@ def test_workers_that_take_the_place_of_lost_ones_write_nothing_to_their_disks(t
     cluster.scale(2)
 
 
+def test_progress_tells_the_pace_and_what_has_travelled(two: lc.cluster.Cluster) -> None:
+    seen: list[Any] = []
+    planned(middle, backend=two, progress=seen.append)
+    worlds = [state for state in seen if state.stage == "worlds"]
+    assert worlds[-1].done == worlds[-1].total and worlds[-1].moved > 2 * HEIGHTS.nbytes  # to both workers
+    assert worlds[-1].pace.endswith(" MB moved") and " worlds/s, " in worlds[-1].pace
+    here: list[Any] = []
+    planned(middle, progress=here.append)
+    assert {state.moved for state in here} == {0} and "moved" not in here[-1].pace
+
+
 def test_what_hangs_ends_the_run_and_names_its_batch(two: lc.cluster.Cluster) -> None:
     def hangs(x: np.ndarray) -> float:
         time.sleep(8 if x.max() < SECRET else 0)
