@@ -1,6 +1,7 @@
 """Compiled loops over people's rows: what each person brings to each group, and what that costs and adds.
 
-A person's rows stand together, and are added up by group in small tables that serve one person after the other.
+A person's rows stand together. They are taken as they stand where no two are of one group, and added up by group
+otherwise, in small tables that serve one person after the other.
 """
 
 from __future__ import annotations
@@ -18,29 +19,54 @@ CUT = 1 - 1e-12  # what is cut to a length is a little shorter, whatever roundin
 def _own(first, rows, places, cells, terms):  # type: ignore[no-untyped-def]
     """Groups and terms of whoever has row `first`: the row after their last, and how many groups they are in.
 
-    The first term counts rows. `places` says of each group where it stands among a person's, counted from their first
-    row: what is lower is of somebody before, so that nothing has to be cleared.
+    The first term counts rows.
     """
-    units, codes, least, groups, whole = rows
+    end, found = _groups_of(first, rows, places, cells)
+    if found < end - first:
+        _add_up(first, end, found, rows, places, terms)
+        return end, found
+    whole = rows[4]
+    for at in range(found):
+        terms[0, at] = 1
+    for column in range(len(whole)):
+        for at in range(found):
+            terms[column + 1, at] = whole[column, first + at]
+    return end, found
+
+
+@compiled(set())
+def _groups_of(first, rows, places, cells):  # type: ignore[no-untyped-def]
+    """Groups of whoever has row `first`, each once: the row after their last, and how many groups they are in.
+
+    `places` says of each group where it stands among a person's, counted from their first row: what is lower is of
+    somebody before, so that nothing has to be cleared.
+    """
+    units, codes, least, groups, _ = rows
     unit, row, found, codes_there = units[first], first, 0, np.uint64(len(groups))
     while row < len(units) and units[row] == unit:
         code = np.uint64(np.int64(codes[row]) - least)  # below the first one is beyond the last one
         if code < codes_there and groups[code] >= 0:
             cell = np.uint32(groups[code])
-            at = places[cell] - first
-            if at < 0:
+            if places[cell] < first:
                 places[cell] = first + found
                 cells[found] = cell
-                terms[0, found] = 1
-                for column in range(len(whole)):
-                    terms[column + 1, found] = whole[column, row]
                 found += 1
-            else:
-                terms[0, at] += 1
-                for column in range(len(whole)):
-                    terms[column + 1, at] += whole[column, row]
         row += 1
     return row, found
+
+
+@compiled(set())
+def _add_up(first, end, found, rows, places, terms):  # type: ignore[no-untyped-def]
+    """Terms of whoever has these rows, several of which are of one group or of none."""
+    _, codes, least, groups, whole = rows
+    terms[:, :found] = 0
+    for row in range(first, end):
+        code = np.uint64(np.int64(codes[row]) - least)
+        if code < np.uint64(len(groups)) and groups[code] >= 0:
+            at = places[groups[code]] - first
+            terms[0, at] += 1
+            for column in range(len(whole)):
+                terms[column + 1, at] += whole[column, row]
 
 
 @compiled(set())
