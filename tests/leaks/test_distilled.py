@@ -114,12 +114,14 @@ def test_a_planted_trace_of_those_who_voted_is_caught(monkeypatch: pytest.Monkey
     assert differing(lambda seed: shown(Telling(), lc.membership(0.6), coins=seed), 4) > 0
 
 
-def released(cap: Any, monkeypatch: pytest.MonkeyPatch, *, coins: int = 0, rows: slice = slice(None)) -> list[bytes]:
+def released(
+    cap: Any, monkeypatch: pytest.MonkeyPatch, *, coins: int = 0, rows: slice = slice(None), blocks: Any = 4
+) -> list[bytes]:
     """All that a fit outside of a session shows, with coins of a seed in place of those of the operating system."""
     monkeypatch.setattr(account.secrets, "token_bytes", np.random.default_rng(coins).bytes)
     options = {"rows_per_unit": 1} if isinstance(cap, type(POOL)) else None
     model = Distilled(
-        Telling(), Telling(), queries=PUBLIC, classes=[0, 1], blocks=4, cap=cap, options=options, random_state=None
+        Telling(), Telling(), queries=PUBLIC, classes=[0, 1], blocks=blocks, cap=cap, options=options, random_state=None
     )
     made = model.fit(ROWS[rows], CLASSES[rows])
     cert = made.certificate_
@@ -136,6 +138,8 @@ def test_what_a_release_of_its_own_shows_is_the_same_whoever_took_part(monkeypat
     """Certificates, pages, pickles of the estimator itself and of all that hangs on it."""
     assert differing(lambda seed: released(lc.membership(0.6), monkeypatch, coins=seed), 4) == 0
     assert differing(lambda gone: released(POOL, monkeypatch, rows=slice(gone, None)), 3) == 0
+    # How many blocks there are is made of the noised number of people.
+    assert differing(lambda gone: released(POOL, monkeypatch, rows=slice(gone, None), blocks="auto"), 3) == 0
 
 
 def test_a_planted_trace_in_a_release_of_its_own_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

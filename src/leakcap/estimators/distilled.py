@@ -35,6 +35,7 @@ ROUNDS = (0, 3)  # of a student that learns from itself, which people decide abo
 LOUDEST = 0.1  # deviation of the noise in the mean vote over all public rows
 HEARD = 0.2  # deviation of the noise in the votes of a row, along all directions together
 FEWEST_DIRECTIONS, MOST_DIRECTIONS = 8, 128
+MOST_BLOCKS = 10_000
 FEWEST_EACH = 10  # people of a block, on average, who take part
 VOTES = ("auto", "scores", "classes")
 
@@ -193,6 +194,10 @@ class Distilled(Probabilities, ClassifierOfSession):
         """How many blocks, and what is left of the share."""
         if self.blocks != "auto":
             blocks = checks.count(at_least=2, blocks=self.blocks)
+            if blocks > MOST_BLOCKS:
+                raise InputError(
+                    f"blocks must be {MOST_BLOCKS:,} at most: each of them is a teacher, with votes of its own"
+                )
             if not fitting.declared_only and blocks > fitting.units.count:
                 raise InputError(f"there are fewer people than {blocks} blocks: take a few dozen people for each block")
             return blocks, fitting.share
@@ -204,7 +209,8 @@ class Distilled(Probabilities, ClassifierOfSession):
         taking_part = people if fitting.everybody else people / 2
         # The more noise, the more blocks: teachers of fewer rows each, whose average is heard.
         blocks = round(math.sqrt(taking_part / (4 * fitting.square * fitting.share)))
-        return int(min(max(blocks, 2), max(2.0, taking_part / FEWEST_EACH))), fitting.share * (1 - COUNT_SHARE)
+        most = min(MOST_BLOCKS, max(2.0, taking_part / FEWEST_EACH))
+        return int(min(max(blocks, 2), most)), fitting.share * (1 - COUNT_SHARE)
 
     def _whole_votes(self) -> bool:
         checks.choice(VOTES, votes=self.votes)

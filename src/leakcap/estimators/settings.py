@@ -6,12 +6,12 @@ from types import NoneType
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from leakcap.caps import Task, as_caps
 from leakcap.errors import InputError
 from leakcap.estimators.data import column_of
 from leakcap.estimators.elsewhere import OPTIONS
+from leakcap.simulate.teaching import generator_of
 
 __all__ = ["refuse_data_in_settings", "refuse_no_cap", "seed_of", "strata_of"]
 
@@ -42,7 +42,7 @@ def seed_of(random_state: Any) -> int | None:
         return None
     if isinstance(random_state, (int, np.integer)):
         return int(random_state)
-    return int(check_random_state(random_state).randint(2**31))
+    return int(generator_of(random_state).randint(2**31))
 
 
 def strata_of(setting: str | None, X: Any, y: Any) -> Any:

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, check_random_state
 
 from leakcap.errors import InputError, MissingExtra
 from leakcap.ground.arrays import Ints
 from leakcap.simulate.silence import silenced
 
-__all__ = ["all_rows", "fitted", "names_classes", "own_randomness", "rehearse"]
+__all__ = ["all_rows", "fitted", "generator_of", "names_classes", "own_randomness", "rehearse"]
 
 # The process's generators are of all threads: what one model draws would otherwise show in those of other threads.
 _ONE_AT_A_TIME = threading.RLock()
@@ -66,6 +66,18 @@ def rehearse(model: Any, table: Any, rows: Ints, classes: int, *, role: str, who
         ) from None
     if not names_classes(named, table.shape[0]):
         raise InputError(f"the {role} must predict one class for each row, as it was given them")
+
+
+def generator_of(random_state: Any) -> np.random.RandomState:
+    """What scikit-learn makes of `random_state`; an error of our own where it makes nothing of it."""
+    try:
+        return check_random_state(random_state)
+    except ValueError:
+        pass
+    raise InputError(
+        "random_state must be None, a whole number from 0 on, or a numpy RandomState; in place of a Generator give it "
+        "a number, such as rng.integers(2**31)"
+    )
 
 
 @contextmanager

@@ -179,6 +179,8 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "too few public rows": ({"queries": PUBLIC[:3]}, "10 public rows"),
     "fewer people than blocks": ({"blocks": 4001}, "fewer people"),
     "one block": ({"blocks": 1}, "blocks"),
+    "more blocks than anybody has": ({**POOL, "blocks": 10**6}, "10,000 at most"),
+    "a generator for a seed": ({"random_state": np.random.default_rng(0)}, "give it a number"),
     "too small a cap": ({"cap": lc.membership(0.501), "blocks": 20}, "too small"),
     "no cap": ({"cap": None}, "what may leak"),
     "scores of a teacher without any": ({"teacher": RidgeClassifier(), "votes": "scores"}, "predict_proba"),

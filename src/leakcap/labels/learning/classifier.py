@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
 from leakcap.certificates.labels import LabelCertificate
@@ -31,6 +31,7 @@ from leakcap.labels.learning.refine import HELD_OUT_AT_LEAST, LearningRecipe, le
 from leakcap.labels.learning.sums_first import beliefs, spending_copy, together
 from leakcap.labels.mechanisms.base import Mechanism
 from leakcap.labels.mechanisms.classes import column
+from leakcap.simulate.teaching import generator_of
 
 __all__ = ["Classifier", "Learner"]
 
@@ -146,7 +147,7 @@ class Learner(SpendsLabels, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         refuse_mixed(names)
         if not mechanism.mutual_information() > 0:
             raise InputError("this mechanism reveals nothing about the labels: raise epsilon, or give another prior")
-        check_random_state(self.random_state)
+        generator_of(self.random_state)
         codes = np.arange(labels) % len(names)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # these classes are made up, and so would be warnings about them
@@ -285,7 +286,7 @@ class Classifier(Learner):
             scores,
             classes=self.mechanism.classes,
             recipe=recipe,
-            rng=check_random_state(self.random_state),
+            rng=generator_of(self.random_state),
             start=None if self.prior is None else beliefs(self.prior_, table),
         )
         return self

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from leakcap.errors import InputError
@@ -18,6 +17,7 @@ from leakcap.ground.arrays import Floats
 from leakcap.kernels.gpu.device import Tensor, load, on
 from leakcap.labels.learning.agreement import Agreement, GivenViews, PictureViews, Views
 from leakcap.labels.learning.picture_views import Album
+from leakcap.simulate.teaching import generator_of
 
 __all__ = ["FixMatch"]
 
@@ -126,7 +126,7 @@ class FixMatch(ClassifierMixin, BaseEstimator):
         if not len(known):
             raise InputError("no row has a label: -1 stands for rows without one")
         self.classes_, codes = np.unique(labels[known], return_inverse=True)
-        seed = None if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
+        seed = None if self.random_state is None else int(generator_of(self.random_state).randint(2**31))
         some = [where] if where.type == "cuda" else []
         with torch.random.fork_rng(devices=some, enabled=seed is not None):
             if seed is not None:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -19,6 +18,7 @@ from leakcap.ground import checks
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.kernels.gpu.device import load
 from leakcap.kernels.gpu.networks import Networks, class_scores, spread_of
+from leakcap.simulate.teaching import generator_of
 
 __all__ = ["MLPTeacher", "network_votes"]
 
@@ -87,7 +87,7 @@ class MLPTeacher(ClassifierMixin, BaseEstimator):
         if not known.any():
             raise InputError("no row has a label: -1 stands for rows without one")
         self.classes_, codes = np.unique(labels[known], return_inverse=True)
-        draws, classes = [check_random_state(self.random_state)], len(self.classes_)
+        draws, classes = [generator_of(self.random_state)], len(self.classes_)
         layers, sound = how.learnt(table[known][None], codes[None], draws, classes=classes, spread=spread_of(table))
         if not sound.all():
             raise NumericalError("training diverged: choose a smaller rate")
@@ -192,7 +192,7 @@ def network_votes(
 def _draws(teacher: MLPTeacher, seed: int) -> np.random.RandomState:
     """As a copy of the teacher would draw, with the process's generator begun by this seed."""
     own = teacher.random_state
-    return np.random.RandomState(seed) if own is None else check_random_state(copy.deepcopy(own))
+    return np.random.RandomState(seed) if own is None else generator_of(copy.deepcopy(own))
 
 
 def _alike(parts: Sequence[Ints], columns: int) -> list[list[int]]:

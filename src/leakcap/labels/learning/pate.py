@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import check_random_state
 
 from leakcap.certificates.labels import LabelCertificate
 from leakcap.errors import InputError
@@ -34,7 +33,7 @@ from leakcap.labels.learning.teachers import votes_of
 from leakcap.labels.learning.vote_costs import VoteCosts, apart_for
 from leakcap.labels.learning.votes import UNANSWERED, NoisedVotes, votes_certificate
 from leakcap.labels.mechanisms.classes import Classes
-from leakcap.simulate.teaching import fitted, rehearse
+from leakcap.simulate.teaching import fitted, generator_of, rehearse
 
 __all__ = ["PATE"]
 
@@ -164,7 +163,7 @@ class PATE(SpendsLabels, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         prior = None if self.prior is None else checked_prior(self.prior)
         sums = 0 if prior is None else most_sums(prior, table.shape[1], classes.count)
         plan = self._plan(len(labels), classes, 0.0 if prior is None else spent_by(prior), sums=sums)
-        rng = check_random_state(self.random_state)
+        rng = generator_of(self.random_state)
         parts = np.array_split(rng.permutation(len(labels)), plan.teachers)
         asked = rng.permutation(len(labels))[: plan.votes.costs.questions]
         seen = table if prior is None else self._made_up_scores(table, classes.count)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import _safe_indexing
 
 from leakcap.certificates.labels import LabelCertificate
 from leakcap.errors import InputError
@@ -22,6 +22,7 @@ from leakcap.labels.mechanisms.base import Mechanism
 from leakcap.labels.mechanisms.classes import Classes, column
 from leakcap.labels.mechanisms.krr import KRR
 from leakcap.labels.mechanisms.with_prior import RRWithPrior
+from leakcap.simulate.teaching import generator_of
 
 __all__ = ["TwoStage"]
 
@@ -177,7 +178,7 @@ class TwoStage(Learner):
         even = np.full(names.count, 1 / names.count)
         found = together(self.prior_.certificate_, second.certificate(len(labels), even), most_nats(left, names.count))
         self.certificate_ = replace(found, epsilon=float(self.epsilon))  # the sum, but for its last digit
-        rng = check_random_state(self.random_state)
+        rng = generator_of(self.random_state)
         self._learn(table, scores, classes=names.names, recipe=recipe, rng=rng, start=known)
         return self
 
@@ -200,7 +201,7 @@ class TwoStage(Learner):
         recipe, (scores, known) = self._recipe(table), self._known
         check_rows(table, len(scores))
         names = Classes(self.n_classes, self.classes).names
-        rng = self._split(len(scores))[1] if self.prior is None else check_random_state(self.random_state)
+        rng = self._split(len(scores))[1] if self.prior is None else generator_of(self.random_state)
         self._learn(table, scores, classes=names, recipe=recipe, rng=rng, start=known)
         return self
 
@@ -220,7 +221,7 @@ class TwoStage(Learner):
 
         One generator serves all: from a fresh one of the same seed, the rows held out would be those that went first.
         """
-        rng = check_random_state(self.random_state)
+        rng = generator_of(self.random_state)
         size = min(max(2, round(checks.fraction(share=self.share) * labels)), labels - 1)
         part = np.zeros(labels, dtype=bool)
         part[rng.permutation(labels)[:size]] = True

@@ -61,8 +61,8 @@ class VoteCosts:
         Guarantee: whatever is asked in the light of answers before, all that leaves is made, at random and without the
         labels, of one normal variable whose mean a label moves by this many deviations.
         """
-        asked = 0.0 if self.sigma1 is None else self.questions / self.sigma1**2
-        return math.sqrt(self.before**2 + asked + 2 * self.answers / self.sigma2**2) * (1 + 1e-12)
+        asked = 0.0 if self.sigma1 is None else math.sqrt(self.questions) / self.sigma1
+        return math.hypot(self.before, asked, math.sqrt(2 * self.answers) / self.sigma2) * (1 + 1e-12)
 
     def epsilon(self, delta: float, conversion: str = "exact") -> float:
         """The least epsilon for this delta.

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from leakcap.certificates.labels import SUMS_THEN_VOTES, VOTES, VOTES_ASSUMPTIONS, LabelCertificate
+from leakcap.errors import InputError
 from leakcap.ground.arrays import Ints
 from leakcap.ground.proofs import proves
 from leakcap.labels.learning.vote_costs import VoteCosts, success_of_votes
@@ -22,6 +23,7 @@ from leakcap.version import __version__
 __all__ = ["UNANSWERED", "NoisedVotes", "votes_certificate"]
 
 UNANSWERED = -1
+MOST_DEVIATION = 100_000  # votes: chances of the noise are a table of eighteen times as many entries
 
 
 @dataclass(frozen=True)
@@ -123,5 +125,10 @@ def votes_certificate(
 
 def _on_grid(sigma: float) -> tuple[GridNoise, int]:
     """Noise of this deviation in votes, and the steps of the grid in one vote."""
+    if not sigma <= MOST_DEVIATION:
+        raise InputError(
+            f"noise of more than {MOST_DEVIATION:,} votes drowns whatever teachers say: raise epsilon or delta, ask "
+            "about fewer rows, or give smaller sigmas"
+        )
     steps = max(1, math.ceil(LEAST_DEVIATION / sigma))
     return GridNoise(sigma * steps), steps

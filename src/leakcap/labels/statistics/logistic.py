@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
-from sklearn.utils import check_random_state
 
 from leakcap.ground.arrays import Floats
 from leakcap.labels.statistics.base import SummedRows
@@ -15,6 +14,7 @@ from leakcap.labels.statistics.lda import discriminants
 from leakcap.labels.statistics.logistic_sums import LogisticSums, LogisticWeights
 from leakcap.labels.statistics.ridge import Ridge
 from leakcap.labels.statistics.shrink import Twins, doubt, refined, twins
+from leakcap.simulate.teaching import generator_of
 
 __all__ = ["Logistic"]
 
@@ -82,7 +82,7 @@ class Logistic(Ridge):
                 *discriminants(made.solve @ (cleaned(given, noise) - even), shares, told.labels, doubted)
             )
 
-        copies = twins(sums, variance, check_random_state(self.random_state))
+        copies = twins(sums, variance, generator_of(self.random_state))
         self.penalty_, said, start = self._penalty(rows, copies, lambda seen: cleaned(seen, 2 * variance))
         self.by_rule_ = said < sum(rows.log_likelihood(by_rule(seen, 2 * variance), hidden) for seen, hidden in copies)
         fitted = by_rule(sums, variance) if self.by_rule_ else rows.fit(cleaned(sums, variance), self.penalty_, start)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import check_random_state
 
 from leakcap.errors import InputError
 from leakcap.ground import checks
@@ -17,6 +16,7 @@ from leakcap.labels.statistics.base import SummedRows, SumsClassifier
 from leakcap.labels.statistics.components import principal_components, strength_of
 from leakcap.labels.statistics.shrink import best_round, doubt, refined, shares_of
 from leakcap.labels.statistics.white_rows import white_rows
+from leakcap.simulate.teaching import generator_of
 
 __all__ = ["Ridge"]
 
@@ -96,7 +96,7 @@ class Ridge(SumsClassifier):
             raise InputError("clip must be above 0: it is the quantile of lengths at which rows are shortened")
         if self.refine != "auto":
             checks.count(at_least=0, refine=self.refine)
-        check_random_state(self.random_state)
+        generator_of(self.random_state)
         found = principal_components(features, most)
         strength = self._strength(found.values, len(features), classes)
         if most is None:
@@ -132,7 +132,7 @@ class Ridge(SumsClassifier):
             return int(self.refine)
         if len(sums) < _MANY * sums.shape[1]:
             return 0  # few components: the guess repeats their noise
-        return best_round(sums, variance, guess, rounds=_REFINEMENTS, rng=check_random_state(self.random_state))
+        return best_round(sums, variance, guess, rounds=_REFINEMENTS, rng=generator_of(self.random_state))
 
     def _scores(self, features: npt.NDArray[Any]) -> Floats:
         weights, intercept = self._linear()
