@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from leakcap.labels.mechanisms.integer_law import ONE
 from leakcap.labels.statistics import grid_noise
@@ -67,3 +68,11 @@ def test_draws_have_the_deviation_that_is_stated(planted: float, kept: bool) -> 
 def test_noise_that_is_too_coarse_has_no_table() -> None:
     with pytest.raises(AssertionError):
         GridNoise(60.0)
+
+
+@pytest.mark.parametrize("deviation", [64.0, 50_000.0])
+def test_the_distance_counts_every_chance_that_is_rounded_up(deviation: float) -> None:
+    """By one in 2^64 at most, and that of 0 makes up for all of them; and the tails that are cut."""
+    noise = GridNoise(deviation)
+    assert noise.distance(1) >= (len(noise.weights) - 1) * 2.0**-64 + 2 * float(ndtr(-9.0))
+    assert noise.distance(7) == pytest.approx(7 * noise.distance(1))
