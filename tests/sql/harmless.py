@@ -24,6 +24,15 @@ HARMLESS: dict[str, list[str]] = {
         "select 1 / count(*), 1 / (count(*) - count(*)) from people",
         "select sex, sum(age) / 0 from people group by sex",
     ],
+    "many that may fail side by side": [
+        "select count(*) from people where sqrt(sqrt(sqrt(sqrt(age - 50)))) > 1",
+        "select sum(sqrt(ln(log2(age) - 5) - 1) between 0 and 1) from people",
+        "select count(*) from people where sqrt(age - 50) > 1 or ln(age - 50) > 1 or log2(age - 50) > 1 or 1 / age > 1",
+        "select count(*) from people where paid * paid * paid > 3 or paid / paid > 1",
+        "select count(*) from people where (paid::varchar || '1')::decimal(38, 2) > 3",
+        "select count(*) from people where pow(age, age) > 3 and exp(pow(age, 3)) > 3",
+        "select count(*) from people where make_date(age, age, age) is null",
+    ],
     "casts": [
         "select count(*) from people where cast(town as bigint) > 0",
         "select count(*) from people where cast(town as double) > 0",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.sql.endless import ENDLESS
+from tests.sql.oblique import OBLIQUE
 from tests.sql.peculiar import PECULIAR
 
 FILE = "/etc/passwd"
@@ -657,5 +658,6 @@ REFUSED: dict[str, list[str]] = {
         "select count(*) from people where town::json->>'a' = 'a'",
     ],
     **PECULIAR,
+    **OBLIQUE,
     **ENDLESS,
 }

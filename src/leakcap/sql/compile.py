@@ -139,8 +139,11 @@ class _Compiler(FromClause, SelectList, GroupClause, WindowFunctions, InnerQueri
             return tables
         if given.args.get("recursive"):
             raise refused("WITH RECURSIVE is not answered: there is no telling when it ends")
-        found = dict(tables)
+        found, own = dict(tables), set()
         for one in given.expressions:
+            if one.alias.lower() in own:
+                raise refused("two queries of WITH have this name: give each its own", one.this)
+            own.add(one.alias.lower())
             made = self.query(one.this, outer, found)
             names = [each.name for each in (one.args["alias"].args.get("columns") or [])]
             found[one.alias.lower()] = renamed(made, names, one)
