@@ -27,6 +27,7 @@ import pytest
 
 import leakcap as lc
 from leakcap.errors import InputError
+from leakcap.sql import asking
 from leakcap.sql.compile import compiled
 from leakcap.sql.engine import LocalEngine
 from leakcap.sql.evaluate import in_world
@@ -498,6 +499,27 @@ def test_a_registered_file_that_was_changed_is_noticed_and_nothing_is_spent(
     assert len(session.history) == 1
     with pytest.raises(InputError, match="was changed, replaced or taken away"):
         lc.Session(lc.sql.Catalog.load(catalog.path), cap=0.6, ledger=ledger, name="hospital")
+
+
+@pytest.mark.usefixtures("_in_this_process")
+@pytest.mark.parametrize("ask", ["sql", "preview_sql"])
+def test_a_file_that_changes_while_a_question_runs_costs_nothing(
+    ask: str, hospital: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hidden numbers of people may be others in the new one, and charges would be somebody else's."""
+    catalog = lc.sql.Catalog.load(shutil.copy(hospital, tmp_path / "kept.duckdb"))
+    session = lc.Session(catalog, cap=0.6, seed=0)
+    honest = asking.cell_sums
+
+    def meanwhile(*given: Any, **how: Any) -> Any:
+        found = honest(*given, **how)
+        Path(shutil.copy(hospital, tmp_path / "new.duckdb")).replace(catalog.path)
+        return found
+
+    monkeypatch.setattr(asking, "cell_sums", meanwhile)
+    with pytest.raises(InputError, match="was changed, replaced or taken away"):
+        getattr(session, ask)("select count(*) from stays", share=0.1)
+    assert not session.history and session.remaining.share == 1
 
 
 def test_a_file_that_was_replaced_is_noticed(hospital: Path, tmp_path: Path) -> None:

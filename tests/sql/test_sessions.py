@@ -155,6 +155,12 @@ def test_without_a_bound_on_rows_analysts_are_refused_and_the_custodian_is_answe
         lc.Session(free, cap=lc.pool_membership(0.55), seed=1).sql(text)
 
 
+def test_rows_of_a_union_are_those_of_both_sides(catalog):
+    for word, most in {"union all": 7, "union": 7, "except": 6, "intersect": 6}.items():
+        text = f"select count(*) from (select person from stays {word} select id from people) q"
+        assert compiled(text, catalog).releases[0].base.most == most, word
+
+
 def test_sessions_say_what_sql_needs(catalog):
     with pytest.raises(InputError, match=r"lc\.sql\.register"):
         lc.Session(np.zeros((5, 1)), cap=0.6, seed=1).sql("select 1")
