@@ -16,6 +16,7 @@ from benchmarks import (
     noise,
     page,
     pages,
+    parted,
     rate,
     scale,
     sizes,
@@ -35,6 +36,7 @@ PARTS = {
     "loop": loop.main,
     "masks": masks.main,
     "noise": noise.main,
+    "parted": parted.main,
     "rate": rate.main,
     "million": kernels.million,
     "scale": scale.main,
@@ -45,7 +47,7 @@ PARTS = {
     "page": page.main,
     "pages": pages.main,
 }
-BY_NAME_ONLY = ("crowd", "everyday", "labels", "million", "scale", "sizes", "utility", "page", "pages")
+BY_NAME_ONLY = ("crowd", "everyday", "labels", "million", "parted", "scale", "sizes", "utility", "page", "pages")
 
 
 def main(arguments: list[str]) -> None:

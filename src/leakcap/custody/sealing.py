@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-__all__ = ["PLAIN", "PLAIN_BEFORE", "SEALED", "Seal"]
+__all__ = ["PLAIN", "PLAIN_BEFORE", "SEALED", "Seal", "let_go_of_keys"]
 
 PLAIN, SEALED = b"leakcap plain 2\n", b"leakcap sealed 1"
 PLAIN_BEFORE = b"leakcap plain 1\n"  # bound to no key: anybody could have written it
@@ -84,3 +84,9 @@ def _cipher(key: bytes) -> AESGCM:
 @lru_cache(maxsize=8)
 def _subkey(key: bytes, purpose: bytes) -> bytes:
     return hmac.digest(key, purpose, "sha256")
+
+
+def let_go_of_keys() -> None:
+    """Nothing that was made of keys is kept any longer: for processes that go on when a key has done its work."""
+    _cipher.cache_clear()
+    _subkey.cache_clear()

@@ -16,7 +16,7 @@ from leakcap.errors import InputError
 from leakcap.planning.released import warn_of_second_secret
 from leakcap.sessions.clock import Clock
 
-__all__ = ["Parted"]
+__all__ = ["Parted", "refuse_backend"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,3 +76,9 @@ class Parted:
         if opened.secret != secret:
             raise InputError("another process opened this account just now: open it again")
         return opened, shards
+
+
+def refuse_backend(backend: Any, *, worlds: bool) -> None:
+    """An InputError where one is named for sums over one table, which nobody needs to share out."""
+    if backend is not None and not worlds:
+        raise InputError("backend= is for data in partitions and for worlds: give lc.partitions(...), or leave it out")

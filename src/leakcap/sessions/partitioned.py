@@ -6,7 +6,7 @@ theirs alone, and sums are whole numbers of grains: so both are the same, bit fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.cluster.parted import Shard, Shards
+from leakcap.cluster.parted import CarriedShard, Shard, Shards
+from leakcap.cluster.sealed import SealedWorkers
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Bools, Floats, Ints
 from leakcap.ground.proofs import proves
@@ -27,6 +28,7 @@ from leakcap.worlds import Units
 
 __all__ = ["OverShards", "PartedQuestions"]
 
+PLAIN = ("double", "float", "int64", "int32")  # types whose numbers lie in memory as NumPy's do
 ADD_UP = ("count", "sum", "mean", "histogram", "covariance", "quantile", "linear")
 UNDECLARED = (
     "over partitions answers are sums within declared bounds: give bounds=(low, high), which must not come from the "
@@ -38,13 +40,19 @@ NO_SUMS = "{} looks at the rows of many people at once: over partitions ask {}, 
 class _Columns(Mapping[str, npt.NDArray[Any]]):
     """Columns of a shard, each read when it is asked for."""
 
-    def __init__(self, shard: Shard) -> None:
+    def __init__(self, shard: Shard | CarriedShard) -> None:
         self._shard = shard
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         if name not in self._shard.names:
             raise KeyError(name)
-        return plain_column(self._shard.column(name).to_pandas())
+        column = self._shard.column(name)
+        if not column.null_count and str(column.type) in PLAIN:
+            return column.to_numpy()
+        return plain_column(column.to_pandas())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._shard.names  # without reading it
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._shard.names)
@@ -57,7 +65,7 @@ class _Columns(Mapping[str, npt.NDArray[Any]]):
 class _ShardRows:
     """All cells of a shard, for functions of one person's rows, which see a table."""
 
-    shard: Shard
+    shard: Shard | CarriedShard
 
     @property
     def rows(self) -> int:
@@ -81,6 +89,34 @@ class _ShardTable(SessionTable):
 
 
 @dataclass(frozen=True, eq=False)
+class _Making:
+    """One question, as it is asked of every shard."""
+
+    kind: str
+    question: tuple[Any, ...]
+    details: dict[str, Any]
+    rows_per_unit: int | None  # declared
+    own_rows: int  # the most that somebody has
+    block_key: bytes
+
+    def asked(self, shard: Shard | CarriedShard) -> SessionQuestion:
+        """Nothing may be said that hangs on which people are in a shard: it is quiet for the custodian too."""
+        units = Units(shard.rows, shard.count, shard.of_row())
+        pool: Any = _ShardRows(shard)
+        table = _ShardTable(pool, units, self.rows_per_unit, self.own_rows, quiet=True)
+        asked: SessionQuestion = getattr(Questions(table, self.block_key, quiet=True), self.kind)(
+            *self.question, **self.details
+        )
+        return asked
+
+    def brought(self, shard: Shard | CarriedShard, noise_given: bool) -> Brought:
+        """What the shard's people bring."""
+        made = self.asked(shard).sums(noise_given)
+        assert isinstance(made, Brought) and made.public
+        return made
+
+
+@dataclass(frozen=True, eq=False)
 class PartedQuestions:
     """What can be asked of people in shards."""
 
@@ -88,6 +124,7 @@ class PartedQuestions:
     rows_per_unit: int | None  # declared
     block_key: bytes
     quiet: bool
+    workers: SealedWorkers | None = None
 
     def __getattr__(self, kind: str) -> Callable[..., SessionQuestion]:
         if kind not in ADD_UP:
@@ -95,45 +132,38 @@ class PartedQuestions:
         return lambda *question, **details: self._asked(kind, question, details)
 
     def _asked(self, kind: str, question: tuple[Any, ...], details: dict[str, Any]) -> SessionQuestion:
-        first = getattr(self._of(self.shards.shards[0]), kind)(*question, **details)
+        most = 1 if not self.shards.named else self.rows_per_unit
+        making = _Making(
+            kind, question, details, rows_per_unit=most, own_rows=self.shards.most, block_key=self.block_key
+        )
+        first = making.asked(self.shards.shards[0])
 
         def sums(noise_given: bool) -> OverShards:
             if not first.public(noise_given):
                 raise InputError(UNDECLARED)
-
-            def brought(shard: Shard) -> Brought:
-                made = getattr(self._of(shard), kind)(*question, **details).sums(noise_given)
-                assert isinstance(made, Brought) and made.public
-                return made
-
-            return OverShards(self.shards, brought)
+            return OverShards(self.shards, making, noise_given, self.workers)
 
         return SessionQuestion(first.words, sums, first.public)
-
-    def _of(self, shard: Shard) -> Questions:
-        """Of a shard nothing may be said that hangs on which people are in it: it is quiet for the custodian too."""
-        units = Units(shard.rows, shard.people.stop - shard.people.start, shard.of_row())
-        most = 1 if not self.shards.named else self.rows_per_unit
-        pool: Any = _ShardRows(shard)
-        return Questions(_ShardTable(pool, units, most, self.shards.most, quiet=True), self.block_key, quiet=True)
 
 
 @dataclass(frozen=True, eq=False)
 class OverShards:
-    """A question as sums over people in shards.
+    """A question as sums over people in shards, here or where workers have them.
 
     One pass makes charges and, as most often everybody pays, the sums of everybody whose coin says so. Where somebody
     in a shard cannot pay, that shard is looked at again.
     """
 
     shards: Shards
-    brought: Callable[[Shard], Brought]
-    _all_pay: dict[int, Totals] = field(default_factory=dict)
+    making: _Making
+    noise_given: bool
+    workers: SealedWorkers | None = None
+    _all_pay: dict[int, Ints] = field(default_factory=dict)
 
     @cached_property
     def _first(self) -> Sums:
         """One shard's: but for values and their sums, everything is declared, and the same for all."""
-        return self.brought(self.shards.shards[0])
+        return self.making.brought(self.shards.shards[0], self.noise_given)
 
     @property
     def public(self) -> bool:
@@ -168,24 +198,50 @@ class OverShards:
     @proves("partitions")
     def charges(self, deviations: Floats, clock: Clock, everybody: bool) -> Ints:
         """Everybody's, in the order of their numbers."""
-        found = []
-        for shard in self.shards:
-            made = self.brought(shard)
-            found.append(made.charges(deviations, clock, everybody))
-            coins = np.ones(len(found[-1]), dtype=bool) if everybody else self.shards.coins[shard.people]
-            everyone = np.ones(len(coins), dtype=bool)
-            self._all_pay[shard.place] = made.totals(deviations, everyone, coins, everybody)
-        return np.concatenate(found)
+        all_pay = np.ones(len(self.shards.people), dtype=bool)
+        coins = all_pay if everybody else self.shards.coins
+        found = self._worked(range(len(self.shards.shards)), deviations, clock, everybody, coins=coins, pays=all_pay)
+        self._all_pay.update({place: total for place, (_, total) in found.items()})
+        return np.concatenate([found[place][0] for place in sorted(found)])
 
     @proves("partitions")
     def totals(self, deviations: Floats, pays: Bools, coins: Bools, everybody: bool) -> Totals:
         """Exact, so that the order of shards is none."""
-        total, grains = np.zeros(self.numbers, dtype=np.int64), GRAINS
-        for shard in self.shards:
-            own = pays[shard.people]
-            if own.all() and shard.place in self._all_pay:
-                sums = self._all_pay[shard.place][0]
-            else:
-                sums = self.brought(shard).totals(deviations, own, coins[shard.people], everybody)[0]
-            total += sums
-        return total, grains, 0.0
+        listed = self.shards.shards
+        again = [place for place, one in enumerate(listed) if not pays[one.people].all() or place not in self._all_pay]
+        found = self._worked(again, deviations, None, everybody, coins=coins, pays=pays)
+        each = {**self._all_pay, **{place: total for place, (_, total) in found.items()}}
+        return sum(each.values(), np.zeros(self.numbers, dtype=np.int64)), GRAINS, 0.0
+
+    def _worked(
+        self,
+        places: Iterable[int],
+        deviations: Floats,
+        clock: Clock | None,
+        everybody: bool,
+        *,
+        coins: Bools,
+        pays: Bools,
+    ) -> dict[int, tuple[Ints | None, Ints]]:
+        """Charges, if a clock is given, and exact sums, of some shards."""
+        listed = self.shards.shards
+        how = self.making, self.noise_given, deviations, clock, everybody
+        items = {place: (*how, coins[listed[place].people], pays[listed[place].people]) for place in places}
+        if self.workers is None:
+            return {place: _of_shard(listed[place], *item) for place, item in items.items()}
+        return dict(self.workers.run(_of_shard, lambda place: listed[place].carried(), items))
+
+
+def _of_shard(
+    shard: Shard | CarriedShard,
+    making: _Making,
+    noise_given: bool,
+    deviations: Floats,
+    clock: Clock | None,
+    everybody: bool,
+    coins: Bools,
+    pays: Bools,
+) -> tuple[Ints | None, Ints]:
+    made = making.brought(shard, noise_given)
+    charges = None if clock is None else made.charges(deviations, clock, everybody)
+    return charges, np.asarray(made.totals(deviations, pays, coins, everybody)[0])

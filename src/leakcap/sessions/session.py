@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from leakcap.caps import CapLike, PoolMembership, as_caps
 from leakcap.certificates.session import SessionCertificate
 from leakcap.cluster.parted import Partitions
+from leakcap.cluster.sealed import sealed_workers
 from leakcap.custody.contents import contents_prints
 from leakcap.custody.fingerprint import DataPrint
 from leakcap.custody.ledger import AccountAt, Book, Store, budgets, open_book
@@ -36,7 +38,7 @@ from leakcap.sessions.listed_worlds.desk import WorldsDesk
 from leakcap.sessions.listed_worlds.functions import WorldFunctions
 from leakcap.sessions.listed_worlds.opening import worlds_desk
 from leakcap.sessions.listed_worlds.past import past_answers
-from leakcap.sessions.parted_account import Parted
+from leakcap.sessions.parted_account import Parted, refuse_backend
 from leakcap.sessions.partitioned import PartedQuestions
 from leakcap.sessions.questions import Questions, SessionQuestion
 from leakcap.sessions.standing import longer_clock
@@ -111,8 +113,9 @@ class Session(Asked):
             worlds: for a list of worlds, how many halves are listed; 1,024 by default.
             cohorts: for design "cohorts", how many there are, 1,024 (by default) to 4,096.
             seed: makes it a simulation, which is no release.
-            backend: where functions of `query` are run in all worlds of a list: "processes", "dask",
-                "dask://host:port" or, so that all questions share one connection, what `lc.cluster.connect` gives.
+            backend: who works on data in partitions, or runs functions of `query` in all worlds of a list. None for this
+                process; "dask", "dask://host:port" or, so that all questions share one connection, what
+                `leakcap.cluster.connect` gives; for worlds also "processes".
 
         Raises:
             InputError: an argument cannot be used, or the ledger knows these data otherwise.
@@ -141,20 +144,24 @@ class Session(Asked):
         quiet = everybody or bool(analyst)  # whether nothing may be said of what the data are like
         self._alone, self._seeded = ledger is None, seed is not None
         if isinstance(data, Partitions):
-            given = Parted(
-                caps,
-                design,
-                unit=unit,
-                ledger=ledger,
-                name=name,
-                rows_per_unit=rows_per_unit,
-                analyst=analyst or "",
-                always=always,
-                retire=retire,
-                seed=seed,
+            self._open_parted(
+                data,
+                Parted(
+                    caps,
+                    design,
+                    unit=unit,
+                    ledger=ledger,
+                    name=name,
+                    rows_per_unit=rows_per_unit,
+                    analyst=analyst or "",
+                    always=always,
+                    retire=retire,
+                    seed=seed,
+                ),
+                backend,
             )
-            self._open_parted(data, given)
             return
+        refuse_backend(backend, worlds=listed is not None)
         data = data if isinstance(data, tuple) else (data,)
         self._table = SessionTable.of(data, unit, rows_per_unit, quiet)
         if unit is None and not quiet:
@@ -224,8 +231,11 @@ class Session(Asked):
         self._own_rows = self._table.rows_per_unit is None
         self._questions = Questions(self._table, secret.key("blocks"), quiet=quiet)
 
-    def _open_parted(self, parts: Partitions, given: Parted) -> None:
+    def _open_parted(self, parts: Partitions, given: Parted, backend: Any) -> None:
         """The same over partitions: nothing is different but where people's rows lie."""
+        workers = sealed_workers(backend)
+        if workers is not None:
+            weakref.finalize(self, workers.close)
         opened, shards = given.opened(parts)
         secret, clock = opened.secret, Clock(opened.square, opened.distance)
         self.name, self.caps = opened.name, opened.caps_now
@@ -244,7 +254,9 @@ class Session(Asked):
             randomness=OperatingSystem() if given.seed is None else Seeded(given.seed),
         )
         quiet = everybody or bool(given.analyst)
-        self._questions = PartedQuestions(shards, given.rows_per_unit, secret.key("blocks"), quiet=quiet)
+        self._questions = PartedQuestions(
+            shards, given.rows_per_unit, secret.key("blocks"), quiet=quiet, workers=workers
+        )
 
     def fit(
         self,

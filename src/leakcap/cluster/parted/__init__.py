@@ -7,6 +7,6 @@ so that everybody's rows lie together, in an order that hangs on nothing but the
 from __future__ import annotations
 
 from leakcap.cluster.parted.partitions import Partitions, partitions
-from leakcap.cluster.parted.shards import Shard, Shards, dealt
+from leakcap.cluster.parted.shards import CarriedShard, Shard, Shards, dealt
 
-__all__ = ["Partitions", "Shard", "Shards", "dealt", "partitions"]
+__all__ = ["CarriedShard", "Partitions", "Shard", "Shards", "dealt", "partitions"]

@@ -26,7 +26,7 @@ from leakcap.worlds.keyed import keyed_bits, keyed_numbers
 from leakcap.worlds.names import canonical_names, merges_people
 from leakcap.worlds.units import one_label_per_row
 
-__all__ = ["Shard", "Shards", "dealt"]
+__all__ = ["CarriedShard", "Shard", "Shards", "dealt"]
 
 SHARDS = 64
 SHIFT = np.uint64(64 - 6)  # the highest bits of a person's number name the shard
@@ -50,14 +50,43 @@ class Shard:
 
     def of_row(self) -> Ints | None:
         """Whose each row is, counted from the shard's first person; None where everybody has one."""
-        if self.rows == self.people.stop - self.people.start:
+        if self.rows == self.count:
             return None
         found: Ints = self.stowed.column(self.place, WHOSE).to_numpy().astype(np.intp)
         return found
 
+    @property
+    def count(self) -> int:
+        """How many people there are."""
+        return self.people.stop - self.people.start
+
     def column(self, name: str) -> Any:
         """A column as an array of Arrow."""
         return self.stowed.column(self.place, name)
+
+    def carried(self) -> CarriedShard:
+        """The same, to be carried to another process."""
+        return CarriedShard({name: self.column(name) for name in self.names}, self.rows, self.count, self.of_row())
+
+
+@dataclass(frozen=True, eq=False)
+class CarriedShard:
+    """A shard with its columns, and without the numbers of its people; custodian side."""
+
+    columns: dict[str, Any] = field(repr=False)
+    rows: int
+    count: int
+    whose: Ints | None = field(repr=False)
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.columns)
+
+    def of_row(self) -> Ints | None:
+        return self.whose
+
+    def column(self, name: str) -> Any:
+        return self.columns[name]
 
 
 @dataclass(frozen=True, eq=False)

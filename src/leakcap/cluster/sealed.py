@@ -1,0 +1,221 @@
+"""Work on a cluster of which it may see nothing: whatever travels is encrypted, and the key goes beside it.
+
+Workers are told the key by a call from here to each of them, over their own TLS, which schedulers neither pass on nor
+keep. What is in graphs, in a scheduler's or a worker's store, on its pages, in its logs and in files that it spills is
+ciphertext, and names that count.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from leakcap.cluster.connecting import Cluster, cluster_for
+from leakcap.custody.sealing import Seal, let_go_of_keys
+from leakcap.errors import InputError, LeakcapError, OutputError
+from leakcap.ground.cores import one_blas_thread
+
+__all__ = ["SealedWorkers", "sealed_workers"]
+
+KEY_BYTES = 32
+AGAIN = 3  # times that a worker may have lost what it was told, or be lost itself, in one round of work
+KEPT = 16  # things that a worker keeps open
+LOST = (
+    "workers were lost again and again while they worked on shard {} of {}: nothing was released. Do they have memory "
+    "enough?"
+)
+STOPPED = "a worker stopped with {} (its text is withheld: it may quote the data)"
+UNTOLD = b"no key"  # the answer of a worker that was not told the key yet
+Call = tuple[Callable[..., Any], tuple[Any, ...]]
+
+
+@dataclass(eq=False)
+class SealedWorkers:
+    """Applies functions to things that stay with workers; custodian side."""
+
+    cluster: Cluster
+    closing: bool = False  # whether the connection ends with this
+    _token: str = field(default_factory=lambda: secrets.token_hex(8), repr=False)
+    _key: bytearray = field(default_factory=lambda: bytearray(secrets.token_bytes(KEY_BYTES)), repr=False)
+    _there: dict[int, Any] = field(default_factory=dict, repr=False)
+    _told: set[str] = field(default_factory=set, repr=False)
+
+    def run(
+        self, function: Callable[..., Any], things: Callable[[int], Any], items: dict[int, tuple[Any, ...]]
+    ) -> Iterator[tuple[int, Any]]:
+        """`function(thing, *item)` for every item, with its place, in whatever order they end.
+
+        `things` makes what belongs to a place; it travels when it is first needed, or was lost with a worker.
+        """
+        left = dict(items)
+        for _ in range(1 + AGAIN):
+            self._tell()
+            for place, answer in self._once(function, things, left):
+                if answer is not None:
+                    del left[place]
+                    yield place, answer
+            if not left:
+                return
+        raise OutputError(LOST.format(min(left) + 1, len(items)))
+
+    def close(self) -> None:
+        """Nothing stays with workers: they let go of what is theirs, then of the key, and so does this process."""
+        for sent in self._there.values():
+            with contextlib.suppress(Exception):
+                sent.release()
+        self._there.clear()
+        with contextlib.suppress(Exception):
+            self._call(sorted(self._told), _forgotten, self._token)
+        self._told.clear()
+        self._key[:] = bytes(KEY_BYTES)
+        if self.closing:
+            self.cluster.close()
+
+    def _once(
+        self, function: Callable[..., Any], things: Callable[[int], Any], left: dict[int, tuple[Any, ...]]
+    ) -> Iterator[tuple[int, Any]]:
+        import distributed
+
+        client, seal = self.cluster.client, Seal(bytes(self._key))
+        homes = sorted(self._told)
+        tasks = {}
+        for count, (place, item) in enumerate(left.items()):
+            home = homes[place % len(homes)]
+            sent = self._there.get(place)
+            if sent is None or sent.status in ("lost", "cancelled", "error"):
+                thing = seal.closed(_packed(things(place)), b"thing %d" % place)
+                self._there[place] = sent = client.scatter(thing, workers=[home], hash=False)
+            asked = seal.closed(_packed((function, item)), b"asked %d" % place)
+            tasks[place] = client.submit(
+                _answered,
+                self._token,
+                place,
+                asked,
+                sent,
+                key=f"leakcap-{self._token}-{secrets.token_hex(4)}-{count}",
+                workers=[home],
+                allow_other_workers=True,
+                pure=False,
+            )
+        places = {task.key: place for place, task in tasks.items()}
+        try:
+            for task in distributed.as_completed(list(tasks.values()), timeout=self.cluster.patience):
+                place = places[task.key]
+                if task.status != "finished":  # its worker is gone, or its thing
+                    self._there.pop(place, None)
+                    continue
+                told = task.result()
+                if told == UNTOLD:
+                    continue
+                answered, answer = pickle.loads(_opened(seal, told, b"answer %d" % place))
+                if not answered:
+                    raise answer
+                yield place, answer
+        except TimeoutError:
+            raise OutputError(LOST.format(min(left) + 1, len(left))) from None
+        finally:
+            with contextlib.suppress(Exception):
+                client.cancel(list(tasks.values()), force=True)
+
+    def _tell(self) -> None:
+        """Every worker that was not told the key is told it."""
+        there = set(self.cluster.client.nthreads())
+        self._told &= there
+        new = sorted(there - self._told)
+        if not there:
+            raise OutputError("the cluster has no workers any more: start some, and ask again")
+        if new:
+            self._call(new, _kept, self._token, bytes(self._key))
+            self._told |= set(new)
+
+    def _call(self, addresses: Iterable[str], function: Callable[..., Any], *given: Any) -> None:
+        """A function on workers, asked of each directly."""
+        import distributed
+
+        client, name, arguments = self.cluster.client, pickle.dumps(function), pickle.dumps(given)
+
+        async def called() -> None:
+            for address in addresses:
+                secured = client.security.get_connection_args("client")
+                async with distributed.rpc(address, connection_args=secured) as worker:
+                    await worker.run(function=name, args=arguments, kwargs=pickle.dumps({}), wait=True)
+
+        client.sync(called)
+
+
+def sealed_workers(backend: Any) -> SealedWorkers | None:
+    """Of what a backend names, which end with whoever holds them; None where it is this process."""
+    if backend is None:
+        return None
+    cluster = cluster_for(backend, None)
+    if cluster is None:
+        raise InputError(
+            "backend must be 'dask', 'dask://host:port', a distributed.Client or what lc.cluster.connect gives"
+        )
+    return SealedWorkers(cluster, closing=cluster is not backend)
+
+
+# in a worker
+
+_keys: dict[str, bytearray] = {}
+_open: OrderedDict[tuple[str, int], Any] = OrderedDict()
+
+
+def _kept(token: str, key: bytes) -> None:
+    """It must not fail: what workers write about failures quotes arguments."""
+    _keys[token] = bytearray(key)
+
+
+def _forgotten(token: str) -> None:
+    if token in _keys:
+        _keys[token][:] = bytes(KEY_BYTES)
+        del _keys[token]
+    let_go_of_keys()
+    for one in [one for one in _open if one[0] == token]:
+        del _open[one]
+
+
+def _answered(token: str, place: int, asked: bytes, thing: bytes) -> bytes:
+    """The answer, sealed; or that this worker was not told the key."""
+    key = _keys.get(token)
+    if key is None:
+        return UNTOLD
+    seal = Seal(bytes(key))
+    try:
+        with one_blas_thread():
+            function, item = pickle.loads(_opened(seal, asked, b"asked %d" % place))
+            told = True, function(_thing(token, place, seal, thing), *item)
+    except LeakcapError as error:
+        told = False, error
+    except Exception as error:
+        told = False, OutputError(STOPPED.format(type(error).__name__))
+    return seal.closed(_packed(told), b"answer %d" % place)
+
+
+def _thing(token: str, place: int, seal: Seal, sealed: bytes) -> Any:
+    known = token, place
+    if known not in _open:
+        while len(_open) >= KEPT:
+            _open.popitem(last=False)
+        _open[known] = pickle.loads(_opened(seal, sealed, b"thing %d" % place))
+    _open.move_to_end(known)
+    return _open[known]
+
+
+def _packed(thing: Any) -> bytes:
+    import cloudpickle
+
+    packed: bytes = cloudpickle.dumps(thing)
+    return packed
+
+
+def _opened(seal: Seal, sealed: bytes, bound_to: bytes) -> bytes:
+    content = seal.opened(sealed, bound_to)
+    if content is None:
+        raise OutputError("what travelled between this process and its workers was changed: nothing was released")
+    return content

@@ -1,0 +1,218 @@
+"""Sessions over workers of a cluster: the same answers, and nothing but ciphertext where others may look."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import leakcap as lc
+from leakcap.cluster.sealed import SealedWorkers, _forgotten, _kept
+from leakcap.errors import InputError, OutputError
+
+pytest.importorskip("distributed")
+BOUNDS = ([0, 0], [100, 500])
+TELLING = "a very telling cell"
+BOTH = ["age", "pay"]
+
+
+@pytest.fixture(scope="module")
+def two() -> Iterator[lc.cluster.Cluster]:
+    with lc.cluster.connect(workers=2) as cluster:
+        yield cluster
+
+
+def people() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"who": rng.integers(0, 60, 300), "age": rng.normal(40, 10, 300)})
+    return frame.assign(pay=rng.exponential(100, 300), note=TELLING)
+
+
+def asked(session: lc.Session) -> list[list[float]]:
+    answers = [
+        session.mean(BOTH, bounds=BOUNDS, share=0.3),
+        session.covariance(BOTH, bounds=BOUNDS, share=0.6),
+        session.count(where=f"note = '{TELLING}'", share=0.8),
+    ]
+    answers += [session.sum("pay", bounds=(0, 500), share=0.9 + 0.01 * again) for again in range(3)]
+    return [np.asarray(one.value, dtype=float).ravel().tolist() for one in answers]
+
+
+def on_workers(two: lc.cluster.Cluster, parts: int, **how: Any) -> lc.Session:
+    frame = people()
+    order = np.random.default_rng(parts).permutation(len(frame))
+    source = lc.partitions([frame.iloc[some] for some in np.array_split(order, parts)])
+    return lc.Session(source, cap=0.6, unit="who", backend=two, **how)
+
+
+@pytest.mark.parametrize("parts", [1, 9])
+def test_workers_give_the_answers_and_charges_of_one_machine(two: lc.cluster.Cluster, parts: int) -> None:
+    one = lc.Session(people(), cap=0.6, unit="who", seed=1)
+    session = on_workers(two, parts, seed=1)
+    assert asked(session) == asked(one)
+    assert session.spent == one.spent and str(session.certificate) == str(one.certificate)
+
+
+def _seen(dask_worker: Any) -> bytes:
+    """What a worker holds for Dask: tasks, their arguments, results, and its logs."""
+    state = dask_worker.state
+    held = [dict(dask_worker.data), [repr(task) for task in state.tasks.values()], list(map(repr, state.log))]
+    specs = [getattr(task, "run_spec", None) for task in state.tasks.values()]
+    return pickle.dumps([held, list(map(repr, specs)), list(dask_worker.get_logs())])
+
+
+def _of_scheduler(dask_scheduler: Any) -> bytes:
+    tasks = dask_scheduler.tasks.values()
+    shown = [(task.key, repr(task), repr(getattr(task, "run_spec", None)), repr(task.metadata)) for task in tasks]
+    specs = [pickle.dumps(getattr(task, "run_spec", None)) for task in tasks]
+    return pickle.dumps([shown, specs, list(map(repr, dask_scheduler.transition_log)), dask_scheduler.get_logs()])
+
+
+def shown_of(two: lc.cluster.Cluster) -> bytes:
+    client = two.client
+    return b"".join([client.run_on_scheduler(_of_scheduler), *client.run(_seen).values()])
+
+
+def test_scheduler_and_workers_show_neither_rows_nor_bits_nor_the_key(two: lc.cluster.Cluster) -> None:
+    """Looked at while the session is open, with its rows on the workers."""
+    session = on_workers(two, 3, seed=1)
+    asked(session)
+    workers = session._questions.workers
+    shown = shown_of(two)
+    shards = session._questions.shards
+    secrets = [TELLING.encode(), bytes(workers._key), workers._key.hex().encode(), b"telling"]
+    secrets += [np.packbits(shards.coins).tobytes(), shards.coins.tobytes()]
+    secrets += [people()["pay"].to_numpy()[row : row + 1].tobytes() for row in range(20)]
+    assert len(shown) > 20_000 and not any(secret in shown for secret in secrets)
+
+
+def test_what_would_show_a_row_is_seen_by_that_look(two: lc.cluster.Cluster) -> None:
+    planted = two.client.scatter({"leakcap-planted": TELLING.encode()})
+    assert TELLING.encode() in shown_of(two)
+    del planted
+
+
+def test_names_of_tasks_and_sizes_of_what_travels_are_the_same_whichever_bits(
+    two: lc.cluster.Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everything but ciphertext and fresh names: how many tasks, for whom, and how many bytes."""
+    seen: list[list[tuple[int, ...]]] = []
+    submit = type(two.client).submit
+
+    def watched(self: Any, function: Any, *given: Any, **how: Any) -> Any:
+        seen[-1].append((len(how["key"]), *(len(one) for one in given if isinstance(one, (bytes, str)))))
+        return submit(self, function, *given, **how)
+
+    monkeypatch.setattr(type(two.client), "submit", watched)
+    for flipped in (False, True):
+        session = on_workers(two, 2, seed=1)
+        if flipped:
+            np.logical_not(session._questions.shards.coins, out=session._questions.shards.coins)
+        seen.append([])
+        session.mean(BOTH, bounds=BOUNDS)
+    assert len(seen[0]) > 20 and seen[0] == seen[1]
+
+
+def test_workers_forget_when_a_session_ends(two: lc.cluster.Cluster) -> None:
+    session = on_workers(two, 2, seed=1)
+    session.count()
+    assert all(two.client.run(_kept_now).values())
+    del session
+    gc.collect()
+    assert not any(two.client.run(_kept_now).values())
+
+
+def _kept_now() -> int:
+    from leakcap.cluster import sealed
+
+    return len(sealed._keys) + len(sealed._open)
+
+
+def test_a_worker_that_was_told_nothing_is_told_and_asked_again(two: lc.cluster.Cluster) -> None:
+    workers = SealedWorkers(two)
+    assert dict(workers.run(_added, lambda place: place, {0: (1,), 1: (1,)})) == {0: 1, 1: 2}
+    workers._call(list(two.client.nthreads()), _forgotten, workers._token)
+    workers._told.clear()
+    assert dict(workers.run(_added, lambda place: place, {0: (5,), 1: (1,)})) == {0: 5, 1: 2}
+    workers.close()
+
+
+def test_failures_are_told_without_their_text(two: lc.cluster.Cluster) -> None:
+    workers = SealedWorkers(two)
+    with pytest.raises(OutputError, match="ZeroDivisionError") as told:
+        dict(workers.run(_fails, lambda place: place, {0: (TELLING,)}))
+    assert TELLING not in str(told.value)
+    workers.close()
+    assert TELLING.encode() not in shown_of(two)
+
+
+@pytest.mark.slow
+def test_a_lost_worker_changes_no_answer() -> None:
+    one = lc.Session(people(), cap=0.6, unit="who", seed=1)
+    with lc.cluster.connect(workers=2) as cluster:
+        session = on_workers(cluster, 3, seed=1)
+        first = session.mean(BOTH, bounds=BOUNDS, share=0.3).value
+        victim = next(iter(cluster.client.run(os.getpid).values()))
+        os.kill(victim, 9)
+        second = session.sum("pay", bounds=(0, 500), share=0.2).value
+    assert np.array_equal(first, one.mean(BOTH, bounds=BOUNDS, share=0.3).value)
+    assert second == one.sum("pay", bounds=(0, 500), share=0.2).value
+
+
+def test_keys_in_the_memory_of_workers_are_looked_for(
+    two: lc.cluster.Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is found is told, not promised: Python does not say where copies of bytes have been."""
+    workers = SealedWorkers(two)
+    key = bytes(workers._key)
+    dict(workers.run(_added, lambda place: place, {0: (1,)}))
+    told = copies(two, key)
+    assert max(told) > 0, "the search finds a key that is there"
+    workers.close()
+    left = copies(two, key)
+    caplog.set_level(logging.INFO)
+    logging.getLogger(__name__).info("copies of a key in workers: %s while it is used, %s afterwards", told, left)
+    assert sum(left) < sum(told), "what is kept on purpose is let go of"
+
+
+def copies(two: lc.cluster.Cluster, wanted: bytes) -> list[int]:
+    found = []
+    for process in two.client.run(os.getpid).values():
+        count = 0
+        with Path(f"/proc/{process}/mem").open("rb", 0) as memory:
+            for line in Path(f"/proc/{process}/maps").read_text().splitlines():
+                where, rights = line.split()[:2]
+                first, end = (int(one, 16) for one in where.split("-"))
+                if rights.startswith("rw") and end - first < 2**30:
+                    try:
+                        memory.seek(first)
+                        count += memory.read(end - first).count(wanted)
+                    except (OSError, ValueError, OverflowError):
+                        continue
+        found.append(count)
+    return found
+
+
+def _added(thing: int, more: int) -> int:
+    return thing + more if more < 5 else more
+
+
+def _fails(thing: int, text: str) -> int:
+    return thing // len(text[:0])
+
+
+def test_a_backend_is_for_partitions() -> None:
+    with pytest.raises(InputError, match=r"lc\.partitions"):
+        lc.Session(people(), cap=0.6, unit="who", backend="dask")
+    with pytest.raises(InputError, match="backend must be"):
+        lc.Session(lc.partitions([people()]), cap=0.6, unit="who", backend="spark")
+    _kept("some", bytes(32))
+    _forgotten("some")
