@@ -113,8 +113,8 @@ class Session(Asked):
             worlds: for a list of worlds, how many halves are listed; 1,024 by default.
             cohorts: for design "cohorts", how many there are, 1,024 (by default) to 4,096.
             seed: makes it a simulation, which is no release.
-            backend: who works on data in partitions, or runs functions of `query` in all worlds of a list. None for this
-                process; "dask", "dask://host:port" or, so that all questions share one connection, what
+            backend: who works on data in partitions, or runs functions of `query` in all worlds of a list. None for
+                this process; "dask", "dask://host:port" or, so that all questions share one connection, what
                 `leakcap.cluster.connect` gives; for worlds also "processes".
 
         Raises:
