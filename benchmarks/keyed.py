@@ -22,7 +22,7 @@ def main(n=4_000_000) -> None:
         spent = _nanoseconds(lambda names=names: keyed_bits(names, KEY), n)
         print(f"coins, {kind} of ten digits: {spent:.0f} ns an id")
         record(
-            f"keyed-{kind.replace(' ', '-')}",
+            f"keyed-{kind.replace(' ', '-').lower()}",
             f"{spent:.0f} ns of one core",
             topic="Beyond one machine",
             claim=f"The keyed coin of an id, {kind} of ten digits",

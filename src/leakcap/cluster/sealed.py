@@ -13,6 +13,7 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 from leakcap.cluster.connecting import Cluster, cluster_for
@@ -79,8 +80,7 @@ class SealedWorkers:
     def _once(
         self, function: Callable[..., Any], things: Callable[[int], Any], left: dict[int, tuple[Any, ...]]
     ) -> Iterator[tuple[int, Any]]:
-        import distributed
-
+        distributed: Any = import_module("distributed")
         client, seal = self.cluster.client, Seal(bytes(self._key))
         homes = sorted(self._told)
         tasks = {}
@@ -135,8 +135,7 @@ class SealedWorkers:
 
     def _call(self, addresses: Iterable[str], function: Callable[..., Any], *given: Any) -> None:
         """A function on workers, asked of each directly."""
-        import distributed
-
+        distributed: Any = import_module("distributed")
         client, name, arguments = self.cluster.client, pickle.dumps(function), pickle.dumps(given)
 
         async def called() -> None:
