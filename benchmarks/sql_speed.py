@@ -42,6 +42,7 @@ from leakcap.sql.evaluate import CellSums, answered
 REPEATS, SHARE, WORLDS, SOME_WORLDS = 5, 0.01, 64, 4
 TOPIC = "Questions in SQL"
 COMMAND = "python -m benchmarks.sql_speed"
+PUBLISHED = "1.55 times plain DuckDB"  # of the extension that answers from 64 worlds, on TPC-H, by its authors
 ANSWERED = [number for number in QUERIES if number not in (*BY_PEOPLE, *PUBLIC)]
 MANY = {
     "a count by 10,000 suppliers": "select l_suppkey, count(*) from lineitem group by l_suppkey",
@@ -145,7 +146,8 @@ def queries(beside: Beside) -> None:
         f"CPU {middle(cpus):.2f} (wall {middle(walls):.2f}); most Q{worst} {max(cpus):.2f} (wall {max(walls):.2f}); "
         f"{each}; calibration apart, at most {max(one[2] for one in found.values()):.0f} ms",
         topic=TOPIC,
-        claim=f"TPC-H scale 1, `bits`: the {len(ANSWERED)} answered queries beside plain DuckDB, geometric mean",
+        claim=f"TPC-H scale 1, `bits`: the {len(ANSWERED)} answered queries beside plain DuckDB, geometric mean; "
+        f"published of the extension for 64 worlds: {PUBLISHED}",
         command=f"{COMMAND} queries",
         asked="at most 1.6; no query over 4",
     )
