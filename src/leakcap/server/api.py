@@ -15,6 +15,7 @@ from leakcap.server.answering import answered
 from leakcap.server.asking import SqlQuestion, StoredAnswer
 from leakcap.server.callers import Visitor, of_state, program
 from leakcap.server.datasets import schema_of
+from leakcap.server.long_work import PieceOfWork
 from leakcap.server.policies import Policy, set_policy
 from leakcap.server.refusals import NOT_THERE, Refusal
 from leakcap.server.released import released_so_far
@@ -226,6 +227,34 @@ def events(request: Request, visitor: Program, before: int | None = None) -> Any
     visitor.custodian()
     found = of_state(request).audit_log.latest(None if before is None else min(max(before, 0), 2**62))
     return {"events": [_as_json(one) | {"at": datetime.fromtimestamp(one.at, UTC).isoformat()} for one in found]}
+
+
+@api.get("/work")
+def work(request: Request, visitor: Program) -> Any:
+    """Custodian: long work, such as registering and publishing, that is done now or was lately; newest first."""
+    visitor.custodian()
+    return {"work": [_work_as_json(one) for one in of_state(request).long_work.all()]}
+
+
+@api.get("/work/{number}")
+def piece_of_work(number: str, request: Request, visitor: Program) -> Any:
+    """Custodian: how far a piece of work is, or what became of it."""
+    visitor.custodian()
+    return _work_as_json(of_state(request).long_work.numbered(number))
+
+
+@api.post("/work/{number}/stop")
+def stop_work(number: str, request: Request, visitor: Program) -> Any:
+    """Custodian: stop a piece of work; nothing of it is kept. One that is over stays as it is."""
+    who, state = visitor.custodian(), of_state(request)
+    found = state.long_work.stop(number)
+    state.audit_log.add(who, "stopped work", found.about, found.outcome)
+    return _work_as_json(found)
+
+
+def _work_as_json(one: PieceOfWork) -> dict[str, Any]:
+    ended = None if one.ended is None else datetime.fromtimestamp(one.ended, UTC).isoformat()
+    return _as_json(one) | {"began": datetime.fromtimestamp(one.began, UTC).isoformat(), "ended": ended}
 
 
 def _handed_out(name: str, found: StoredAnswer, *, again: bool) -> Response:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio.to_thread
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -18,15 +22,25 @@ from leakcap.server.refusing import Refusing, answer_refused
 from leakcap.server.register_pages import registering
 from leakcap.server.settings import ServerSettings
 from leakcap.server.state import ServerState
+from leakcap.server.work_pages import working
 from leakcap.version import __version__
 
 __all__ = ["create_app"]
 
 UPLOADS = frozenset({"/custody/register", "/custody/publish"})
+THREADS = 120  # that wait for questions and passwords; how many are computed at a time is another limit
 
 
 def create_app(settings: ServerSettings) -> FastAPI:
     """A server as an ASGI application."""
+    state = ServerState(settings)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
+        yield
+        state.close()
+
     app = FastAPI(
         title="leakcap",
         version=__version__,
@@ -34,9 +48,10 @@ def create_app(settings: ServerSettings) -> FastAPI:
         openapi_url="/api/openapi.json",
         docs_url=None,  # those pages load scripts from elsewhere
         redoc_url=None,
+        lifespan=lifespan,
     )
-    app.state.leakcap = ServerState(settings)
-    for router in (api, pages, custody, registering, publishing, auditing, assets):
+    app.state.leakcap = state
+    for router in (api, pages, custody, registering, publishing, auditing, working, assets):
         app.router.routes.extend(router.routes)  # one flat list, which tests go through
     for kind in (RequestValidationError, HTTPException):
         app.add_exception_handler(kind, answer_refused)

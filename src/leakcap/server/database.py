@@ -20,7 +20,7 @@ from leakcap.errors import InputError
 
 __all__ = ["Database"]
 
-VERSION = 1
+VERSION = 2
 APPLICATION = 0x6C63_7372  # by which such a file is known
 PATIENCE = 30.0  # seconds that a call waits for the writes of others
 PRAGMAS = (
@@ -51,6 +51,11 @@ SCHEMA = (
     "CREATE TABLE events (number INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, who TEXT NOT NULL, "
     "what TEXT NOT NULL, about TEXT NOT NULL, outcome TEXT NOT NULL)",
 )
+WORK = (
+    "CREATE TABLE work (number TEXT PRIMARY KEY, who TEXT NOT NULL, what TEXT NOT NULL, about TEXT NOT NULL, "
+    "began REAL NOT NULL, ended REAL, outcome TEXT NOT NULL, words TEXT NOT NULL, place TEXT NOT NULL)"
+)
+ADDED = {1: (WORK,)}  # what a file of an older version lacks, by that version
 
 
 class Database:
@@ -67,21 +72,21 @@ class Database:
                 now.execute(f"PRAGMA {one}").fetchone()[0] for one in ("user_version", "application_id")
             )
             if not version and not application:
-                for statement in (
-                    *SCHEMA,
-                    f"PRAGMA user_version = {VERSION}",
-                    f"PRAGMA application_id = {APPLICATION}",
-                ):
+                version, application = 1, APPLICATION
+                for statement in (*SCHEMA, f"PRAGMA application_id = {APPLICATION}"):
                     now.execute(statement)
-            elif application != APPLICATION:
+            if application != APPLICATION:
                 raise InputError(
                     f"{self.path} is no file of this server: move it away, or choose another folder with --home"
                 )
-            elif version != VERSION:
+            if not 0 < version <= VERSION:
                 raise InputError(
-                    f"{self.path} was made by another version of leakcap: start that version, or choose another folder "
+                    f"{self.path} was made by a later version of leakcap: start that version, or choose another folder "
                     "with --home"
                 )
+            for old in range(version, VERSION):
+                for statement in (*ADDED[old], f"PRAGMA user_version = {old + 1}"):
+                    now.execute(statement)
 
     def key(self, name: str) -> bytes:
         """A key of this server, made on first use."""

@@ -30,6 +30,7 @@ __all__ = ["Datasets", "RegisteredSet", "schema_of"]
 
 MOST_SESSIONS = 64  # that stay open; others are opened again when they are needed
 DESIGNS = ("bits", "pool")
+LEFT = 3600.0  # seconds after which a file that belongs to no data set is not being made any more
 
 
 @dataclass(frozen=True)
@@ -109,18 +110,26 @@ class Datasets:
             raise InputError(f"there is a data set {name!r} already: choose another name")
         file = f"{name}-{secrets.token_hex(4)}.duckdb"
         path = private_folder(self.folder) / file
-        make(str(path))
         try:
+            make(str(path))
             catalog = Catalog.load(path)
             cap = RegisteredSet(name, catalog, success, design=design, about=about).cap
             Session(catalog, cap=cap, ledger=self.settings.ledger_place, name=name)  # from now on the ledger knows it
         except BaseException:
-            path.unlink(missing_ok=True)
+            for part in self.folder.glob(f"{path.stem}*"):  # what a process that was stopped left, too
+                part.unlink(missing_ok=True)
             raise
         self.database.write(
             "INSERT INTO datasets VALUES (?, ?, ?, ?, ?, ?)", name, file, float(success), design, about, time.time()
         )
         return catalog
+
+    def sweep(self) -> None:
+        """Remove what a server left that was ended while it registered a file."""
+        known = {row[0] for row in self.database.rows("SELECT file FROM datasets")}
+        for path in self.folder.glob("*") if self.folder.is_dir() else ():
+            if path.name.removesuffix(".wal") not in known and time.time() - path.stat().st_mtime > LEFT:
+                path.unlink(missing_ok=True)
 
     @contextmanager
     def session(self, name: str, account: str) -> Iterator[Session]:

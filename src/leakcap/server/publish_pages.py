@@ -15,6 +15,7 @@ from leakcap.errors import LeakcapError
 from leakcap.server.accounts import checked_label
 from leakcap.server.callers import Visitor, of_state
 from leakcap.server.form_fields import Browser, OwnForm
+from leakcap.server.long_work import FAILED, WorkWatch
 from leakcap.server.publish_orders import (
     MODEL_WORDS,
     PROMISES,
@@ -33,6 +34,7 @@ from leakcap.server.show import page
 from leakcap.server.state import ServerState
 from leakcap.server.uploads import Upload
 from leakcap.server.work import command_done, done
+from leakcap.server.work_pages import place_of
 
 __all__ = ["publishing"]
 
@@ -102,12 +104,20 @@ def chosen(upload: str, request: Request, who: Browser, form: OwnForm) -> Respon
             return _choosing(
                 request, who, upload, given=given, columns=columns, found=done({"do": "compare", **order}, SECONDS)
             )
-        name = _release(state, given, order)
+        name = _free_name(state, given)
     except LeakcapError as error:
         return _choosing(request, who, upload, given=given, columns=columns, notice=as_refusal(error).words)
-    kept.remove()
-    state.audit_log.add(custodian, "published a table or a model", name)
-    return RedirectResponse(f"/custody/publish/finished/{name}", 303)
+
+    def task(watch: WorkWatch) -> str:
+        _release(state, name, order, watch)
+        kept.remove()
+        state.audit_log.add(custodian, "published a table or a model", name)
+        return f"/custody/publish/finished/{name}"
+
+    piece = state.long_work.begin(custodian, "publishing a table or a model", name, task, back=request.url.path)
+    if piece.outcome == FAILED:
+        return _choosing(request, who, upload, given=given, columns=columns, notice=piece.words)
+    return RedirectResponse(place_of(piece), 303)
 
 
 @publishing.get("/finished/{name}")
@@ -141,15 +151,18 @@ def folder_file(name: str, request: Request, who: Browser) -> Response:
     return Response(packed.getvalue(), media_type="application/zip", headers=held)
 
 
-def _release(state: ServerState, given: Mapping[str, str], order: dict[str, Any]) -> str:
+def _free_name(state: ServerState, given: Mapping[str, str]) -> str:
     name = checked_label(given.get("name", "").strip(), "the name of a release")
-    folder = private_folder(state.settings.home / "published") / name
-    if (folder / "out" / "public").exists():
+    if (state.settings.home / "published" / name / "out" / "public").exists():
         raise Refusal(400, "Something was published under this name: take another one.")
-    words = command_words(order, order["file"], str(private_folder(folder) / "out"))
-    command_done([*words, "--ledger", state.settings.ledger_place, "--name", name, "--quiet"], SECONDS)
-    (folder / "command.txt").write_text(f"{shown(order, name)}\n\n{python_words(order)}\n")
     return name
+
+
+def _release(state: ServerState, name: str, order: dict[str, Any], watch: WorkWatch) -> None:
+    folder = private_folder(state.settings.home / "published") / name
+    words = command_words(order, order["file"], str(private_folder(folder) / "out"))
+    command_done([*words, "--ledger", state.settings.ledger_place, "--name", name], SECONDS, watch)
+    (folder / "command.txt").write_text(f"{shown(order, name)}\n\n{python_words(order)}\n")
 
 
 def _choosing(

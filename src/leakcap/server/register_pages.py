@@ -12,14 +12,17 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from leakcap.custody.private_files import write_private
 from leakcap.errors import LeakcapError
 from leakcap.report.numbers import neat
+from leakcap.server.accounts import checked_label
 from leakcap.server.callers import Visitor, of_state
 from leakcap.server.form_fields import Browser, OwnForm, number_in
 from leakcap.server.form_questions import KINDS
+from leakcap.server.long_work import FAILED, WorkWatch
 from leakcap.server.refusals import Refusal, as_refusal
 from leakcap.server.show import page
 from leakcap.server.state import ServerState
 from leakcap.server.uploads import Upload
 from leakcap.server.work import done
+from leakcap.server.work_pages import place_of
 
 __all__ = ["held_in", "kept_upload", "registering"]
 
@@ -68,12 +71,20 @@ def declared(upload: str, request: Request, who: Browser, form: OwnForm) -> Resp
                 {"do": "register", "file": str(kept.path), "table": TABLE, "path": None, "declared": facts}, SECONDS
             )
             return _declaring(request, who, upload, given, found=found)
-        _register(state, kept.path, given, facts)
+        name = checked_label(given.get("name", ""), "the name of a data set")
     except LeakcapError as error:
         return _declaring(request, who, upload, given, notice=as_refusal(error).words)
-    kept.remove()
-    state.audit_log.add(custodian, "registered a data set", given["name"])
-    return RedirectResponse(f"/custody/data/{given['name']}", 303)
+
+    def task(watch: WorkWatch) -> str:
+        _register(state, kept.path, given, facts, watch)
+        kept.remove()
+        state.audit_log.add(custodian, "registered a data set", name)
+        return f"/custody/data/{name}"
+
+    piece = state.long_work.begin(custodian, "registering a data set", name, task, back=request.url.path)
+    if piece.outcome == FAILED:
+        return _declaring(request, who, upload, given, notice=piece.words)
+    return RedirectResponse(place_of(piece), 303)
 
 
 def kept_upload(state: ServerState, file: Any) -> Upload:
@@ -90,11 +101,14 @@ def kept_upload(state: ServerState, file: Any) -> Upload:
     return upload
 
 
-def _register(state: ServerState, file: Any, given: Mapping[str, str], facts: Mapping[str, Any]) -> None:
+def _register(
+    state: ServerState, file: Any, given: Mapping[str, str], facts: Mapping[str, Any], watch: WorkWatch
+) -> None:
     table = given.get("table") or TABLE
 
     def make(path: str) -> None:
-        done({"do": "register", "file": str(file), "table": table, "path": path, "declared": dict(facts)}, SECONDS)
+        order = {"do": "register", "file": str(file), "table": table, "path": path, "declared": dict(facts)}
+        done(order, SECONDS, watch)
 
     state.datasets.adopt(
         given.get("name", ""),

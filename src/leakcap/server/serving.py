@@ -15,7 +15,6 @@ from leakcap.errors import InputError, MissingExtra
 __all__ = ["bound_socket", "flight_beside", "refuse_open", "serve"]
 
 LOOPBACK = "127.0.0.1"
-THREADS = 80  # that wait for questions; how many run at a time is another limit
 
 
 def refuse_open(host: str, certificate: Path | None, key: Path | None) -> None:

@@ -7,6 +7,7 @@ from leakcap.server.asking import Asking
 from leakcap.server.audit_log import AuditLog
 from leakcap.server.database import Database
 from leakcap.server.datasets import Datasets
+from leakcap.server.long_work import LongWork
 from leakcap.server.settings import ServerSettings
 from leakcap.server.signing_in import SigningIn
 from leakcap.server.throttle import Failures, Rate
@@ -32,9 +33,16 @@ class ServerState:
         self.audit_log = AuditLog(self.database)
         self.uploads = Uploads(settings.home / "uploads", limits.upload)
         self.datasets = Datasets(self.database, settings)
+        self.datasets.sweep()
+        self.long_work = LongWork(self.database)
         self.asking = Asking(self.database, self.datasets, limits)
         self.by_account = Rate(limits.requests_per_minute, TOO_MANY)
         self.by_address = Rate(limits.requests_per_minute, TOO_MANY)
         self.questions = Rate(limits.questions_per_minute, TOO_MANY_QUESTIONS)
         self.failures = Failures(limits.failures, limits.wait)
         self.failures_of_address = Failures(limits.failures_of_address, limits.wait)
+
+    def close(self) -> None:
+        """End the processes that wait or work for it."""
+        self.long_work.close()
+        self.datasets.spare.close()

@@ -1,34 +1,55 @@
 """Long work in a process of its own: bounded in memory, in the files it writes and in time, and killed when over.
 
 It is started as `python -m leakcap.server.work`, reads one order from its input, and writes one result. What goes
-wrong inside is said in the library's own words, or not at all.
+wrong inside is said in the library's own words, or not at all. It ends with whoever started it: its input stays open
+for as long as somebody waits.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import runpy
 import subprocess
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from leakcap.errors import InputError, LeakcapError
 
-__all__ = ["command_done", "done", "main"]
+__all__ = ["STOPPED", "Watched", "command_done", "done", "main"]
 
 MEMORY = 12 * 2**30  # bytes of address space
 FILES = 8 * 2**30  # bytes of one file
 TOO_LONG = "this took longer than {:g} seconds and was stopped: register a smaller file, or do it on the machine"
+STOPPED = "this was stopped: nothing of it is kept, begin it again when you like"
 ENDED = "the file could not be worked with: it may need too much memory or space. Register it on the machine"
+COMMAND = "command"
+SIGN = "leakcap: "  # before what a command says of an error
 NUMBERS = ("int", "decimal", "float")
 
 
-def done(order: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-    """The result of an order; an `InputError` where it failed or took too long."""
-    told, _ = _run([sys.executable, "-P", "-m", "leakcap.server.work"], json.dumps(order).encode(), seconds)
+class Watched(Protocol):
+    """Somebody who looks on, and may stop the work."""
+
+    def begins(self, kill: Callable[[], None]) -> None:
+        """The work has begun; `kill` ends it."""
+
+    def says(self, words: str) -> None:
+        """How far it is, in words."""
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it was stopped."""
+
+
+def done(order: Mapping[str, Any], seconds: float, watched: Watched | None = None) -> dict[str, Any]:
+    """The result of an order; an `InputError` where it failed, took too long or was stopped."""
+    told, _ = _run(order, seconds, watched)
     try:
         found = dict(json.loads(told))
     except ValueError:
@@ -38,38 +59,71 @@ def done(order: Mapping[str, Any], seconds: float) -> dict[str, Any]:
     return found
 
 
-def command_done(words: Sequence[str], seconds: float) -> None:
+def command_done(words: Sequence[str], seconds: float, watched: Watched | None = None) -> None:
     """Run a `leakcap` command, as it is shown to the custodian; an `InputError` with its words where it fails."""
-    _, said = _run([sys.executable, "-P", "-m", "leakcap", *words], b"", seconds)
+    _, said = _run({"do": COMMAND, "words": list(words)}, seconds, watched)
     if said is not None:
         raise InputError(said)
 
 
-def _run(command: list[str], given: bytes, seconds: float) -> tuple[bytes, str | None]:
+def _run(order: Mapping[str, Any], seconds: float, watched: Watched | None) -> tuple[bytes, str | None]:
     """What a process writes, and what it says where it fails."""
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
-        try:
-            told, said = process.communicate(given, timeout=seconds)
-        except subprocess.TimeoutExpired:
+    late = threading.Event()
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", "leakcap.server.work"], stdin=pipe, stdout=pipe, stderr=pipe
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+
+        def too_long() -> None:
+            late.set()
             process.kill()
-            told = None
-    if told is None:
+
+        timer = threading.Timer(seconds, too_long)
+        timer.start()
+        lines = list[str]()
+        listener = threading.Thread(target=_listen, args=(process.stderr, lines, watched))
+        listener.start()
+        try:
+            if watched is not None:
+                watched.begins(process.kill)
+            with suppress(BrokenPipeError):
+                process.stdin.write(json.dumps(order).encode() + b"\n")
+                process.stdin.flush()
+            told = process.stdout.read()
+            process.wait()
+            listener.join()
+        finally:
+            timer.cancel()
+            process.kill()
+    if watched is not None and watched.stopped:
+        raise InputError(STOPPED)
+    if late.is_set():
         raise InputError(TOO_LONG.format(seconds))
-    last = said.decode(errors="replace").strip().rsplit("\n", 1)[-1]
-    words = last.removeprefix("leakcap: ") if last.startswith("leakcap: ") else ENDED
+    last = lines[-1] if lines else ""
+    words = last.removeprefix(SIGN) if last.startswith(SIGN) else ENDED
     return told, words if process.returncode else None
+
+
+def _listen(said: Any, lines: list[str], watched: Watched | None) -> None:
+    for line in said:
+        words = line.decode(errors="replace").strip()
+        if words:
+            lines[:] = [words]
+            if watched is not None and not words.startswith(SIGN):
+                watched.says(words[:200])
 
 
 def main() -> None:
     """One order."""
-    with suppress(ImportError):  # not on every system
-        import resource
-
-        for kind, most in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_FSIZE, FILES)):
-            resource.setrlimit(kind, (most, most))
-    order = json.load(sys.stdin)
+    order = json.loads(sys.stdin.buffer.readline())
+    threading.Thread(target=_end_with_its_input, daemon=True).start()
     warnings.simplefilter("ignore")
+    if order["do"] == COMMAND:
+        sys.argv = ["leakcap", *order["words"]]
+        runpy.run_module("leakcap", run_name="__main__", alter_sys=True)
+        return
+    _bound()
     try:
         found = ORDERS[order.pop("do")](**order)
     except LeakcapError as error:
@@ -77,6 +131,25 @@ def main() -> None:
     except Exception:
         found = {"error": ENDED}
     json.dump(found, sys.stdout, default=str)
+
+
+def _bound() -> None:
+    with suppress(ImportError):  # not on every system
+        import resource
+
+        for kind, most in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_FSIZE, FILES)):
+            resource.setrlimit(kind, (most, most))
+
+
+def _end_with_its_input() -> None:
+    """Nobody waits any more: the server has ended."""
+    sys.stdin.buffer.read()
+    os._exit(1)
+
+
+def _say(words: str) -> None:
+    """How far the work is, for whoever looks on."""
+    print(words, file=sys.stderr, flush=True)
 
 
 def columns(file: str, table: str) -> dict[str, Any]:
@@ -102,8 +175,10 @@ def registering(file: str, table: str, path: str | None, declared: dict[str, Any
     """Register a file at a path; without one, only what that would cost is found out."""
     from leakcap.sql.register import register
 
+    _say("Reading the file, and keeping what was declared.")
     declared["bounds"] = {name: tuple(ends) for name, ends in declared.get("bounds", {}).items()}
     catalog = register({table: Path(file)}, path=path, **declared)
+    _say("Finding out what the bounds cost.")
     losses = [] if path else _losses(Path(file), table, declared["bounds"])
     return {"report": list(catalog.report), "people": catalog.people, "losses": losses}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,16 @@ class Running:
 
     def client(self, **more: Any) -> TestClient:
         return TestClient(self.app, base_url=ADDRESS, follow_redirects=False, **more)
+
+    def place(self, answer: Any) -> str:
+        """Where an answer leads; where that is at long work, where this leads when it is done."""
+        place = str(answer.headers["location"])
+        while place.startswith("/custody/work/"):
+            piece = self.state.long_work.numbered(place.rsplit("/", 1)[1])
+            assert piece.outcome in ("waiting", "running", "done"), piece.words
+            time.sleep(0.05)
+            place = piece.place if piece.over else place
+        return place
 
     def browser(self, name: str) -> TestClient:
         """A browser that is signed in."""

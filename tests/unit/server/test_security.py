@@ -345,7 +345,7 @@ def test_registering_by_pages_shows_the_loss_and_formulas_stay_text(tmp_path: Pa
     checked = carla.post(step, data=given | {"what": "check"}).text
     assert "1 of 201 rows left out" in checked and "100 of 200 values cut" in checked and "49.8 %" in checked
     assert "visits" not in made.state.datasets.names()
-    assert carla.post(step, data=given | {"what": "register"}).headers["location"] == "/custody/data/visits"
+    assert made.place(carla.post(step, data=given | {"what": "register"})) == "/custody/data/visits"
     assert carla.get(step).status_code == 404, "the file is gone"
     made.state.accounts.allow("ann", frozenset(("visits",)))
     ann = made.browser("ann")
@@ -389,7 +389,7 @@ def test_a_port_in_use_and_a_strange_file_are_told_in_a_sentence(tmp_path: Path)
         started(tmp_path / "a")
     made = started(tmp_path / "b")
     made.state.database.write("PRAGMA user_version = 7")
-    with pytest.raises(InputError, match="another version of leakcap"):
+    with pytest.raises(InputError, match="a later version of leakcap"):
         started(tmp_path / "b")
     (tmp_path / "c").mkdir()
     strange = sqlite3.connect(tmp_path / "c" / "server.db")
@@ -398,6 +398,18 @@ def test_a_port_in_use_and_a_strange_file_are_told_in_a_sentence(tmp_path: Path)
     strange.close()
     with pytest.raises(InputError, match="no file of this server"):
         started(tmp_path / "c")
+
+
+def test_a_file_of_an_earlier_version_is_brought_up_to_date_and_nothing_is_lost(tmp_path: Path) -> None:
+    made = filled(tmp_path)
+    token = made.token("ann")
+    made.state.database.write("DROP TABLE work")
+    made.state.database.write("PRAGMA user_version = 1")
+    again = started(tmp_path)
+    assert again.state.database.row("PRAGMA user_version") == (2,) and again.state.long_work.all() == []
+    ann = again.client(headers={"Authorization": f"Bearer {token}"})
+    assert len(ann.get("/api/datasets").json()["datasets"]) == 2
+    assert again.browser("carla").get("/custody/work").status_code == 200
 
 
 @pytest.mark.slow
@@ -418,7 +430,7 @@ def test_publishing_by_pages_compares_releases_once_and_shows_the_command(tmp_pa
     assert carla.post(step, data=given | {"what": "release", "fn": "os:system"}).status_code == 400
     assert carla.post(step, data=given | {"what": "release", "name": "../ages"}).status_code == 400
     done = carla.post(step, data=given | {"what": "release"})
-    assert done.headers["location"] == "/custody/publish/finished/ages"
+    assert made.place(done) == "/custody/publish/finished/ages"
     page = carla.get("/custody/publish/finished/ages/page")
     assert "60 %" in page.text and "'sha256-" in page.headers["content-security-policy"]
     packed = carla.get("/custody/publish/finished/ages/public.zip").content
@@ -438,7 +450,7 @@ def test_a_release_by_pages_is_the_command_that_is_shown(tmp_path: Path, monkeyp
     monkeypatch.setattr(register_pages, "done", lambda *_: held)
     ran: list[list[str]] = []
 
-    def command(words: list[str], _: float) -> None:
+    def command(words: list[str], _: float, __: Any) -> None:
         ran.append(words)
         public = Path(words[words.index("--out") + 1]) / "public"
         public.mkdir(parents=True)
@@ -458,7 +470,7 @@ def test_a_release_by_pages_is_the_command_that_is_shown(tmp_path: Path, monkeyp
     (words,) = ran
     assert words[:6] == ["release", words[1], "--fn", "mean", "--cap", "membership=0.55"]
     assert words[8:14] == ["--columns", "a; rm -rf", "--missing", "drop", "--unit", "person"]
-    shown = carla.get(done.headers["location"]).text
+    shown = carla.get(made.place(done)).text
     assert "leakcap release table.csv --fn mean --cap membership=0.55" in shown and "certificate.html" in shown
     page = carla.get("/custody/publish/finished/ages/page")
     assert "style-src &#39;self&#39;" not in page.text and "'sha256-" in page.headers["content-security-policy"]
