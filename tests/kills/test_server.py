@@ -20,6 +20,8 @@ import pytest
 pytest.importorskip("fastapi", reason="the server is an extra: pip install 'leakcap[server]'")
 pytest.importorskip("duckdb", reason="no duckdb here: pip install 'leakcap[sql]' brings it")
 
+from benchmarks import server_holds_up
+
 from leakcap.custody.ledger import open_book
 from leakcap.custody.ledger.accounts import TICKS
 from leakcap.custody.ledger.operations import export, verify
@@ -99,3 +101,41 @@ def test_a_server_that_is_killed_loses_nothing_and_charges_nothing_twice(tmp_pat
     assert sum(row["charge"] for row in charged) <= round(len(answers) * SHARE * TICKS) + len(answers)
     told = {json.loads(one)["number"]: json.loads(one)["rows"][0][0] for one in answers.values()}
     assert told == {row["number"]: row["numbers"][0] for row in charged}, "what was told is what the ledger keeps"
+
+
+@pytest.mark.slow
+def test_many_analysts_who_do_not_stop_asking_while_everything_is_killed() -> None:
+    """A short form of `python -m benchmarks.server_holds_up 32 10 50`: workers are killed, too."""
+    text, wrong = server_holds_up.held_up(analysts=6, minutes=0.4, kills=4)
+    assert wrong == [] and "0 faults" in text
+
+
+@pytest.mark.parametrize(
+    ("planted", "words"),
+    [
+        ("nothing", ""),
+        ("a charge twice", "charged 2 times"),
+        ("an answer without a charge", "answered without a charge"),
+        ("another answer", "different answers"),
+        ("another number", "another number than the ledger's"),
+        ("an answer that was lost", "charged without an answer"),
+    ],
+)
+def test_what_is_looked_for_is_found(tmp_path: Path, own_key: Path, planted: str, words: str) -> None:
+    made, seen = filled(tmp_path / "home"), server_holds_up.Seen()
+    program = made.program("ann")
+    for turn, share in [(0, SHARE), (1, SHARE), *([(1, 2 * SHARE)] if planted == "a charge twice" else [])]:
+        sql = f"select count(*) as n from people where age > {turn}"
+        body = program.post("/api/datasets/clinic/ask", json={"sql": sql, "share": share}).content
+        if not (planted == "an answer that was lost" and turn):
+            seen.bodies.setdefault(sql, {body})
+    first = next(iter(seen.bodies))
+    (body,) = seen.bodies[first]
+    if planted == "an answer without a charge":
+        seen.bodies["select 1"] = {body}
+    if planted == "another answer":
+        seen.bodies[first] = {body, body + b" "}
+    if planted == "another number":
+        seen.bodies[first] = {body.replace(b'"rows":[[', b'"rows":[[1')}
+    found = server_holds_up.faults(f"sqlite:///{tmp_path / 'home' / 'ledger.db'}", seen, "clinic", SHARE)
+    assert (found == []) == (planted == "nothing") and words in " ".join(found)
