@@ -9,6 +9,7 @@ from datetime import date
 from typing import Any
 
 from leakcap.errors import InputError
+from leakcap.server.bins import bin_width
 from leakcap.sql.catalog import Catalog, CatalogColumn, CatalogTable
 
 __all__ = ["COMPARED", "FILTERS", "KINDS", "MEASURES", "FormChoices", "as_sql", "choices_of"]
@@ -97,16 +98,8 @@ def _group(table: CatalogTable, name: str) -> tuple[str, str]:
         return found.name, _quoted(found.name)
     if not _measured(found):
         raise InputError("choose groups among columns with declared values, or numbers with a declared range")
-    width = _bin(found)
+    width = bin_width(float(found.low), float(found.high), BINS)
     return f"{found.name} from", f"floor({_quoted(found.name)} / {width}) * {width}"
-
-
-def _bin(column: CatalogColumn) -> str:
-    """A round width that makes about ten bins of the declared range."""
-    raw = (float(column.high) - float(column.low)) / BINS
-    size = 10.0 ** math.floor(math.log10(raw))
-    width = next(size * one for one in (1, 2, 5, 10) if size * one >= raw * 0.999)
-    return f"{width:g}" if width < 1e15 else f"{width:.0f}"
 
 
 def _filter(table: CatalogTable, name: str, compared: str, value: str) -> str:

@@ -14,10 +14,14 @@ from urllib.parse import quote, urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 from leakcap.errors import BudgetError, InputError, LeakcapError
+from leakcap.ground import checks
+from leakcap.server.remote_questions import RemoteQuestions
 
 __all__ = ["RemoteAnswer", "RemoteSession", "ServerError", "connect"]
 
 PATIENCE = 180.0  # seconds
+KINDS = ("count", "mean", "sum", "median", "quantile", "histogram")  # that have a preview
+HOW = ("share", "noise", "rows")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 ERRORS = {400: InputError, 404: InputError, 409: BudgetError, 422: InputError}
 
@@ -60,6 +64,7 @@ class RemoteSession:
 
     def __init__(self, server: _Server, name: str) -> None:
         self._server, self.name = server, name
+        self._questions = RemoteQuestions(lambda: self.schema)
 
     def sql(self, text: str, *, rows: int | None = None, **how: Any) -> RemoteAnswer:
         """Answer a question in SQL, as `leakcap.Session.sql` does.
@@ -113,7 +118,7 @@ class RemoteSession:
         Returns:
             The answer.
         """
-        return self._measured("count(*) as n", table, where=where, by=by, how=how)
+        return self.sql(self._questions.count(table, where=where, by=by), **how)
 
     def mean(
         self,
@@ -136,7 +141,7 @@ class RemoteSession:
         Returns:
             The answer.
         """
-        return self._measured(f"avg({_quoted(column)}) as {_quoted(column)}", table, where=where, by=by, how=how)
+        return self.sql(self._questions.mean(column, table, where=where, by=by), **how)
 
     def sum(
         self,
@@ -159,7 +164,95 @@ class RemoteSession:
         Returns:
             The answer.
         """
-        return self._measured(f"sum({_quoted(column)}) as {_quoted(column)}", table, where=where, by=by, how=how)
+        return self.sql(self._questions.sum(column, table, where=where, by=by), **how)
+
+    def median(
+        self,
+        column: str,
+        table: str | None = None,
+        *,
+        where: str | None = None,
+        by: str | Sequence[str] = (),
+        **how: Any,
+    ) -> RemoteAnswer:
+        """The median of a column with a declared range.
+
+        Args:
+            column: its name.
+            table: as for `count`.
+            where: as for `count`.
+            by: as for `count`.
+            **how: as for `sql`.
+
+        Returns:
+            The answer.
+        """
+        return self.quantile(column, 0.5, table, where=where, by=by, **how)
+
+    def quantile(
+        self,
+        column: str,
+        q: float = 0.5,
+        table: str | None = None,
+        *,
+        where: str | None = None,
+        by: str | Sequence[str] = (),
+        **how: Any,
+    ) -> RemoteAnswer:
+        """The value below which a part of the rows lies.
+
+        Args:
+            column: with a declared range.
+            q: the part, between 0 and 1.
+            table: as for `count`.
+            where: as for `count`.
+            by: as for `count`.
+            **how: as for `sql`.
+
+        Returns:
+            The answer.
+        """
+        return self.sql(self._questions.quantile(column, q, table, where=where, by=by), **how)
+
+    def histogram(
+        self, column: str, table: str | None = None, *, bins: int = 20, where: str | None = None, **how: Any
+    ) -> RemoteAnswer:
+        """How many rows lie in each bin of a column with a declared range.
+
+        Args:
+            column: its name.
+            table: as for `count`.
+            bins: about how many; their ends are round numbers.
+            where: as for `count`.
+            **how: as for `sql`.
+
+        Returns:
+            The answer: for every bin where it begins, and how many.
+        """
+        return self.sql(self._questions.histogram(column, table, bins=bins, where=where), **how)
+
+    def preview(self, kind: str, *question: Any, **details: Any) -> Mapping[str, Any]:
+        """What a question would cost. Nothing is spent.
+
+        Args:
+            kind: of the question: "count", "mean", "sum", "median", "quantile" or "histogram".
+            *question: as for the question.
+            **details: as for the question.
+
+        Returns:
+            As `preview_sql`.
+        """
+        checks.choice(KINDS, kind=kind)
+        how = {name: details.pop(name) for name in HOW if name in details}
+        if kind == "median":
+            kind, question = "quantile", (question[0], 0.5, *question[1:]) if question else ()
+        try:
+            text = getattr(self._questions, kind)(*question, **details)
+        except TypeError:
+            text = ""
+        if not text:
+            raise InputError(f"a preview takes what session.{kind} takes: see help(session.{kind})")
+        return self.preview_sql(text, **how)
 
     @property
     def schema(self) -> Mapping[str, Any]:
@@ -191,21 +284,6 @@ class RemoteSession:
         from leakcap.certificates.session import SessionCertificate
 
         return SessionCertificate.from_json(json.dumps(self._server.got(self._path("certificate"))))
-
-    def _measured(
-        self, measure: str, table: str | None, *, where: str | None, by: Any, how: dict[str, Any]
-    ) -> RemoteAnswer:
-        groups = [_quoted(one) for one in ([by] if isinstance(by, str) else by)]
-        text = f"select {', '.join([*groups, measure])} from {_quoted(table or self._only_table())}"
-        text += f" where {where}" if where else ""
-        text += f" group by {', '.join(groups)} order by {', '.join(groups)}" if groups else ""
-        return self.sql(text, **how)
-
-    def _only_table(self) -> str:
-        private = [one["name"] for one in self.schema["tables"] if not one["public"]]
-        if len(private) != 1:
-            raise InputError(f"name the table: table= is one of {', '.join(private)}")
-        return str(private[0])
 
     def _spending(self, which: str) -> Any:
         from leakcap.sessions.answers import Spending
@@ -278,7 +356,7 @@ def connect(
         authority: a PEM file of whoever signed the server's certificate, where this machine does not know them.
 
     Returns:
-        The session: `session.sql("select ...")`, `.count`, `.mean`, `.sum`, `.remaining`, `.certificate`.
+        The session: `session.sql("select ...")`, `.count`, `.mean`, `.histogram`, `.remaining`, `.certificate`.
 
     Raises:
         InputError: the token allows several data sets, and none is named.
@@ -308,7 +386,3 @@ def _words_of(error: HTTPError) -> str:
         return str(json.load(error)["error"])
     except (ValueError, KeyError, TypeError):
         return f"the server answered with status {error.code}: ask whoever runs it"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -207,6 +207,32 @@ def test_a_remote_session_feels_like_a_local_one(running: Running, monkeypatch: 
     assert "leakcap_" not in repr(session)
 
 
+def test_quantiles_and_histograms_are_those_of_the_sql_that_they_are(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    through(running, monkeypatch)
+    session = lc.connect("http://localhost", running.token("ann"), dataset="school")
+    median = session.median("age", where="sex = 'f'", share=0.15)
+    same = 'select quantile_cont("age", 0.5) as "age" from "people" where sex = \'f\''
+    assert session.sql(same, share=0.15).again and 20 < median.value < 80
+    assert session.quantile("age", 0.5, where="sex = 'f'", share=0.15).value == median.value
+    assert list(session.median("age", by="sex", share=0.15).frame["sex"]) == ["f", "m"]
+    bars = session.histogram("age", bins=10, share=0.15).frame
+    assert list(bars["age from"]) == [0, 20, 40, 60, 80, 100] and bars["n"].sum() == pytest.approx(300, abs=250)
+    price = session.preview("histogram", "age", bins=10, share=0.15)
+    assert price["share"] == pytest.approx(0.15) and session.preview("median", "age", share=0.02)["fits"]
+    for wrong in (
+        lambda: session.quantile("age", 2),
+        lambda: session.histogram("sex"),
+        lambda: session.histogram("age", bins=0),
+        lambda: session.preview("fit"),
+        lambda: session.preview("median"),
+        lambda: session.preview("count", nothing=1),
+    ):
+        with pytest.raises(lc.InputError):
+            wrong()
+
+
 def through(running: Running, patch: pytest.MonkeyPatch) -> None:
     """Requests of `lc.connect` reach the application without a network."""
 
