@@ -41,6 +41,7 @@ from leakcap.server.state import ServerState
 
 PEOPLE, SHARE, OLD = 5_000, 2e-4, 0.6  # and how often an old question is asked
 PASSWORD = "a password of the benchmark"
+SERVED = 4.0  # seconds between two kills, however long the server took to start
 PATIENCE = 300.0  # seconds for one answer, restarts included
 
 
@@ -133,7 +134,7 @@ def ask_until_answered(port: int, token: str, sql: str, seen: Seen) -> None:
             body = answer.read()
         except (OSError, http.client.HTTPException):
             seen.failed("cut off")
-            time.sleep(0.3)
+            time.sleep(1.0)
             continue
         if answer.status == 200:
             seen.answered(sql, body, 1000 * (time.perf_counter() - began))
@@ -201,7 +202,7 @@ def held_up(analysts: int, minutes: float, kills: int) -> tuple[str, list[str]]:
             one.start()
         done: Counter[str] = Counter()
         for at in range(kills):
-            time.sleep(max(0.0, began + (at + 1) * 60 * minutes / (kills + 1) - time.monotonic()))
+            time.sleep(max(SERVED, began + (at + 1) * 60 * minutes / (kills + 1) - time.monotonic()))
             if at % 2 and killed_in_time(server):
                 done["worker"] += 1
             else:
