@@ -101,7 +101,7 @@ def running() -> Iterator[tuple[int, list[str]]]:
             state.accounts.allow(f"analyst{at}", frozenset(["people"]))
             tokens.append(state.tokens.make(f"analyst{at}", "benchmark", days=1))
         listening = bound_socket("127.0.0.1", 0)
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
+        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_keep_alive=60))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         try:

@@ -16,7 +16,7 @@ from concurrent.futures import wait as waited
 from dataclasses import dataclass, field
 
 from leakcap.server.database import Database
-from leakcap.server.refusals import NOT_THERE, Refusal, as_refusal, defect_in_words
+from leakcap.server.refusals import NOT_THERE, Refusal, as_refusal, as_sentence, defect_in_words
 from leakcap.server.work import STOPPED
 
 __all__ = ["LongWork", "PieceOfWork", "WorkWatch"]
@@ -163,10 +163,9 @@ class LongWork:
             self._over(number, DONE, "", place)
 
     def _over(self, number: str, outcome: str, words: str, place: str | None = None) -> None:
-        said = words[:1].upper() + words[1:].rstrip(".") + ("." if words else "")
         self.database.write(
             "UPDATE work SET ended = ?, outcome = ?, words = ?, place = coalesce(?, place) WHERE number = ?",
-            *(time.time(), outcome, said, place, number),
+            *(time.time(), outcome, as_sentence(words), place, number),
         )
 
     def _piece(self, row: tuple[str, str, str, str, float, float | None, str, str, str]) -> PieceOfWork:

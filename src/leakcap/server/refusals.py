@@ -6,7 +6,7 @@ from pathlib import Path
 
 from leakcap.errors import BudgetError, LeakcapError
 
-__all__ = ["HEAVY", "NOT_THERE", "Refusal", "as_refusal", "defect_in_words"]
+__all__ = ["HEAVY", "NOT_THERE", "Refusal", "as_refusal", "as_sentence", "defect_in_words"]
 
 NOT_THERE = "There is nothing of this name that you may see: look at the list of your data sets, or ask the custodian."
 HEAVY = "The server is busy with your earlier questions: ask again when they are answered."
@@ -27,10 +27,15 @@ def as_refusal(error: BaseException) -> Refusal:
         return error
     if isinstance(error, LeakcapError):
         words = str(error)
-        return Refusal(409 if isinstance(error, BudgetError) else 400, words[:1].upper() + words[1:].rstrip(".") + ".")
+        return Refusal(409 if isinstance(error, BudgetError) else 400, as_sentence(words))
     return Refusal(
         500, "The server failed, and nothing was answered: ask again, and tell the custodian if it stays so."
     )
+
+
+def as_sentence(words: str) -> str:
+    """With a capital, and with an end."""
+    return words[:1].upper() + words[1:] + ("" if words.endswith((".", "?")) or not words else ".")
 
 
 def defect_in_words(error: BaseException) -> str:

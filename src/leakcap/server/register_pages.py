@@ -76,7 +76,7 @@ def declared(upload: str, request: Request, who: Browser, form: OwnForm) -> Resp
         return _declaring(request, who, upload, given, notice=as_refusal(error).words)
 
     def task(watch: WorkWatch) -> str:
-        _register(state, kept.path, given, facts, watch)
+        _register(state, kept.path, given, facts, watch=watch)
         kept.remove()
         state.audit_log.add(custodian, "registered a data set", name)
         return f"/custody/data/{name}"
@@ -102,7 +102,7 @@ def kept_upload(state: ServerState, file: Any) -> Upload:
 
 
 def _register(
-    state: ServerState, file: Any, given: Mapping[str, str], facts: Mapping[str, Any], watch: WorkWatch
+    state: ServerState, file: Any, given: Mapping[str, str], facts: Mapping[str, Any], *, watch: WorkWatch
 ) -> None:
     table = given.get("table") or TABLE
 
@@ -110,10 +110,13 @@ def _register(
         order = {"do": "register", "file": str(file), "table": table, "path": path, "declared": dict(facts)}
         done(order, SECONDS, watch)
 
+    cap = number_in(given.get("cap", ""), "the cap, in per cent")
+    if cap > 100:
+        raise Refusal(400, "Write at most 100 % for the cap.")
     state.datasets.adopt(
         given.get("name", ""),
         make,
-        success=number_in(given.get("cap", ""), "the cap, in per cent") / 100,
+        success=cap / 100,
         design=given.get("design", "bits"),
         about=given.get("about", "")[:400],
     )

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 from leakcap.errors import InputError, LeakcapError
 
-__all__ = ["STOPPED", "Watched", "command_done", "done", "main"]
+__all__ = ["STOPPED", "Onlooker", "command_done", "done", "main"]
 
 MEMORY = 12 * 2**30  # bytes of address space
 FILES = 8 * 2**30  # bytes of one file
@@ -33,7 +33,7 @@ SIGN = "leakcap: "  # before what a command says of an error
 NUMBERS = ("int", "decimal", "float")
 
 
-class Watched(Protocol):
+class Onlooker(Protocol):
     """Somebody who looks on, and may stop the work."""
 
     def begins(self, kill: Callable[[], None]) -> None:
@@ -47,7 +47,7 @@ class Watched(Protocol):
         """Whether it was stopped."""
 
 
-def done(order: Mapping[str, Any], seconds: float, watched: Watched | None = None) -> dict[str, Any]:
+def done(order: Mapping[str, Any], seconds: float, watched: Onlooker | None = None) -> dict[str, Any]:
     """The result of an order; an `InputError` where it failed, took too long or was stopped."""
     told, _ = _run(order, seconds, watched)
     try:
@@ -59,14 +59,14 @@ def done(order: Mapping[str, Any], seconds: float, watched: Watched | None = Non
     return found
 
 
-def command_done(words: Sequence[str], seconds: float, watched: Watched | None = None) -> None:
+def command_done(words: Sequence[str], seconds: float, watched: Onlooker | None = None) -> None:
     """Run a `leakcap` command, as it is shown to the custodian; an `InputError` with its words where it fails."""
     _, said = _run({"do": COMMAND, "words": list(words)}, seconds, watched)
     if said is not None:
         raise InputError(said)
 
 
-def _run(order: Mapping[str, Any], seconds: float, watched: Watched | None) -> tuple[bytes, str | None]:
+def _run(order: Mapping[str, Any], seconds: float, watched: Onlooker | None) -> tuple[bytes, str | None]:
     """What a process writes, and what it says where it fails."""
     pipe = subprocess.PIPE
     late = threading.Event()
@@ -105,7 +105,7 @@ def _run(order: Mapping[str, Any], seconds: float, watched: Watched | None) -> t
     return told, words if process.returncode else None
 
 
-def _listen(said: Any, lines: list[str], watched: Watched | None) -> None:
+def _listen(said: Any, lines: list[str], watched: Onlooker | None) -> None:
     for line in said:
         words = line.decode(errors="replace").strip()
         if words:
@@ -156,8 +156,11 @@ def columns(file: str, table: str) -> dict[str, Any]:
     """What a file holds: names and kinds of columns, and how many rows."""
     import duckdb
 
+    from leakcap.server.csv_shape import refuse_no_table
     from leakcap.sql.sources import attached, kind_of
 
+    if file.endswith(".csv"):
+        refuse_no_table(Path(file))
     with duckdb.connect(":memory:") as database:
         source = attached(database, {table: Path(file)})[table]
         try:

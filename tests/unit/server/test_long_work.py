@@ -162,6 +162,7 @@ def test_two_at_a_time_and_no_more_than_can_wait(tmp_path: Path, monkeypatch: py
     with pytest.raises(long_work.Refusal, match="Too much is waiting"):
         made.state.long_work.begin("carla", "waiting", "one more", task, back="/")
     assert made.state.long_work.stop(pieces[-1].number).outcome == "stopped", "before it began"
+    until(lambda: most == [2])
     go.set()
     until(lambda: all(one.over for one in made.state.long_work.all()))
     assert most == [2] and sorted({one.outcome for one in made.state.long_work.all()}) == ["done", "stopped"]

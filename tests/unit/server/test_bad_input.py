@@ -1,0 +1,176 @@
+"""What goes wrong on any day: one sentence that says what to do, and nothing is lost."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leakcap.server import work
+from leakcap.server.app import create_app
+from tests.unit.server.running import COUNT, Running, filled, form_word
+
+ASK = "/api/datasets/clinic/ask"
+ROWS = "".join(f"{at},{at % 50},{'x' * 400}{at}\n" for at in range(2000))
+GIVEN = {"name": "visits", "unit": "person", "rows": "1", "cap": "60", "low1": "0", "high1": "50", "what": "register"}
+
+
+def brought(running: Running, content: bytes, name: str = "visits.csv") -> tuple[Any, Any, dict[str, str]]:
+    """A custodian's browser, what it is told of a file, and what its forms bring back."""
+    carla = running.browser("carla")
+    word = {"form_word": form_word(carla)}
+    return carla, carla.post("/custody/register", files={"file": (name, content)}, data=word), word
+
+
+def sentence(page: str) -> str:
+    """What a page says of a mistake: our words alone."""
+    assert "Traceback" not in page and "duckdb" not in page.lower()
+    return page
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is empty"),
+        (b"person,cost\n", "has no rows"),
+        (b"\x7fELF\x02\x01\x01\x00\x00", "no CSV file of text"),
+        (b'person,cost\n1,2\n"3,4\n5,6\n', "cannot be read from line 3 on"),
+        (b"person,cost\n1,2\n3,4,5,6,7\n", "cannot be read from line 3 on"),
+        (b"person;cost\n1;2\n3\n", "cannot be read from line 3 on"),
+        (b"person,Person\n1,2\n3,4\n", "have the same name"),
+    ],
+    ids=["empty", "a head alone", "binary", "an open quote", "long", "short", "a name twice"],
+)
+def test_files_that_cannot_be_used_are_refused_in_a_sentence(running: Running, content: bytes, words: str) -> None:
+    _, told, _ = brought(running, content)
+    assert told.status_code == 400 and words in sentence(told.text), told.text[-600:]
+    assert list(running.state.uploads.folder.glob("*")) == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"unit": ""}, "Choose the column that says whose row it is."),
+        ({"unit": "nobody"}, "Choose the column that says whose row it is."),
+        ({"name": "../x"}, "lower-case letters"),
+        ({"cap": "200"}, "Write at most 100 % for the cap."),
+        ({"rows": "many"}, "Write a number above 0"),
+        ({"low1": "50", "high1": "0"}, "cost"),
+        ({"low1": "a"}, "Write two numbers for the range of cost"),
+    ],
+    ids=["no unit", "a column that is not there", "a path", "a cap above 1", "words", "turned round", "a letter"],
+)
+def test_declarations_that_cannot_be_are_refused_and_the_file_waits(
+    running: Running, wrong: dict[str, str], words: str
+) -> None:
+    carla, told, word = brought(running, b"person,cost\n" + b"".join(b"%d,%d\n" % (at, at % 50) for at in range(60)))
+    step = told.headers["location"]
+    found = carla.post(step, data=GIVEN | word | wrong)
+    if found.status_code == 303:  # it took a moment
+        place = found.headers["location"]
+        while (piece := running.state.long_work.numbered(place.rsplit("/", 1)[1])).ended is None:
+            time.sleep(0.05)
+        assert piece.outcome == "failed"
+        found = carla.get(place)
+    assert words in sentence(found.text), found.text[-1500:]
+    assert "visits" not in running.state.datasets.names() and carla.get(step).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"person;cost\n1;2,5\n3;4,5\n",
+        b'person,note\n1,"a, b\nc"\n2,\n',
+        b"\xef\xbb\xbfperson,cost\r\n1,2\r\n",
+        b"person\n1\n",
+    ],
+)
+def test_tables_as_people_have_them_are_taken(running: Running, content: bytes) -> None:
+    carla, told, _ = brought(running, content)
+    assert told.status_code == 303 and "person" in carla.get(told.headers["location"]).text
+
+
+def test_a_disk_that_fills_up_during_registration_leaves_everything_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = filled(tmp_path)
+    carla, told, word = brought(made, f"person,cost,note\n{ROWS}".encode())
+    step, honest = told.headers["location"], work.subprocess.Popen
+
+    def no_room(command: list[str], **pipes: Any) -> Any:
+        small = ["bash", "-c", 'ulimit -f 64; exec "$@"', "small", *command]
+        return honest(small if "leakcap.server.work" in command else command, **pipes)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(work.subprocess, "Popen", no_room)
+        found = carla.post(step, data=GIVEN | word)
+        if found.status_code == 303:
+            until_over(made, found)
+            found = carla.get(found.headers["location"])
+    assert "may need too much memory or space" in sentence(found.text) or "make room" in found.text
+    assert made.state.datasets.names() == ["clinic", "school"] and not list(made.state.datasets.folder.glob("visits*"))
+    assert made.place(carla.post(step, data=GIVEN | word)) == "/custody/data/visits", "with room again it works"
+
+
+def until_over(running: Running, found: Any) -> None:
+    while not running.state.long_work.numbered(found.headers["location"].rsplit("/", 1)[1]).over:
+        time.sleep(0.05)
+
+
+def test_a_disk_without_room_for_the_servers_file_charges_nothing(tmp_path: Path) -> None:
+    made = filled(tmp_path)
+    ann = made.program("ann")
+    before = ann.get("/api/datasets/clinic/budget").json()
+    database = made.state.database
+    honest = database._connection
+
+    def full() -> Any:
+        connection = honest()
+        connection.execute("PRAGMA max_page_count = 1")
+        return connection
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "_connection", full)
+        database.write("DELETE FROM requests")
+        found = [ann.post(ASK, json={"sql": COUNT, "share": 0.1, "request": "k" * 200}) for _ in range(40)][-1]
+    assert found.status_code in (200, 400)
+    assert before["spent"]["share"] == 0
+
+
+def test_another_key_is_told_and_with_the_right_one_all_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEAKCAP_KEY", str(tmp_path / "key"))
+    made = filled(tmp_path / "home")
+    token = made.token("ann")
+    head = {"Authorization": f"Bearer {token}"}
+    first = made.client(headers=head).post(ASK, json={"sql": COUNT, "share": 0.1})
+    with monkeypatch.context() as patch:
+        patch.setenv("LEAKCAP_KEY", str(tmp_path / "another"))
+        other = Running(create_app(made.state.settings)).client(headers=head)
+        told = other.post(ASK, json={"sql": COUNT, "share": 0.2})
+        assert told.status_code == 400 and "key" in told.json()["error"], told.text
+    again = Running(create_app(made.state.settings)).client(headers=head)
+    assert again.post(ASK, json={"sql": COUNT, "share": 0.1}).content == first.content
+    assert again.get("/api/datasets/clinic/budget").json()["spent"]["share"] == pytest.approx(0.1)
+
+
+def test_a_clock_that_was_set_back_frees_nothing_and_locks_nobody_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = filled(tmp_path)
+    ann, browser = made.program("ann"), made.browser("ann")
+    custodian = made.program("carla")
+    day = {"why": "a test", "day": 0.15}
+    assert custodian.post("/api/datasets/clinic/policies", json=day).status_code == 200
+    first = ann.post(ASK, json={"sql": COUNT, "share": 0.1})
+    honest = time.time
+    monkeypatch.setattr(time, "time", lambda: honest() - 3 * 86_400)
+    assert ann.post(ASK, json={"sql": COUNT, "share": 0.1}).content == first.content
+    assert ann.get("/api/datasets/clinic/budget").json()["spent"]["share"] == pytest.approx(0.1)
+    assert ann.post(ASK, json={"sql": COUNT, "share": 0.1, "request": "again"}).headers["leakcap-stored"] == "yes"
+    assert browser.get("/data").status_code in (200, 303)
+    assert made.browser("ann").get("/data").status_code == 200
+    assert made.browser("carla").get("/custody").status_code == 200
