@@ -41,8 +41,8 @@ from leakcap.server.state import ServerState
 
 PEOPLE, SHARE, OLD = 5_000, 2e-4, 0.6  # and how often an old question is asked
 PASSWORD = "a password of the benchmark"
-SERVED = 4.0  # seconds between two kills, however long the server took to start
-PATIENCE = 300.0  # seconds for one answer, restarts included
+SERVED = 8.0  # seconds between two kills, however long the server took to start
+PATIENCE = 900.0  # seconds for one answer, restarts included
 
 
 @dataclass
