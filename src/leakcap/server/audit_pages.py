@@ -11,10 +11,12 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from leakcap.errors import LeakcapError
 from leakcap.server.callers import Visitor, of_state
 from leakcap.server.form_fields import Browser, OwnForm, number_in
+from leakcap.server.long_work import FAILED, WorkWatch
 from leakcap.server.published import alone, finished, folder_of
 from leakcap.server.refusals import NOT_THERE, Refusal, as_refusal
 from leakcap.server.show import page
 from leakcap.server.work import command_done
+from leakcap.server.work_pages import place_of
 
 __all__ = ["auditing"]
 
@@ -48,12 +50,19 @@ def attacked(name: str, request: Request, who: Browser, form: OwnForm) -> Respon
     folder = folder_of(state, name)
     try:
         trials = int(min(number_in(str(form.get("trials", "")), "how many releases to attack"), MOST))
-        _attack(folder, trials)
     except LeakcapError as error:
         return _audit(request, who, name, notice=as_refusal(error).words)
-    (folder / "audit.txt").write_text(_words(name, trials))
-    state.audit_log.add(custodian, "audited a release", name)
-    return RedirectResponse(f"/custody/audit/{name}", 303)
+
+    def task(watch: WorkWatch) -> str:
+        _attack(folder, trials, watch)
+        (folder / "audit.txt").write_text(_words(name, trials))
+        state.audit_log.add(custodian, "audited a release", name)
+        return f"/custody/audit/{name}"
+
+    piece = state.long_work.begin(custodian, "auditing a release", name, task, back=request.url.path)
+    if piece.outcome == FAILED:
+        return _audit(request, who, name, notice=piece.words)
+    return RedirectResponse(place_of(piece), 303)
 
 
 @auditing.get("/{name}/page")
@@ -66,14 +75,14 @@ def report(name: str, request: Request, who: Browser) -> Response:
     return alone(file.read_text())
 
 
-def _attack(folder: Path, trials: int) -> None:
+def _attack(folder: Path, trials: int, watch: WorkWatch) -> None:
     made = folder / NEXT
     made.unlink(missing_ok=True)
-    words = ["audit", str(folder / "out"), "--trials", str(trials), "--out", str(made), "--quiet"]
+    words = ["audit", str(folder / "out"), "--trials", str(trials), "--out", str(made)]
     try:
-        command_done(words, SECONDS)
+        command_done(words, SECONDS, watch)
     except LeakcapError:
-        if not made.is_file():
+        if watch.stopped or not made.is_file():
             raise
         # A promise was refuted: that is what the report says.
     made.replace(folder / REPORT)
