@@ -138,8 +138,12 @@ def test_what_a_release_of_its_own_shows_is_the_same_whoever_took_part(monkeypat
     """Certificates, pages, pickles of the estimator itself and of all that hangs on it."""
     assert differing(lambda seed: released(lc.membership(0.6), monkeypatch, coins=seed), 4) == 0
     assert differing(lambda gone: released(POOL, monkeypatch, rows=slice(gone, None)), 3) == 0
-    # How many blocks there are is made of the noised number of people.
-    assert differing(lambda gone: released(POOL, monkeypatch, rows=slice(gone, None), blocks="auto"), 3) == 0
+
+
+def test_how_many_blocks_there_are_is_made_of_the_noised_number_of_people(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without eight people, and without sixteen: by their exact number there would be fewer blocks."""
+    monkeypatch.setattr(settings, "FEWEST_EACH", 1)
+    assert differing(lambda part: released(POOL, monkeypatch, rows=slice(8 * part, None), blocks="auto"), 3) == 0
 
 
 def test_a_planted_trace_in_a_release_of_its_own_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
