@@ -206,7 +206,7 @@ def _store(seen: list[dict[str, Any]]) -> None:
         f"{sum(one['killed'] for one in runs)} workers killed in them; {len(clients)} clients killed: at most "
         f"{100 * max(one['again'] for one in clients):.1f} % of the worlds were run twice, "
         f"{len({one['answer'] for one in clients})} answer among them",
-        topic="On a cluster",
+        topic="Beyond one machine",
         claim="Workers killed at random moments of runs (K-Means, ridge, a session's answer, any function); the asking "
         "process killed and its run resumed",
         command="python -m benchmarks.cluster_kills 3000",

@@ -53,7 +53,7 @@ def main(tasks: int = TASKS) -> None:
         record(
             "cluster-overhead",
             f"{'; '.join(told)}; {moved:,.0f} bytes a task, and the data once to each worker",
-            topic="On a cluster",
+            topic="Beyond one machine",
             claim="1,024 tasks of 50 ms by two Dask workers on the same two cores",
             command="python -m benchmarks.cluster_overhead",
             asked="1.15 times joblib on 2 cores",

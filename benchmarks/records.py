@@ -36,7 +36,6 @@ TOPICS = (
     "Questions in SQL",
     "The ledger",
     "The server",
-    "On a cluster",
     "Beyond one machine",
     "The house",
 )
