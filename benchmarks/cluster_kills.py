@@ -37,6 +37,7 @@ RUNS, CLIENTS, WORKERS = 100, 4, 4  # runs whose workers are killed; runs that a
 SEEN = Path(tempfile.gettempdir()) / "leakcap-cluster-kills.json"
 ROWS, WORLDS, SECONDS = 120, 96, 0.02  # of one world, at least
 LONG, BRIEF = 1600, 0.02  # worlds of a run that is killed itself, and seconds of each
+CAP = lc.mutual_information(0.3)  # whose noise is found at once
 TABLE = np.random.default_rng(5).normal(size=(ROWS, 3))
 
 
@@ -64,7 +65,7 @@ def middle(rows: Any) -> float:
 
 
 def planned(fit: Callable[[Any], Any], backend: Any) -> bytes:
-    plan = lc.plan(partial(slowed, fit), TABLE, cap=0.7, worlds=WORLDS, draws=512, seed=11, backend=backend)
+    plan = lc.plan(partial(slowed, fit), TABLE, cap=CAP, worlds=WORLDS, draws=512, seed=11, backend=backend)
     released = plan.release().outputs
     return plan.outputs.tobytes() + plan.certificate.to_json().encode() + released.tobytes()
 
@@ -95,7 +96,7 @@ class Killer:
 
     def _kill(self) -> None:
         nannies = list(self._cluster.client.cluster.workers.values())
-        number = nannies[int(self._rng.integers(len(nannies)))].pid
+        number = nannies[int(self._rng.integers(len(nannies)))].pid if nannies else None
         if number and not self._over:
             os.kill(number, signal.SIGKILL)
             self.killed += 1
@@ -138,8 +139,8 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     table = np.random.default_rng(5).normal(size=(120, 3))
     os.environ["PYTHONHASHSEED"] = "0"
-    plan = lc.plan(slow, table, cap=.7, worlds={long}, draws=512, seed=11, backend="dask", workers=2,
-                   checkpoint=sys.argv[1])
+    plan = lc.plan(slow, table, cap=lc.mutual_information(.3), worlds={long}, draws=512, seed=11, backend="dask",
+                   workers=2, checkpoint=sys.argv[1])
     print(hash(plan.outputs.tobytes() + plan.certificate.to_json().encode()), flush=True)
 """
 

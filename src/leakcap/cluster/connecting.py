@@ -18,6 +18,7 @@ __all__ = ["Cluster", "cluster_for", "connect", "connected", "names_cluster"]
 
 SCHEME = "dask://"
 PATIENCE = 600.0
+STARTING = "1h"  # for a worker in the place of a lost one
 SILENT = 60  # above all levels: what a cluster of our own writes when it ends concerns nobody
 QUIET = {
     "distributed.worker.memory.target": False,  # nothing of the data goes to a disk
@@ -175,7 +176,7 @@ def _started(distributed: Any, workers: int, patience: float) -> Cluster:
     except ImportError:
         raise MissingExtra("workers of this machine need cryptography: pip install 'leakcap[dask]'") from None
     with dask.config.set(QUIET):
-        cluster = distributed.LocalCluster(
+        cluster = _patient(distributed.LocalCluster)(
             n_workers=workers,
             threads_per_worker=1,
             processes=True,
@@ -192,6 +193,19 @@ def _started(distributed: Any, workers: int, patience: float) -> Cluster:
         )
         client = distributed.Client(cluster)
     return Cluster(client, float(patience), own=True)
+
+
+def _patient(kind: Any) -> Any:
+    """A kind of cluster that waits for workers to start again, however busy the machine is; Dask's gives them up for
+    good after 15 seconds, until none is left."""
+    import dask
+
+    class Patient(kind):  # type: ignore[misc]
+        def _update_worker_status(self, op: Any, msg: Any) -> None:
+            with dask.config.set({"distributed.deploy.lost-worker-timeout": STARTING}):
+                super()._update_worker_status(op, msg)
+
+    return Patient
 
 
 def _address(where: Any) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import secrets
+import time
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import Any
@@ -60,12 +61,10 @@ class ClusterWorkers:
                 failed = type(error).__name__
             if not self.cluster.alive:
                 raise OutputError(SCHEDULER_LOST)
-            if failed:
-                raise OutputError(FAILED.format(failed))
-            if left:
+            if left or failed:  # what is done stays done
                 times += 1
                 if times > SENT_AGAIN:
-                    raise OutputError(_lost(left, len(items)))
+                    raise OutputError(FAILED.format(failed) if failed else _lost(left, len(items)))
                 self._there.clear()
 
     def close(self) -> None:
@@ -122,13 +121,16 @@ class ClusterWorkers:
     def _travelled(self, thing: Packed) -> Any:
         """The thing on all workers that there are; where one dies meanwhile, on those that are there afterwards."""
         client, key, kind = self.cluster.client, f"leakcap-{thing[0]}-data", ""
-        for _ in range(1 + SENT_AGAIN):
+        for attempt in range(1 + SENT_AGAIN):
             try:
+                time.sleep(attempt)  # until the scheduler knows which workers there are
                 client.wait_for_workers(1, timeout=self.cluster.patience)
                 there = client.scatter({key: thing}, broadcast=True)[key]
                 self.moved += size(thing) * len(client.nthreads())
                 return there
-            except (OSError, TimeoutError) as error:
+            except Exception as error:  # whatever Dask makes of a worker that ends while it is sent data
+                if not self.cluster.alive:
+                    raise OutputError(SCHEDULER_LOST) from None
                 kind = type(error).__name__
         raise OutputError(f"the data did not reach the workers ({kind}): are there any, with enough memory for them?")
 

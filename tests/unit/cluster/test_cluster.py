@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import time
 import urllib.error
 import urllib.request
@@ -34,6 +35,7 @@ from leakcap.worlds import draw_worlds
 
 auditing = import_module("leakcap.audit.run")  # the name is also a function's
 distributed = pytest.importorskip("distributed", reason="clusters need Dask")
+dask = pytest.importorskip("dask")
 
 SECRET = 987654321.125  # of a row; nothing that a cluster writes may hold it
 HEIGHTS = np.append(np.random.default_rng(0).normal(170, 10, 199), SECRET)
@@ -207,6 +209,24 @@ def test_workers_that_take_the_place_of_lost_ones_write_nothing_to_their_disks(t
     two.client.wait_for_workers(3)
     assert set(two.client.run(connecting._spills).values()) == {False}
     cluster.scale(2)
+
+
+def test_a_worker_that_starts_slowly_is_waited_for(two: lc.cluster.Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dask gives a lost worker up for good when its place is not taken in time; on a busy machine all of them."""
+    waited: list[Any] = []
+    plain = distributed.LocalCluster._update_worker_status
+
+    def noted(cluster: Any, op: Any, msg: Any) -> None:
+        waited.append(dask.config.get("distributed.deploy.lost-worker-timeout"))
+        plain(cluster, op, msg)
+
+    monkeypatch.setattr(distributed.LocalCluster, "_update_worker_status", noted)
+    os.kill(next(iter(two.client.cluster.workers.values())).pid, signal.SIGKILL)
+    deadline = time.monotonic() + 60
+    while (not waited or two.threads < 2) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert set(waited) == {connecting.STARTING}
+    assert two.threads == 2
 
 
 def test_progress_tells_the_pace_and_what_has_travelled(two: lc.cluster.Cluster) -> None:
