@@ -105,3 +105,51 @@ def test_parameters_and_writes_are_refused(started: dict[str, Any]) -> None:
     with reader(started, database="diabetes") as connection, connection.cursor() as cursor:
         cursor.execute("select count(*) as n from patients")
         assert cursor.fetchone()[0] > 0
+
+
+def token_of_a_dashboard(started: dict[str, Any]) -> str:
+    """Made as an analyst makes it, on the page of tokens."""
+    import re
+    from http.client import HTTPConnection
+    from urllib.parse import urlencode, urlsplit
+
+    connection = HTTPConnection(urlsplit(started["address"]).netloc, timeout=60)
+    kind = {"Content-Type": "application/x-www-form-urlencoded"}
+
+    def asked(method: str, path: str, head: dict[str, str], **fields: str) -> tuple[Any, str]:
+        connection.request(method, path, urlencode(fields) if fields else None, head)
+        answer = connection.getresponse()
+        return answer, answer.read().decode()
+
+    name, password = started["analyst"]
+    cookie = asked("POST", "/login", kind, name=name, password=password)[0].headers["Set-Cookie"].split(";")[0]
+    word = re.search(r'name="form_word" value="([0-9a-f]+)"', asked("GET", "/tokens", {"Cookie": cookie})[1])
+    assert word is not None
+    given = {"form_word": word[1], "label": "dashboard", "days": "1", "stored": "yes"}
+    found = re.search(r"leakcap_[\w-]{43}", asked("POST", "/tokens", kind | {"Cookie": cookie}, **given)[1])
+    connection.close()
+    assert found is not None
+    return found[0]
+
+
+def rows_of(cursor: Any, sql: str) -> list[Any]:
+    cursor.execute(sql)
+    return list(cursor.fetchall())
+
+
+def test_a_dashboard_that_asks_for_everything_again_and_again_charges_nothing(started: dict[str, Any]) -> None:
+    """An analyst asks once; what refreshes afterwards has a token that never pays, and connects anew each time."""
+    board = [
+        f"select count(*) as n, avg(progression) as p from patients where age > {age} group by sex" for age in (30, 50)
+    ]
+    session = lc.connect(started["address"], started["token"], dataset="diabetes")
+    with reader(started, database="diabetes", share="0.02") as connection, connection.cursor() as cursor:
+        first = [rows_of(cursor, sql) for sql in board]
+    before, kept = session.spent.share, dict(started) | {"token": token_of_a_dashboard(started)}
+    for _ in range(10):
+        with reader(kept, database="diabetes", share="0.02") as connection, connection.cursor() as cursor:
+            assert [rows_of(cursor, sql) for sql in board] == first
+            connection.adbc_get_objects(depth="all").read_all()
+            with pytest.raises(adbc.Error, match="stored answers alone"):
+                rows_of(cursor, "select count(*) as n from patients where age > 77")
+    assert session.spent.share == before and len(session.history) >= 2

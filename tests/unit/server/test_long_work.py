@@ -145,6 +145,20 @@ def test_a_file_that_was_left_half_made_is_removed_and_others_stay(tmp_path: Pat
     assert again.program("ann").get("/api/datasets/clinic/schema").status_code == 200
 
 
+def test_what_cannot_be_registered_leaves_no_part_behind(tmp_path: Path) -> None:
+    made = filled(tmp_path)
+
+    def fills_up(path: str) -> None:
+        for end in ("", ".wal"):
+            Path(path + end).write_bytes(b"part")
+        raise InputError("the disk is full")
+
+    before = sorted(made.state.datasets.folder.iterdir())
+    with pytest.raises(InputError, match="full"):
+        made.state.datasets.adopt("visits", fills_up, success=0.6)
+    assert sorted(made.state.datasets.folder.iterdir()) == before and len(before) >= 2
+
+
 def test_two_at_a_time_and_no_more_than_can_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(long_work, "SHORT", 0.0)
     made = started(tmp_path)
