@@ -99,6 +99,13 @@ def test_shards_are_the_same_on_every_partitioning_of_shuffled_rows(cuts: list[i
     assert shards.most == 5 and shards.rows + shards.left_out == len(frame)
 
 
+def test_of_whoever_has_too_many_rows_so_many_count_whatever_their_order(frame: pd.DataFrame) -> None:
+    forwards, backwards = (shards_of([rows], most=5) for rows in (frame, frame.iloc[::-1]))
+    assert same(told(forwards), told(backwards))
+    kept = frame["who"].value_counts().clip(upper=5).sum()
+    assert forwards.most == 5 and forwards.rows == kept and forwards.left_out == len(frame) - kept
+
+
 def test_sources_of_all_kinds_hold_the_same_rows(frame: pd.DataFrame, whole: dict[str, Any], tmp_path: Path) -> None:
     pytest.importorskip("dask.dataframe")
     import dask.dataframe as dd
