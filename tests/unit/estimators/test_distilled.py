@@ -87,6 +87,21 @@ def test_a_session_fits_it_for_a_share_and_answers_again_for_nothing() -> None:
     assert session.spent.share == spent
 
 
+def test_a_session_takes_no_other_fit_for_one_that_it_has_answered() -> None:
+    """Otherwise it would hand out the votes of other teachers, about other rows."""
+    plain = Distilled(TREE, LINE, queries=PUBLIC)
+    others = {
+        "teacher": LINE,
+        "student": TREE,
+        "queries": PUBLIC[1:],
+        "blocks": 7,
+        "votes": "classes",
+        "classes": [0, 1],
+    }
+    told = [clone(plain).set_params(**{name: one}).told_in_session() for name, one in others.items()]
+    assert clone(plain).told_in_session() == plain.told_in_session() and plain.told_in_session() not in told
+
+
 def test_a_class_that_few_or_no_teachers_have_seen() -> None:
     """One that nobody has is declared all the same: the student knows of it, and does not name it."""
     model = learnt(**POOL | {"classes": [0, 1, 2, 3]})

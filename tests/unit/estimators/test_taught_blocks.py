@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import pytest
 
+from leakcap.estimators import taught_blocks
 from leakcap.estimators.taught_blocks import TaughtBlocks
 from leakcap.worlds import Units
 from tests.unit.estimators.teachers import ODD, PUBLIC, Telling, pool
@@ -26,7 +28,19 @@ class Marking(Telling):
         return np.eye(2)[self.predict(X)]
 
 
-def blocks_moved(whole_votes: bool) -> list[int]:
+class Drawing(Telling):
+    """Takes more from the process's generator if the odd person was there."""
+
+    def fit(self, X: Any, y: Any) -> Drawing:
+        super().fit(X, y)
+        np.random.random(1 + 7 * self.seen_)  # noqa: NPY002
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return (np.random.random(len(X)) < 0.5).astype(int)  # noqa: NPY002
+
+
+def blocks_moved(whole_votes: bool, teacher: Any = None) -> list[int]:
     """The blocks whose votes are others once the odd person is not there."""
     everybody = np.ones(12, dtype=bool)
     without = everybody.copy()
@@ -34,7 +48,7 @@ def blocks_moved(whole_votes: bool) -> list[int]:
     found = []
     for mask in (everybody, without):
         teachers = TaughtBlocks(
-            teacher=Marking(),
+            teacher=teacher or Marking(),
             features=ROWS,
             codes=CLASSES.astype(np.intp),
             units=Units.of(12, None),
@@ -63,3 +77,18 @@ def test_public_rows_that_are_everybodys_are_caught(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(TaughtBlocks, "_scores", shared)
     assert blocks_moved(whole_votes=False) == [0, 1, 2]
+
+
+def test_what_a_teacher_draws_shows_in_no_other_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    np.random.seed(3)  # noqa: NPY002
+    before = np.random.get_state()  # noqa: NPY002
+    assert blocks_moved(True, Drawing()) == [0]
+    monkeypatch.setattr(taught_blocks, "own_randomness", lambda seed: nullcontext())
+
+    def again(self: TaughtBlocks, mask: Any) -> Any:
+        np.random.set_state(before)  # noqa: NPY002
+        return vectors(self, mask)
+
+    vectors = TaughtBlocks.vectors
+    monkeypatch.setattr(TaughtBlocks, "vectors", again)
+    assert blocks_moved(True, Drawing()) != [0]  # the twin: one generator for all
