@@ -46,6 +46,7 @@ OURS = (
 )
 PROGRAMS = {
     "python": [sys.executable],
+    "tpchgen-cli": [str(Path(sys.executable).parent / "tpchgen-cli")],
     "cat": ["cat"],
     "head": ["head"],
     "ls": ["ls"],

@@ -5,6 +5,7 @@ Nothing of what makes releases is used here: the table, sums of squares, and coi
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from scipy.stats import norm
 from leakcap import datasets
 
 TRIALS = 400
+pytestmark = pytest.mark.skipif("LEAKCAP_DATA" not in os.environ, reason="needs the data folder")
 
 
 class Counted:
