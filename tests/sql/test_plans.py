@@ -130,6 +130,19 @@ def test_columns_are_read_in_their_last_digit(column: Any, expected: list[float]
     assert cells.numbers_of(column).tolist() == expected
 
 
+def test_rows_without_a_code_are_in_no_group() -> None:
+    numbered = cells.Numbering("t", "code", least=1, cells=np.arange(2, dtype=np.int32), tables={}, apart=((), "0"))
+    found = pyarrow.table(
+        {
+            "unit": pyarrow.array([0, 0, 1], pyarrow.int32()),
+            "code": pyarrow.array([1, None, 2], pyarrow.int8()),
+            "s0": pyarrow.array([5, 7, 9], pyarrow.int64()),
+        }
+    )
+    units, groups, values = numbered.of(found, 2, making=Making.plain(1)).entries
+    assert (units.tolist(), groups.tolist(), values.ravel().tolist()) == ([0, 1], [0, 1], [5.0, 9.0])
+
+
 class Drawn:
     """Rows drawn at random, and what everybody brings by a plain loop."""
 
