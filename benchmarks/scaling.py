@@ -37,12 +37,12 @@ __all__ = ["Constants", "Question", "modelled"]
 HERE = Path(__file__).parent
 TEXT = HERE / "scaling_page.txt"
 STORED, PAGE = HERE / "curves" / "scaling.json", HERE.parent / "docs" / "scaling.md"
-BASE = {"rows": 20_000, "columns": 8, "worlds": 512}
+BASE = {"rows": 5_000, "columns": 8, "worlds": 256}
 WAYS = {
-    "rows": (5_000, 20_000, 80_000),
-    "columns": (2, 8, 32),
-    "worlds": (256, 512, 1024),
-    "rows of a unit": (1, 4, 16),
+    "rows": (5_000, 20_000),
+    "columns": (2, 8),
+    "worlds": (256, 512),
+    "rows of a unit": (1, 4),
 }
 NS = 1e9
 CORE_HOUR, GBIT, CORES, RAM = 0.05, 10.0, 16, 64  # price of a core for an hour; a machine's network, cores, GiB
@@ -124,14 +124,14 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def constants() -> Constants:
-    rng, n, d = np.random.default_rng(0), 400_000, 8
-    table, ids, key = rng.normal(size=(n, d)), np.arange(n, dtype=np.int64) + 10**9, bytes(range(32))
+    rng, n, d = np.random.default_rng(0), 200_000, 8
+    table, ids, key = rng.normal(size=(n, d)), np.arange(n, dtype=np.int64) + 10**9, bytes(range(16))
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "rows.parquet"
         pq.write_table(pa.table({f"c{i}": table[:, i] for i in range(d)}), file)
         read = seconds(lambda: [np.asarray(c) for c in pq.read_table(file, use_threads=False).columns]) / (n * d)
     bits = keyed_bits(ids, key)
-    some, m = 20_000, 1024
+    some, m = 4_096, 1024
     worlds = draw_worlds(some, m, rng)
     source = Sampled(rng.normal(size=(m, 8)), 2048, np.random.SeedSequence(1))
     seen = moments_of(lambda block: evidence(source.view(block), True, False), source.blocks, source.draws, 0.0)
@@ -158,14 +158,14 @@ def planned(rows: int, columns: int, worlds: int, of_a_unit: int = 1) -> dict[st
 
 def measure() -> None:
     warnings.simplefilter("ignore")
+    found = constants()
+    print(found, flush=True)
     planned(1000, 2, 64)
     runs = {}
     for name, sizes in WAYS.items():
         place = {"rows of a unit": "of_a_unit"}.get(name, name)
         runs[name] = [planned(**{**BASE, place: size}) for size in sizes]  # type: ignore[arg-type]
         print(name, [round(one["seconds"], 2) for one in runs[name]], flush=True)
-    found = constants()
-    print(found)
     STORED.write_text(json.dumps({"constants": asdict(found), "runs": runs}, indent=1) + "\n")
     told = modelled(Question(1e11, 1e9, 8), found, machines=100)["sums under bits"]
     record(
@@ -211,6 +211,7 @@ def page() -> None:
             constants=unit_costs,
             model=table_of(modelled(asked, costs, machines=100)),
             by_draws=f"{asked.units * asked.worlds * 2**14 * costs.draw / NS / 3600:,.0f}",
+            ratio=f"{asked.worlds * costs.worlds / costs.bits:,.0f}",
             price=CORE_HOUR,
             network=GBIT,
             cores=CORES,
