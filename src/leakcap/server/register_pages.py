@@ -18,6 +18,7 @@ from leakcap.server.form_fields import Browser, OwnForm, number_in
 from leakcap.server.form_questions import KINDS
 from leakcap.server.long_work import FAILED, WorkWatch
 from leakcap.server.refusals import Refusal, as_refusal
+from leakcap.server.register_forms import facts_of, tables_of
 from leakcap.server.show import page
 from leakcap.server.state import ServerState
 from leakcap.server.uploads import Upload
@@ -30,8 +31,8 @@ registering = APIRouter(prefix="/custody/register", include_in_schema=False)
 HTML = HTMLResponse
 TABLE = "data"
 SECONDS = 300.0
-MEASURED = ("int", "decimal", "float")
-MOST_VALUES = 500
+MOST_TABLES = 8
+STEPS = ("The tables", "What everybody may know", "Registered")
 
 
 @registering.get("")
@@ -39,45 +40,51 @@ def bring(request: Request, who: Browser) -> Response:
     """The first step: a file."""
     who.custodian()
     most = of_state(request).settings.limits.upload / 2**20
-    return HTML(page("register.html", visitor=who, title="Register a data set", most=f"{most:g}"))
+    return HTML(page("register.html", visitor=who, title="Register a data set", most=f"{most:g}", names=STEPS))
 
 
 @registering.post("")
 def brought(request: Request, who: Browser, form: OwnForm) -> Response:
     """Take the file in."""
     custodian, state = who.custodian(), of_state(request)
+    before = [str(form.get("first") or ""), *str(form.get("also") or "").split(",")]
+    known = [state.uploads.numbered(one).number for one in before if one]
+    if len(known) >= MOST_TABLES:
+        raise Refusal(400, f"Register at most {MOST_TABLES} tables by pages; more of them with leakcap.sql.register.")
     upload = kept_upload(state, form.get("file"))
     state.audit_log.add(custodian, "brought a file", upload.number)
-    return RedirectResponse(f"/custody/register/{upload.number}", 303)
+    first, *also = [*known, upload.number]
+    return RedirectResponse(f"/custody/register/{first}" + (f"?also={','.join(also)}" if also else ""), 303)
 
 
 @registering.get("/{upload}")
-def declare(upload: str, request: Request, who: Browser) -> Response:
+def declare(upload: str, request: Request, who: Browser, also: str = "") -> Response:
     """The second step: what everybody may know of it."""
     who.custodian()
-    return _declaring(request, who, upload, {})
+    return _declaring(request, who, upload, {"also": also[:200]})
 
 
 @registering.post("/{upload}")
 def declared(upload: str, request: Request, who: Browser, form: OwnForm) -> Response:
     """See what the declarations cost, or keep the data set."""
     custodian, state = who.custodian(), of_state(request)
-    kept = state.uploads.numbered(upload)
     given = {key: str(value)[:20_000] for key, value in form.items()}
+    kept = _kept(state, upload, given)
     try:
-        facts = _facts(given, held_in(kept)["columns"])
+        tables = tables_of(given, [(one.number, held_in(one)) for one in kept])
+        files = {table.name: str(one.path) for table, one in zip(tables, kept, strict=True)}
+        facts = facts_of(given, tables)
         if given.get("what") != "register":
-            found = done(
-                {"do": "register", "file": str(kept.path), "table": TABLE, "path": None, "declared": facts}, SECONDS
-            )
+            found = done({"do": "register", "files": files, "path": None, "declared": facts}, SECONDS)
             return _declaring(request, who, upload, given, found=found)
         name = checked_label(given.get("name", ""), "the name of a data set")
     except LeakcapError as error:
         return _declaring(request, who, upload, given, notice=as_refusal(error).words)
 
     def task(watch: WorkWatch) -> str:
-        _register(state, kept.path, given, facts, watch=watch)
-        kept.remove()
+        _register(state, files, given, facts, watch=watch)
+        for one in kept:
+            one.remove()
         state.audit_log.add(custodian, "registered a data set", name)
         return f"/custody/data/{name}"
 
@@ -101,13 +108,17 @@ def kept_upload(state: ServerState, file: Any) -> Upload:
     return upload
 
 
-def _register(
-    state: ServerState, file: Any, given: Mapping[str, str], facts: Mapping[str, Any], *, watch: WorkWatch
-) -> None:
-    table = given.get("table") or TABLE
+def _kept(state: ServerState, upload: str, given: Mapping[str, str]) -> list[Upload]:
+    """The files of a form, the first one first."""
+    also = [one for one in given.get("also", "").split(",") if one]
+    return [state.uploads.numbered(one) for one in dict.fromkeys([upload, *also[: MOST_TABLES - 1]])]
 
+
+def _register(
+    state: ServerState, files: Mapping[str, str], given: Mapping[str, str], facts: Mapping[str, Any], *, watch: WorkWatch
+) -> None:
     def make(path: str) -> None:
-        order = {"do": "register", "file": str(file), "table": table, "path": path, "declared": dict(facts)}
+        order = {"do": "register", "files": dict(files), "path": path, "declared": dict(facts)}
         done(order, SECONDS, watch)
 
     cap = number_in(given.get("cap", ""), "the cap, in per cent")
@@ -127,33 +138,6 @@ def held_in(kept: Upload) -> dict[str, Any]:
     return dict(json.loads(kept.beside.read_bytes()))
 
 
-def _facts(given: Mapping[str, str], columns: list[dict[str, Any]]) -> dict[str, Any]:
-    """What was declared in the form, as `leakcap.sql.register` takes it."""
-    names = [one["name"] for one in columns]
-    unit = given.get("unit", "")
-    if unit not in names:
-        raise Refusal(400, "Choose the column that says whose row it is.")
-    bounds, keys = {}, {}
-    for at, one in enumerate(columns):
-        low, high = given.get(f"low{at}", "").strip(), given.get(f"high{at}", "").strip()
-        if low or high:
-            bounds[one["name"]] = [_end(low, one), _end(high, one)]
-        values = [part.strip() for part in given.get(f"values{at}", "").split(",") if part.strip()]
-        if values:
-            keys[one["name"]] = [_end(value, one) for value in values[:MOST_VALUES]]
-    rows = number_in(given.get("rows", ""), "the most rows of one person")
-    return {"unit": unit, "rows_per_unit": max(1, int(rows)), "bounds": bounds, "keys": keys}
-
-
-def _end(text: str, column: Mapping[str, Any]) -> Any:
-    if column["kind"] not in MEASURED:
-        return text
-    try:
-        return int(text) if column["kind"] == "int" else float(text)
-    except ValueError:
-        raise Refusal(400, f"Write two numbers for the range of {column['name']}, or leave both out.") from None
-
-
 def _declaring(
     request: Request,
     who: Visitor,
@@ -164,8 +148,14 @@ def _declaring(
     notice: str = "",
 ) -> Response:
     state = of_state(request)
-    kept = state.uploads.numbered(upload)
-    held = held_in(kept)
+    kept = _kept(state, upload, given)
+    held = [(one.number, held_in(one)) for one in kept]
+    try:
+        tables = tables_of(given, held)
+    except Refusal:  # two of one name: they get names of ours, and the notice says what to do
+        tables = tables_of({}, held)
+    alone = len(tables) == 1
+    names = {one.name: [one.column(column["name"], alone) for column in one.columns] for one in tables}
     losses = [
         (
             one["name"],
@@ -180,10 +170,16 @@ def _declaring(
         visitor=who,
         title="Register a data set",
         upload=upload,
-        rows=held["rows"],
-        columns=held["columns"],
+        also=",".join(one.number for one in kept[1:]),
+        tables=tables,
+        column_names=[name for listed in names.values() for name in listed],
+        elsewhere={
+            one.name: [name for other, listed in names.items() if other != one.name for name in listed]
+            for one in tables
+        },
+        names_of_steps=STEPS,
         kinds=KINDS,
-        given={"design": "bits", "cap": "60", "rows": "1", **given},
+        given={"design": "bits", "cap": "60", **given},
         found=found,
         losses=losses,
         notice=notice,

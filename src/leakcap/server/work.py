@@ -174,15 +174,16 @@ def columns(file: str, table: str) -> dict[str, Any]:
     return {"rows": rows, "columns": found}
 
 
-def registering(file: str, table: str, path: str | None, declared: dict[str, Any]) -> dict[str, Any]:
-    """Register a file at a path; without one, only what that would cost is found out."""
+def registering(files: dict[str, str], path: str | None, declared: dict[str, Any]) -> dict[str, Any]:
+    """Register files, by the names of their tables, at a path; without one, only what that would cost is found out."""
     from leakcap.sql.register import register
 
     _say("Reading the file, and keeping what was declared.")
     declared["bounds"] = {name: tuple(ends) for name, ends in declared.get("bounds", {}).items()}
-    catalog = register({table: Path(file)}, path=path, **declared)
+    sources = {table: Path(file) for table, file in files.items()}
+    catalog = register(sources, path=path, **declared)
     _say("Finding out what the bounds cost.")
-    losses = [] if path else _losses(Path(file), table, declared["bounds"])
+    losses = [] if path else _losses(sources, declared["bounds"])
     return {"report": list(catalog.report), "people": catalog.people, "losses": losses}
 
 
@@ -193,17 +194,20 @@ def comparing(**order: Any) -> dict[str, Any]:
     return compared(**order)
 
 
-def _losses(file: Path, table: str, bounds: Mapping[str, tuple[Any, Any]]) -> list[dict[str, Any]]:
+def _losses(files: Mapping[str, Path], bounds: Mapping[str, tuple[Any, Any]]) -> list[dict[str, Any]]:
     """For each bound, how many values it cuts, and how far it moves the mean."""
     import duckdb
 
+    from leakcap.sql.declared import one_column
     from leakcap.sql.sources import attached, kind_of
 
     found = []
     with duckdb.connect(":memory:") as database:
-        source = attached(database, {table: file})[table]
+        sources = attached(database, files)
         for name, (low, high) in bounds.items():
-            column = source.columns[name]
+            table, column_name = one_column(sources, name, "bounds")
+            source = sources[table]
+            column = source.columns[column_name]
             if kind_of(column.type)[0] not in NUMBERS:
                 continue
             x = f"CAST({column.place} AS DOUBLE)"
