@@ -107,7 +107,11 @@ def released(request: Request, who: Browser) -> Response:
     who.custodian()
     state = of_state(request)
     found = released_so_far(state.datasets)
-    caps = [(one.name, one.cap.describe()) for one in map(state.datasets.named, state.datasets.names())]
+    caps = [
+        (one.name, one.cap.describe(), *_taken([line.share for line in found if line.dataset == one.name]))
+        for one in map(state.datasets.named, state.datasets.names())
+    ]
+    others = sorted({one.dataset for one in found} - {one[0] for one in caps})
     rows = [
         (one.question, one.dataset, one.who or "custodian", one.at[:16].replace("T", " "), f"{100 * one.share:.3g} %")
         for one in found
@@ -119,6 +123,7 @@ def released(request: Request, who: Browser) -> Response:
             title="Everything released so far",
             rows=rows,
             caps=caps,
+            others=others,
             made=when(time.time()),
         )
     )
@@ -210,6 +215,11 @@ def _data_set(request: Request, who: Visitor, name: str) -> Response:
         asking=[one.name for one in state.accounts.all() if name in one.datasets and not one.closed],
     )
     return HTML(shown)
+
+
+def _taken(shares: list[float]) -> tuple[str, str]:
+    many = f"{len(shares)} answer{'' if len(shares) == 1 else 's'}"
+    return many, f"{100 * sum(shares):.3g} %"
 
 
 def _analysts(request: Request, who: Visitor, made: tuple[str, str] | None = None) -> Response:

@@ -196,7 +196,14 @@ def test_a_custodian_sees_what_was_asked_and_registers_data(walk: Walk, tmp_path
     walk.sign_in("carla")
     walk.look("/custody")
     assert "are whole" in page.inner_text("main")
-    for path in ("/custody/data/clinic", "/custody/analysts", "/custody/released", "/custody/events", "/tokens"):
+    for path in (
+        "/custody/data/clinic",
+        "/custody/analysts",
+        "/custody/released",
+        "/custody/audit",
+        "/custody/events",
+        "/tokens",
+    ):
         walk.at(path)
     walk.at("/custody/register")
     file = tmp_path / "visits.csv"
@@ -217,3 +224,69 @@ def test_a_custodian_sees_what_was_asked_and_registers_data(walk: Walk, tmp_path
     page.click("text=Register it")
     page.wait_for_selector("text=What registering changed")
     assert walk.faults == []
+
+
+def test_a_custodian_publishes_without_a_mouse(walk: Walk, tmp_path: Any) -> None:
+    page = walk.page
+    walk.sign_in("carla")
+    walk.at("/custody/publish")
+    first = time.monotonic_ns()  # the ledger would know the same people again
+    file = tmp_path / "weights.csv"
+    file.write_text("person,weight\n" + "".join(f"{first + at},{at % 70 + 30}\n" for at in range(100)))
+    page.set_input_files("#file", str(file))  # the one thing that a driver cannot do with keys
+    walk.tab_to("main button")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#unit")
+    walk.look("whose rows, and the question")
+    walk.tab_to("#unit")
+    page.keyboard.type("person")
+    walk.tab_to("input[value=weight]")
+    page.keyboard.press("Space")
+    walk.tab_to("[aria-label='Least value of weight']")
+    page.keyboard.type("0")
+    walk.tab_to("[aria-label='Largest value of weight']")
+    page.keyboard.type("150")
+    walk.tab_to("button[value=compare]")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#price")
+    walk.look("the promises")
+    assert page.evaluate("document.activeElement.id") == "price", "the promises are where the reader goes on"
+    walk.tab_to("[name=promise]")
+    page.keyboard.press("ArrowDown")
+    walk.tab_to("#name")
+    page.keyboard.type(f"weights-{first % 10**6}")
+    walk.tab_to("button[value=release]")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=The same by hand")
+    walk.look("published")
+    assert "leakcap release table.csv" in page.inner_text("main")
+    assert walk.faults == []
+
+
+def test_planted_faults_of_a_page_are_seen(walk: Walk) -> None:
+    walk.page.goto(walk.address + "/login")
+    assert walk.page.evaluate(FAULTS) == []
+    walk.page.evaluate(
+        """() => {
+          document.querySelector("label[for=name]").remove();
+          document.querySelector("h1").style.color = "#bbb";
+          document.querySelector("h1").style.backgroundColor = "#ccc";
+          document.querySelector("main").style.width = "3000px";
+          document.querySelector("main button").textContent = "";
+        }"""
+    )
+    found = " ".join(walk.page.evaluate(FAULTS))
+    for words in ("contrast", "no label: name", "no name: <button", "pixels wide"):
+        assert words in found, words
+
+
+def test_pages_are_small(walk: Walk) -> None:
+    """All that a browser loads for a page, and how soon it can be used."""
+    sizes: list[int] = []
+    walk.page.on("response", lambda one: sizes.append(len(one.body())) if one.status == 200 else None)
+    walk.sign_in("ann")
+    for path in ("/data", "/data/clinic", "/data/clinic/answers", "/data/clinic/certificate"):
+        sizes.clear()
+        walk.at(path)
+        walk.page.wait_for_load_state("networkidle")
+        assert sizes and sum(sizes) < 150_000, (path, sum(sizes))
