@@ -232,7 +232,9 @@ def test_a_custodian_publishes_without_a_mouse(walk: Walk, tmp_path: Any) -> Non
     walk.at("/custody/publish")
     first = time.monotonic_ns()  # the ledger would know the same people again
     file = tmp_path / "weights.csv"
-    file.write_text("person,weight\n" + "".join(f"{first + at},{at % 70 + 30}\n" for at in range(100)))
+    file.write_text(
+        "person,weight\n" + "".join(f"{first + at},{30 + (at * first) % 7001 / 100:.2f}\n" for at in range(100))
+    )
     page.set_input_files("#file", str(file))  # the one thing that a driver cannot do with keys
     walk.tab_to("main button")
     page.keyboard.press("Enter")
@@ -271,7 +273,7 @@ def test_planted_faults_of_a_page_are_seen(walk: Walk) -> None:
           document.querySelector("label[for=name]").remove();
           document.querySelector("h1").style.color = "#bbb";
           document.querySelector("h1").style.backgroundColor = "#ccc";
-          document.querySelector("main").style.width = "3000px";
+          document.querySelector("main").style.minWidth = "3000px";
           document.querySelector("main button").textContent = "";
         }"""
     )
