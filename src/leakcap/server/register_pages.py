@@ -115,7 +115,12 @@ def _kept(state: ServerState, upload: str, given: Mapping[str, str]) -> list[Upl
 
 
 def _register(
-    state: ServerState, files: Mapping[str, str], given: Mapping[str, str], facts: Mapping[str, Any], *, watch: WorkWatch
+    state: ServerState,
+    files: Mapping[str, str],
+    given: Mapping[str, str],
+    facts: Mapping[str, Any],
+    *,
+    watch: WorkWatch,
 ) -> None:
     def make(path: str) -> None:
         order = {"do": "register", "files": dict(files), "path": path, "declared": dict(facts)}
