@@ -144,7 +144,8 @@ def test_a_published_model_has_its_page_its_folder_and_its_commands(
     browser, place, fields = publishing
     released = browser.post(place, data={**fields, "what": "release", "promise": "bits", "name": "own-model"})
     assert released.status_code == 303, released.text
-    assert led_to(browser, released).headers["location"] == "/custody/publish/finished/own-model"
+    led = led_to(browser, released)
+    assert led.headers.get("location") == "/custody/publish/finished/own-model", led.text
     finished = browser.get("/custody/publish/finished/own-model").text
     assert "--fn GaussianNB" in finished and "--cap membership=0.65" in finished and "lc.membership(0.65)" in finished
     assert "GaussianNB of kind" in browser.get("/custody/publish/finished/own-model/page").text
