@@ -47,12 +47,13 @@ PARTS = {
     "page": page.main,
     "pages": pages.main,
 }
+FLAGS = ("--quick", "--rows")  # of labels, and of parted
 BY_NAME_ONLY = ("crowd", "everyday", "labels", "million", "parted", "scale", "sizes", "utility", "page", "pages")
 
 
 def main(arguments: list[str]) -> None:
     """Run what is named, then make the page with the figures of this run."""
-    named = [one for one in arguments if not one.startswith("--")]  # `labels` knows --quick
+    named = [one for one in arguments if not one.startswith("--")]
     for name in named or [one for one in PARTS if one not in BY_NAME_ONLY]:
         if name not in PARTS:
             sys.exit(f"no benchmark {name!r}: choose from {', '.join(PARTS)}")

@@ -42,19 +42,19 @@ def main(rows=10_000_000) -> None:
         words = f"{spent:.0f} ns a row, {spent / table[kind]:.2f} times one table's {table[kind]:.0f}"
         words += f", {spent / duck[kind]:.1f} times DuckDB's {duck[kind]:.0f}" if kind in duck else ""
         print(f"{kind}: {words}")
-        _record(f"parted-{rows}-{kind}", words, f"{kind} of a session over {rows:,} rows x 8 columns in partitions")
+        _record(rows, kind, words, f"{kind} of a session over {rows:,} rows x 8 columns in partitions")
     words = f"{ours['peak']:.2f} GiB at most, {ours['dealt']:.0f} ns a row to deal them, {ours['wall']:.0f} s in all"
     print(words)
-    _record(f"parted-{rows}-memory", words, f"{rows:,} rows x 8 columns streamed by one machine: memory, and dealing")
+    _record(rows, "memory", words, f"{rows:,} rows x 8 columns streamed by one machine: memory, and dealing")
 
 
-def _record(name: str, seen: str, claim: str) -> None:
+def _record(rows: int, what: str, seen: str, claim: str) -> None:
     record(
-        name,
+        f"parted-{rows}-{what}",
         seen,
         topic="Beyond one machine",
         claim=claim,
-        command="python -m benchmarks parted --rows=N",
+        command=f"python -m benchmarks parted --rows={rows}",
         asked="4 GiB; 1.2 times one table; 2 times DuckDB",
     )
 

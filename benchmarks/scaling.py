@@ -45,6 +45,7 @@ WAYS = {
     "rows of a unit": (1, 4),
 }
 NS = 1e9
+PARTS = ("measure", "page", "cost")
 CORE_HOUR, GBIT, CORES, RAM = 0.05, 10.0, 16, 64  # price of a core for an hour; a machine's network, cores, GiB
 
 
@@ -235,7 +236,7 @@ def cost(arguments: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["measure", "page", "cost"])
+    parser.add_argument("what", choices=PARTS)
     for name, usual in (("rows", 1e11), ("units", 1e9), ("columns", 8.0), ("core-hour", CORE_HOUR)):
         parser.add_argument(f"--{name}", type=float, default=usual)
     parser.add_argument("--worlds", type=int, default=1024)

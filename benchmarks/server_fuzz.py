@@ -159,6 +159,8 @@ def main(minutes: float = 60.0, *, more: bool = False) -> int:
     return 0
 
 
+PARTS: tuple[str, ...] = ()  # it is one
+
 if __name__ == "__main__":
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     given = [word for word in sys.argv[1:] if word != "more"]

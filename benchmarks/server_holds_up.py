@@ -263,6 +263,8 @@ def from_words(words: list[str]) -> dict[str, Any]:
     return {name: kinds[name](word) for name, word in zip(kinds, words, strict=False)}
 
 
+PARTS: tuple[str, ...] = ()  # it is one
+
 if __name__ == "__main__":
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     sys.exit(1 if main(**from_words(sys.argv[1:])) else 0)

@@ -34,7 +34,9 @@ def _module(words):
         return ""
     module = importlib.import_module(f"{name}.__main__" if name == "benchmarks" else name)
     known = {*module.PARTS, *getattr(module, "FLAGS", ())}
-    return "".join(f"{name} has no part {part}" for part in parts if not part.isdigit() and part not in known)
+    return "".join(
+        f"{name} has no part {part}" for part in parts if not part.isdigit() and part.partition("=")[0] not in known
+    )
 
 
 def _tests(words):

@@ -46,12 +46,12 @@ def two_servers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Running]:
     raise AssertionError("no two servers differ")
 
 
-def differ(servers: list[Running], answers: int) -> float:
-    """How likely such times are, if servers with other coins take the same time."""
+def differ(servers: list[Running], answers: int, asked: int = 0) -> float:
+    """How likely such times are, if servers with other coins take the same time; so many were asked before."""
     programs: list[Any] = [one.program("ann") for one in servers]
     taken = np.empty((answers + 5, 2))
     for turn in range(len(taken)):
-        body = {"sql": "select count(*) as n from people where age > 40", "share": 1e-5 * (1 + 1e-3 * turn)}
+        body = {"sql": "select count(*) as n from people where age > 40", "share": 1e-5 * (1 + 1e-3 * (asked + turn))}
         for at in (0, 1) if turn % 2 else (1, 0):
             began = time.process_time_ns()
             found = programs[at].post("/api/datasets/clinic/ask", json=body)
@@ -67,9 +67,11 @@ def test_a_thousand_answers_take_the_same_time_whichever_coins_were_secret(
     assert differ(two_servers(tmp_path, monkeypatch), ANSWERS) > ALPHA
 
 
-@pytest.mark.slow
-def test_a_planted_run_on_the_secret_is_seen_in_the_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planted_run_on_the_secret_is_seen_in_times_that_are_alike_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     servers, current = two_servers(tmp_path, monkeypatch), list[Any]()
+    assert differ(servers, FEW) > ALPHA
     shares, honest = asking._share_of, asking.body_of
 
     def remembers(session: Any, answer: Any) -> float:
@@ -83,4 +85,4 @@ def test_a_planted_run_on_the_secret_is_seen_in_the_times(tmp_path: Path, monkey
 
     monkeypatch.setattr(asking, "_share_of", remembers)
     monkeypatch.setattr(asking, "body_of", slower)
-    assert differ(servers, FEW) < ALPHA
+    assert differ(servers, FEW, 2 * FEW) < ALPHA

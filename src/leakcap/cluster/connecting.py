@@ -14,7 +14,7 @@ from leakcap.errors import InputError, MissingExtra
 from leakcap.ground import checks
 from leakcap.ground.cores import threads
 
-__all__ = ["Cluster", "cluster_for", "connect", "connected", "names_cluster"]
+__all__ = ["Cluster", "cluster_for", "connect", "connected", "loaded", "names_cluster"]
 
 SCHEME = "dask://"
 PATIENCE = 600.0
@@ -116,7 +116,7 @@ def connect(
         ...     plan = lc.plan(lambda x: np.median(x), heights, cap=0.6, worlds=256, backend=two)
     """
     checks.positive(patience=patience)
-    distributed = _load()
+    distributed = loaded()
     if where is None:
         return _started(distributed, threads() if workers is None else checks.count(workers=workers), patience)
     if workers is not None:
@@ -160,7 +160,8 @@ def names_cluster(backend: Any) -> bool:
     return type(backend).__module__.partition(".")[0] == "distributed"
 
 
-def _load() -> Any:
+def loaded() -> Any:
+    """Dask, or words about how to get it."""
     try:
         import distributed
     except ImportError:

@@ -13,10 +13,9 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any
 
-from leakcap.cluster.connecting import Cluster, cluster_for
+from leakcap.cluster.connecting import Cluster, cluster_for, loaded
 from leakcap.custody.sealing import Seal, let_go_of_keys
 from leakcap.errors import InputError, LeakcapError, OutputError
 from leakcap.ground.cores import one_blas_thread
@@ -80,7 +79,7 @@ class SealedWorkers:
     def _once(
         self, function: Callable[..., Any], things: Callable[[int], Any], left: dict[int, tuple[Any, ...]]
     ) -> Iterator[tuple[int, Any]]:
-        distributed: Any = import_module("distributed")
+        distributed = loaded()
         client, seal = self.cluster.client, Seal(bytes(self._key))
         homes = sorted(self._told)
         tasks = {}
@@ -135,7 +134,7 @@ class SealedWorkers:
 
     def _call(self, addresses: Iterable[str], function: Callable[..., Any], *given: Any) -> None:
         """A function on workers, asked of each directly."""
-        distributed: Any = import_module("distributed")
+        distributed = loaded()
         client, name, arguments = self.cluster.client, pickle.dumps(function), pickle.dumps(given)
 
         async def called() -> None:

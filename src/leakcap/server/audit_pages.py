@@ -10,13 +10,14 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from leakcap.errors import LeakcapError
 from leakcap.server.callers import Visitor, of_state
-from leakcap.server.form_fields import Browser, OwnForm, number_in
+from leakcap.server.form_fields import Browser, OwnForm
 from leakcap.server.long_work import FAILED, WorkWatch
 from leakcap.server.published import alone, finished, folder_of
 from leakcap.server.refusals import NOT_THERE, Refusal, as_refusal
 from leakcap.server.show import page
 from leakcap.server.work import command_done
 from leakcap.server.work_pages import place_of
+from leakcap.server.written_numbers import number_in
 
 __all__ = ["auditing"]
 

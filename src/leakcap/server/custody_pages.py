@@ -16,12 +16,13 @@ from leakcap.report.ledger.words import taken
 from leakcap.report.numbers import unbroken
 from leakcap.server.accounts import ANALYST, CUSTODIAN
 from leakcap.server.callers import Visitor, of_state
-from leakcap.server.form_fields import Browser, OwnForm, share_in
+from leakcap.server.form_fields import Browser, OwnForm
 from leakcap.server.passwords import made_password
 from leakcap.server.policies import Policy, set_policy
 from leakcap.server.refusals import NOT_THERE, Refusal
 from leakcap.server.released import released_so_far
 from leakcap.server.show import page, when
+from leakcap.server.written_numbers import share_in
 from leakcap.sessions.overview import overview
 
 __all__ = ["custody"]

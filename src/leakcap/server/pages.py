@@ -19,13 +19,14 @@ from leakcap.server.answering import answered
 from leakcap.server.asking import SqlQuestion, StoredAnswer
 from leakcap.server.callers import Visitor, address, cookie_name, of_state
 from leakcap.server.datasets import schema_of
-from leakcap.server.form_fields import Browser, OwnForm, form_of, number_in
+from leakcap.server.form_fields import Browser, OwnForm, form_of
 from leakcap.server.form_questions import COMPARED, FILTERS, KINDS, MEASURES, as_sql, choices_of
 from leakcap.server.price_words import ANSWERED, Gauge, price_words
 from leakcap.server.refusals import Refusal, as_refusal
 from leakcap.server.released import asked_words
 from leakcap.server.show import page, when
 from leakcap.server.state import ServerState
+from leakcap.server.written_numbers import number_in
 
 __all__ = ["pages"]
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from leakcap.server.form_fields import number_in
 from leakcap.server.refusals import Refusal
+from leakcap.server.written_numbers import number_in
 
 __all__ = ["CHOICES", "MODEL_WORDS", "PROMISES", "STATISTICS", "asked_of", "command_words", "python_words", "shown"]
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leakcap.server.form_fields import number_in
 from leakcap.server.refusals import Refusal
+from leakcap.server.written_numbers import number_in
 
 __all__ = ["FormTable", "facts_of", "tables_of"]
 

@@ -14,7 +14,7 @@ from leakcap.errors import LeakcapError
 from leakcap.report.numbers import neat
 from leakcap.server.accounts import checked_label
 from leakcap.server.callers import Visitor, of_state
-from leakcap.server.form_fields import Browser, OwnForm, number_in
+from leakcap.server.form_fields import Browser, OwnForm
 from leakcap.server.form_questions import KINDS
 from leakcap.server.long_work import FAILED, WorkWatch
 from leakcap.server.refusals import Refusal, as_refusal
@@ -24,6 +24,7 @@ from leakcap.server.state import ServerState
 from leakcap.server.uploads import Upload
 from leakcap.server.work import done
 from leakcap.server.work_pages import place_of
+from leakcap.server.written_numbers import number_in
 
 __all__ = ["held_in", "kept_upload", "registering"]
 
