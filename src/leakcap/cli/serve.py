@@ -60,6 +60,7 @@ def run(order: ServeOrder, quiet: bool = False, json: bool = False) -> None:
             encrypted=order.tls_certificate is not None,
             hosts=(*LOCAL, order.host, *order.names),
             limits=ServerLimits(engine=EngineLimits(seconds=order.seconds)),
+            demo=order.demo,
         )
         app = create_app(settings)
         state = app.state.leakcap

@@ -22,6 +22,7 @@ from leakcap.server.refusing import Refusing, answer_refused
 from leakcap.server.register_pages import registering
 from leakcap.server.settings import ServerSettings
 from leakcap.server.state import ServerState
+from leakcap.server.tour_pages import touring
 from leakcap.server.work_pages import working
 from leakcap.version import __version__
 
@@ -51,7 +52,8 @@ def create_app(settings: ServerSettings) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.leakcap = state
-    for router in (api, pages, custody, registering, publishing, auditing, working, assets):
+    of_demo = (touring,) if settings.demo else ()
+    for router in (api, pages, custody, registering, publishing, auditing, working, assets, *of_demo):
         app.router.routes.extend(router.routes)  # one flat list, which tests go through
     for kind in (RequestValidationError, HTTPException):
         app.add_exception_handler(kind, answer_refused)

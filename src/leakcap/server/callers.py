@@ -10,6 +10,7 @@ from fastapi import Request
 from leakcap.server.accounts import ANALYST, CUSTODIAN, ServerAccount
 from leakcap.server.refusals import NOT_THERE, Refusal
 from leakcap.server.state import ServerState
+from leakcap.server.tour import ENDED, Tour
 
 __all__ = [
     "COOKIE",
@@ -44,6 +45,7 @@ class Visitor:
     form_word: str = ""  # of a browser
     datasets: frozenset[str] | None = None  # of a token that is for some alone
     stored_only: bool = False
+    tour: Tour | None = None  # of a browser, in the demo
 
     @property
     def name(self) -> str:
@@ -114,7 +116,13 @@ def visitor(request: Request) -> Visitor:
         state.by_address.take(address(request))
         raise Refusal(401, SIGN_IN)
     state.by_account.take(account.name)
-    return Visitor(account, form_word=signed_in.form_word)
+    return Visitor(
+        account, form_word=signed_in.form_word, tour=_tour(request, account) if state.settings.demo else None
+    )
+
+
+def _tour(request: Request, account: ServerAccount) -> Tour:
+    return Tour(account.role == CUSTODIAN, request.url.path, request.method == "POST", ENDED in request.cookies)
 
 
 def address(request: Request) -> str:

@@ -109,7 +109,7 @@ def released(request: Request, who: Browser) -> Response:
     state = of_state(request)
     found = released_so_far(state.datasets)
     caps = [
-        (one.name, one.cap.describe(), *_taken([line.share for line in found if line.dataset == one.name]))
+        (one.name, unbroken(one.cap.describe()), *_taken([line.share for line in found if line.dataset == one.name]))
         for one in map(state.datasets.named, state.datasets.names())
     ]
     others = sorted({one.dataset for one in found} - {one[0] for one in caps})
@@ -220,7 +220,7 @@ def _data_set(request: Request, who: Visitor, name: str) -> Response:
 
 def _taken(shares: list[float]) -> tuple[str, str]:
     many = f"{len(shares)} answer{'' if len(shares) == 1 else 's'}"
-    return many, f"{100 * sum(shares):.3g} %"
+    return many, unbroken(f"{100 * sum(shares):.3g} %")
 
 
 def _analysts(request: Request, who: Visitor, made: tuple[str, str] | None = None) -> Response:

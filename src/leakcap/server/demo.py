@@ -1,17 +1,21 @@
-"""A server to try: two data sets that scikit-learn carries, a custodian and an analyst."""
+"""A server to try: two data sets that scikit-learn carries, a custodian and an analyst; and tables to bring."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from leakcap.server.accounts import ANALYST, CUSTODIAN
 from leakcap.server.passwords import made_password
 from leakcap.server.state import ServerState
 
-__all__ = ["DemoAccess", "fill"]
+__all__ = ["SAMPLES", "DemoAccess", "fill", "sample"]
 
 CAP = 0.7
+SAMPLES = ("wages", "visits")  # tables that a custodian may bring on the tour
 BLOOD = {
     f"s{at}": name for at, name in enumerate(("cholesterol", "ldl", "hdl", "ratio", "triglycerides", "sugar"), start=1)
 }
@@ -55,6 +59,25 @@ def fill(state: ServerState) -> DemoAccess:
     state.accounts.allow("ann", frozenset(("diabetes", "tumours")))
     token = state.tokens.make("ann", "the demo", days=7)
     return DemoAccess(custodian, analyst, token)
+
+
+def sample(name: str) -> bytes:
+    """A table of made-up people as CSV: others each time, since the ledger lets nobody be released from two secrets."""
+    rng = np.random.default_rng()
+    if name == "wages":
+        columns = {
+            "person": rng.choice(10**9, 400, replace=False),
+            "age": rng.integers(18, 67, 400),
+            "wage": np.rint(rng.lognormal(8.0, 0.4, 400)),
+            "team": rng.choice(["red", "blue"], 400),
+        }
+    else:
+        columns = {
+            "person": rng.choice(10**9, 300, replace=False),
+            "town": rng.choice(["north", "south"], 300),
+            "cost": np.rint(rng.lognormal(4.5, 0.6, 300)),
+        }
+    return pd.DataFrame(columns).to_csv(index=False).encode()
 
 
 def _tables() -> tuple[Any, Any]:

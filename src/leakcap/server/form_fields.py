@@ -9,7 +9,7 @@ from fastapi import Depends, Request
 
 from leakcap.server.callers import FORM_WORD, Visitor, refuse_foreign, visitor
 
-__all__ = ["Browser", "OwnForm", "form_of"]
+__all__ = ["Browser", "OwnForm", "form_of", "own_address"]
 
 Browser = Annotated[Visitor, Depends(visitor)]
 MOST_FIELDS = 400
@@ -29,6 +29,12 @@ async def own_form(request: Request, who: Browser) -> AsyncIterator[Any]:
     async with request.form(max_files=1, max_fields=MOST_FIELDS) as form:
         refuse_foreign(request, who.form_word, form.get(FORM_WORD))
         yield form
+
+
+def own_address(then: str) -> str:
+    """An address of this server's, and nothing that leads elsewhere."""
+    plain = then.isprintable() and "\\" not in then
+    return then if plain and then.startswith("/") and not then.startswith("//") else "/"
 
 
 OwnForm = Annotated[Any, Depends(own_form)]

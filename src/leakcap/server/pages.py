@@ -19,13 +19,14 @@ from leakcap.server.answering import answered
 from leakcap.server.asking import SqlQuestion, StoredAnswer
 from leakcap.server.callers import Visitor, address, cookie_name, of_state
 from leakcap.server.datasets import schema_of
-from leakcap.server.form_fields import Browser, OwnForm, form_of
+from leakcap.server.form_fields import Browser, OwnForm, form_of, own_address
 from leakcap.server.form_questions import COMPARED, FILTERS, KINDS, MEASURES, as_sql, choices_of
 from leakcap.server.price_words import ANSWERED, Gauge, price_words
 from leakcap.server.refusals import Refusal, as_refusal
 from leakcap.server.released import asked_words
 from leakcap.server.show import page, when
 from leakcap.server.state import ServerState
+from leakcap.server.tour import DOOR
 from leakcap.server.written_numbers import number_in
 
 __all__ = ["pages"]
@@ -209,7 +210,8 @@ def _analysts_only(who: Visitor) -> None:
 
 
 def _login(request: Request, then: str, notice: str, status: int = 200) -> Response:
-    return HTML(page("login.html", title="Sign in", then=_own_address(then), notice=notice), status)
+    door = DOOR if of_state(request).settings.demo else None
+    return HTML(page("login.html", title="Sign in", then=own_address(then), notice=notice, door=door), status)
 
 
 def _sign_in(request: Request, form: Any) -> Response:
@@ -229,7 +231,7 @@ def _sign_in(request: Request, form: Any) -> Response:
         return _login(request, str(form.get("then", "/")), WRONG, 401)
     state.failures.forget(name)
     state.audit_log.add(name, "signed in")
-    answer = RedirectResponse(_own_address(str(form.get("then", "/"))), 303)
+    answer = RedirectResponse(own_address(str(form.get("then", "/"))), 303)
     answer.set_cookie(
         cookie_name(state),
         state.signing_in.begin(name),
@@ -240,12 +242,6 @@ def _sign_in(request: Request, form: Any) -> Response:
         samesite="strict",
     )
     return answer
-
-
-def _own_address(then: str) -> str:
-    """An address of this server's, and nothing that leads elsewhere."""
-    plain = then.isprintable() and "\\" not in then
-    return then if plain and then.startswith("/") and not then.startswith("//") else "/"
 
 
 def _console(request: Request, who: Visitor, name: str, form: Mapping[str, Any], **more: Any) -> Response:

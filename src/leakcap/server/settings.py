@@ -43,6 +43,7 @@ class ServerSettings:
         encrypted: whether it is reached through TLS, so that cookies are for such connections alone.
         hosts: names under which it answers; others are refused, so that no foreign name can be pointed at it.
         limits: how much anybody may do.
+        demo: whether it is one to try, whose pages lead through a tour.
     """
 
     home: Path
@@ -50,6 +51,7 @@ class ServerSettings:
     encrypted: bool = False
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]")
     limits: ServerLimits = field(default_factory=ServerLimits)
+    demo: bool = False
 
     @property
     def ledger_place(self) -> str:

@@ -67,9 +67,10 @@ def _headline(cert: SessionCertificate) -> str:
     who = (
         "whoever knows everybody else" if cert.whoever_is_known else "whoever knows the data and nobody who takes part"
     )
+    given = f"{cert.answered:,} answer{' was' if cert.answered == 1 else 's were'} given so far"
     return unbroken(
         f"However many questions were and will be asked, {who} guesses whether {what} with at most "
-        f"{bound(cert.membership_success)} success. {cert.answered:,} answers were given so far."
+        f"{bound(cert.membership_success)} success. {given}."
     )
 
 
