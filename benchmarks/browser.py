@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -41,9 +42,13 @@ class Browser:
         self.ask("Emulation.setDeviceMetricsOverride", **size)
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.ask("Emulation.setEmulatedMedia", media=medium, features=scheme)
-        self.ask("Page.navigate", url=page.absolute().as_uri())
-        while self.value("document.readyState + location.href") != f"complete{page.absolute().as_uri()}":
-            pass
+        self.visit(page.absolute().as_uri())
+
+    def visit(self, address: str) -> None:
+        """Go to an address, and wait until all of its page is there."""
+        self.ask("Page.navigate", url=address)
+        while self.value("document.readyState + location.href") != f"complete{address}":
+            time.sleep(0.005)
 
     def value(self, expression: str) -> Any:
         """What an expression gives on the page."""

@@ -6,6 +6,7 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,19 +96,26 @@ class Walk:
         raise AssertionError(f"{selector} cannot be reached with the keyboard")
 
 
-@pytest.fixture(scope="module")
-def served(running: Running) -> Iterator[str]:
+@contextmanager
+def reached(app: Any) -> Iterator[str]:
+    """The address of an application that is served."""
     import uvicorn
 
     from leakcap.server.serving import bound_socket
 
     listening = bound_socket("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(running.app, log_level="error", access_log=False))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     yield f"http://localhost:{listening.getsockname()[1]}"
     server.should_exit = True
     thread.join(20)
+
+
+@pytest.fixture(scope="module")
+def served(running: Running) -> Iterator[str]:
+    with reached(running.app) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +128,12 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture(params=[(1280, 860, "light"), (390, 844, "dark")], ids=["desktop", "phone"])
 def walk(request: pytest.FixtureRequest, chromium: Any, served: str) -> Iterator[Walk]:
-    width, height, scheme = request.param
+    with walking(chromium, served, *request.param) as made:
+        yield made
+
+
+@contextmanager
+def walking(chromium: Any, served: str, width: int, height: int, scheme: str) -> Iterator[Walk]:
     context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
     context.set_default_timeout(60_000)
     made = Walk(context.new_page(), served, [])
@@ -265,6 +278,65 @@ def test_a_custodian_publishes_without_a_mouse(walk: Walk, tmp_path: Any) -> Non
     assert walk.faults == []
 
 
+@pytest.mark.parametrize("window", [(1280, 860, "dark"), (390, 844, "light")], ids=["dark desktop", "light phone"])
+def test_the_tour_of_the_demo_needs_no_mouse(
+    window: tuple[int, int, str], chromium: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from leakcap.server.app import create_app
+    from leakcap.server.demo import fill
+    from leakcap.server.settings import ServerSettings
+
+    monkeypatch.setenv("LEAKCAP_KEY", str(tmp_path / "key"))
+    app = create_app(ServerSettings(home=tmp_path / "server", demo=True))
+    access = fill(app.state.leakcap)
+    with reached(app) as address, walking(chromium, address, *window) as walk:
+        page = walk.page
+
+        def step(at: str, words: str) -> None:
+            page.wait_for_selector(f"aside:has-text('{words}')")
+            walk.look(at)
+
+        def onward() -> None:
+            walk.tab_to("aside .next")
+            page.keyboard.press("Enter")
+
+        def signs_in(name: str, password: str) -> None:
+            step("the door", "This is a demo")
+            page.focus("#name")
+            page.keyboard.type(name)
+            walk.tab_to("#password")
+            page.keyboard.type(password)
+            page.keyboard.press("Enter")
+
+        page.goto(address)
+        signs_in(*access.analyst)
+        step("data", "Tour, 1 of 5")
+        onward()
+        step("console", "Tour, 2 of 5")
+        onward()
+        step("price", "Tour, 3 of 5")
+        onward()  # the price has the focus
+        walk.tab_to("#price button")
+        page.keyboard.press("Enter")
+        step("answer", "Tour, 4 of 5")
+        onward()
+        step("certificate", "Tour, 5 of 5")
+        onward()
+        signs_in(*access.custodian)
+        step("custody", "Tour, 1 of 12")
+        onward()
+        step("publish", "Tour, 2 of 12")
+        onward()
+        step("whose rows", "Tour, 3 of 12")
+        onward()
+        step("promises", "Tour, 4 of 12")
+        walk.tab_to("aside button[name=ended]")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("text=Show the tour again")
+        walk.look("without the tour")
+        assert page.locator("aside").count() == 0 and walk.faults == []
+
+
 def test_planted_faults_of_a_page_are_seen(walk: Walk) -> None:
     walk.page.goto(walk.address + "/login")
     assert walk.page.evaluate(FAULTS) == []
@@ -283,7 +355,7 @@ def test_planted_faults_of_a_page_are_seen(walk: Walk) -> None:
 
 
 def test_pages_are_small(walk: Walk) -> None:
-    """All that a browser loads for a page, and how soon it can be used."""
+    """All that a browser loads for a page."""
     sizes: list[int] = []
     walk.page.on("response", lambda one: sizes.append(len(one.body())) if one.status == 200 else None)
     walk.sign_in("ann")
