@@ -112,9 +112,17 @@ def released(request: Request, who: Browser) -> Response:
         (one.name, unbroken(one.cap.describe()), *_taken([line.share for line in found if line.dataset == one.name]))
         for one in map(state.datasets.named, state.datasets.names())
     ]
+    record = overview(state.settings.ledger_place)
     others = sorted({one.dataset for one in found} - {one[0] for one in caps})
+    allows = {one.standing.name: unbroken(one.words) for one in record.accounts}
     rows = [
-        (one.question, one.dataset, one.who or "custodian", one.at[:16].replace("T", " "), f"{100 * one.share:.3g} %")
+        (
+            one.question,
+            one.dataset,
+            one.who or "custodian",
+            one.at[:16].replace("T", " "),
+            unbroken(f"{100 * one.share:.3g} %"),
+        )
         for one in found
     ]
     return HTML(
@@ -124,7 +132,9 @@ def released(request: Request, who: Browser) -> Response:
             title="Everything released so far",
             rows=rows,
             caps=caps,
-            others=others,
+            others=[(name, allows[name]) for name in others],
+            whole=ledger_facts(record)["whole"],
+            findings=record.findings,
             made=when(time.time()),
         )
     )

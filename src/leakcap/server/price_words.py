@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from leakcap.report.html import Markup
-from leakcap.report.numbers import bound, neat
+from leakcap.report.numbers import bound, neat, unbroken
 from leakcap.sessions.answers import Preview
 
 __all__ = ["ANSWERED", "Gauge", "Price", "price_words"]
@@ -65,4 +65,4 @@ def price_words(found: Preview | None, gauge: Gauge) -> Price:
 
 def percent(share: float) -> str:
     """A share of a clock."""
-    return f"{neat(100 * share, 3)} %"
+    return unbroken(f"{neat(100 * share, 3)} %")

@@ -128,8 +128,8 @@ CUSTODIAN = (
         r"/custody/publish/(?!finished/)[^/]+",
         4,
         "Publish: the promises",
-        "The same average under each promise, and what plain differential privacy would cost. Choose one, keep the "
-        "name or write another, then “Release it”.",
+        "The same average under each promise, and under plain differential privacy. Choose one, keep the name or "
+        "write another, then press “Release it”.",
         "to the promises",
         "#price",
         sent=True,

@@ -143,7 +143,7 @@ def test_a_form_asks_what_it_says(running: Running) -> None:
         "share": "5",
     }
     price = browser.post("/data/clinic/preview", data=fields).text
-    assert "It takes 5 % of the clock at most." in price and "&#34;age&#34; &gt;= 18" in price
+    assert "It takes 5\xa0% of the clock at most." in price and "&#34;age&#34; &gt;= 18" in price
     answer = browser.post("/data/clinic/ask", data=fields)
     page = browser.get(answer.headers["location"]).text
     assert "average of age" in page and '<circle cx="' in page and "95 % interval" in page

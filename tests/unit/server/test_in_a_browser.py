@@ -158,7 +158,7 @@ def test_an_analyst_sees_the_price_pays_and_reads_the_answer(walk: Walk) -> None
     page.click("form:has([name=measure]) >> text=See the price")
     page.wait_for_selector("#price")
     walk.look("price")
-    assert "It takes 3 % of the clock" in page.inner_text("#price") or "answered before" in page.inner_text("#price")
+    assert "It takes 3\xa0% of the clock" in page.inner_text("#price") or "answered before" in page.inner_text("#price")
     page.click("#price button")
     page.wait_for_selector("text=How to read it")
     walk.look("answer")
