@@ -174,8 +174,17 @@ def serve_command(
     home: Annotated[
         Path | None, typer.Option(help="The server's own folder; leakcap-server if left out.", metavar="FOLDER")
     ] = None,
+    database: Annotated[
+        str | None,
+        typer.Option(
+            help="postgresql://... for accounts, answers and ledger; files in the folder if left out.", metavar="URL"
+        ),
+    ] = None,
     ledger: Annotated[
-        str | None, typer.Option(help="sqlite:///FILE or postgresql://...; in the folder if left out.", metavar="URL")
+        str | None,
+        typer.Option(
+            help="sqlite:///FILE or postgresql://...; beside accounts and answers if left out.", metavar="URL"
+        ),
     ] = None,
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port to listen at.", min=0, max=65535)] = 8017,
@@ -204,6 +213,7 @@ def serve_command(
 
         order = ServeOrder(
             home=home,
+            database=database,
             ledger=ledger,
             host=host,
             port=port,

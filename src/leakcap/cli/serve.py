@@ -6,11 +6,11 @@ import os
 import tempfile
 import warnings
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from leakcap.cli.terminal import Terminal, plain
-from leakcap.errors import KeyMadeWarning, MissingExtra
+from leakcap.errors import InputError, KeyMadeWarning, MissingExtra
 from leakcap.server.serving import bound_socket, flight_beside, refuse_open, serve
 from leakcap.server.settings import ServerLimits, ServerSettings
 from leakcap.sql.engine import EngineLimits
@@ -26,7 +26,8 @@ class ServeOrder:
     """What `leakcap serve` was asked."""
 
     home: Path | None
-    ledger: str | None
+    database: str | None = field(repr=False)  # an address may hold a password
+    ledger: str | None = field(repr=False)
     host: str
     port: int
     names: tuple[str, ...]
@@ -41,6 +42,8 @@ def run(order: ServeOrder, quiet: bool = False, json: bool = False) -> None:
     """Start, print the address and what is shown once, and answer until stopped."""
     terminal = Terminal(quiet, json)
     refuse_open(order.host, order.tls_certificate, order.tls_key)
+    if order.demo and order.database is not None:
+        raise InputError("the demo leaves nothing behind: start it without --database")
     try:
         from leakcap.server.app import create_app
     except ImportError:
@@ -56,6 +59,7 @@ def run(order: ServeOrder, quiet: bool = False, json: bool = False) -> None:
             os.environ["LEAKCAP_KEY"] = str(home / "key")
         settings = ServerSettings(
             home=home,
+            database=order.database,
             ledger=order.ledger,
             encrypted=order.tls_certificate is not None,
             hosts=(*LOCAL, order.host, *order.names),

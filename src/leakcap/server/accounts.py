@@ -69,7 +69,8 @@ class Accounts:
             raise InputError("one of these data sets is not registered: see their names in the list")
         with self.database.writing() as now:
             now.execute("DELETE FROM may_ask WHERE account = ?", (name,))
-            now.executemany("INSERT INTO may_ask VALUES (?, ?)", [(name, one) for one in sorted(datasets)])
+            for one in sorted(datasets):
+                now.execute("INSERT INTO may_ask VALUES (?, ?)", (name, one))
 
     def named(self, name: str) -> ServerAccount | None:
         """The account of a name, open or closed."""

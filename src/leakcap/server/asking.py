@@ -126,7 +126,7 @@ class Asking:
     def _keep(self, dataset: str, account: str, asked: bytes, *, number: int | None, body: bytes) -> StoredAnswer:
         clock = self.datasets.clock_of(dataset, account)
         self.database.write(
-            "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
             *(secrets.token_hex(12), dataset, clock, asked, number, body, time.time()),
         )
         found = self._found("question = ?", dataset, account, asked)
@@ -146,7 +146,8 @@ class Asking:
     def _remember(self, dataset: str, account: str, request: str, asked: bytes) -> None:
         self._refuse_other(dataset, account, request, asked)
         self.database.write(
-            "INSERT OR IGNORE INTO requests VALUES (?, ?, ?, ?)", account, dataset, self._hidden(request), asked
+            "INSERT INTO requests VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            *(account, dataset, self._hidden(request), asked),
         )
 
     def _refuse_other(self, dataset: str, account: str, request: str, asked: bytes) -> None:

@@ -1,36 +1,26 @@
-"""The server's own file: accounts, tokens, registered data sets, stored answers and the audit log.
+"""The server's own database: accounts, tokens, registered data sets, stored answers and the audit log.
 
 No password, no token and no question is in it as text: of these it holds hashes, and of questions prints that are made
-with the server's key. What was spent stands in the ledger, never here.
+with the server's key. What was spent stands in the ledger, never here. It is a SQLite file in the server's folder, or a
+PostgreSQL database; which folder belongs to that stands in both, since each names what lies in the other.
 """
 
 from __future__ import annotations
 
 import secrets
-import sqlite3
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from leakcap.custody.private_files import private_folder, write_private
-from leakcap.custody.sqlite_file import CANNOT_WRITE
+from leakcap.custody.private_files import private_folder, read_private, write_private
 from leakcap.errors import InputError
+from leakcap.server.dialects import Dialect, Speaking
+from leakcap.server.sqlite_dialect import SqliteDialect
 
 __all__ = ["Database"]
 
 VERSION = 2
-APPLICATION = 0x6C63_7372  # by which such a file is known
-PATIENCE = 30.0  # seconds that a call waits for the writes of others
-PRAGMAS = (
-    "trusted_schema = OFF",
-    "journal_mode = WAL",
-    "synchronous = FULL",
-    "secure_delete = ON",
-    "foreign_keys = ON",
-    "temp_store = MEMORY",
-)
+FILE, MARK, ROWS = "server.db", "server.id", "datasets"  # in the folder; a mark where the database is elsewhere
 SCHEMA = (
     "CREATE TABLE keys (name TEXT PRIMARY KEY, value BLOB NOT NULL)",
     "CREATE TABLE accounts (name TEXT PRIMARY KEY, role TEXT NOT NULL, hash TEXT NOT NULL, made REAL NOT NULL, "
@@ -59,90 +49,82 @@ ADDED = {1: (WORK,)}  # what a file of an older version lacks, by that version
 
 
 class Database:
-    """One SQLite file in the server's folder, with a connection for every thread."""
+    """The tables, wherever they are."""
 
-    def __init__(self, home: Path) -> None:
-        """Open the file, or make it where there is none."""
-        self.path = private_folder(home) / "server.db"
-        self._threads = threading.local()
-        if not self.path.exists():
-            write_private(self.path, b"", exclusive=True)
+    def __init__(self, home: Path, url: str | None = None) -> None:
+        """Open them, or make them where there are none; `url` of a PostgreSQL database, None for a file."""
+        self._dialect = _dialect(private_folder(home), url)
         with self.writing() as now:
-            version, application = (
-                now.execute(f"PRAGMA {one}").fetchone()[0] for one in ("user_version", "application_id")
-            )
-            if not version and not application:
-                version, application = 1, APPLICATION
-                for statement in (*SCHEMA, f"PRAGMA application_id = {APPLICATION}"):
-                    now.execute(statement)
-            if application != APPLICATION:
+            version = self._dialect.version(now)
+            if not 0 <= version <= VERSION:
                 raise InputError(
-                    f"{self.path} is no file of this server: move it away, or choose another folder with --home"
+                    f"{home / FILE if url is None else 'the database'} was made by a later version of leakcap: start "
+                    f"that version, or choose another {'folder with --home' if url is None else 'with --database'}"
                 )
-            if not 0 < version <= VERSION:
-                raise InputError(
-                    f"{self.path} was made by a later version of leakcap: start that version, or choose another folder "
-                    "with --home"
-                )
+            if not version:
+                version = 1
+                self._dialect.change(now, SCHEMA, version)
             for old in range(version, VERSION):
-                for statement in (*ADDED[old], f"PRAGMA user_version = {old + 1}"):
-                    now.execute(statement)
+                self._dialect.change(now, ADDED[old], old + 1)
+            if url is not None:
+                _refuse_other_folder(home, now)
 
     def key(self, name: str) -> bytes:
         """A key of this server, made on first use."""
         with self.writing() as now:
-            now.execute("INSERT OR IGNORE INTO keys VALUES (?, ?)", (name, secrets.token_bytes(32)))
+            now.execute("INSERT INTO keys VALUES (?, ?) ON CONFLICT DO NOTHING", (name, secrets.token_bytes(32)))
             return bytes(now.execute("SELECT value FROM keys WHERE name = ?", (name,)).fetchone()[0])
 
     def rows(self, statement: str, *values: Any) -> list[Any]:
         """What a SELECT finds."""
-        return self._connection().execute(statement, values).fetchall()
+        with self._dialect.reading() as now:
+            return list(now.execute(statement, values).fetchall())
 
     def row(self, statement: str, *values: Any) -> Any:
         """The first row of it, or None."""
-        return self._connection().execute(statement, values).fetchone()
+        with self._dialect.reading() as now:
+            return now.execute(statement, values).fetchone()
 
-    @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self) -> AbstractContextManager[Speaking]:
         """One transaction: it is on the disk when the block ends, or never was."""
-        connection = self._connection()
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-        except sqlite3.OperationalError as error:
-            reason = CANNOT_WRITE.get((error.sqlite_errorname or "").split("_IOERR_")[0])
-        else:
-            return
-        raise InputError(
-            f"the server's file cannot be written ({reason or 'it is damaged, or in use'}): make room in its folder, "
-            "or bring it back from a copy"
-        )
+        return self._dialect.writing()
 
     def write(self, statement: str, *values: Any) -> int:
         """One statement as a transaction; how many rows it changed."""
         with self.writing() as now:
-            return now.execute(statement, values).rowcount
+            return int(now.execute(statement, values).rowcount)
 
-    def _connection(self) -> sqlite3.Connection:
-        found: sqlite3.Connection | None = getattr(self._threads, "connection", None)
-        if found is None:
-            found = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
-            try:
-                for pragma in PRAGMAS:
-                    found.execute(f"PRAGMA {pragma}")
-            except sqlite3.DatabaseError:
-                found.close()
-                found = None
-            if found is None:
-                raise InputError(
-                    f"{self.path} is damaged or no file of this server: bring it back from a copy, or choose another "
-                    "folder with --home"
-                )
-            self._threads.connection = found
-        return found
+
+def _dialect(home: Path, url: str | None) -> Dialect:
+    """The one that was asked for, unless the folder is of a server that uses the other."""
+    if url is None:
+        if (home / MARK).exists():
+            raise InputError(
+                f"{home} is of a server that has its accounts in PostgreSQL: name its database with --database, or "
+                "choose another folder with --home"
+            )
+        return SqliteDialect(home / FILE)
+    if (home / FILE).exists():
+        raise InputError(
+            f"{home} is of a server that has its accounts in {FILE}: start it without --database, or choose another "
+            "folder with --home"
+        )
+    from leakcap.server.postgres_dialect import PostgresDialect
+
+    return PostgresDialect(url)
+
+
+def _refuse_other_folder(home: Path, now: Speaking) -> None:
+    """Neither is touched where they are of two servers: what one does not know is swept out of the other."""
+    there, found = home / MARK, now.execute("SELECT value FROM keys WHERE name = 'folder'").fetchone()
+    mark = read_private(there) if there.exists() else None
+    if found is not None and mark == bytes(found[0]):
+        return
+    if found is not None or (home / ROWS).exists():
+        raise InputError(
+            f"{home} and this database are not of the same server: name what belongs together with --home and "
+            "--database, or bring it back from a copy"
+        )
+    mark = secrets.token_hex(16).encode()
+    write_private(there, mark)  # first: should the server end here, there is nothing yet in either
+    now.execute("INSERT INTO keys VALUES ('folder', ?)", (mark,))

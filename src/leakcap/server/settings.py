@@ -39,7 +39,8 @@ class ServerSettings:
 
     Attributes:
         home: its folder, which only its owner may enter.
-        ledger: place of the ledger, as for `leakcap.Session`; None for one in the folder.
+        ledger: place of the ledger, as for `leakcap.Session`; None for one beside accounts and answers.
+        database: a PostgreSQL database for accounts, answers and the audit log; None for a file in the folder.
         encrypted: whether it is reached through TLS, so that cookies are for such connections alone.
         hosts: names under which it answers; others are refused, so that no foreign name can be pointed at it.
         limits: how much anybody may do.
@@ -47,7 +48,8 @@ class ServerSettings:
     """
 
     home: Path
-    ledger: str | None = None
+    ledger: str | None = field(default=None, repr=False)  # an address may hold a password
+    database: str | None = field(default=None, repr=False)
     encrypted: bool = False
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]")
     limits: ServerLimits = field(default_factory=ServerLimits)
@@ -55,4 +57,4 @@ class ServerSettings:
 
     @property
     def ledger_place(self) -> str:
-        return self.ledger or f"sqlite:///{self.home / 'ledger.db'}"
+        return self.ledger or self.database or f"sqlite:///{self.home / 'ledger.db'}"

@@ -26,7 +26,7 @@ class ServerState:
     def __init__(self, settings: ServerSettings) -> None:
         limits = settings.limits
         self.settings = settings
-        self.database = Database(settings.home)
+        self.database = Database(settings.home, settings.database)
         self.accounts = Accounts(self.database)
         self.tokens = Tokens(self.database, limits.token_days)
         self.signing_in = SigningIn(self.database, limits)

@@ -79,15 +79,21 @@ def form_word(browser: TestClient) -> str:
     return found[1]
 
 
-def started(home: Path, limits: ServerLimits | None = None, ledger: str | None = None) -> Running:
+def started(
+    home: Path, limits: ServerLimits | None = None, ledger: str | None = None, database: str | None = None
+) -> Running:
     """A server without data or accounts."""
-    settings = ServerSettings(home=home, hosts=("localhost",), ledger=ledger, limits=limits or ServerLimits())
+    settings = ServerSettings(
+        home=home, hosts=("localhost",), ledger=ledger, database=database, limits=limits or ServerLimits()
+    )
     return Running(create_app(settings))
 
 
-def filled(home: Path, limits: ServerLimits | None = None, ledger: str | None = None) -> Running:
+def filled(
+    home: Path, limits: ServerLimits | None = None, ledger: str | None = None, database: str | None = None
+) -> Running:
     """A server with data sets `clinic` and `school`, which ann may ask, and bob the clinic alone."""
-    made = started(home, limits, ledger)
+    made = started(home, limits, ledger, database)
     state = made.state
     for name, seed in (("clinic", 0), ("school", 1)):
         state.datasets.register(

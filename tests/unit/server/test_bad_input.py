@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from leakcap.errors import InputError
 from leakcap.server import work
 from leakcap.server.app import create_app
+from leakcap.server.database import Database
+from leakcap.server.sqlite_dialect import SqliteDialect
 from tests.unit.server.running import COUNT, Running, filled, form_word
 
 ASK = "/api/datasets/clinic/ask"
@@ -120,23 +123,36 @@ def until_over(running: Running, found: Any) -> None:
 
 
 def test_a_disk_without_room_for_the_servers_file_charges_nothing(tmp_path: Path) -> None:
+    """Only what is written before the charge finds no room: a request's key. Asked again with room, it is answered."""
     made = filled(tmp_path)
     ann = made.program("ann")
-    before = ann.get("/api/datasets/clinic/budget").json()
     database = made.state.database
-    honest = database._connection
+    pages = database.row("PRAGMA page_count")[0]
+    honest = SqliteDialect._connection
 
-    def full() -> Any:
-        connection = honest()
-        connection.execute("PRAGMA max_page_count = 1")
+    def full(dialect: SqliteDialect) -> Any:
+        connection = honest(dialect)
+        connection.execute(f"PRAGMA max_page_count = {pages}")
         return connection
 
+    def question(at: int) -> dict[str, Any]:
+        return {"sql": COUNT, "share": 0.1, "request": f"{at:0200}"}
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(database, "_connection", full)
-        database.write("DELETE FROM requests")
-        found = [ann.post(ASK, json={"sql": COUNT, "share": 0.1, "request": "k" * 200}) for _ in range(40)][-1]
-    assert found.status_code in (200, 400)
-    assert before["spent"]["share"] == 0
+        patch.setattr(SqliteDialect, "_connection", full)
+        with pytest.raises(InputError, match="No space left on device"):
+            filled_up(database)
+        found = ann.post(ASK, json=question(0))
+        assert found.status_code == 400 and "make room in its folder" in found.json()["error"]
+        assert ann.get("/api/datasets/clinic/budget").json()["spent"]["share"] == 0
+    assert ann.post(ASK, json=question(0)).status_code == 200
+    assert ann.get("/api/datasets/clinic/budget").json()["spent"]["share"] == pytest.approx(0.1)
+
+
+def filled_up(database: Database) -> None:
+    """Fill what is free in the pages that there are."""
+    for at in range(1000):
+        database.write("INSERT INTO requests VALUES ('ann', 'clinic', ?, ?)", b"%0200d" % at, b"x" * 32)
 
 
 def test_another_key_is_told_and_with_the_right_one_all_is_there(

@@ -9,6 +9,7 @@ from pathlib import Path
 from leakcap.custody import keys
 from leakcap.custody.ledger.book import Account, Book, Entry, Open
 from leakcap.custody.ledger.store import Header, Store, StoredEntry, Transaction
+from leakcap.custody.postgres_server import POSTGRES
 from leakcap.errors import InputError
 
 __all__ = [
@@ -26,7 +27,7 @@ __all__ = [
     "open_book",
 ]
 
-SQLITE, POSTGRES = "sqlite:///", ("postgresql://", "postgres://")
+SQLITE = "sqlite:///"
 
 
 def open_book(place: str | Store | None = None) -> Book:

@@ -17,21 +17,15 @@ from leakcap.custody.ledger.migrations import steps_after
 from leakcap.custody.ledger.store import VERSION, Header
 from leakcap.custody.ledger.tables import HEADER, STATEMENTS, SqlTransaction, header_of, header_values, statements
 from leakcap.custody.locks import forks
+from leakcap.custody.postgres_server import MAKING, PATIENCE, driver, in_words, settings, without_password
 from leakcap.errors import InputError, MissingExtra
 from leakcap.ground.processes import refuse_copy, this_process
 
 __all__ = ["PostgresStore"]
 
 SCHEMA = "leakcap"
-PATIENCE = 60  # seconds that a call waits for the writes of others, and for a connection
-MAKING = 0x6C65616B636170  # of the lock under which tables are made: "leakcap"
 WORDS = {"whole": "BIGINT", "of_bytes": "BYTEA"}
-SETTINGS = (
-    f"SET search_path = {SCHEMA}",
-    f"SET lock_timeout = '{PATIENCE}s'",
-    "SET synchronous_commit = on",  # a commit is on the server's disk before anybody sees an answer
-    "SET client_min_messages = warning",
-)
+SETTINGS = settings(SCHEMA)
 READ_ONE_STATE = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"  # what is read after the lock is what others have stored
 LOCK = "SELECT account FROM accounts WHERE account = %s FOR UPDATE"
@@ -54,7 +48,7 @@ class PostgresStore:
         self._lock = threading.Lock()  # one thread at a time uses the connection
         self._open: Any = None  # a connection, or None
         self._header: Header | None = None  # of the ledger that was there first
-        self._place = _without_password(url)
+        self._place = without_password(url, "ledger='{}'")
         forks(self)
 
     @property
@@ -155,7 +149,7 @@ class PostgresStore:
                 self._open.execute(begin)
                 return self._open
             self._close()
-        database = _psycopg().connect(self._url, autocommit=True, connect_timeout=PATIENCE)
+        database = driver().connect(self._url, autocommit=True, connect_timeout=PATIENCE)
         try:
             for setting in SETTINGS:
                 database.execute(setting)
@@ -202,31 +196,15 @@ class PostgresStore:
 
     def _in_words(self, error: BaseException) -> str:
         """What to do about an error; its own text may hold the password's owner, or data."""
-        state = str(getattr(error, "sqlstate", None) or "")
-        if not state or state[:2] in ("08", "57", "28", "3D"):
-            return (
-                f"the database {self.place} does not answer, or does not let this user in: nothing was answered. See "
-                "that it runs and that the address, the user and the password are right, and ask again"
-            )
-        if state[:2] == "53":
-            return f"the database {self.place} has no room left: nothing was answered. Make room, and ask again"
-        if state[:2] in ("55", "40"):
-            return f"other programs have been holding the ledger {self.place} for {PATIENCE} seconds: wait for them"
-        if state in ("42501", "25006"):
-            return (
-                f"this user may not write the ledger {self.place}: nothing was answered. Let the owner of the database "
-                f"say CREATE SCHEMA {SCHEMA} AUTHORIZATION of this user, or write to the server that is not read-only"
-            )
-        if state[:2] == "23":
-            return f"an entry of {self.place} was written twice, and the second refused: ask again"
-        return self._damaged()
+        known = in_words(error, f"the database {self.place}", f"the ledger {self.place}", SCHEMA)
+        return known or self._damaged()
 
     def _damaged(self) -> str:
         return f"the ledger {self.place} is damaged, or no ledger: bring it back from a copy"
 
     @staticmethod
     def _errors() -> type[BaseException]:
-        return _psycopg().Error
+        return driver().Error
 
 
 def _transaction(database: Any, account: bytes) -> SqlTransaction:
@@ -237,26 +215,3 @@ def _transaction(database: Any, account: bytes) -> SqlTransaction:
         return database.execute(statement.replace("?", "%s"), values, binary=True)
 
     return SqlTransaction(execute, account)
-
-
-def _without_password(url: str) -> str:
-    """Server, port and database, and nothing else."""
-    psycopg = _psycopg()
-    try:
-        parts = psycopg.conninfo.conninfo_to_dict(url)
-    except psycopg.Error:
-        parts = None
-    if parts is None:
-        raise InputError("this is no address of a database: write ledger='postgresql://user@host/database'")
-    host, port = parts.get("host") or "local", parts.get("port") or 5432
-    return f"postgresql://{host}:{port}/{parts.get('dbname') or parts.get('user') or ''}"
-
-
-def _psycopg() -> Any:
-    try:
-        import psycopg
-    except ImportError:
-        pass
-    else:
-        return psycopg
-    raise MissingExtra("a ledger in PostgreSQL needs psycopg: pip install 'leakcap[postgres]'")
