@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import random
-import select
+import selectors
 import signal
 import socket
 import time
@@ -78,7 +78,7 @@ class Forks:
         found = []
         for child, told in self.children:
             parts = []
-            while select.select([told], [], [], max(0.0, end - time.monotonic()))[0]:
+            while said(told, max(0.0, end - time.monotonic())):
                 part = os.read(told, 2**20)
                 if not part:
                     break
@@ -90,6 +90,13 @@ class Forks:
             whole = b"".join(parts)
             found.append(pickle.loads(whole) if whole else None)
         return found
+
+
+def said(told: int, seconds: float) -> bool:
+    """Whether something comes in time."""
+    with selectors.DefaultSelector() as waiting:
+        waiting.register(told, selectors.EVENT_READ)
+        return bool(waiting.select(seconds))
 
 
 def in_forks(works: Sequence[Callable[[], Any]]) -> list[Any]:

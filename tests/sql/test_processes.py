@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
 import shutil
 import signal
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -59,6 +61,23 @@ def test_each_question_gets_a_process_of_its_own_that_waited_and_ends(
         assert not there(ahead)
         seen.append(ahead)
     assert len({*seen, *waiting(spare)}) == 3, "a process answered twice"
+
+
+MANY = 1_100  # more than `select` can look at
+
+
+def test_answers_are_heard_however_many_files_are_open(catalog: lc.sql.Catalog) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= hard < 2 * MANY:
+        pytest.skip("this machine lets nobody open so many files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2 * MANY), hard))
+    with ExitStack() as ends:
+        ends.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        for _ in range(MANY):
+            ends.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+        engine = WorkerEngine(catalog.path, SMALL)
+        ends.callback(engine.close)
+        assert engine.run("SELECT 1 AS x", {}).to_pylist() == [{"x": 1}]
 
 
 def test_a_process_that_waited_is_locked_and_is_killed_at_its_limit(

@@ -58,8 +58,8 @@ ANALYST = (
         "Your data",
         "Two data sets are open to you. The bar of each shows what is left of its clock: all answers together, "
         "whoever asks, stop there.",
-        "ask about diabetes",
-        "/data/diabetes",
+        onward="ask about diabetes",
+        to="/data/diabetes",
     ),
     TourStop(
         r"/data/[^/]+/preview",
@@ -67,8 +67,8 @@ ANALYST = (
         "The price",
         "Nothing is paid yet. The price is what the question takes of the clock, and what noise to expect. "
         "“Ask and pay” charges it, then answers.",
-        "to the price",
-        "#price",
+        onward="to the price",
+        to="#price",
         sent=True,
     ),
     TourStop(
@@ -76,34 +76,34 @@ ANALYST = (
         2,
         "The question",
         "Fill in the form, write SQL, or take a question of ours: the body-mass index of women and men over 40.",
-        "see the price of that question",
-        "/data/diabetes/preview",
-        QUESTION,
+        onward="see the price of that question",
+        to="/data/diabetes/preview",
+        fields=QUESTION,
     ),
     TourStop(
         r"/data/([^/]+)/answers/[^/]+",
         4,
         "The answer",
         "Each number comes with an interval. The answer is stored: whoever asks the same again pays nothing.",
-        "what all answers together allow",
-        r"/data/\1/certificate",
+        onward="what all answers together allow",
+        to=r"/data/\1/certificate",
     ),
     TourStop(
         r"/data/[^/]+/certificate",
         5,
         "The certificate",
         "This bounds what anybody learns about one person from everything that was answered. It can be passed on.",
-        "sign out, and come back as custodian",
-        "/logout",
-        _filled(),
+        onward="sign out, and come back as custodian",
+        to="/logout",
+        fields=_filled(),
     ),
     TourStop(
         r"/data/([^/]+)(?:/preview|/ask)?",
         2,
         "The question",
         "Fill in the form or write SQL: “See the price” costs nothing.",
-        "write a question",
-        "#sql",
+        onward="write a question",
+        to="#sql",
     ),
 )
 CUSTODIAN = (
@@ -112,17 +112,17 @@ CUSTODIAN = (
         1,
         "The data sets",
         "Each has the cap that you set when you registered it; the ledger counts every answer against it.",
-        "publish a table",
-        "/custody/publish",
+        onward="publish a table",
+        to="/custody/publish",
     ),
     TourStop(
         "/custody/publish",
         2,
         "Publish: the table",
         "Bring a CSV or Parquet file of yours, or take ours: the wages of 400 made-up people.",
-        "bring the made-up wages",
-        "/tour/bring",
-        _filled(sample="wages"),
+        onward="bring the made-up wages",
+        to="/tour/bring",
+        fields=_filled(sample="wages"),
     ),
     TourStop(
         r"/custody/publish/(?!finished/)[^/]+",
@@ -130,8 +130,8 @@ CUSTODIAN = (
         "Publish: the promises",
         "The same average under each promise, and under plain differential privacy. Choose one, keep the name or "
         "write another, then press “Release it”.",
-        "to the promises",
-        "#price",
+        onward="to the promises",
+        to="#price",
         sent=True,
     ),
     TourStop(
@@ -140,26 +140,26 @@ CUSTODIAN = (
         "Publish: whose rows, and the question",
         "Say whose row it is, what to publish, and ranges that do not come from the data. “Next” fills it in "
         "for the made-up wages.",
-        "see what the average wage costs",
-        r"/custody/publish/\1",
-        PUBLISHED,
+        onward="see what the average wage costs",
+        to=r"/custody/publish/\1",
+        fields=PUBLISHED,
     ),
     TourStop(
         r"/custody/publish/finished/[^/]+",
         5,
         "Published",
         "Its page and its folder may go to everybody; command line and Python below do the same.",
-        "register a data set for analysts",
-        "/custody/register",
+        onward="register a data set for analysts",
+        to="/custody/register",
     ),
     TourStop(
         "/custody/register",
         6,
         "Register: the table",
         "Analysts ask about data sets. Bring a table of yours, or take ours: what 300 made-up people paid for a visit.",
-        "bring the made-up visits",
-        "/tour/bring",
-        _filled(sample="visits"),
+        onward="bring the made-up visits",
+        to="/tour/bring",
+        fields=_filled(sample="visits"),
     ),
     TourStop(
         r"/custody/register/[^/]+",
@@ -167,8 +167,8 @@ CUSTODIAN = (
         "Register: what it costs",
         "Values beyond a range are cut: you see how many, and what that does to the mean. Then “Register it”, at the "
         "end of the page.",
-        "to what it costs",
-        "#price",
+        onward="to what it costs",
+        to="#price",
         sent=True,
     ),
     TourStop(
@@ -177,33 +177,33 @@ CUSTODIAN = (
         "Register: what everybody may know",
         "Ranges and values are public, so they must not come from the data. “Next” fills them in for the made-up "
         "visits.",
-        "see what the ranges cost",
-        r"/custody/register/\1",
-        REGISTERED,
+        onward="see what the ranges cost",
+        to=r"/custody/register/\1",
+        fields=REGISTERED,
     ),
     TourStop(
         r"/custody/data/[^/]+",
         9,
         "The ledger of a data set",
         "Who asked what, when, and what it took; and policies, with which you give analysts less than the cap.",
-        "who may ask",
-        "/custody/analysts",
+        onward="who may ask",
+        to="/custody/analysts",
     ),
     TourStop(
         "/custody/analysts(?:/[^/]+)?",
         10,
         "The analysts",
         "Open the new data set to ann with a tick and “Save”, or open an account for somebody else.",
-        "everything that was released",
-        "/custody/released",
+        onward="everything that was released",
+        to="/custody/released",
     ),
     TourStop(
         "/custody/released",
         11,
         "Everything released so far",
         "One list to be filed in an impact assessment: print it, or take it as a file.",
-        "attack what you published",
-        "/custody/audit",
+        onward="attack what you published",
+        to="/custody/audit",
     ),
     TourStop(
         r"/custody/audit(?:/[^/]+)?",
@@ -219,15 +219,15 @@ CUSTODIAN = (
         "It is done in a process of its own, and can be stopped. When it is done, this page goes on by itself.",
     ),
 )
-BESIDE = TourStop(".*", 0, "Beside the way", "Look around: the tour waits.", "back to the tour", "/")
+BESIDE = TourStop(".*", 0, "Beside the way", "Look around: the tour waits.", onward="back to the tour", to="/")
 DOOR = TourStop(
     "/login",
     0,
     "This is a demo",
     "Sample data, and two accounts whose passwords the terminal shows. Begin as the analyst, ann; come back as "
     "custodian. This strip leads on.",
-    "sign in as ann",
-    "#name",
+    onward="sign in as ann",
+    to="#name",
 )
 
 
