@@ -89,14 +89,16 @@ class SealedWorkers:
             if sent is None or sent.status in ("lost", "cancelled", "error"):
                 thing = seal.closed(_packed(things(place)), b"thing %d" % place)
                 self._there[place] = sent = client.scatter(thing, workers=[home], hash=False)
-            asked = seal.closed(_packed((function, item)), b"asked %d" % place)
+            name = f"leakcap-{self._token}-{secrets.token_hex(4)}-{count}"  # old questions and answers are of no use
+            asked = seal.closed(_packed((function, item)), b"asked " + name.encode())
             tasks[place] = client.submit(
                 _answered,
                 self._token,
+                name,
                 place,
                 asked,
                 sent,
-                key=f"leakcap-{self._token}-{secrets.token_hex(4)}-{count}",
+                key=name,
                 workers=[home],
                 allow_other_workers=True,
                 pure=False,
@@ -111,7 +113,7 @@ class SealedWorkers:
                 told = task.result()
                 if told == UNTOLD:
                     continue
-                answered, answer = pickle.loads(_opened(seal, told, b"answer %d" % place))
+                answered, answer = pickle.loads(_opened(seal, told, b"answer " + task.key.encode()))
                 if not answered:
                     raise answer
                 yield place, answer
@@ -178,7 +180,7 @@ def _forgotten(token: str) -> None:
         del _open[one]
 
 
-def _answered(token: str, place: int, asked: bytes, thing: bytes) -> bytes:
+def _answered(token: str, name: str, place: int, asked: bytes, thing: bytes) -> bytes:
     """The answer, sealed; or that this worker was not told the key."""
     key = _keys.get(token)
     if key is None:
@@ -186,13 +188,13 @@ def _answered(token: str, place: int, asked: bytes, thing: bytes) -> bytes:
     seal = Seal(bytes(key))
     try:
         with one_blas_thread():
-            function, item = pickle.loads(_opened(seal, asked, b"asked %d" % place))
+            function, item = pickle.loads(_opened(seal, asked, b"asked " + name.encode()))
             told = True, function(_thing(token, place, seal, thing), *item)
     except LeakcapError as error:
         told = False, error
     except Exception as error:
         told = False, OutputError(STOPPED.format(type(error).__name__))
-    return seal.closed(_packed(told), b"answer %d" % place)
+    return seal.closed(_packed(told), b"answer " + name.encode())
 
 
 def _thing(token: str, place: int, seal: Seal, sealed: bytes) -> Any:

@@ -15,7 +15,8 @@ import pandas as pd
 import pytest
 
 import leakcap as lc
-from leakcap.cluster.sealed import SealedWorkers, _forgotten, _kept
+from leakcap.cluster.sealed import SealedWorkers, _answered, _forgotten, _kept, _packed
+from leakcap.custody.sealing import Seal
 from leakcap.errors import InputError, OutputError
 
 pytest.importorskip("distributed")
@@ -152,6 +153,24 @@ def test_failures_are_told_without_their_text(two: lc.cluster.Cluster) -> None:
     assert TELLING not in str(told.value)
     workers.close()
     assert TELLING.encode() not in shown_of(two)
+
+
+@pytest.mark.parametrize(("sent_as", "right"), [("second", True), ("first", False)])
+def test_an_old_question_is_not_answered_again_and_an_old_answer_is_of_no_use(sent_as: str, right: bool) -> None:
+    key = bytes(range(32))
+    seal = Seal(key)
+    _kept("some", key)
+    try:
+        question = seal.closed(_packed((_added, (1,))), b"asked " + sent_as.encode())
+        told = _answered("some", "second", 0, question, seal.closed(_packed(1), b"thing 0"))
+    finally:
+        _forgotten("some")
+    assert seal.opened(told, b"answer first") is None
+    opened = seal.opened(told, b"answer second")
+    assert opened is not None
+    answered, answer = pickle.loads(opened)
+    assert answered is right
+    assert answer == 2 if right else isinstance(answer, OutputError)
 
 
 @pytest.mark.slow
