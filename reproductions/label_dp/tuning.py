@@ -53,6 +53,11 @@ def memorisation() -> list[Recipe]:
     return [replace(run, canaries=1000) for run in runs]
 
 
+def planted() -> list[Recipe]:
+    """1,000 planted labels under mechanisms other than the paper's, in the recipe of `ours`."""
+    return [replace(presets.ours(2.0), mechanism=name, canaries=1000) for name in ("unary", "krr")]
+
+
 def table5(epsilon: float = 2.1) -> list[Recipe]:
     """Table 5: 1,000 planted labels in one training, beside ten trainings of 100."""
     one = presets.alibi(epsilon)
@@ -101,6 +106,7 @@ LISTS = {
     "agibi-as-run": agibi_as_run,
     "naive": naive,
     "memorisation": memorisation,
+    "planted": planted,
     "table5": table5,
     "cifar100": cifar100,
     "tuning": tuning,

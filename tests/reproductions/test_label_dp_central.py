@@ -16,7 +16,7 @@ from reproductions.label_dp.central import __main__ as command
 from reproductions.label_dp.central import likelihood, looks, pace
 from reproductions.label_dp.central.contrastive import Contrastive, contrast
 from reproductions.label_dp.central.encoder import Encoder, PictureClassifier
-from reproductions.label_dp.central.ladder import Ladder, stages
+from reproductions.label_dp.central.ladder import Ladder, Rung, stages
 from reproductions.label_dp.central.releases import Responses, Sums, further_epsilon, likely, noised_share, spent
 from reproductions.label_dp.central.selftrain import School, Schooling
 from reproductions.label_dp.central.settings import SMOKE, Settings, changed
@@ -340,3 +340,23 @@ def test_held_out_pictures_are_judged_by_a_noised_count_and_nothing_else() -> No
 def test_the_page_shows_what_the_kept_runs_reached() -> None:
     page = (Path(__file__).parents[2] / "docs" / "reproductions-labels.md").read_text(encoding="utf-8")
     assert table().strip() in page and set(runs()) >= {0.18, 0.29, 1.6}
+
+
+def test_planted_labels_are_taught_and_a_network_that_repeats_them_is_seen() -> None:
+    data = command.toy_pictures()
+    ladder = Ladder(replace(TINY, canaries=100), data, CPU)
+    key = ladder.canaries
+    assert key is not None
+    assert np.flatnonzero(ladder.labels != data.y_train).tolist() == sorted(key.rows.tolist())
+
+    def shown(labels: np.ndarray) -> float:
+        says = torch.full((len(labels), 10), -9.0).scatter(1, torch.from_numpy(labels)[:, None], 0.0)
+        net = PictureClassifier(ladder.encoder, 10)
+        found = ladder.result(Rung(net, says.log_softmax(1), (), {}), 0.5)["memorisation"]["epsilon_lower"]
+        return float(found)
+
+    assert shown(ladder.labels) > 2
+    assert shown(data.y_train) == 0.0
+    assert "memorisation" not in Ladder(TINY, data, CPU).result(
+        Rung(PictureClassifier(ladder.encoder, 10), torch.zeros(len(data.y_train), 10), (), {}), 0.5
+    )

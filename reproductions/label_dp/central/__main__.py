@@ -6,6 +6,7 @@ schooled; a later call goes on from them. `--lengthen` trains an encoder further
 for it. `--held-out 5000` judges settings on so many training pictures, by one noised count of those that are right:
 what it costs their labels (`--held-out-epsilon`) stands in the file and adds up over all runs that are so judged;
 nothing else in such a file is made of labels that were not noised.
+`--set canaries=1000` plants wrong labels: the files begin with `planted-` and say what the networks show of them.
 `--smoke`: toy pictures and sizes, on two cores.
 """
 
@@ -139,13 +140,13 @@ class Call:
         self.say(f"sums alone: {found}")
 
     def path(self, ladder: Ladder, epsilon: float) -> Path:
-        return self.out / f"central-{self._name(ladder, epsilon)}.json"
+        return self.out / f"{'planted' if ladder.settings.canaries else 'central'}-{self._name(ladder, epsilon)}.json"
 
     def _rung(self, ladder: Ladder, epsilon: float) -> str:
         return f"rung-{self._name(ladder, epsilon)}"
 
     def _name(self, ladder: Ladder, epsilon: float) -> str:
-        kind = "-tuning" if ladder.settings.held_out else ""
+        kind = ("-tuning" if ladder.settings.held_out else "") + ("-canaries" if ladder.settings.canaries else "")
         return f"eps{epsilon:g}{kind}-seed{ladder.settings.seed}"
 
     def _seconds(self, share: float, rungs: dict[float, Rung], todo: Sequence[float], curve: Sequence[float]) -> float:

@@ -21,7 +21,7 @@ from reproductions.label_dp.central.encoder import Encoder, PictureClassifier
 from reproductions.label_dp.central.releases import Responses, Sums, further_epsilon, noised_share, spent
 from reproductions.label_dp.central.selftrain import School, Schooling
 from reproductions.label_dp.central.settings import SUMS_AT, SUMS_BEFORE_RESPONSES, Settings
-from reproductions.label_dp.judge import accuracy, predict, recalibrate
+from reproductions.label_dp.judge import accuracy, memorisation, predict, recalibrate
 from reproductions.label_dp.pictures import Pictures
 from reproductions.label_dp.train import Lesson, Say
 
@@ -51,7 +51,10 @@ class Ladder:
         self.classes = data.n_classes
         torch.manual_seed(settings.seed)
         taught = len(data.y_train) - settings.held_out
-        self.labels = data.y_train[:taught]
+        self.labels, self.canaries = data.y_train[:taught], None
+        if settings.canaries:
+            planted = lc.audit.plant(self.labels, settings.canaries, classes=range(self.classes), seed=settings.seed)
+            self.labels, self.canaries = planted
         self.album = Album.of(self._there(data.x_train[:taught]))
         judged = (data.x_train[taught:], data.y_train[taught:]) if settings.held_out else (data.x_test, data.y_test)
         self.judged, self.truth = Album.of(self._there(judged[0]), like=self.album), self._there(judged[1])
@@ -218,6 +221,7 @@ class Ladder:
             "epsilon": epsilon,
             "delta": self.settings.delta,
             **self._judged(rung),
+            **self._shown(rung),
             "contrastive": self.contrastive,
             "facts": rung.facts,
             "settings": asdict(self.settings),
@@ -244,6 +248,10 @@ class Ladder:
             "training_accuracy": accuracy(rung.chances, self._there(self.labels)),
             "judged_on": "test pictures",
         }
+
+    def _shown(self, rung: Rung) -> dict[str, Any]:
+        """What the network shows of planted labels, to the custodian who planted them."""
+        return {} if self.canaries is None else {"memorisation": memorisation(rung.chances, self.canaries)}
 
     def _told(self, count: Callable[[Tensor], dict[str, float]]) -> dict[str, float]:
         """What true labels say of a stage, to the custodian; nothing where settings are being chosen."""

@@ -25,7 +25,7 @@ class Settings:
     not to further sums. `school_rounds`: how often anchors of the first sums are chosen, later by the network.
     `response_...`: the training by labels privatised one by one; `crossed`: with beliefs about each picture from a
     network that never saw its response. `held_out`: training pictures to judge by, with one
-    noised count of `held_out_epsilon`.
+    noised count of `held_out_epsilon`. `canaries`: wrong labels planted, to see what the network shows of them.
     """
 
     width: float = 1.5
@@ -54,6 +54,7 @@ class Settings:
     delta: float = 1e-5
     seed: int = 0
     held_out: int = 0
+    canaries: int = 0
     held_out_epsilon: float = 0.2
 
 
