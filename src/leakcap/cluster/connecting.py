@@ -14,7 +14,7 @@ from leakcap.errors import InputError, MissingExtra
 from leakcap.ground import checks
 from leakcap.ground.cores import threads
 
-__all__ = ["Cluster", "cluster_for", "connect", "connected", "loaded", "names_cluster"]
+__all__ = ["SCHEDULER_LOST", "Cluster", "cluster_for", "connect", "connected", "loaded", "names_cluster"]
 
 SCHEME = "dask://"
 PATIENCE = 600.0
@@ -37,6 +37,10 @@ SPILLS = (
     "workers of this cluster write data to their disks when memory is short: start them with "
     "DASK_DISTRIBUTED__WORKER__MEMORY__TARGET=False and DASK_DISTRIBUTED__WORKER__MEMORY__SPILL=False, or say "
     "lc.cluster.connect(..., insecure=True) where these disks are as safe as yours; --insecure on the command line"
+)
+SCHEDULER_LOST = (
+    "the connection to the scheduler was lost: nothing was released. The same call goes on from what was done where it "
+    "has a checkpoint=; start the scheduler again, or leave backend= out"
 )
 
 

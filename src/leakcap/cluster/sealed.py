@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import pickle
+import queue
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from leakcap.cluster.connecting import Cluster, cluster_for, loaded
+from leakcap.cluster.connecting import SCHEDULER_LOST, Cluster, cluster_for, loaded
+from leakcap.cluster.scattering import scattered
 from leakcap.custody.sealing import Seal, let_go_of_keys
 from leakcap.errors import InputError, LeakcapError, OutputError
 from leakcap.ground.cores import one_blas_thread
@@ -28,6 +31,10 @@ KEPT = 16  # things that a worker keeps open
 LOST = (
     "workers were lost again and again while they worked on shard {} of {}: nothing was released. Do they have memory "
     "enough?"
+)
+STUCK = (
+    "no shard was done with for {:g} s, the first of those that are left being shard {}: nothing was released. Does a "
+    "function hang? If it only takes long, say lc.cluster.connect(..., patience=SECONDS)"
 )
 STOPPED = "a worker stopped with {} (its text is withheld: it may quote the data)"
 UNTOLD = b"no key"  # the answer of a worker that was not told the key yet
@@ -79,7 +86,6 @@ class SealedWorkers:
     def _once(
         self, function: Callable[..., Any], things: Callable[[int], Any], left: dict[int, tuple[Any, ...]]
     ) -> Iterator[tuple[int, Any]]:
-        distributed = loaded()
         client, seal = self.cluster.client, Seal(bytes(self._key))
         homes = sorted(self._told)
         tasks = {}
@@ -87,8 +93,9 @@ class SealedWorkers:
             home = homes[place % len(homes)]
             sent = self._there.get(place)
             if sent is None or sent.status in ("lost", "cancelled", "error"):
-                thing = seal.closed(_packed(things(place)), b"thing %d" % place)
-                self._there[place] = sent = client.scatter(thing, workers=[home], hash=False)
+                sent = self._sent(place, seal.closed(_packed(things(place)), b"thing %d" % place), home)
+                if sent is None:
+                    continue
             name = f"leakcap-{self._token}-{secrets.token_hex(4)}-{count}"  # old questions and answers are of no use
             asked = seal.closed(_packed((function, item)), b"asked " + name.encode())
             tasks[place] = client.submit(
@@ -103,10 +110,12 @@ class SealedWorkers:
                 allow_other_workers=True,
                 pure=False,
             )
-        places = {task.key: place for place, task in tasks.items()}
+        ready: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
+        for place, task in tasks.items():
+            task.add_done_callback(partial(_note, ready, place))
         try:
-            for task in distributed.as_completed(list(tasks.values()), timeout=self.cluster.patience):
-                place = places[task.key]
+            for _ in range(len(tasks)):
+                place, task = ready.get(timeout=self.cluster.patience)
                 if task.status != "finished":  # its worker is gone, or its thing
                     self._there.pop(place, None)
                     continue
@@ -117,22 +126,40 @@ class SealedWorkers:
                 if not answered:
                     raise answer
                 yield place, answer
-        except TimeoutError:
-            raise OutputError(LOST.format(min(left) + 1, len(left))) from None
+        except queue.Empty:
+            raise OutputError(STUCK.format(self.cluster.patience, min(left) + 1)) from None
         finally:
             with contextlib.suppress(Exception):
                 client.cancel(list(tasks.values()), force=True)
 
+    def _sent(self, place: int, sealed: bytes, home: str) -> Any:
+        """Where the thing of a place is; None where its worker is lost on the way."""
+        name = f"leakcap-{self._token}-thing-{secrets.token_hex(4)}"
+        try:
+            self._there[place] = scattered(self.cluster.client, {name: sealed}, self.cluster.patience, workers=[home])[
+                name
+            ]
+        except Exception:  # whatever Dask makes of a worker that ends while it is sent something
+            if not self.cluster.alive:
+                raise OutputError(SCHEDULER_LOST) from None
+            return None
+        return self._there[place]
+
     def _tell(self) -> None:
-        """Every worker that was not told the key is told it."""
-        there = set(self.cluster.client.nthreads())
+        """Every worker that was not told the key is told it; those that are started again are waited for."""
+        client = self.cluster.client
+        if not self.cluster.alive:
+            raise OutputError(SCHEDULER_LOST)
+        with contextlib.suppress(TimeoutError):
+            client.wait_for_workers(1, timeout=self.cluster.patience)
+        there = set(client.nthreads())
         self._told &= there
-        new = sorted(there - self._told)
-        if not there:
+        for address in sorted(there - self._told):
+            with contextlib.suppress(OSError):  # it has just been lost
+                self._call([address], _kept, self._token, bytes(self._key))
+                self._told.add(address)
+        if not self._told:
             raise OutputError("the cluster has no workers any more: start some, and ask again")
-        if new:
-            self._call(new, _kept, self._token, bytes(self._key))
-            self._told |= set(new)
 
     def _call(self, addresses: Iterable[str], function: Callable[..., Any], *given: Any) -> None:
         """A function on workers, asked of each directly."""
@@ -146,6 +173,10 @@ class SealedWorkers:
                     await worker.run(function=name, args=arguments, kwargs=pickle.dumps({}), wait=True)
 
         client.sync(called)
+
+
+def _note(ready: queue.SimpleQueue[tuple[int, Any]], place: int, task: Any) -> None:
+    ready.put((place, task))
 
 
 def sealed_workers(backend: Any) -> SealedWorkers | None:

@@ -14,7 +14,8 @@ from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import Any
 
-from leakcap.cluster.connecting import Cluster
+from leakcap.cluster.connecting import SCHEDULER_LOST, Cluster
+from leakcap.cluster.scattering import scattered
 from leakcap.cluster.travel import Packed, opened, packed, size, unpacked
 from leakcap.errors import LeakcapError, OutputError
 from leakcap.ground.cores import one_blas_thread
@@ -24,10 +25,6 @@ __all__ = ["ClusterWorkers"]
 UNREADABLE = (
     "a worker stopped with {} (its text is withheld: it may quote the data). Do workers have the packages and modules "
     "that the function uses, in the same versions?"
-)
-SCHEDULER_LOST = (
-    "the connection to the scheduler was lost: nothing was released. The same call goes on from what was done where it "
-    "has a checkpoint=; start the scheduler again, or leave backend= out"
 )
 FAILED = "the cluster failed with {} (its text is withheld: it may quote the data); nothing was released"
 SENT_AGAIN = 3  # times that data travel anew, after the last worker that had them was lost
@@ -120,12 +117,13 @@ class ClusterWorkers:
 
     def _travelled(self, thing: Packed) -> Any:
         """The thing on all workers that there are; where one dies meanwhile, on those that are there afterwards."""
-        client, key, kind = self.cluster.client, f"leakcap-{thing[0]}-data", ""
+        client, kind = self.cluster.client, ""
         for attempt in range(1 + SENT_AGAIN):
             try:
                 time.sleep(attempt)  # until the scheduler knows which workers there are
                 client.wait_for_workers(1, timeout=self.cluster.patience)
-                there = client.scatter({key: thing}, broadcast=True)[key]
+                key = f"leakcap-{thing[0]}-data-{attempt}"
+                there = scattered(client, {key: thing}, self.cluster.patience, broadcast=True)[key]
                 self.moved += size(thing) * len(client.nthreads())
                 return there
             except Exception as error:  # whatever Dask makes of a worker that ends while it is sent data
