@@ -22,6 +22,7 @@ class Asked:
     _desk: Any
     _questions: Any
     _catalog: Any  # of tables to be asked in SQL; None where the data are one table
+    _workers: Any = None  # of a cluster; None where this process does it all
 
     def __getattr__(self, name: str) -> Any:
         raise no_question(name)
@@ -210,7 +211,7 @@ class Asked:
             InputError: the question cannot be answered; the sentence shows the place, and says what would work.
         """
         how = checked_how("sql", Asked.sql, how)
-        return self._asking("asked")(self._catalog, self._desk, text, how, rows=rows)
+        return self._asking("asked")(self._catalog, self._desk, text, how, rows=rows, workers=self._workers)
 
     def preview_sql(self, text: str, *, rows: int | None = None, **how: Any) -> Preview | None:
         """What a question in SQL would cost; None where it is about public tables alone. Nothing is spent.
@@ -224,7 +225,9 @@ class Asked:
             Its price and its noise.
         """
         how = checked_how("sql", Asked.sql, how)
-        found: Preview | None = self._asking("previewed")(self._catalog, self._desk, text, how, rows=rows)
+        found: Preview | None = self._asking("previewed")(
+            self._catalog, self._desk, text, how, rows=rows, workers=self._workers
+        )
         return found
 
     def _asking(self, name: str) -> Any:

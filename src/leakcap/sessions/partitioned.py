@@ -6,10 +6,10 @@ theirs alone, and sums are whole numbers of grains: so both are the same, bit fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -88,6 +88,33 @@ class _ShardTable(SessionTable):
         return _Columns(self.pool.shard)  # type: ignore[attr-defined]
 
 
+class Dealt(Protocol):
+    """People in shards; custodian side."""
+
+    @property
+    def shards(self) -> Sequence[Any]:
+        """Each with its `people`, a slice of all, and `carried()`."""
+        ...
+
+    @property
+    def people(self) -> npt.NDArray[Any]: ...
+
+    @property
+    def coins(self) -> Bools: ...
+
+
+class Made(Protocol):
+    """One question, as it is asked of every shard."""
+
+    def first(self, shards: Any, noise_given: bool) -> Sums:
+        """A question of the same declarations as every shard's."""
+        ...
+
+    def brought(self, shard: Any, noise_given: bool) -> Sums:
+        """What a shard's people bring."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class _Making:
     """One question, as it is asked of every shard."""
@@ -108,6 +135,10 @@ class _Making:
             *self.question, **self.details
         )
         return asked
+
+    def first(self, shards: Dealt, noise_given: bool) -> Brought:
+        """One shard's: but for values and their sums, everything is declared, and the same for all."""
+        return self.brought(shards.shards[0], noise_given)
 
     def brought(self, shard: Shard | CarriedShard, noise_given: bool) -> Brought:
         """What the shard's people bring."""
@@ -154,16 +185,16 @@ class OverShards:
     in a shard cannot pay, that shard is looked at again.
     """
 
-    shards: Shards
-    making: _Making
+    shards: Dealt
+    making: Made
     noise_given: bool
     workers: SealedWorkers | None = None
     _all_pay: dict[int, Ints] = field(default_factory=dict)
 
     @cached_property
     def _first(self) -> Sums:
-        """One shard's: but for values and their sums, everything is declared, and the same for all."""
-        return self.making.brought(self.shards.shards[0], self.noise_given)
+        """What is declared, and the same for all."""
+        return self.making.first(self.shards, self.noise_given)
 
     @property
     def public(self) -> bool:
@@ -233,8 +264,8 @@ class OverShards:
 
 
 def _of_shard(
-    shard: Shard | CarriedShard,
-    making: _Making,
+    shard: Any,
+    making: Made,
     noise_given: bool,
     deviations: Floats,
     clock: Clock | None,

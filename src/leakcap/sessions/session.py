@@ -12,7 +12,7 @@ import numpy.typing as npt
 from leakcap.caps import CapLike, PoolMembership, as_caps
 from leakcap.certificates.session import SessionCertificate
 from leakcap.cluster.parted import Partitions
-from leakcap.cluster.sealed import sealed_workers
+from leakcap.cluster.sealed import SealedWorkers, sealed_workers
 from leakcap.custody.contents import contents_prints
 from leakcap.custody.fingerprint import DataPrint
 from leakcap.custody.ledger import AccountAt, Book, Store, budgets, open_book
@@ -113,9 +113,9 @@ class Session(Asked):
             worlds: for a list of worlds, how many halves are listed; 1,024 by default.
             cohorts: for design "cohorts", how many there are, 1,024 (by default) to 4,096.
             seed: makes it a simulation, which is no release.
-            backend: who works on data in partitions, or runs functions of `query` in all worlds of a list. None for
-                this process; "dask", "dask://host:port" or, so that all questions share one connection, what
-                `leakcap.cluster.connect` gives; for worlds also "processes".
+            backend: who works on data in partitions or answers in SQL, or runs functions of `query` in all worlds of a
+                list. None for this process; "dask", "dask://host:port" or, so that all questions share one connection,
+                what `leakcap.cluster.connect` gives; for worlds also "processes".
 
         Raises:
             InputError: an argument cannot be used, or the ledger knows these data otherwise.
@@ -138,8 +138,8 @@ class Session(Asked):
                 raise InputError(
                     "whose rows they are, and how many of each count, was said when registering: leave it out"
                 )
-            data, unit = self._catalog.session_data()
-            rows_per_unit = 1
+            self._workers = None if listed is not None else self._working(backend)
+            data, unit, rows_per_unit = *self._catalog.session_data(), 1
         everybody = isinstance(caps[0], PoolMembership)
         quiet = everybody or bool(analyst)  # whether nothing may be said of what the data are like
         self._alone, self._seeded = ledger is None, seed is not None
@@ -161,7 +161,7 @@ class Session(Asked):
                 backend,
             )
             return
-        refuse_backend(backend, worlds=listed is not None)
+        refuse_backend(backend, worlds=listed is not None or self._catalog is not None)
         data = data if isinstance(data, tuple) else (data,)
         self._table = SessionTable.of(data, unit, rows_per_unit, quiet)
         if unit is None and not quiet:
@@ -231,11 +231,16 @@ class Session(Asked):
         self._own_rows = self._table.rows_per_unit is None
         self._questions = Questions(self._table, secret.key("blocks"), quiet=quiet)
 
-    def _open_parted(self, parts: Partitions, given: Parted, backend: Any) -> None:
-        """The same over partitions: nothing is different but where people's rows lie."""
+    def _working(self, backend: Any) -> SealedWorkers | None:
+        """Workers that end with the session."""
         workers = sealed_workers(backend)
         if workers is not None:
             weakref.finalize(self, workers.close)
+        return workers
+
+    def _open_parted(self, parts: Partitions, given: Parted, backend: Any) -> None:
+        """The same over partitions: nothing is different but where people's rows lie."""
+        workers = self._working(backend)
         opened, shards = given.opened(parts)
         secret, clock = opened.secret, Clock(opened.square, opened.distance)
         self.name, self.caps = opened.name, opened.caps_now

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import sqlglot
 
+from leakcap.cluster.sealed import SealedWorkers
 from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.kernels.bounded import Extent
 from leakcap.sessions.answers import Preview
 from leakcap.sessions.brought import Sums, Within
-from leakcap.sessions.brought_cells import BroughtByCell
 from leakcap.sessions.desk import Desk
 from leakcap.sessions.listed_worlds.desk import WorldsDesk
 from leakcap.sessions.questions import SessionQuestion
@@ -24,9 +24,10 @@ from leakcap.sql.catalog import Catalog
 from leakcap.sql.compile import compiled
 from leakcap.sql.domains import domain
 from leakcap.sql.engine import WorkerEngine
-from leakcap.sql.evaluate import CellSums, Engine, cell_sums, public_table
+from leakcap.sql.evaluate import Cells, CellSums, Engine, cell_sums, public_table
 from leakcap.sql.in_worlds import SqlOfWorlds, in_worlds
-from leakcap.sql.program import Program
+from leakcap.sql.parted import AT_ONCE, CellsOfParts, cells_of_parts
+from leakcap.sql.program import Program, SqlRelease
 from leakcap.sql.refusals import NotAnswered
 
 __all__ = ["asked", "limits_of", "previewed"]
@@ -35,7 +36,15 @@ DEFAULT_SHARE = 0.01
 RATIOS = ("avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop", "covar_samp", "covar_pop", "corr")
 
 
-def asked(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any], *, rows: int | None = None) -> SqlAnswer:
+def asked(
+    catalog: Catalog,
+    desk: Any,
+    text: str,
+    how: Mapping[str, Any],
+    *,
+    rows: int | None = None,
+    workers: SealedWorkers | None = None,
+) -> SqlAnswer:
     """The answer to a question in SQL."""
     rows = _fewer(rows, desk)
     catalog.refuse_changed()
@@ -44,7 +53,9 @@ def asked(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any], *, row
         tables: dict[str, Any] = {}
         answers: list[Released] = []
         for at, release in enumerate(program.releases):
-            made, question = _asked_of(desk, program, at, catalog=catalog, engine=engine, tables=tables, rows=rows)
+            made, question = _asked_of(
+                desk, program, at, catalog=catalog, engine=engine, tables=tables, rows=rows, workers=workers
+            )
             catalog.refuse_changed()  # before anything is charged: hidden numbers are those of this very file
             if not made.groups:  # by public facts: nothing is asked of anybody
                 tables[release.table] = public_table(made, np.empty((0, release.numbers)))
@@ -59,7 +70,13 @@ def asked(catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any], *, row
 
 
 def previewed(
-    catalog: Catalog, desk: Any, text: str, how: Mapping[str, Any], *, rows: int | None = None
+    catalog: Catalog,
+    desk: Any,
+    text: str,
+    how: Mapping[str, Any],
+    *,
+    rows: int | None = None,
+    workers: SealedWorkers | None = None,
 ) -> Preview | None:
     """What the first release of a question would cost; None where nothing is released, and it costs nothing."""
     rows = _fewer(rows, desk)
@@ -70,7 +87,7 @@ def previewed(
             return None
         if len(program.releases) > 1:
             raise NotAnswered("this question is answered in several steps: its price is the share= that it is given")
-        _, question = _asked_of(desk, program, 0, catalog=catalog, engine=engine, tables={}, rows=rows)
+        _, question = _asked_of(desk, program, 0, catalog=catalog, engine=engine, tables={}, rows=rows, workers=workers)
         catalog.refuse_changed()
         found: Preview = desk.preview(question, **_part(how, program, 0))
         return found
@@ -130,33 +147,43 @@ def _asked_of(
     catalog: Catalog,
     engine: Engine,
     tables: dict[str, Any],
-    rows: int | None = None,
-) -> tuple[CellSums, Any]:
-    """A release evaluated on the whole pool, and the question that it is at the desk."""
+    rows: int | None,
+    workers: SealedWorkers | None,
+) -> tuple[Cells, Any]:
+    """A release evaluated on the whole pool, at once or in parts, and the question that it is at the desk."""
     release = program.releases[at]
     words = {"kind": "sql", "sql": " ".join(program.text.split()), "step": at, "meaning": _meaning(program)}
     if isinstance(desk, WorldsDesk):
         mates = None if desk.cohorts is None else desk.cohorts.of_unit
         known = in_worlds(release, catalog, engine, tables, cohort_of=mates)
         return known.made, SqlOfWorlds(words, known)
-    made = cell_sums(release, catalog, engine, tables)
+    made: CellSums | CellsOfParts
+    # Where nothing was declared noise is made for the most that somebody brings, which is found in all rows together.
+    if (workers is not None or catalog.parts > AT_ONCE) and _bounded(release, rows):
+        made = cells_of_parts(release, catalog, engine, tables, workers=workers)
+    else:
+        made = cell_sums(release, catalog, engine, tables)
     return made, _question(words if rows is None else {**words, "rows": rows}, made, desk, rows)
 
 
-def _question(words: dict[str, Any], made: CellSums, desk: Desk, rows: int | None) -> SessionQuestion:
+def _bounded(release: SqlRelease, rows: int | None) -> bool:
+    """Whether it is known how many rows somebody may bring."""
+    return release.base.most is not None or rows is not None
+
+
+def _question(words: dict[str, Any], made: CellSums | CellsOfParts, desk: Desk, rows: int | None) -> SessionQuestion:
     release = made.release
-    bounded = release.base.most is not None or rows is not None
+    bounded = _bounded(release, rows)
 
     def sums(_: bool) -> Sums:
         simple = release.tree is None and all(one.name not in RATIOS for one in release.aggregates)
-        return BroughtByCell(
-            rows=made.rows,
+        return made.brought(
+            desk.coins,
             within=limits_of(made, rows) if bounded else None,
             cut=rows is not None,
             finish=np.ravel,
             public=bounded and made.domain.declared,
             scale=1.0 if simple else None,
-            coins=desk.coins,
         )
 
     return SessionQuestion(words, sums, lambda _: bounded, pool_made=not (bounded and made.domain.declared))
@@ -168,7 +195,7 @@ def _meaning(program: Program) -> str:
     return hashlib.sha256(json.dumps(words).encode()).hexdigest()[:16]
 
 
-def limits_of(made: CellSums, rows: int | None = None) -> Within:
+def limits_of(made: Cells, rows: int | None = None) -> Within:
     """The most of one person: all rows in one group, each as large as declared; or so many rows."""
     most = min(one for one in (made.release.base.most, rows) if one is not None)
     if made.release.tree is not None:

@@ -88,6 +88,7 @@ class Catalog:
     kept: str = ""  # a print of everybody's rows as they are kept
     contents: tuple[str, ...] = ()  # by which a ledger knows the same people's tables, however they are registered
     engine: str = ""  # the version of DuckDB that made the prints
+    parts: int = 1  # of people, in which so many rows are worked on at a time
     seen: tuple[int, ...] | None = field(default=None, compare=False, repr=False)  # of the file, from outside
 
     def table(self, name: str) -> CatalogTable | None:
@@ -160,6 +161,7 @@ class Catalog:
             "engine": self.engine,
             "kept": self.kept,
             "contents": list(self.contents),
+            "parts": self.parts,
         }
         return json.dumps(held, default=str)
 

@@ -13,7 +13,7 @@ from leakcap.sessions.cell_rows import Block, CellRows, Making
 from leakcap.sql.expressions import Expression, quoted_text
 from leakcap.sql.program import SqlRelease
 
-__all__ = ["Numbering", "numbering"]
+__all__ = ["Numbering", "RowPlan", "numbering"]
 
 FEW = 64  # texts, up to which a text is looked for in a list
 SMALL = 4096  # codes, up to which it does not matter how many of them are groups
@@ -69,6 +69,26 @@ class Numbering:
             blocks.append(Block(batch.column(0).to_numpy(), codes.to_numpy(), tuple(columns)))
         groups = int(self.cells.max(initial=-1)) + 1
         return CellRows.of(people, groups, blocks, least=self.least, cells=self.cells, making=making)
+
+
+@dataclass(frozen=True)
+class RowPlan:
+    """One SELECT over rows of whole people, and how they become what everybody brings to each group."""
+
+    sql: str
+    numbered: Numbering
+    making: Making
+    factors: tuple[float, ...] = ()
+
+    def rows(self, run: Callable[[str, dict[str, Any]], Any], people: int) -> CellRows:
+        """What `run` finds, of so many people."""
+        found = run(self.sql, self.numbered.tables)
+        return self.numbered.of(found, people, making=self.making, factors=self.factors)
+
+    def nobody(self) -> CellRows:
+        """What nobody brings."""
+        cells = self.numbered.cells
+        return CellRows(0, int(cells.max(initial=-1)) + 1, (), self.numbered.least, cells, self.making)
 
 
 def numbers_of(column: Any) -> Any:

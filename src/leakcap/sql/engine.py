@@ -20,7 +20,7 @@ from leakcap.sql.processes import SpareProcesses, ended, started
 from leakcap.sql.refusals import NotAnswered
 from leakcap.sql.worker import NUMBERS, EngineLimits, NoSelect, locked, selected, table_in, written
 
-__all__ = ["EngineError", "EngineLimits", "LocalEngine", "WorkerEngine", "limited"]
+__all__ = ["EngineError", "EngineLimits", "LocalEngine", "WorkerEngine", "limited", "limits_in_force"]
 
 LIMITS = EngineLimits()
 _in_force: ContextVar[EngineLimits] = ContextVar("engine limits", default=LIMITS)
@@ -40,6 +40,11 @@ def limited(limits: EngineLimits, spare: SpareProcesses | None = None) -> Iterat
         _spare.reset(others)
 
 
+def limits_in_force() -> EngineLimits:
+    """What one question may use here."""
+    return _in_force.get()
+
+
 class EngineError(LeakcapError):
     """The engine failed. It has a number, and no reason: the reason might hold a value."""
 
@@ -47,8 +52,10 @@ class EngineError(LeakcapError):
 class LocalEngine:
     """In this process: where nobody asks but the custodian's own tests."""
 
-    def __init__(self, path: Path | str, limits: EngineLimits = LIMITS) -> None:
-        self.file = locked(path, limits)
+    def __init__(
+        self, path: Path | str | None, limits: EngineLimits | None = None, tables: Mapping[str, Any] | None = None
+    ) -> None:
+        self.file = locked(path, limits or LIMITS, tables)
 
     def run(self, sql: str, tables: Mapping[str, Any]) -> Any:
         try:
@@ -63,11 +70,23 @@ class LocalEngine:
 class WorkerEngine:
     """A process for one question."""
 
-    def __init__(self, path: Path | str, limits: EngineLimits | None = None) -> None:
-        limits = limits or _in_force.get()
+    def __init__(
+        self,
+        path: Path | str | None,
+        limits: EngineLimits | None = None,
+        tables: Mapping[str, Any] | None = None,
+    ) -> None:
+        """About a file; with `path=None` about tables, which travel there."""
+        limits = limits or limits_in_force()
         self.limits, self.left = limits, limits.seconds
         spare = _spare.get()
-        self.process = started(path, limits) if spare is None else spare.taken(path, limits)
+        self.process = started(path, limits) if spare is None or path is None else spare.taken(path, limits)
+        if path is None:
+            try:
+                self._send("", tables or {})
+            except BrokenPipeError:
+                self.close()
+                raise EngineError(FAILED.format(number=9)) from None
 
     def run(self, sql: str, tables: Mapping[str, Any]) -> Any:
         """Rows, as an Arrow table; a fixed sentence where it fails or takes too long."""

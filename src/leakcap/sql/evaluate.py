@@ -10,10 +10,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from leakcap.ground.arrays import Bools, Floats, Ints
+from leakcap.sessions.brought import Sums
+from leakcap.sessions.brought_cells import BroughtByCell
 from leakcap.sessions.cell_rows import CellRows
 from leakcap.sql.aggregates import value_from
 from leakcap.sql.catalog import Catalog
-from leakcap.sql.cells import numbering
+from leakcap.sql.cells import RowPlan, numbering
 from leakcap.sql.domains import Domain, domain
 from leakcap.sql.grouped import grouped
 from leakcap.sql.program import Program, SqlRelease
@@ -21,7 +23,19 @@ from leakcap.sql.refusals import NotAnswered
 from leakcap.sql.streamed import LARGEST, streamed
 from leakcap.sql.terms import Term, listed_terms
 
-__all__ = ["MOST_NUMBERS", "CellSums", "Engine", "answered", "cell_sums", "in_world", "table_of"]
+__all__ = [
+    "MOST_NUMBERS",
+    "CellSums",
+    "Cells",
+    "Engine",
+    "answered",
+    "cell_sums",
+    "in_world",
+    "planned",
+    "public_table",
+    "run_beside",
+    "table_of",
+]
 
 MOST_NUMBERS = 100_000  # of one question: groups times sums
 FEW_GROUPS, FEW_TERMS = 64, 2  # up to here many rows of a person may belong together
@@ -36,17 +50,27 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class CellSums:
-    """What everybody brings to each group of a release; custodian side."""
+class Cells:
+    """The groups of a release."""
 
     release: SqlRelease
     domain: Domain
     keys: Any  # Arrow table of the groups, in order
-    rows: CellRows
 
     @property
     def groups(self) -> int:
         return int(self.keys.num_rows)
+
+
+@dataclass(frozen=True, eq=False)
+class CellSums(Cells):
+    """What everybody brings to each group of a release; custodian side."""
+
+    rows: CellRows
+
+    def brought(self, coins: Bools, **declared: Any) -> Sums:
+        """The same as a question of a session."""
+        return BroughtByCell(rows=self.rows, coins=coins, **declared)
 
     @property
     def people(self) -> int:
@@ -76,6 +100,13 @@ class CellSums:
 
 def cell_sums(release: SqlRelease, catalog: Catalog, engine: Engine, tables: dict[str, Any]) -> CellSums:
     """Sums by person and group."""
+    cells, plan = planned(release, catalog, engine, tables)
+    rows = plan.rows(partial(run_beside, engine, tables), catalog.people)
+    return CellSums(cells.release, cells.domain, cells.keys, rows)
+
+
+def planned(release: SqlRelease, catalog: Catalog, engine: Engine, tables: dict[str, Any]) -> tuple[Cells, RowPlan]:
+    """The groups, from public facts, and how to ask for what everybody brings to them."""
     listed = domain(release, catalog)
     keys = _keys(listed, engine, tables) if release.keys else _all_in_one()
     if keys.num_rows * len(release.sums) > MOST_NUMBERS:
@@ -85,8 +116,7 @@ def cell_sums(release: SqlRelease, catalog: Catalog, engine: Engine, tables: dic
         )
     terms = listed_terms(release.sums)
     how = streamed if to_stream(terms, keys.num_rows) else grouped
-    rows = how(release, numbering(release, keys), terms, run=partial(_run, engine, tables), people=catalog.people)
-    return CellSums(release=release, domain=listed, keys=keys, rows=rows)
+    return Cells(release, listed, keys), how(release, numbering(release, keys), terms)
 
 
 def _keys(listed: Domain, engine: Engine, tables: dict[str, Any]) -> Any:
@@ -100,7 +130,8 @@ def _all_in_one() -> Any:
     return pyarrow.table({"one": [1]})
 
 
-def _run(engine: Engine, tables: dict[str, Any], sql: str, beside: dict[str, Any]) -> Any:
+def run_beside(engine: Engine, tables: dict[str, Any], sql: str, beside: dict[str, Any]) -> Any:
+    """What the engine finds, with tables that were released before and those of the question."""
     return engine.run(sql, {**tables, **beside})
 
 
@@ -114,7 +145,7 @@ def to_stream(terms: Sequence[Term], groups: int) -> bool:
     return exact and (groups > FEW_GROUPS or len(terms) <= FEW_TERMS)
 
 
-def public_table(made: CellSums, sums: Floats) -> Any:
+def public_table(made: Cells, sums: Floats) -> Any:
     """A release as rows that everybody may see: keys and values."""
     tree, release = made.release.tree, made.release
     if tree is not None:
@@ -124,7 +155,7 @@ def public_table(made: CellSums, sums: Floats) -> Any:
     return table_of(made, values, release.shows(sums[:, 0]))
 
 
-def table_of(made: CellSums, values: Iterable[Floats], shown: Bools | None = None) -> Any:
+def table_of(made: Cells, values: Iterable[Floats], shown: Bools | None = None) -> Any:
     """Keys of groups, and beside them numbers; what is none is missing. All groups, or those that are shown."""
     import pyarrow
 

@@ -25,9 +25,9 @@ File = tuple[str | int, ...]  # by which a file is the same, and what its proces
 MOST_FILES = 4  # for which processes wait; those of the file that was asked about longest ago are ended
 
 
-def started(path: Path | str, limits: EngineLimits) -> EngineProcess:
-    """A process that opens a file; it may still be on its way when this returns."""
-    told = json.dumps({"path": str(path), "memory": limits.memory, "threads": limits.threads})
+def started(path: Path | str | None, limits: EngineLimits) -> EngineProcess:
+    """A process that opens a file, or waits for tables; it may still be on its way when this returns."""
+    told = json.dumps({"path": None if path is None else str(path), "memory": limits.memory, "threads": limits.threads})
     return subprocess.Popen(
         [sys.executable, "-P", worker.__file__, told],  # a file that needs nothing of this package: a quick start
         stdin=subprocess.PIPE,

@@ -26,6 +26,7 @@ from leakcap.sql.sources import SourceTable, attached, kind_of
 
 __all__ = ["register"]
 
+PART = 2**20  # rows that are worked on at a time where people are taken in parts
 KNOWN_BY = 64  # columns, by which a ledger knows tables
 
 
@@ -47,8 +48,9 @@ def register(
     `bounds`, and both happen in the whole table before any question. `catalog.report` says what that cost.
 
     Args:
-        source: a table (pandas, polars, Arrow), a CSV, Parquet or DuckDB file, a folder of such files, or
-            `{name: any of these}`. A single table is called by its file's name, or `data`.
+        source: a table (pandas, polars, Arrow), a CSV, Parquet or DuckDB file, a folder of such files,
+            `leakcap.partitions(...)`, whose rows are read once and need not fit in memory, or `{name: any of these}`.
+            A single table is called by its file's name, or `data`.
         unit: the column that says whose row it is, as "patient", or "customer.c_custkey" where there are several
             tables.
         links: `{"orders.o_custkey": "customer.c_custkey"}`: columns that hold keys of other tables. The owner of a row
@@ -239,7 +241,12 @@ class _Registering:
             person=key_name(*self.unit),
             public_print=public_print(self.file, tables.values()),
             engine=_engine(),
+            parts=-(-self._private_rows(tables) // PART),
         )
+
+    def _private_rows(self, tables: Mapping[str, CatalogTable]) -> int:
+        counts = (self.file.execute(f"SELECT count(*) FROM {one.place}") for one in tables.values() if one.private)
+        return sum(int(one.fetchone()[0]) for one in counts)
 
     def _contents(self) -> tuple[str, ...]:
         """By which the same people's tables are known, however they are registered."""

@@ -6,11 +6,13 @@ A view's columns are called c0, c1 and so on: whatever names the custodian's col
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from leakcap.cluster.parted import Partitions
 from leakcap.errors import InputError
 from leakcap.sql.failures import in_words
 
@@ -18,6 +20,7 @@ __all__ = ["DATABASES", "SourceColumn", "SourceTable", "attached", "kind_of", "q
 
 READERS = {".parquet": "read_parquet", ".csv": "read_csv", ".tsv": "read_csv", ".gz": "read_csv"}
 DATABASES = (".duckdb", ".db", ".ddb")
+LEAST_MEMORY = 2**28  # bytes, with which the engine can put rows in order
 WITH_ZONE = "TIMESTAMP WITH TIME ZONE"
 KINDS = {
     "BOOLEAN": "bool",
@@ -171,12 +174,46 @@ def _from(file: Any, one: Any, alias: str, name: str) -> _Given:
         if reader == "read_csv":
             return _Given(f"read_csv('{_pattern(place)}', sample_size = -1)", lambda _: True)
         return _Given(f"{reader}('{_pattern(place)}')")
+    if isinstance(one, Partitions):
+        _read_once(file, alias, one)
+        return _Given(quoted(alias))
     table = _as_table(one)
     _register(file, alias, table, name)
     objects = (
         {str(each) for each, kind in table.dtypes.items() if str(kind) == "object"} if _is_pandas(table) else set()
     )
     return _Given(quoted(alias), objects.__contains__)
+
+
+def _read_once(file: Any, alias: str, parts: Partitions) -> None:
+    """All rows of partitions as a table of the engine's, which goes to its own folder where memory has no room."""
+    import duckdb
+    import pyarrow as pa
+
+    refusal: list[InputError] = []
+
+    def told() -> Iterator[Any]:
+        try:
+            yield from parts.batches()
+        except InputError as error:  # the engine would make another error of it
+            refusal.append(error)
+            raise
+
+    batches = told()
+    first = next(batches, None)
+    if first is None:
+        raise InputError("there are no rows in any of the partitions")
+    file.execute(f"SET memory_limit = '{max(parts.memory, LEAST_MEMORY)}B'")
+    file.register("partitions", pa.RecordBatchReader.from_batches(first.schema, chain([first], batches)))
+    try:
+        file.execute(f"CREATE TEMP TABLE {quoted(alias)} AS SELECT * FROM partitions")
+    except duckdb.Error:
+        if not refusal:
+            raise
+    finally:
+        file.unregister("partitions")
+    if refusal:
+        raise refusal[0]
 
 
 def _is_pandas(one: Any) -> bool:

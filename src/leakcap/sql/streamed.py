@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from leakcap.sessions.cell_rows import CellRows
-from leakcap.sql.cells import Numbering
+from leakcap.sql.cells import Numbering, RowPlan
 from leakcap.sql.program import SqlRelease
 from leakcap.sql.terms import Term, making
 from leakcap.sql.worker import ROWS
@@ -16,9 +14,9 @@ __all__ = ["LARGEST", "streamed"]
 LARGEST = 2.0**62 / ROWS  # whole number of a row, of which as many as may come have room in 64 bits
 
 
-def streamed(release: SqlRelease, numbered: Numbering, terms: Sequence[Term], *, run: Any, people: int) -> CellRows:
+def streamed(release: SqlRelease, numbered: Numbering, terms: Sequence[Term]) -> RowPlan:
     """The rows as they are."""
     columns = [f"{release.base.unit} AS unit", f"{numbered.narrow} AS code"]
     columns += [f"{one.of_row} AS s{at}" for at, one in enumerate(terms)]
-    found = run(f"SELECT {', '.join(columns)} FROM {numbered.rows}", numbered.tables)
-    return numbered.of(found, people, making=making(release.sums, whole=True))
+    text = f"SELECT {', '.join(columns)} FROM {numbered.rows}"
+    return RowPlan(text, numbered, making(release.sums, whole=True))

@@ -53,18 +53,29 @@ class EngineLimits:
     threads: int = 2
 
 
-def locked(path: Path | str, limits: EngineLimits) -> Any:
-    """A connection that can read this file and nothing else."""
+def locked(path: Path | str | None, limits: EngineLimits, tables: Mapping[str, Any] | None = None) -> Any:
+    """A connection that can read this file and nothing else; without a file, these tables, which no disk ever sees."""
     import duckdb
     import pyarrow
 
-    file = duckdb.connect(str(path), read_only=True)
+    file = _holding(tables or {}) if path is None else duckdb.connect(str(path), read_only=True)
     settings = {"threads": str(limits.threads), "memory_limit": f"'{limits.memory}'", **SETTINGS}
     for name, value in settings.items():
         file.execute(f"SET {name} = {value}")
     if hasattr(pyarrow, "decimal64"):  # decimals as wide as they are kept
         file.execute("SET SESSION arrow_output_version = '1.5'")
     file.execute("SET lock_configuration = true")
+    return file
+
+
+def _holding(tables: Mapping[str, Any]) -> Any:
+    import duckdb
+
+    file = duckdb.connect(":memory:", config={"temp_directory": ""})
+    for name, table in tables.items():
+        file.register("given", table)
+        file.execute(f"CREATE TABLE {name} AS SELECT * FROM given")
+        file.unregister("given")
     return file
 
 
@@ -88,7 +99,9 @@ def main() -> None:
     told = json.loads(sys.argv[1])
     source, out = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # nothing but answers goes to the pipe
-    file = locked(told["path"], EngineLimits(memory=told["memory"], threads=told["threads"]))
+    given = _request(source) if told["path"] is None else None
+    limits = EngineLimits(memory=told["memory"], threads=told["threads"])
+    file = locked(told["path"], limits, given and given[1])
     _keep_within(told["memory"])
     while (request := _request(source)) is not None:
         error, content = 0, b""
