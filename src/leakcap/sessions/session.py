@@ -139,7 +139,7 @@ class Session(Asked):
                     "whose rows they are, and how many of each count, was said when registering: leave it out"
                 )
             self._workers = None if listed is not None else self._working(backend)
-            data, unit, rows_per_unit = *self._catalog.session_data(), 1
+            (data, unit), rows_per_unit = self._catalog.session_data(), 1
         everybody = isinstance(caps[0], PoolMembership)
         quiet = everybody or bool(analyst)  # whether nothing may be said of what the data are like
         self._alone, self._seeded = ledger is None, seed is not None
