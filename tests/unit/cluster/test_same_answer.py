@@ -1,0 +1,158 @@
+"""One answer, whoever works it out: this process, others, workers of a cluster; on any partitioning, in any order.
+
+Bits, masks, charges and certificates are compared bit for bit, and so are outputs, of which 1e-12 would be enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import Ridge
+
+import leakcap as lc
+from leakcap.custody.ledger import budgets
+from leakcap.custody.ledger.accounts import Spent
+from leakcap.sessions.session import desk_of
+
+pytest.importorskip("distributed")
+slow = pytest.mark.slow
+ROWS = np.random.default_rng(0).normal(size=(90, 3))
+
+
+@pytest.fixture(scope="module")
+def clusters() -> Iterator[Any]:
+    """Clusters by their number of workers, each started when it is first asked for."""
+    with ExitStack() as open_ones:
+        known: dict[int, lc.cluster.Cluster] = {}
+
+        def of(workers: int) -> lc.cluster.Cluster:
+            if workers not in known:
+                known[workers] = open_ones.enter_context(lc.cluster.connect(workers=workers))
+            return known[workers]
+
+        yield of
+
+
+# worlds: plans and estimators
+
+
+def middles(rows: np.ndarray) -> dict[str, Any]:
+    return {"middle": np.median(rows, axis=0), "far": float(np.abs(rows).max())}
+
+
+def of_plan(backend: Any) -> dict[str, Any]:
+    plan = lc.plan(middles, ROWS, cap=0.7, worlds=64, seed=3, backend=backend)
+    return {
+        "masks": plan.worlds.masks().tobytes(),
+        "outputs": plan.outputs.tobytes(),
+        "noise": plan.noise.factor.tobytes(),
+        "exposure": plan.exposure.tobytes(),
+        "certificate": plan.certificate.to_json(),
+        "released": plan.release().outputs.tobytes(),
+    }
+
+
+def of_estimator(backend: Any) -> dict[str, Any]:
+    how = {"cap": 0.7, "worlds": 32, "random_state": 0, "options": {"backend": backend}}
+    made = lc.estimators.Private(Ridge(), **how).fit(ROWS[:, :2], ROWS[:, 2])
+    return {"certificate": made.certificate_.to_json(), "outputs": made.plan_.outputs.tobytes()}
+
+
+@pytest.mark.parametrize("made", [of_plan, of_estimator])
+@pytest.mark.parametrize("workers", ["processes", 2, pytest.param(1, marks=slow), pytest.param(4, marks=slow)])
+def test_worlds_are_the_same_whoever_runs_them(clusters: Any, made: Any, workers: Any) -> None:
+    alone = made("serial")
+    there = made(workers if workers == "processes" else clusters(workers))
+    assert {name for name in alone if alone[name] != there[name]} == set()
+
+
+# bits: sessions
+
+
+def people() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"who": rng.integers(0, 70, 400), "age": rng.normal(40, 10, 400)})
+    frame["pay"], frame["ward"] = rng.exponential(100, 400), rng.choice(list("ABC"), 400)
+    frame.loc[frame.index % 19 == 3, "age"] = np.nan
+    return frame
+
+
+HOW: dict[str, Any] = {"unit": "who", "rows_per_unit": 9, "seed": 1}
+
+
+def of_session(session: lc.Session, *, brief: bool = False) -> dict[str, Any]:
+    """Answers, of which the last ones leave somebody out, and everything that they leave behind."""
+    bounds = ([0, 0], [100, 500])
+    asked = [
+        session.mean(["age", "pay"], bounds=bounds, share=0.2),
+        session.covariance(["age", "pay"], bounds=bounds, share=0.6),
+        session.sum("pay", bounds=(0, 500), share=0.9),
+    ]
+    if not brief:
+        asked += [
+            session.count(by={"ward": ["A", "B", "C"]}, share=0.3),
+            session.histogram("age", bounds=(0, 100), bins=5, share=0.3),
+            session.quantile("pay", 0.5, bounds=(0, 500), share=0.3),
+        ]
+    desk = desk_of(session)
+    with desk.account.reading() as now:
+        charges = [Spent.read(now, group).of(desk.people) for group in budgets.groups(now.state)]
+    order = np.argsort(desk.people)
+    return {
+        "answers": [np.asarray(one.value, dtype=float).tobytes() for one in asked],
+        "bits": desk.coins[order].tobytes(),
+        "charges": [one[order].tobytes() for one in charges],
+        "shares": [one.share for one in asked],
+        "spent": (session.spent, session.remaining),
+        "certificate": session.certificate.to_json(),
+    }
+
+
+def parted(parts: int) -> Any:
+    frame = people()
+    order = np.random.default_rng(parts).permutation(len(frame))
+    return lc.partitions([frame.iloc[some] for some in np.array_split(order, parts)])
+
+
+def bounded() -> pd.DataFrame:
+    """The rows that count where some have too many: of one table the first, in partitions those of a keyed order."""
+    frame = people()
+    return frame[frame.groupby("who").cumcount() < HOW["rows_per_unit"]]
+
+
+@pytest.mark.parametrize("cap", [lc.membership(0.6), lc.pool_membership(0.6)], ids=["bits", "pool"])
+@pytest.mark.parametrize(
+    ("workers", "parts"),
+    [
+        (0, 64),
+        (2, 7),
+        *(
+            pytest.param(workers, parts, marks=slow)
+            for workers in (0, 1, 2, 4)
+            for parts in (1, 2, 5, 16, 64)
+            if (workers, parts) != (0, 64)
+        ),
+    ],
+)
+def test_bits_charges_and_certificates_are_the_same_on_any_partitioning(
+    clusters: Any, monkeypatch: pytest.MonkeyPatch, cap: Any, workers: int, parts: int
+) -> None:
+    frame = bounded()
+    monkeypatch.setattr(f"{__name__}.people", lambda: frame)
+    brief = workers == 2
+    one = of_session(lc.Session(people(), cap=cap, **HOW), brief=brief)
+    backend = clusters(workers) if workers else None
+    other = of_session(lc.Session(parted(parts), cap=cap, backend=backend, **HOW), brief=brief)
+    assert {name for name in one if one[name] != other[name]} == set()
+
+
+def test_another_row_is_seen_by_the_comparison() -> None:
+    frame = bounded()
+    one = of_session(lc.Session(frame, cap=0.6, **HOW))
+    other = of_session(lc.Session(lc.partitions([frame.assign(pay=frame["pay"] + 1e-3)]), cap=0.6, **HOW))
+    assert one["answers"] != other["answers"] and one["bits"] == other["bits"]
