@@ -36,7 +36,7 @@ STUCK = (
     "no shard was done with for {:g} s, the first of those that are left being shard {}: nothing was released. Does a "
     "function hang? If it only takes long, say lc.cluster.connect(..., patience=SECONDS)"
 )
-STOPPED = "a worker stopped with {} (its text is withheld: it may quote the data)"
+STOPPED = "a worker stopped with {} in shard {}: nothing was released (its text is withheld: it may quote the data)"
 UNTOLD = b"no key"  # the answer of a worker that was not told the key yet
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
 
@@ -224,7 +224,7 @@ def _answered(token: str, name: str, place: int, asked: bytes, thing: bytes) -> 
     except LeakcapError as error:
         told = False, error
     except Exception as error:
-        told = False, OutputError(STOPPED.format(type(error).__name__))
+        told = False, OutputError(STOPPED.format(type(error).__name__, place + 1))
     return seal.closed(_packed(told), b"answer " + name.encode())
 
 

@@ -110,9 +110,11 @@ class Request:
         if self.scale != 1:
             simulation = replace(simulation, table=simulation.table * self.scales(simulation.node))
         simulation = _clipped(simulation, self.limits(simulation.table.shape[1]))
-        if not np.isfinite(simulation.table).all():
+        lost = np.flatnonzero(~np.isfinite(simulation.table).all(axis=1))
+        if len(lost):
             raise OutputError(
-                "some numbers are NaN or infinite in some worlds. A failure that depends on who takes part is "
+                f"some numbers are NaN or infinite in {len(lost)} of {len(simulation.table)} worlds, first in world "
+                f"{lost[0] + 1}. A failure that depends on who takes part is "
                 "an output too: map it to a fixed value inside your function (np.nan_to_num, a prior); infinite "
                 "numbers can be bounded with clip=(low, high)"
             )

@@ -147,11 +147,15 @@ class Simulation:
             return str(failed)
         except BaseException as error:
             raise error from failed  # the command line prints only the latter, which quotes nothing
-        tried, lost, until = 0, 0, time.perf_counter() + SHORT
+        tried, lost, until = 0, list[int](), time.perf_counter() + SHORT
         while tried < min(worlds.m, TRIED) and (not tried or time.perf_counter() < until):
-            lost += not self._task.answers(self._pooled, worlds, tried)
+            if not self._task.answers(self._pooled, worlds, tried):
+                lost.append(self.worlds + tried + 1)
             tried += 1
-        return failed.said(f"in {lost} of {tried} worlds, and not on all rows together") if lost else str(failed)
+        if not lost:
+            return str(failed)
+        of = f"in {len(lost)} of {tried} worlds, and not on all rows together, first in world {lost[0]}"
+        return failed.said(of)
 
     def _add(self, worlds: Worlds, certificate_seconds: float) -> None:
         before, after = self.worlds, self.worlds + worlds.m
