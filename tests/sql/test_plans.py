@@ -147,7 +147,7 @@ class Drawn:
     """Rows drawn at random, and what everybody brings by a plain loop."""
 
     def __init__(self, cut: Callable[[np.random.Generator, int], np.ndarray], *, order: bool, groups: int) -> None:
-        rng, rows = np.random.default_rng(3), 3000
+        rng, rows = np.random.default_rng(3), 6000  # more than are worked on together
         self.people, self.groups = 200, groups
         units = rng.integers(0, self.people, rows)
         units = np.sort(units) if order else units
@@ -178,10 +178,11 @@ def test_rows_are_swept_as_a_plain_loop_would(blocks: int, order: bool, groups: 
     """Blocks end where they will, also in the middle of a person; rows come in any order."""
     drawn = Drawn(lambda rng, rows: rng.integers(0, rows + 1, blocks), order=order, groups=groups)
     rng = np.random.default_rng(4)
-    deviations, (pays, coins) = rng.uniform(1, 9, 3 * groups), rng.random((2, drawn.people)) < 0.6
-    squares, total = drawn.rows.swept(deviations, pays, coins)
-    np.testing.assert_allclose(squares, ((drawn.brought / deviations) ** 2).sum(axis=1), rtol=1e-13)
-    assert total.ravel().tolist() == exact_sums(drawn.brought, deviations, pays, coins).tolist()
+    pays, coins = rng.random((2, drawn.people)) < 0.6
+    for deviations in (rng.uniform(1, 9, 3 * groups), np.tile(rng.uniform(1, 9, 3), groups)):
+        squares, total = drawn.rows.swept(deviations, pays, coins)
+        np.testing.assert_allclose(squares, ((drawn.brought / deviations) ** 2).sum(axis=1), rtol=1e-13)
+        assert total.ravel().tolist() == exact_sums(drawn.brought, deviations, pays, coins).tolist()
     units, groups_of, values = drawn.rows.entries
     table = np.zeros((drawn.people, groups, 3))
     table[units, groups_of] = values

@@ -4,20 +4,23 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
 import pytest
 
 import leakcap as lc
 from leakcap.custody.ledger.accounts import Secret
 from leakcap.errors import InputError
+from leakcap.sessions.cell_rows import CellRows
 from leakcap.sessions.cohorts import Cohorts
 from leakcap.sql import asking, holders, in_worlds
 from leakcap.sql.compile import compiled
 from leakcap.sql.engine import LocalEngine
-from leakcap.sql.evaluate import public_table
+from leakcap.sql.evaluate import CellSums, public_table
 from leakcap.sql.in_worlds import InWorlds
 from leakcap.sql.refusals import NotAnswered
 from leakcap.worlds import Worlds, draw_worlds
@@ -279,3 +282,20 @@ def test_many_groups_of_cohorts_have_the_same_sums(cohorts: Listed, monkeypatch:
     monkeypatch.setattr(in_worlds, "_of_few", lambda *given: called.append(1) or few(*given))
     np.testing.assert_allclose(known.table(cohorts.worlds), dense, rtol=1e-12)
     assert called and dense.any()
+
+
+@pytest.mark.parametrize("entries", [2, 2**14, 2**14 + 1, 40_000])
+def test_what_threads_share_is_what_everybody_brings(entries: int) -> None:
+    """Each takes a part, whoever's rows it ends in; worlds without partners are added up one by one."""
+    rng, people, groups = np.random.default_rng(entries), 4_000, 10
+    units, cells = np.divmod(rng.permutation(people * groups)[:entries].astype(np.int32), groups)
+    values = rng.integers(1, 100, (entries, 2)).astype(float)  # whole: sums are exact in any order
+    rows = CellRows.of_entries(people, groups, units, cells, values)
+    made = CellSums(release=None, domain=None, keys=pyarrow.table({"key": range(groups)}), rows=rows)  # type: ignore[arg-type]
+    drawn = draw_worlds(people, 8, rng)
+    for worlds in (drawn, replace(drawn, packed=drawn.packed[[0, 3, 5]], paired=False)):
+        found = in_worlds._of_entries(made, worlds)
+        for at in range(worlds.m):
+            inside, plain = worlds.mask(at)[units], np.zeros((groups, 2))
+            np.add.at(plain, cells[inside], values[inside])
+            assert found[at].tolist() == plain.tolist()

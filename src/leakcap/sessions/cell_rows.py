@@ -123,10 +123,13 @@ class CellRows:
         from leakcap.sessions._cell_loops import swept
 
         each = np.ascontiguousarray(deviations.reshape(self.groups, -1))
+        shape = each.shape
+        if (each == each[:1]).all():  # as a rule: then no row looks up those of its group
+            each = each[:1]
         squares = np.zeros(self.people)
 
         def some(blocks: Sequence[Block]) -> Ints:
-            total = np.zeros(each.shape, dtype=np.int64)
+            total = np.zeros(shape, dtype=np.int64)
             for one in blocks:
                 swept(self._rows(one), self._making, each, most, 1 / FINE, pays, coins, squares, total)
             return total

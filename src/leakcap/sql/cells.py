@@ -112,7 +112,7 @@ class _Coded:
     code: Callable[[str], str]  # the number, from the key or a name for it
     span: int
     places: Ints  # of the groups' own values
-    raw: tuple[str, int] | None = None  # the same without a check, and what has to be taken off
+    raw: int | None = None  # the least value, where the key itself will do: what is too large for a code is none
     few: bool = False  # whether the key has few values in all: groups may be told apart by them
 
     @property
@@ -146,8 +146,8 @@ def _by_code(rows: str, coded: Sequence[_Coded], codes: int) -> Numbering:
     cells = np.full(codes, -1, dtype=np.int32)
     cells[places] = np.arange(len(places))
     if len(coded) == 1 and coded[0].raw is not None:
-        code, least = coded[0].raw
-        return Numbering(rows, code, least=least, cells=cells, tables={}, apart=((code,), "k0"))
+        key, least = coded[0].key, coded[0].raw
+        return Numbering(rows, key, least=least, cells=cells, tables={}, apart=((f"TRY_CAST({key} AS INTEGER)",), "k0"))
     code = _together(coded, [one.sql for one in coded])
     apart = (
         tuple(one.key if one.few else one.sql for one in coded),
@@ -185,7 +185,7 @@ def _coded(key: Expression, column: Any) -> _Coded | None:
             return None
         own, low, high = _in_sql(key, least, most)
         code = _between(low, high)
-        raw = (f"TRY_CAST({own} AS INTEGER)", least) if key.kind == "int" and len(there) == len(column) else None
+        raw = least if key.kind == "int" and len(there) == len(column) else None
         places = compute.subtract(_as_whole(column), least)
     else:
         return None
