@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from leakcap.report.release.saved import load
     from leakcap.server.remote import connect
     from leakcap.sessions.session import Session
+    from leakcap.simulate.run_report import RunReport
 
 __all__ = [
     "AlreadyReleased",
@@ -65,6 +66,7 @@ __all__ = [
     "Plan",
     "Release",
     "RepeatedReleaseWarning",
+    "RunReport",
     "Session",
     "SessionCertificate",
     "Settings",
@@ -129,6 +131,7 @@ _HOMES = {
     "report.release.saved": "load",
     "server.remote": "connect",
     "sessions.session": "Session",
+    "simulate.run_report": "RunReport",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 _MODULES = {"audit", "caps", "convert", "datasets", "errors", "estimators", "labels", "local", "stats", "testing"}

@@ -13,6 +13,7 @@ import queue
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -41,12 +42,19 @@ UNTOLD = b"no key"  # the answer of a worker that was not told the key yet
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
+def unwatched(_: int) -> AbstractContextManager[Callable[[int, int], None]]:
+    """Nobody is told how many of so many things are done, and how many bytes have travelled."""
+    return contextlib.nullcontext(lambda done, moved: None)
+
+
 @dataclass(eq=False)
 class SealedWorkers:
     """Applies functions to things that stay with workers; custodian side."""
 
     cluster: Cluster
     closing: bool = False  # whether the connection ends with this
+    watching: Callable[[int], AbstractContextManager[Callable[[int, int], None]]] = unwatched  # of one round of work
+    moved: int = 0  # bytes that travelled
     _token: str = field(default_factory=lambda: secrets.token_hex(8), repr=False)
     _key: bytearray = field(default_factory=lambda: bytearray(secrets.token_bytes(KEY_BYTES)), repr=False)
     _there: dict[int, Any] = field(default_factory=dict, repr=False)
@@ -59,15 +67,17 @@ class SealedWorkers:
 
         `things` makes what belongs to a place; it travels when it is first needed, or was lost with a worker.
         """
-        left = dict(items)
-        for _ in range(1 + AGAIN):
-            self._tell()
-            for place, answer in self._once(function, things, left):
-                if answer is not None:
-                    del left[place]
-                    yield place, answer
-            if not left:
-                return
+        left, before = dict(items), self.moved
+        with self.watching(len(items)) as tell:
+            for _ in range(1 + AGAIN):
+                self._tell()
+                for place, answer in self._once(function, things, left):
+                    if answer is not None:
+                        del left[place]
+                        tell(len(items) - len(left), self.moved - before)
+                        yield place, answer
+                if not left:
+                    return
         raise OutputError(LOST.format(min(left) + 1, len(items)))
 
     def close(self) -> None:
@@ -98,6 +108,7 @@ class SealedWorkers:
                     continue
             name = f"leakcap-{self._token}-{secrets.token_hex(4)}-{count}"  # old questions and answers are of no use
             asked = seal.closed(_packed((function, item)), b"asked " + name.encode())
+            self.moved += len(asked)
             tasks[place] = client.submit(
                 _answered,
                 self._token,
@@ -120,6 +131,7 @@ class SealedWorkers:
                     self._there.pop(place, None)
                     continue
                 told = task.result()
+                self.moved += len(told)
                 if told == UNTOLD:
                     continue
                 answered, answer = pickle.loads(_opened(seal, told, b"answer " + task.key.encode()))
@@ -143,6 +155,7 @@ class SealedWorkers:
             if not self.cluster.alive:
                 raise OutputError(SCHEDULER_LOST) from None
             return None
+        self.moved += len(sealed)
         return self._there[place]
 
     def _tell(self) -> None:

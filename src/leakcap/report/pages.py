@@ -26,9 +26,11 @@ from leakcap.report.release.keeping import keep
 from leakcap.report.release.page import fragment as release_fragment
 from leakcap.report.release.page import plan_fragment, plan_page, public_page
 from leakcap.report.release.records import Answer
+from leakcap.report.runs.page import run_fragment, run_page
 from leakcap.report.sessions.page import session_fragment, session_page
 from leakcap.report.tradeoff import Tradeoff, tradeoff_fragment, tradeoff_page, tradeoff_svg
 from leakcap.sessions.overview import LedgerOverview
+from leakcap.simulate.run_report import RunReport
 
 __all__ = ["axes", "fragment", "keep", "page", "picture"]
 
@@ -55,6 +57,7 @@ page.register(Comparison, comparison_page)
 page.register(LabelCertificate, label_page)
 page.register(LedgerOverview, ledger_page)
 page.register(ObfuscationCertificate, encoding_page)
+page.register(RunReport, run_page)
 page.register(SessionCertificate, session_page)
 page.register(Summary, plan_page)
 page.register(UnclaimedEncoding, encoding_page)
@@ -64,6 +67,7 @@ fragment.register(Comparison, comparison_fragment)
 fragment.register(LabelCertificate, label_fragment)
 fragment.register(LedgerOverview, ledger_fragment)
 fragment.register(ObfuscationCertificate, encoding_fragment)
+fragment.register(RunReport, run_fragment)
 fragment.register(SessionCertificate, session_fragment)
 fragment.register(Summary, plan_fragment)
 fragment.register(UnclaimedEncoding, encoding_fragment)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,9 @@ from leakcap.sessions.partitioned import PartedQuestions
 from leakcap.sessions.questions import Questions, SessionQuestion
 from leakcap.sessions.standing import longer_clock
 from leakcap.sessions.table import SessionTable
+from leakcap.sessions.telling import Telling
 from leakcap.sessions.unasked import HOW, checked_how
+from leakcap.simulate.progress import Watcher
 from leakcap.simulate.silence import kept_quiet
 
 __all__ = ["Session", "desk_of"]
@@ -90,6 +93,7 @@ class Session(Asked):
         cohorts: int | None = None,
         seed: int | None = None,
         backend: Any = None,
+        progress: bool | Watcher | None = None,
     ) -> None:
         """Open a session, or go on with one that the ledger knows.
 
@@ -116,6 +120,8 @@ class Session(Asked):
             backend: who works on data in partitions or answers in SQL, or runs functions of `query` in all worlds of a
                 list. None for this process; "dask", "dask://host:port" or, so that all questions share one connection,
                 what `leakcap.cluster.connect` gives; for worlds also "processes".
+            progress: of reading partitions, and of what workers of a cluster do: True or None for a bar, False for
+                none, a `leakcap.RunReport`, or a function that is told.
 
         Raises:
             InputError: an argument cannot be used, or the ledger knows these data otherwise.
@@ -138,7 +144,7 @@ class Session(Asked):
                 raise InputError(
                     "whose rows they are, and how many of each count, was said when registering: leave it out"
                 )
-            self._workers = None if listed is not None else self._working(backend)
+            self._workers = None if listed is not None else self._working(backend, progress)
             (data, unit), rows_per_unit = self._catalog.session_data(), 1
         everybody = isinstance(caps[0], PoolMembership)
         quiet = everybody or bool(analyst)  # whether nothing may be said of what the data are like
@@ -159,6 +165,7 @@ class Session(Asked):
                     seed=seed,
                 ),
                 backend,
+                progress,
             )
             return
         refuse_backend(backend, worlds=listed is not None or self._catalog is not None)
@@ -231,17 +238,19 @@ class Session(Asked):
         self._own_rows = self._table.rows_per_unit is None
         self._questions = Questions(self._table, secret.key("blocks"), quiet=quiet)
 
-    def _working(self, backend: Any) -> SealedWorkers | None:
+    def _working(self, backend: Any, progress: bool | Watcher | None) -> SealedWorkers | None:
         """Workers that end with the session."""
         workers = sealed_workers(backend)
         if workers is not None:
+            workers.watching = partial(Telling(progress).shards, workers=workers.cluster.threads)
             weakref.finalize(self, workers.close)
         return workers
 
-    def _open_parted(self, parts: Partitions, given: Parted, backend: Any) -> None:
+    def _open_parted(self, parts: Partitions, given: Parted, backend: Any, progress: bool | Watcher | None) -> None:
         """The same over partitions: nothing is different but where people's rows lie."""
-        workers = self._working(backend)
-        opened, shards = given.opened(parts)
+        workers = self._working(backend, progress)
+        with Telling(progress).reading(parts) as told:
+            opened, shards = given.opened(told)
         secret, clock = opened.secret, Clock(opened.square, opened.distance)
         self.name, self.caps = opened.name, opened.caps_now
         self._own_rows = shards.named and given.rows_per_unit is None

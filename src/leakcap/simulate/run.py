@@ -188,7 +188,8 @@ class Simulation:
 
         def tell() -> None:
             state = before + int(done.sum()), after, time.perf_counter() - started
-            self._watch(Progress(*state, self.forecast, resumed, moved=doers.moved))
+            rows = round((state[0] - resumed) * worlds.rate * self._pooled.pool.rows)
+            self._watch(Progress(*state, self.forecast, resumed, moved=doers.moved, rows=rows))
 
         tell()
         chunks = _chunks(np.flatnonzero(~done), seconds, doers.count)

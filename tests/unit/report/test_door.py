@@ -29,6 +29,8 @@ from leakcap.report import pages
 from leakcap.report.labels.page import Labelled, label_page
 from leakcap.report.release.page import custodian_page, public_page
 from leakcap.sessions.overview import LedgerOverview
+from leakcap.simulate.progress import Forecast, Progress
+from leakcap.simulate.run_report import RunReport
 from tests.unit.certificates.encodings import claimed, unclaimed
 from tests.unit.report.test_audit_page import HOLDING, a_report
 from tests.unit.report.test_figures import CERTIFICATE
@@ -46,11 +48,12 @@ KINDS = (
     ObfuscationCertificate,
     Plan,
     Release,
+    RunReport,
     SessionCertificate,
     Summary,
     UnclaimedEncoding,
 )
-CUSTODIANS = {AuditReport, Comparison, Curve, LedgerOverview, Plan, Summary}
+CUSTODIANS = {AuditReport, Comparison, Curve, LedgerOverview, Plan, RunReport, Summary}
 
 
 @cache
@@ -112,9 +115,17 @@ def record(kind: type) -> Any:
         return replace(plan().summary(), forecast=EVIL, certificate=hostile_certificate())
     if kind is Release:
         return release()
+    if kind is RunReport:
+        return hostile_run()
     if kind is Comparison:
         return plan().recap(lc.membership(0.8)).compare(answers=64)
     return hostile_certificate() if kind is Certificate else hostile_labels()
+
+
+def hostile_run() -> RunReport:
+    run = RunReport(show=False)
+    run(Progress(1, 2, 0.5, Forecast(2, 1, 0.1, 8, way=EVIL), stage=EVIL))
+    return run
 
 
 @pytest.fixture(params=KINDS, ids=[kind.__name__ for kind in KINDS])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import types
 from contextlib import redirect_stderr
 from typing import Any
 
@@ -63,10 +64,54 @@ def test_nobody_looks_at_a_pipe() -> None:
         assert watch is ignore
 
 
-def test_a_notebook_gets_a_line_for_each_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def cell(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What stood under the cell of a notebook, one after the other, on one line."""
+    lines: list[str] = []
+
+    class Line:
+        def update(self, content: dict[str, str], raw: bool) -> None:
+            assert raw and lines
+            lines.append(content["text/plain"])
+
+    def display(content: dict[str, str], *, raw: bool, display_id: bool) -> Line:
+        assert raw and display_id and not lines, "another line"
+        lines.append(content["text/plain"])
+        return Line()
+
+    notebook = types.ModuleType("IPython.display")
+    notebook.display = display  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "ipykernel", sys)
-    (line,) = shown(LONG, on=io.StringIO).splitlines()
-    assert "leakcap: worlds; 64 worlds" in line and "certificate about 9 s" in line
+    monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", notebook)
+    return lines
+
+
+def test_a_notebook_gets_one_line_that_is_written_anew(cell: list[str]) -> None:
+    assert shown(LONG, on=io.StringIO) == ""
+    first, last = cell
+    assert first.startswith("leakcap: worlds 2 of 64, 20 worlds/s, about 3 s left; 64 worlds at")
+    assert "certificate about 9 s" in first and last == "leakcap: worlds 64 of 64, 128 worlds/s"
+
+
+def test_rows_and_what_has_travelled_are_told_in_a_terminal_and_in_a_notebook(cell: list[str]) -> None:
+    state = Progress(32, 64, 2.0, LONG, moved=3_000_000, rows=5_000_000)
+    assert state.pace == "16 worlds/s, 2.5e+06 rows/s, 3 MB moved"
+    with redirect_stderr(io.StringIO()), watching(True) as watch:
+        watch(state)
+        watch(Progress(1000, 0, 0.5, SHORT, stage="rows"))
+    assert "2.5e+06 rows/s, 3 MB moved, about 2 s left" in cell[0]
+    assert cell[1].startswith("leakcap: rows 1,000, 2e+03 rows/s; ")
+
+
+def test_a_report_is_told_beside_what_is_shown(cell: list[str]) -> None:
+    run = lc.RunReport(show=True)
+    with redirect_stderr(io.StringIO()), watching(run) as watch:
+        watch(Progress(32, 64, 2.0, LONG))
+    assert len(cell) == 1 and run.stages[0].done == 32
+    quiet = lc.RunReport(show=False)
+    with watching(quiet) as watch:
+        assert watch is quiet
 
 
 def test_compiling_is_told_also_before_a_short_plan() -> None:
