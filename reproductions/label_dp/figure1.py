@@ -24,7 +24,7 @@ def groups(runs: Sequence[tables.Run]) -> dict[str, list[tuple[float, bool]]]:
         kept = run.record["memorisation"]
         if isinstance(kept, dict):
             level = "" if run.recipe.epsilon is None else f", ε = {run.recipe.epsilon:g}"
-            name = f"{tables.METHODS[run.recipe.preset]}{level}\n{run.recipe.canaries:,} labels a training"
+            name = f"{tables.called(run.recipe)}{level}\n{run.recipe.canaries:,} labels a training"
             found.setdefault(name, []).extend((float(sure), bool(right)) for sure, right in kept["believed"])
     return found
 

@@ -78,8 +78,8 @@ def told(folder: Path = MEASURED) -> str:
     runs = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("fixmatch-*.json"))]
     return "; ".join(
         f"{_beginning(run)}, {run['labels']} labels: {100 * run['accuracy']:.1f} % ({run['steps']:,} steps, "
-        f"{_seconds(run)})"
-        for run in sorted(runs, key=lambda run: "encoder_seconds" in run)
+        f"{_seconds(run)}, seed {run['seed']})"
+        for run in sorted(runs, key=lambda run: ("encoder_seconds" in run, -run["accuracy"]))
     )
 
 

@@ -21,6 +21,14 @@ from reproductions.label_dp.recipe import PRESETS, Recipe
 NAMES = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
 METHODS = {"alibi": "ALIBI", "agibi": "AGIBI", "ours": "ours", "ceiling": "true labels", "naive": "naive k-RR"}
 
+MECHANISMS = {"unary": "bits", "krr": "k-RR"}
+
+
+def called(recipe: Recipe) -> str:
+    """The method of a run in words, with the mechanism where it is not the preset's own."""
+    with_it = f", {MECHANISMS[recipe.mechanism]}" if recipe.preset == "ours" and recipe.mechanism in MECHANISMS else ""
+    return METHODS[recipe.preset] + with_it
+
 
 @dataclass(frozen=True)
 class Run:

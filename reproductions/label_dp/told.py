@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,9 @@ from reproductions.label_dp.central import told as central
 from reproductions.label_dp.recipe import Recipe
 
 MEASURED = Path(__file__).parent / "measured"
+CENTRAL = Path(__file__).parent / "central" / "measured"
 PLANTED = 2.1  # epsilon of the runs of Table 5
+PLANTED_WHOLE = 1000  # labels planted in one training
 RIGHT, AS_RUN = "with the right noise", "as the paper's code ran it"
 
 
@@ -53,6 +56,21 @@ def pate_fm(folder: Path = MEASURED) -> str:
     )
 
 
+def planted(runs: Sequence[tables.Run], folder: Path = CENTRAL) -> str:
+    """What a thousand planted labels show, by method: responses, a curator's sums, and no protection."""
+    whole = [run for run in runs if run.recipe.canaries == PLANTED_WHOLE]
+    found = [
+        (tables.called(run.recipe), run.recipe.epsilon, _lower(run))
+        for run in sorted(whole, key=lambda run: (run.recipe.epsilon or math.inf, run.recipe.name))
+    ]
+    for path in sorted(folder.glob("planted-eps*.json")):
+        run = json.loads(path.read_text(encoding="utf-8"))
+        found.append(("noised sums and self-training", run["epsilon"], run["memorisation"]["epsilon_lower"]))
+    return "; ".join(
+        f"{name}{'' if epsilon is None else f' {epsilon:g}'}: {lower:.2f}" for name, epsilon, lower in found
+    )
+
+
 def fast_route() -> str:
     """What the same labels give in a minute on embeddings, at a certified 1.6 and less: beside PATE-FM."""
     seen = {one.name: one.seen for one in stored()}
@@ -84,6 +102,13 @@ def main() -> None:
     both = table5.pooled(runs, wanted)
     if both is not None:
         table5.keep(both, wanted, "H200")
+    keep(
+        "label-dp-planted",
+        planted(runs),
+        claim="1,000 labels planted among 50,000 CIFAR-10 pictures: method, its epsilon, and what one training shows",
+        command="python -m reproductions.label_dp.runs --list memorisation planted",
+        asked="never above its epsilon; above 4 without protection",
+    )
     if pate_fm():
         keep(
             "label-dp-pate-fm",

@@ -38,6 +38,12 @@ def crossed(folder: Path = MEASURED) -> list[float]:
     return [100 * json.loads(path.read_text(encoding="utf-8"))["accuracy"] for path in kept]
 
 
+def sums_only(folder: Path = MEASURED) -> list[float]:
+    """Test accuracies at 1.6 where further sums spend what responses cost elsewhere."""
+    kept = sorted(folder.glob("sums-only-eps1.6-seed*.json"))
+    return [100 * json.loads(path.read_text(encoding="utf-8"))["accuracy"] for path in kept]
+
+
 def table(folder: Path = MEASURED) -> str:
     found, alone, published = runs(folder), sums(folder), pate_fm("cifar10")
     lines = [
@@ -62,6 +68,7 @@ def main() -> None:
             for e, here in found.items()
         )
         + f"; at 1.6 with crossed beliefs {', '.join(f'{one:.1f}' for one in crossed())} %"
+        + f", with sums in six parts and no responses {', '.join(f'{one:.1f}' for one in sums_only())} %"
         + "; sums alone "
         + ", ".join(f"{told:.1f} at {e:g}" for e, told in sums().items()),
         machine="one H200",
