@@ -72,9 +72,8 @@ def catalog() -> lc.sql.Catalog:
     [
         ("ann", 0.6, [4]),
         (None, lc.pool_membership(0.6), [3]),
-        pytest.param(None, 0.6, [1, 2, 9, 64], marks=pytest.mark.slow),
     ],
-    ids=["analyst", "pool cap", "custodian"],
+    ids=["analyst", "pool cap"],
 )
 def test_parts_give_the_answers_charges_and_refusals_of_one_table(
     catalog: lc.sql.Catalog, monkeypatch: pytest.MonkeyPatch, analyst: str | None, cap: Any, parts: list[int]
@@ -85,6 +84,13 @@ def test_parts_give_the_answers_charges_and_refusals_of_one_table(
         session = lc.Session(replace(catalog, parts=count), cap=cap, analyst=analyst, seed=1)
         assert told(session) == expected
     assert sum("Error" in one for one in expected) < len(expected) / 2
+
+
+@pytest.mark.slow
+def test_and_the_custodian_is_told_the_same_of_any_number_of_parts(
+    catalog: lc.sql.Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    test_parts_give_the_answers_charges_and_refusals_of_one_table(catalog, monkeypatch, None, 0.6, [1, 2, 9, 64])
 
 
 def test_a_part_that_is_left_out_would_be_seen(catalog: lc.sql.Catalog, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -135,9 +135,6 @@ THIRD = _third()
     [
         (raises, 600, r"a worker stopped with ValueError in shard 3: nothing was released"),
         (hangs, 3, r"no shard was done with for 3 s, the first of those that are left being shard 3: nothing"),
-        pytest.param(
-            dies, 600, r"workers were lost again and again while they worked on shard", marks=pytest.mark.slow
-        ),
     ],
 )
 def test_a_poisoned_shard_ends_the_question_and_nobody_pays(
@@ -156,6 +153,14 @@ def test_a_poisoned_shard_ends_the_question_and_nobody_pays(
     monkeypatch.setattr(partitioned, "_of_shard", honest)
     again = lc.Session(lc.partitions([FRAME]), **how)
     assert again.spent.share == 0 and again.sum("age", bounds=(0, 100), share=0.3).number == 1 + BEFORE
+
+
+@pytest.mark.slow
+def test_and_where_it_kills_its_worker(
+    two: lc.cluster.Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    words = r"workers were lost again and again while they worked on shard"
+    test_a_poisoned_shard_ends_the_question_and_nobody_pays(two, monkeypatch, tmp_path, dies, 600, words)
 
 
 BEFORE = 1  # the entry that opens an account

@@ -20,7 +20,6 @@ from leakcap.custody.ledger.accounts import Spent
 from leakcap.sessions.session import desk_of
 
 pytest.importorskip("distributed")
-slow = pytest.mark.slow
 ROWS = np.random.default_rng(0).normal(size=(90, 3))
 
 
@@ -63,12 +62,22 @@ def of_estimator(backend: Any) -> dict[str, Any]:
     return {"certificate": made.certificate_.to_json(), "outputs": made.plan_.outputs.tobytes()}
 
 
-@pytest.mark.parametrize("made", [of_plan, of_estimator])
-@pytest.mark.parametrize("workers", ["processes", 2, pytest.param(1, marks=slow), pytest.param(4, marks=slow)])
+MADE = pytest.mark.parametrize("made", [of_plan, of_estimator])
+
+
+@MADE
+@pytest.mark.parametrize("workers", ["processes", 2])
 def test_worlds_are_the_same_whoever_runs_them(clusters: Any, made: Any, workers: Any) -> None:
     alone = made("serial")
     there = made(workers if workers == "processes" else clusters(workers))
     assert {name for name in alone if alone[name] != there[name]} == set()
+
+
+@pytest.mark.slow
+@MADE
+@pytest.mark.parametrize("workers", [1, 4])
+def test_and_on_one_worker_or_four(clusters: Any, made: Any, workers: int) -> None:
+    test_worlds_are_the_same_whoever_runs_them(clusters, made, workers)
 
 
 # bits: sessions
@@ -125,20 +134,11 @@ def bounded() -> pd.DataFrame:
     return frame[frame.groupby("who").cumcount() < HOW["rows_per_unit"]]
 
 
-@pytest.mark.parametrize("cap", [lc.membership(0.6), lc.pool_membership(0.6)], ids=["bits", "pool"])
-@pytest.mark.parametrize(
-    ("workers", "parts"),
-    [
-        (0, 64),
-        (2, 7),
-        *(
-            pytest.param(workers, parts, marks=slow)
-            for workers in (0, 1, 2, 4)
-            for parts in (1, 2, 5, 16, 64)
-            if (workers, parts) != (0, 64)
-        ),
-    ],
-)
+CAPS = pytest.mark.parametrize("cap", [lc.membership(0.6), lc.pool_membership(0.6)], ids=["bits", "pool"])
+
+
+@CAPS
+@pytest.mark.parametrize(("workers", "parts"), [(0, 64), (2, 7)])
 def test_bits_charges_and_certificates_are_the_same_on_any_partitioning(
     clusters: Any, monkeypatch: pytest.MonkeyPatch, cap: Any, workers: int, parts: int
 ) -> None:
@@ -149,6 +149,14 @@ def test_bits_charges_and_certificates_are_the_same_on_any_partitioning(
     backend = clusters(workers) if workers else None
     other = of_session(lc.Session(parted(parts), cap=cap, backend=backend, **HOW), brief=brief)
     assert {name for name in one if one[name] != other[name]} == set()
+
+
+@pytest.mark.slow
+@CAPS
+@pytest.mark.parametrize("workers", [0, 1, 2, 4])
+@pytest.mark.parametrize("parts", [1, 2, 5, 16, 64])
+def test_and_on_many_more(clusters: Any, monkeypatch: pytest.MonkeyPatch, cap: Any, workers: int, parts: int) -> None:
+    test_bits_charges_and_certificates_are_the_same_on_any_partitioning(clusters, monkeypatch, cap, workers, parts)
 
 
 def test_other_rows_are_seen_by_the_comparison() -> None:
