@@ -101,7 +101,9 @@ def small() -> Iterator[lc.cluster.Cluster]:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_world_that_eats_all_memory_is_named(small: lc.cluster.Cluster) -> None:
-    with pytest.raises(OutputError, match=r"workers were lost while they worked on batch \d+ of \d+: does it need mem"):
+    with pytest.raises(
+        OutputError, match=r"workers were lost while they worked on batch \d+ of \d+: does it need more memory"
+    ):
         lc.plan(poisoned(eats), HEIGHTS, cap=0.6, worlds=64, seed=1, backend=small)
 
 
