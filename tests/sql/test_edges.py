@@ -104,6 +104,7 @@ class Edge:
             keys={"t.k": declared} if declared else None,
         )
         self.engine, rng, people = LocalEngine(self.catalog.path), np.random.default_rng(1), self.catalog.people
+        self.known: dict[tuple[str, bytes], dict[tuple[Any, ...], list[float | None]]] = {}
         self.without = kind == "without rows"
         self.listed = kind == "others than are listed"
         self.near = NEAR * len(tables(kind)["t"]) * {"far": FAR, "skewed": 100}.get(kind, 100)
@@ -116,10 +117,7 @@ class Edge:
     def differences(self, made: CellSums, sums: Any, mask: np.ndarray, *, text: str) -> list[object]:
         """Rows that are not those of the plain engine; a group of nobody is a row of ours alone, with a count of 0."""
         keys = len(made.release.keys)
-        mine = rows_of(public_table(made, sums), keys)
-        plain = Plain(self.catalog, mask)
-        other = rows_of(plain.file.sql(self._of_listed(text)).to_arrow_table(), keys)
-        plain.close()
+        mine, other = rows_of(public_table(made, sums), keys), self._plainly(text, mask, keys)
         found: list[object] = [
             (key, mine.get(key), row)
             for key, row in other.items()
@@ -128,12 +126,21 @@ class Edge:
         ]
         return found + [(key, row) for key, row in mine.items() if key not in other and keys and row[0]]
 
+    def _plainly(self, text: str, mask: np.ndarray, keys: int) -> dict[tuple[Any, ...], list[float | None]]:
+        """What the plain engine says, once for all ways of working it out."""
+        asked = text, mask.tobytes()
+        if asked not in self.known:
+            plain = Plain(self.catalog, mask)
+            self.known[asked] = rows_of(plain.file.sql(self._of_listed(text)).to_arrow_table(), keys)
+            plain.close()
+        return self.known[asked]
+
     def _of_listed(self, text: str) -> str:
         """Rows with other keys than are listed are in no group."""
         return text.replace(" from t ", f" from t where k in {LISTED} ") if self.listed and "k," in text else text
 
 
-@pytest.fixture(params=list(BY_KIND))
+@pytest.fixture(scope="module", params=list(BY_KIND))
 def edge(request: pytest.FixtureRequest) -> Iterator[Edge]:
     made = Edge(request.param)
     yield made

@@ -19,7 +19,7 @@ from tests.sql.fuzz import ANSWERED, REFUSED, Fuzz
 from tests.sql.hostile import REFUSED as REFUSED_KINDS
 from tests.sql.neighbours import Pools
 
-QUESTIONS, MANY, MOST = 160, 20_000, 150  # 100,000 are asked by `python -m benchmarks.sql_fuzz`
+QUESTIONS, MANY, MOST = 100, 20_000, 150  # 100,000 are asked by `python -m benchmarks.sql_fuzz`
 HANGS = 300  # seconds, for all of them together: they take some hundredths each
 
 

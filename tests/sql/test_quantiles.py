@@ -10,10 +10,10 @@ import leakcap as lc
 from leakcap.errors import InputError
 from leakcap.noise.bounded import charge
 from leakcap.sql.compile import compiled
-from leakcap.sql.engine import LocalEngine
 from leakcap.sql.evaluate import cell_sums, in_world
 from leakcap.stats.on_grid import CELLS, quantiles_on_grid
 from tests.sql.hospital import BOUNDS, registered, tables
+from tests.sql.kept_engine import kept_engine
 from tests.sql.plain import Plain
 
 QUESTION = "select ward, quantile_cont(cost, 0.31) as q from stays group by ward order by ward"
@@ -31,7 +31,7 @@ SPELLED = [
 @pytest.fixture(autouse=True)
 def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sessions by the dozen: a process for each question is not what is tested here."""
-    monkeypatch.setattr("leakcap.sql.asking.WorkerEngine", LocalEngine)
+    monkeypatch.setattr("leakcap.sql.asking.WorkerEngine", kept_engine)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_worlds_have_the_quantiles_of_the_sessions_grid_and_duckdbs_to_a_cell(ca
     cuts = np.linspace(*BOUNDS["stays.cost"], CELLS + 1)
     for seed in range(3):
         world = np.random.default_rng(seed).random(catalog.people) < 0.5
-        ours = in_world(compiled(QUESTION, catalog), catalog, LocalEngine(catalog.path), world).to_pandas()
+        ours = in_world(compiled(QUESTION, catalog), catalog, kept_engine(catalog.path), world).to_pandas()
         plain = Plain(catalog, world)
         rows = plain.run("select ward, cost from stays where cost is not null")
         exact = plain.run("select ward, quantile_disc(cost, 0.31) as q from stays group by ward order by ward")
@@ -56,7 +56,7 @@ def test_worlds_have_the_quantiles_of_the_sessions_grid_and_duckdbs_to_a_cell(ca
 
 def test_all_spellings_are_one_quantile(catalog: lc.sql.Catalog) -> None:
     everybody = np.ones(catalog.people, dtype=bool)
-    engine = LocalEngine(catalog.path)
+    engine = kept_engine(catalog.path)
     found = [
         in_world(compiled(f"select {one} as q from stays", catalog), catalog, engine, everybody).to_pandas().iloc[0, 0]
         for one in SPELLED
@@ -73,7 +73,7 @@ def test_several_quantiles_of_a_number_are_one_release(catalog: lc.sql.Catalog) 
 def test_charges_are_those_of_counts_on_every_level(catalog: lc.sql.Catalog) -> None:
     """Brute force, and nobody brings more than was declared."""
     release = compiled("select median(days) from stays where days > 2", catalog).releases[0]
-    made = cell_sums(release, catalog, LocalEngine(catalog.path), {})
+    made = cell_sums(release, catalog, kept_engine(catalog.path), {})
     assert release.tree is not None and made.groups == release.tree.nodes
     own = np.zeros((catalog.people, made.groups))
     np.add.at(own, (made.units, made.cells), made.values[:, 0])
@@ -94,10 +94,10 @@ def test_charges_are_those_of_counts_on_every_level(catalog: lc.sql.Catalog) -> 
 def coverage(catalog: lc.sql.Catalog, monkeypatch: pytest.MonkeyPatch, width: float) -> float:
     monkeypatch.setattr("leakcap.sql.quantiles.LEVEL", width)
     text = "select sex, median(age) as low_q, quantile_cont(age, 0.8) as high_q from people group by sex"
-    truth = Plain(catalog, np.ones(catalog.people, dtype=bool)).run(text).set_index("sex")
+    truth = Plain(catalog, np.ones(catalog.people, dtype=bool)).run(text).set_index("sex").sort_index()
     inside = []
     for seed in range(12):
-        found = lc.Session(catalog, cap=0.7, seed=seed).sql(text, share=0.9).frame.set_index("sex")
+        found = lc.Session(catalog, cap=0.7, seed=seed).sql(text, share=0.9).frame.set_index("sex").sort_index()
         for name in ("low_q", "high_q"):
             inside.append(((found[f"{name} low"] <= truth[name]) & (truth[name] <= found[f"{name} high"])).to_numpy())
     return float(np.mean(inside))
@@ -139,5 +139,5 @@ def test_nobody_has_the_middle_of_the_grid() -> None:
     given = {"data": pd.DataFrame({"who": [1, 2], "x": [1.0, 2.0]})}
     catalog = lc.sql.register(given, unit="who", bounds={"x": (0.0, 9.0)}, rows_per_unit=1)
     program = compiled("select median(x) from data where x > 5", catalog)
-    found = in_world(program, catalog, LocalEngine(catalog.path), np.ones(2, dtype=bool))
+    found = in_world(program, catalog, kept_engine(catalog.path), np.ones(2, dtype=bool))
     assert found.to_pandas().iloc[0, 0] == 4.5

@@ -8,10 +8,10 @@ import pytest
 
 import leakcap as lc
 from leakcap.sql.compile import compiled
-from leakcap.sql.engine import LocalEngine
 from leakcap.sql.intervals import LEVEL
 from leakcap.sql.ratios import Ratio
 from tests.sql.hospital import registered, tables
+from tests.sql.kept_engine import kept_engine
 from tests.sql.plain import Plain
 
 RATES = (
@@ -27,14 +27,14 @@ def catalog() -> lc.sql.Catalog:
 
 @pytest.fixture(autouse=True)
 def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leakcap.sql.asking.WorkerEngine", LocalEngine)
+    monkeypatch.setattr("leakcap.sql.asking.WorkerEngine", kept_engine)
 
 
 def coverage(catalog: lc.sql.Catalog) -> float:
-    truth = Plain(catalog, np.ones(catalog.people, dtype=bool)).run(RATES).set_index("ward")
+    truth = Plain(catalog, np.ones(catalog.people, dtype=bool)).run(RATES).set_index("ward").sort_index()
     inside = []
     for seed in range(15):
-        found = lc.Session(catalog, cap=0.7, seed=seed).sql(RATES, share=0.9).frame.set_index("ward")
+        found = lc.Session(catalog, cap=0.7, seed=seed).sql(RATES, share=0.9).frame.set_index("ward").sort_index()
         for name in truth.columns:
             inside.append(((found[f"{name} low"] <= truth[name]) & (truth[name] <= found[f"{name} high"])).to_numpy())
     return float(np.mean(inside))

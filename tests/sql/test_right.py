@@ -22,7 +22,7 @@ from tests.sql.plain import Plain, rows_of, total
 from tests.sql.test_plans import all_plans, in_one_order
 from tests.sql.tpch_queries import QUERIES
 
-QUESTIONS, WORLDS, AT_ONCE, NEAR = 500, 3, 50, 1e-12
+QUESTIONS, WORLDS, AT_ONCE, NEAR = 500, 3, 25, 1e-12
 STARTS = [pytest.param(at, marks=[pytest.mark.slow] if at >= AT_ONCE else []) for at in range(0, QUESTIONS, AT_ONCE)]
 BY_PEOPLE, PUBLIC = (3, 10, 18), (2, 11, 16)
 TPCH_LINKS = {
@@ -135,7 +135,7 @@ def test_generated_questions_are_answered_as_in_the_world_itself(hospital, start
             assert hospital.differences(text, keys) == [], text
         except NotAnswered:
             refused += 1
-    assert refused <= AT_ONCE // 10
+    assert refused <= 1 + AT_ONCE // 10
 
 
 @pytest.mark.parametrize(
@@ -161,10 +161,8 @@ def test_the_comparison_sees_another_answer(hospital, wrong, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def tpch(tmp_path_factory):
-    if shutil.which("tpchgen-cli") is None and not (Path(sys.executable).parent / "tpchgen-cli").exists():
-        pytest.skip("tpchgen-cli is not installed")
-    return Compared(tpch_tables(tmp_path_factory.mktemp("tpch")))
+def tpch(small_tpch):
+    return Compared(small_tpch)
 
 
 def tpch_tables(folder: Path) -> lc.sql.Catalog:

@@ -15,7 +15,7 @@ import leakcap as lc
 from leakcap.errors import LeakcapError
 from tests.sql.test_bad_input import ONE, PEOPLE, a_full_disk
 
-MANY = pd.DataFrame({"who": np.r_[np.zeros(1_000_000, int), np.arange(1, 1001)], "x": 1.0})
+MANY = pd.DataFrame({"who": np.r_[np.zeros(100_000, int), np.arange(1, 1001)], "x": 1.0})
 LARGE = pd.DataFrame({"who": np.arange(200_000), "x": np.random.default_rng(0).random(200_000)})
 LINK = {"stays.person": "people.id"}
 ASK = "select count(*) from data"
@@ -80,7 +80,7 @@ SENTENCES: dict[str, tuple[Callable[[Path], Any], str]] = {
         lambda _: lc.sql.register(ONE.iloc[:0], unit="who"),
         "table 'data' has no rows: there is nobody to ask about",
     ),
-    "a person with a million rows and no bound": (
+    "a person with very many rows and no bound": (
         lambda _: asked(ASK, lc.pool_membership(0.55), MANY),
         "how many rows of one person this question counts is not known: register with rows_per_unit=, and join public "
         "tables on their keys, or say with rows= how many are enough",
@@ -115,9 +115,9 @@ def test_each_mistake_ends_in_its_own_sentence(item: str, tmp_path: Path) -> Non
 
 
 def test_what_is_no_mistake_ends_in_no_sentence() -> None:
-    """A person with a million rows is cut, odd names are names, and a table of people may be empty beside others."""
+    """A person with very many rows is cut, odd names are names, and a table of people may be empty beside others."""
     cut = lc.sql.register(MANY, unit="who", rows_per_unit=10)
-    assert cut.report == ("data: 999,990 of 1,001,000 rows left out, beyond 10 of one person (1 person has more)",)
+    assert cut.report == ("data: 99,990 of 101,000 rows left out, beyond 10 of one person (1 person has more)",)
     empty = {"people": PEOPLE, "stays": pd.DataFrame({"person": [1]}).iloc[:0]}
     assert lc.sql.register(empty, unit="people.id", links=LINK).people == 3
     odd = ONE.rename(columns={"x": "ünï 😀"})

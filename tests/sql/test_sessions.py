@@ -12,9 +12,10 @@ from leakcap.sessions.brought_cells import BroughtByCell
 from leakcap.sessions.cell_rows import CellRows
 from leakcap.sql import asking
 from leakcap.sql.compile import compiled
-from leakcap.sql.engine import LocalEngine, WorkerEngine
+from leakcap.sql.engine import WorkerEngine
 from leakcap.sql.evaluate import cell_sums
 from tests.sql.hospital import registered
+from tests.sql.kept_engine import kept_engine
 from tests.sql.plain import Plain
 
 QUESTION = "select s.urgent, count(*) as n, sum(s.days) as days from stays s where s.days > 2 group by s.urgent"
@@ -37,7 +38,7 @@ def catalog():
 def test_charges_are_those_of_everybodys_own_rows(catalog, text, columns):
     """Brute force: the analyst's text on one person's rows at a time."""
     release = compiled(text, catalog).releases[0]
-    made = cell_sums(release, catalog, LocalEngine(catalog.path), {})
+    made = cell_sums(release, catalog, kept_engine(catalog.path), {})
     deviations = np.tile([3.0, 50.0], made.groups)
     sums = BroughtByCell(rows=made.rows, within=None, finish=np.ravel, public=False)
     some = np.arange(0, catalog.people, 3)  # of all people; each takes a plain database
@@ -60,7 +61,7 @@ def test_charges_are_those_of_everybodys_own_rows(catalog, text, columns):
 
 def test_sums_are_exact_whoever_takes_part(catalog):
     release = compiled(QUESTION, catalog).releases[0]
-    made = cell_sums(release, catalog, LocalEngine(catalog.path), {})
+    made = cell_sums(release, catalog, kept_engine(catalog.path), {})
     sums = BroughtByCell(rows=made.rows, within=None, finish=np.ravel, public=False)
     coins = np.random.default_rng(1).random(catalog.people) < 0.5
     total, grains, _ = sums.totals(np.ones(made.groups * 2), coins | True, coins, everybody=False)
@@ -71,7 +72,7 @@ def test_sums_are_exact_whoever_takes_part(catalog):
 @pytest.fixture(autouse=True)
 def _in_this_process(monkeypatch):
     """A process for each question takes a second, and what is asked here is not how they are started."""
-    monkeypatch.setattr(asking, "WorkerEngine", LocalEngine)
+    monkeypatch.setattr(asking, "WorkerEngine", kept_engine)
 
 
 def test_answers_lie_within_their_intervals(catalog):

@@ -1,8 +1,5 @@
 """SQL to a list of worlds: from one evaluation on the pool, in every world what plain DuckDB says of its people."""
 
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -26,8 +23,9 @@ from leakcap.sql.refusals import NotAnswered
 from leakcap.worlds import Worlds, draw_worlds
 from tests.sql import generated, values
 from tests.sql.hospital import registered, tables
+from tests.sql.kept_engine import kept_engine
 from tests.sql.plain import Plain, rows_of, total
-from tests.sql.test_right import DATES, KEYS, TPCH_BOUNDS, TPCH_LINKS
+from tests.sql.test_right import KEYS
 from tests.sql.tpch_queries import QUERIES
 
 QUESTIONS, COHORTS, NEAR = 24, 12, 1e-12
@@ -90,10 +88,16 @@ def cohorts() -> Listed:
     return Listed(registered(), COHORTS)
 
 
+@pytest.fixture(scope="module")
+def hospital() -> lc.sql.Catalog:
+    """For sessions, each with a ledger of its own."""
+    return registered()
+
+
 @pytest.fixture
 def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process for each question takes half a second, and what is asked here is not how they are started."""
-    monkeypatch.setattr(asking, "WorkerEngine", LocalEngine)
+    monkeypatch.setattr(asking, "WorkerEngine", kept_engine)
 
 
 def all_alike(listed: Listed, questions: Any) -> None:
@@ -157,26 +161,9 @@ def test_numbers_that_are_the_same_in_all_worlds_do_not_differ_by_rounding() -> 
     assert np.ptp(in_worlds._of_entries(known.made, listed.worlds)[:, 0, 0]) > 0, "there was nothing to make equal"
 
 
-@pytest.fixture(scope="module")
-def tpch(tmp_path_factory: pytest.TempPathFactory) -> lc.sql.Catalog:
-    tool = shutil.which("tpchgen-cli") or shutil.which("tpchgen-cli", path=str(Path(sys.executable).parent))
-    if tool is None:
-        pytest.skip("tpchgen-cli is not installed")
-    folder = tmp_path_factory.mktemp("tpch")
-    subprocess.run([tool, "parquet", "-s", "0.01", f"--output-dir={folder}"], check=True, capture_output=True)
-    return lc.sql.register(
-        folder,
-        unit="customer.c_custkey",
-        links=TPCH_LINKS,
-        bounds={**TPCH_BOUNDS, "o_orderdate": DATES},
-        rows_per_unit={"customer": 1, "orders": 50, "lineitem": 300},
-        public=["nation", "region", "supplier", "part", "partsupp"],
-    )
-
-
 @pytest.mark.parametrize("cohorts", [None, 1024])
-def test_tpch_is_answered_as_in_the_world_itself(tpch: lc.sql.Catalog, cohorts: int | None) -> None:
-    listed = Listed(tpch, cohorts, looked_at=(1, 6))
+def test_tpch_is_answered_as_in_the_world_itself(small_tpch: lc.sql.Catalog, cohorts: int | None) -> None:
+    listed = Listed(small_tpch, cohorts, looked_at=(1, 6))
     for number in (1, 4, 7, 12, 13, 15, 22) if cohorts else (1, 5, 9, 12, 19, 21):
         assert listed.differences(QUERIES[number], KEYS.get(number, 0), counted=number != 15) == [], number
     text = (
@@ -187,9 +174,9 @@ def test_tpch_is_answered_as_in_the_world_itself(tpch: lc.sql.Catalog, cohorts: 
 
 @pytest.mark.usefixtures("_in_this_process")
 @pytest.mark.parametrize("design", ["bits", "pool"])
-def test_what_is_no_sum_is_refused_without_a_list_of_worlds(design: str) -> None:
+def test_what_is_no_sum_is_refused_without_a_list_of_worlds(hospital: lc.sql.Catalog, design: str) -> None:
     cap = lc.pool_membership(0.6) if design == "pool" else 0.6
-    session = lc.Session(registered(), cap=cap, seed=1)
+    session = lc.Session(hospital, cap=cap, seed=1)
     for asked in ("min(days)", "max(cost)", "count(distinct ward)"):
         with pytest.raises(InputError, match=r"design='worlds'"):
             session.sql(f"select {asked} from stays")
@@ -234,15 +221,14 @@ def test_a_session_answers_once_and_goes_on_elsewhere(tmp_path: Path, own_key: P
 
 
 @pytest.mark.usefixtures("_in_this_process")
-def test_noise_is_what_was_asked_for_and_sums_are_of_everybody() -> None:
-    catalog = registered()
+def test_noise_is_what_was_asked_for_and_sums_are_of_everybody(hospital: lc.sql.Catalog) -> None:
     frames = [
-        lc.Session(catalog, cap=0.9, design="worlds", worlds=32, seed=seed).sql(
+        lc.Session(hospital, cap=0.9, design="worlds", worlds=32, seed=seed).sql(
             "select count(*) as n, max(days) as longest from stays", noise=60.0
         )
         for seed in range(20)
     ]
-    true = Plain(catalog, np.ones(catalog.people, dtype=bool)).run("select count(*) as n, max(days) as m from stays")
+    true = Plain(hospital, np.ones(hospital.people, dtype=bool)).run("select count(*) as n, max(days) as m from stays")
     found = np.array([one.frame["n"][0] for one in frames])
     error = found.std() / np.sqrt(len(found))
     assert abs(found.mean() - true["n"][0]) < 4 * error and found.mean() > 0.8 * true["n"][0]  # not of a half
@@ -250,23 +236,23 @@ def test_noise_is_what_was_asked_for_and_sums_are_of_everybody() -> None:
 
 
 @pytest.mark.usefixtures("_in_this_process")
-def test_a_condition_on_what_all_people_have_is_answered_first_and_charged() -> None:
-    session = lc.Session(registered(), cap=0.6, design="worlds", worlds=32, seed=1)
+def test_a_condition_on_what_all_people_have_is_answered_first_and_charged(hospital: lc.sql.Catalog) -> None:
+    session = lc.Session(hospital, cap=0.6, design="worlds", worlds=32, seed=1)
     found = session.sql("select count(*) from people where age > (select max(age) / 2 from people)", share=0.2)
     assert len(session.history) == 2 and found.share > 0
 
 
 @pytest.mark.usefixtures("_in_this_process")
-def test_too_many_numbers_are_refused_with_what_would_work() -> None:
-    session = lc.Session(registered(), cap=0.6, design="worlds", worlds=16, seed=1)
+def test_too_many_numbers_are_refused_with_what_would_work(hospital: lc.sql.Catalog) -> None:
+    session = lc.Session(hospital, cap=0.6, design="worlds", worlds=16, seed=1)
     with pytest.raises(NotAnswered, match=r"at most 1,000 numbers.*design='bits'"):
         session.sql("select day, count(*) from stays group by day")
     assert session.history == ()
 
 
 @pytest.mark.usefixtures("_in_this_process")
-def test_analysts_ask_and_see_no_prices() -> None:
-    session = lc.Session(registered(), cap=0.6, design="worlds", worlds=16, seed=1, analyst="ann")
+def test_analysts_ask_and_see_no_prices(hospital: lc.sql.Catalog) -> None:
+    session = lc.Session(hospital, cap=0.6, design="worlds", worlds=16, seed=1, analyst="ann")
     assert session.sql("select count(*) from stays", share=0.2).share > 0
     with pytest.raises(InputError, match="Ask the custodian"):
         session.preview_sql("select count(*) from stays")

@@ -11,10 +11,10 @@ import leakcap as lc
 from leakcap.errors import CapError
 from leakcap.sql import asking, in_worlds
 from leakcap.sql.compile import compiled
-from leakcap.sql.engine import LocalEngine
 from leakcap.sql.noised_keys import NoisedKeys
 from leakcap.stats.on_grid import CELLS, quantiles_on_grid
 from tests.sql.hospital import BOUNDS, registered, tables
+from tests.sql.kept_engine import kept_engine
 from tests.sql.test_worlds import COHORTS, Listed
 
 QUANTILE = "select ward, quantile_cont(cost, 0.31) as q from stays group by ward order by ward"
@@ -24,7 +24,7 @@ THRESHOLD = 60
 
 @pytest.fixture(autouse=True)
 def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "WorkerEngine", LocalEngine)
+    monkeypatch.setattr(asking, "WorkerEngine", kept_engine)
 
 
 def catalog() -> lc.sql.Catalog:
