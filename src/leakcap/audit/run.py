@@ -33,6 +33,7 @@ from leakcap.audit.attacks.membership import Scorer, Units, membership
 from leakcap.audit.attacks.noise import Noises, recovered
 from leakcap.audit.attacks.posterior import Belief
 from leakcap.audit.report import AuditReport
+from leakcap.audit.sessions import session_attacked
 from leakcap.audit.shadow.scores import fit_of
 from leakcap.audit.trials import Known, Trials, knowledge, releases
 from leakcap.audit.verdicts import Finding
@@ -42,6 +43,7 @@ from leakcap.estimators.base import PrivateEstimator
 from leakcap.estimators.distilled import Distilled
 from leakcap.ground import checks
 from leakcap.planning.plans import Plan
+from leakcap.sessions.session import Session
 from leakcap.simulate.executors import workers_for
 from leakcap.worlds import GivenInputs, Worlds
 
@@ -83,9 +85,11 @@ def run(
     the releases that they learn from. This spends the plan: audit one that was released, or that never will be.
 
     Args:
-        target: a plan, or a fitted private estimator in the process that fitted it. Of a distilled model the votes are
-            attacked, by whoever knows everybody else: it needs `data=(X, y)`, or `(X, y, unit)` where a person has
-            several rows, and takes no `attacks`.
+        target: a plan, a session, or a fitted private estimator in the process that fitted it. A session's questions
+            are asked again, in accounts of their own and with other coins, and whoever knows everybody else guesses
+            one person's coin from all answers; nothing is charged. It takes no `attacks`. Of a distilled model the
+            votes are attacked, by whoever knows everybody else: it needs `data=(X, y)`, or `(X, y, unit)` where a
+            person has several rows, and takes no `attacks`.
         attacks: names from `audit.ATTACKS`, or functions `attack(known, learn)` that return a score of every unit for
             given releases (see `leakcap.testing.check_attack`). None: all that apply.
         trials: number of releases to make, at least 200.
@@ -109,6 +113,8 @@ def run(
         >>> run(plan, attacks=["world"], trials=400).holds
         True
     """
+    if isinstance(target, Session):
+        return _of_answers(target, attacks, trials=trials, data=data, alpha=alpha, backend=backend)
     if isinstance(target, PrivateEstimator) and not hasattr(target, "plan_"):
         return _of_session(target, attacks, trials=trials, data=data, alpha=alpha)
     plan, model = _plan_of(target)
@@ -431,12 +437,19 @@ def _of_session(
     )
 
 
+def _of_answers(target: Session, attacks: Any, *, trials: int, data: Any, alpha: float, backend: Any) -> AuditReport:
+    if attacks is not None or data is not None or backend is not None:
+        raise InputError("a session is attacked by all its answers: leave attacks=, data= and backend= out")
+    checks.count(at_least=MIN_TRIALS, trials=trials)
+    return session_attacked(target, trials, checks.fraction(alpha=alpha))
+
+
 def _plan_of(target: Any) -> tuple[Plan, bool]:
     if isinstance(target, Plan):
         return target, False
     if hasattr(target, "plan_"):
         return target.plan_, True
     raise InputError(
-        "audit.run takes a plan or a fitted private estimator in the process that fitted it; for other models use "
-        "audit.model(train=, score=, data=)"
+        "audit.run takes a plan, a session or a fitted private estimator in the process that fitted it; for other "
+        "models use audit.model(train=, score=, data=)"
     )

@@ -1,23 +1,34 @@
-"""`leakcap audit`: attack a stored release, and put what was measured beside what was certified."""
+"""`leakcap audit`: attack a stored release or a session, and put what was measured beside what was certified."""
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from json import loads
 from pathlib import Path
 
 from leakcap.audit import AuditReport
 from leakcap.audit import run as attack
+from leakcap.audit.run import ALPHA
+from leakcap.audit.sessions import session_attacked
 from leakcap.audit.verdicts import REFUTED, Finding
 from leakcap.certificates.text import rounded_up
-from leakcap.cli.terminal import Terminal, plain
+from leakcap.cli.terminal import Terminal, plain, seconds_in_words
 from leakcap.cli.workers import backend_of
 from leakcap.custody.folders import plan_folder
+from leakcap.custody.ledger import default_place, open_book
+from leakcap.custody.ledger.capped import caps_now
+from leakcap.custody.ledger.operations import account_named
 from leakcap.errors import InputError
 from leakcap.planning.entry import stored_plan
+from leakcap.sessions.session import Session, desk_of
+from leakcap.sql.catalog import Catalog
 
-__all__ = ["print_report", "refuse_existing", "run", "strongest"]
+__all__ = ["SessionAt", "print_report", "refuse_existing", "run", "run_of_session", "strongest"]
+
+SECONDS_APART = 5.0  # of lines that say how far an audit is
 
 
 def run(
@@ -38,6 +49,52 @@ def run(
     terminal.note(f"making and attacking {trials:,} releases; each has a secret of its own, and none leaves")
     with backend_of(backend, None, insecure) as there:
         report = attack(plan, trials=trials, backend=there)
+    print_report(report, out, terminal)
+    return report.verdict != REFUTED
+
+
+@dataclass(frozen=True)
+class SessionAt:
+    """A session about registered tables."""
+
+    tables: Path
+    ledger: str | None = field(default=None, repr=False)  # an address may hold a password
+    name: str | None = None
+
+    def opened(self) -> Session:
+        """As the ledger knows it."""
+        catalog, place = Catalog.load(self.tables), self.ledger or default_place()
+        if not self.name:
+            raise InputError("say what these tables are called in the ledger: --name; `leakcap ledger show` lists them")
+        with account_named(open_book(place), self.name).reading() as now:  # nothing is opened that it does not know
+            title, caps = now.title or {}, caps_now(now.title or {}, now.state)
+            version = now.state["version"]
+        if not caps:
+            raise InputError(f"{self.name!r} is no session in this ledger: name one of `leakcap ledger show`")
+        if desk_of(Session(catalog, cap=list(caps), seed=0)).version != version:  # that would be a change of the data
+            raise InputError(
+                f"what was last answered about {self.name!r} is not of these tables: name the file that is asked"
+            )
+        return Session(catalog, cap=list(caps), ledger=place, name=self.name, always=title.get("always", False))
+
+
+def run_of_session(at: SessionAt, trials: int, out: Path | None, *, quiet: bool = False, json: bool = False) -> bool:
+    """Audit a session; False if anything was refuted."""
+    terminal = Terminal(quiet, json)
+    refuse_existing(out)
+    session = at.opened()
+    terminal.note(f"asking everything again {trials:,} times, each with coins of its own; nothing is charged")
+    began = last = time.monotonic()
+
+    def told(done: int, of: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last > SECONDS_APART:
+            last = now
+            left = seconds_in_words((now - began) / done * (of - done))
+            terminal.note(f"{done:,} of {of:,}, about {left} left")
+
+    report = session_attacked(session, trials, ALPHA, told)
     print_report(report, out, terminal)
     return report.verdict != REFUTED
 

@@ -89,7 +89,10 @@ def check_command(
 def audit_command(
     custodian: Annotated[
         Path | None,
-        typer.Argument(help="The folder of a release; with --plant a file of labels.", show_default=False),
+        typer.Argument(
+            help="The folder of a release, or registered tables (.duckdb); with --plant a file of labels.",
+            show_default=False,
+        ),
     ] = None,
     trials: Annotated[int, typer.Option(help="Releases to make and to attack.")] = 60_000,
     out: Annotated[
@@ -115,6 +118,13 @@ def audit_command(
     looks: Annotated[
         int | None, typer.Option(help="With --canaries: how many models this key will judge in all.", metavar="NUMBER")
     ] = None,
+    ledger: Annotated[
+        str | None,
+        typer.Option(help="Of registered tables: the ledger that counts their answers.", metavar="URL"),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Of registered tables: what they are called in the ledger.", metavar="NAME")
+    ] = None,
     backend: Backend = None,
     insecure: Insecure = False,
     quiet: Quiet = False,
@@ -124,6 +134,9 @@ def audit_command(
 
     Makes many releases from the stored plan by the code of a release, each with a secret of its own, and attacks
     them. Exit code 1 if an attacker does what the certificate rules out.
+
+    Of registered tables, all questions that were answered so far are asked again, in accounts of their own: nothing is
+    charged.
 
     Of models that learnt from private labels: --plant makes some labels wrong before the training, --canaries asks
     afterwards whether the model tells which.
@@ -146,6 +159,14 @@ def audit_command(
             holds = run_canaries(order, quiet, json)
         elif custodian is None:
             raise InputError("name the folder of a release, or --canaries KEY with --predictions FILE")
+        elif custodian.is_file():
+            from leakcap.cli.audit import SessionAt, run_of_session
+
+            if backend is not None:
+                raise InputError("questions of a session are asked again on this machine: leave --backend out")
+            holds = run_of_session(SessionAt(custodian, ledger, name), trials, out, quiet=quiet, json=json)
+        elif ledger is not None or name is not None:
+            raise InputError("--ledger and --name are for registered tables, as in: leakcap audit clinic.duckdb")
         else:
             from leakcap.cli.audit import run
 

@@ -105,9 +105,11 @@ class Desk:
             _widths=bars.widths,
         )
 
-    def noised(self, question: SessionQuestion, share: float) -> tuple[Noised, LeftOut | None]:
+    def noised(
+        self, question: SessionQuestion, share: float | None, *, noise: Any = None
+    ) -> tuple[Noised, LeftOut | None]:
         """The same for a part of something larger, which needs no error bars, and who was left out of it."""
-        settled = self._settled(question, None, share, None)
+        settled = self._settled(question, noise, share, None)
         value = value_of(finish_of(settled.sums, settled.deviations), settled.released)
         return Noised(value, settled.deviations), settled.left_out
 

@@ -21,7 +21,7 @@ from leakcap.planning.released import forget_released
 from leakcap.server.publish_orders import asked_of, command_words, python_words, shown
 from leakcap.server.refusals import Refusal
 from tests.unit.cli.running import leakcap
-from tests.unit.server.running import Running, form_word
+from tests.unit.server.running import BY_SEX, COUNT, Running, form_word
 
 HELD = {"rows": 200, "columns": [{"name": name, "kind": "float"} for name in ("who", "a", "b")]}
 HELD["columns"] = [*HELD["columns"], {"name": "kind", "kind": "text"}]  # type: ignore[has-type]
@@ -170,3 +170,31 @@ def test_a_release_is_audited_by_a_page(publishing: tuple[Any, str, dict[str, An
     refused = led_to(browser, browser.post(place, data={"form_word": fields["form_word"], "trials": "3"}))
     assert "location" not in refused.headers and "200" in refused.text
     assert browser.get("/custody/audit/nothing").status_code == 404
+
+
+def test_all_answers_about_a_data_set_are_audited_by_a_page(running: Running) -> None:
+    """Everything is asked again in accounts of their own: nothing is charged, and the ledger stays as it is."""
+    browser, place = running.browser("carla"), "/custody/data/school/audit"
+    form = {"form_word": form_word(browser), "trials": "200"}
+    assert "school" in browser.get("/custody/audit").text and "Nobody has attacked it yet" in browser.get(place).text
+    unasked = led_to(browser, browser.post(place, data=form))
+    assert "can be asked again: there are none yet" in unasked.text
+    assert "Nobody has attacked it yet" in browser.get(place).text
+    program = running.program("ann")
+    for sql in (COUNT, BY_SEX):
+        asked = program.post("/api/datasets/school/ask", json={"sql": sql, "share": 0.1})
+        assert asked.status_code == 200, asked.text
+
+    def standing() -> Any:
+        with running.state.datasets.account("school").reading() as now:
+            return now.number, now.title, now.state, now.value("clocks/")
+
+    before = standing()
+    assert led_to(browser, browser.post(place, data=form)).headers["location"] == place
+    assert standing() == before and before[3]
+    found = browser.get(place).text
+    assert "leakcap audit school.duckdb --name school --ledger LEDGER --trials 200" in found
+    page = browser.get(f"{place}/page").text
+    assert "whether a person took part, from 2 answers" in page.replace("\u00a0", " ") and "CUSTODIAN ONLY" in page
+    assert ("audited answers", "school") in [(one.what, one.about) for one in running.state.audit_log.latest()]
+    assert browser.get("/custody/data/nothing/audit").status_code == 404

@@ -49,6 +49,9 @@ KINDS = {
     ("GET", "/custody/audit/{name}"): CUSTODIANS_PAGE,
     ("POST", "/custody/audit/{name}"): CUSTODIANS_PAGE,
     ("GET", "/custody/audit/{name}/page"): CUSTODIANS_PAGE,
+    ("GET", "/custody/data/{name}/audit"): CUSTODIANS_PAGE,
+    ("GET", "/custody/data/{name}/audit/page"): CUSTODIANS_PAGE,
+    ("POST", "/custody/data/{name}/audit"): CUSTODIANS_PAGE,
     ("GET", "/custody/register"): CUSTODIANS_PAGE,
     ("POST", "/custody/register"): CUSTODIANS_PAGE,
     ("GET", "/custody/register/{upload}"): CUSTODIANS_PAGE,
@@ -237,6 +240,7 @@ FORMS = {
     "/custody/analysts": {"name": "yan"},
     "/custody/analysts/{name}": {"what": "allow", "dataset": "clinic"},
     "/custody/data/{name}/policies": {"why": "a test", "day": "100"},
+    "/custody/data/{name}/audit": {"trials": "200"},
 }
 
 

@@ -19,7 +19,7 @@ from leakcap.audit.trials import Known
 from leakcap.audit.verdicts import CHECK, HOLDS, INCONCLUSIVE, REFUTED, SHOWN, Finding, checked
 from leakcap.ground.arrays import Bools, Floats
 
-__all__ = ["NAME", "QUESTIONS", "law", "shape_and_tails", "trace", "worst"]
+__all__ = ["NAME", "QUESTIONS", "law", "shape_and_tails", "size_of", "trace", "worst"]
 
 NAME = "law of the noise"
 QUESTIONS = 7  # that `law` asks
@@ -38,7 +38,7 @@ def law(known: Known, noise: Noises, alpha: float, coins: Bools | None = None) -
     `coins`, where every release has a world of its own: of some units, who took part in each.
     """
     share = alpha / QUESTIONS
-    yield _size(noise, share)
+    yield size_of(NAME, noise.numbers, share)
     yield _directions(noise, share)
     yield _trace(known, noise, share, coins)
     yield from shape_and_tails(NAME, noise.numbers, noise.mixed, share)
@@ -51,12 +51,12 @@ def worst(*p_values: float) -> float:
     return min(1.0, len(p_values) * min(p_values))
 
 
-def _size(noise: Noises, alpha: float) -> Finding:
+def size_of(attack: str, numbers: Floats, alpha: float) -> Finding:
     """The sum of all squares is chi-square: both tails, exactly."""
-    energy, count = float((noise.numbers**2).sum()), noise.numbers.size
+    energy, count = float((numbers**2).sum()), numbers.size
     ends = np.sqrt(energy / special.chdtri(count, [SHOWN / 2, 1 - SHOWN / 2]))
     return checked(
-        NAME,
+        attack,
         "size of the noise, in units of the claimed one",
         measured=np.sqrt(energy / count),
         interval=(ends[0], ends[1]),
@@ -64,7 +64,7 @@ def _size(noise: Noises, alpha: float) -> Finding:
         slack=SIZE_SLACK,
         p=laws.energies_p_value(energy, count),
         alpha=alpha,
-        trials=len(noise),
+        trials=len(numbers),
         reading="the noise is {} times as large as certified",
     )
 

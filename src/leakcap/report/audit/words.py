@@ -72,6 +72,11 @@ METHODS = {
     "every wrong label": "takes the wrong label that the model believes most",
     "normal rule": "no attacker of its own: the same guesses with the normal interval, which promises nothing",
     "appendix B": "guesses against every decoy at once, each canary weighed by its guesses; its interval is too short",
+    "votes": "knows everybody else and the law of the noise, and takes the likelier coin of one person",
+    "answers": "knows everybody else, the law of the noise and all answers to the same questions, and takes the "
+    "likelier coin of one person: no method does better",
+    "noise of the answers": "no guess: compares the noise of the answers with the claimed one, in size, shape and "
+    "tails",
     "told apart": "learns from earlier releases which secret gives which numbers",
 }
 
