@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.cluster import KMeans
 from sklearn.linear_model import Ridge
 
@@ -77,11 +78,26 @@ def asked(fit: Callable[[Any], Any], backend: Any) -> bytes:
     return json.dumps(facts).encode()
 
 
+def slow_tail(rows: Any) -> float:
+    time.sleep(SECONDS)
+    return float(np.mean(rows["a"] > 0.5))
+
+
+def summed(backend: Any) -> bytes:
+    """Rows of people in shards, which workers have."""
+    frame = pd.DataFrame({"who": np.arange(ROWS) % 90, "a": TABLE[:, 0]})
+    session = lc.Session(lc.partitions([frame]), cap=0.7, unit="who", seed=11, backend=backend)
+    answers = [session.linear(slow_tail, bounds=(0, 1), shape=(), share=share) for share in (0.1, 0.2)]
+    facts = [[one.value for one in answers], str(session.spent), len(session.history), session.certificate.to_json()]
+    return json.dumps(facts).encode()
+
+
 KINDS: dict[str, Callable[[Any], bytes]] = {
     "K-Means": partial(planned, k_means),
     "ridge": partial(planned, ridge),
     "a session's answer": partial(asked, middle),
     "any function": partial(planned, trimmed),
+    "sums over partitions": summed,
 }
 
 
@@ -208,8 +224,8 @@ def _store(seen: list[dict[str, Any]]) -> None:
         f"{100 * max(one['again'] for one in clients):.1f} % of the worlds were run twice, "
         f"{len({one['answer'] for one in clients})} answer among them",
         topic="Beyond one machine",
-        claim="Workers killed at random moments of runs (K-Means, ridge, a session's answer, any function); the asking "
-        "process killed and its run resumed",
+        claim="Workers killed at random moments of runs (K-Means, ridge, a session's answer, any function, sums over "
+        "partitions); the asking process killed and its run resumed",
         command="python -m benchmarks.cluster_kills 3000",
         asked="every run right, no charge twice; under 5 % redone",
     )

@@ -12,6 +12,7 @@ from leakcap.certificates.text import percent
 from leakcap.cli.limits import limits
 from leakcap.cli.sql_words import as_sql_options, in_sql_options
 from leakcap.cli.terminal import Terminal, plain
+from leakcap.cli.workers import backend_of
 from leakcap.custody.ledger import default_place
 from leakcap.errors import InputError, LeakcapError
 from leakcap.sessions.session import Session
@@ -49,6 +50,8 @@ class SqlOrder:
     ledger: str | None = None
     name: str | None = None
     store: Path | None = None
+    backend: str | None = None
+    insecure: bool = False
 
 
 def run(order: SqlOrder, quiet: bool = False, json: bool = False) -> None:
@@ -58,14 +61,15 @@ def run(order: SqlOrder, quiet: bool = False, json: bool = False) -> None:
         catalog = _catalog(order)
         for line in catalog.report if order.unit is not None else ():  # of stored tables it was said before
             terminal.note(plain(line))
-        session = _session(catalog, order)
-        if order.question is None:
-            _prompt(session, catalog, order, terminal)
-        else:
-            _answer(session, order.question, order, terminal)
+        with backend_of(order.backend, None, order.insecure) as there:
+            session = _session(catalog, order, there)
+            if order.question is None:
+                _prompt(session, catalog, order, terminal)
+            else:
+                _answer(session, order.question, order, terminal)
 
 
-def _session(catalog: Catalog, order: SqlOrder) -> Session:
+def _session(catalog: Catalog, order: SqlOrder, there: Any) -> Session:
     listed = {name: value for name in ("worlds", "cohorts") if (value := getattr(order, name)) is not None}
     return Session(
         catalog,
@@ -73,6 +77,7 @@ def _session(catalog: Catalog, order: SqlOrder) -> Session:
         design=order.design,
         ledger=order.ledger or default_place(),
         name=order.name,
+        backend=None if there == "serial" else there,
         **listed,
     )
 

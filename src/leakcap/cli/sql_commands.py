@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from leakcap.cli.endings import ending
-from leakcap.cli.options import Json, Quiet
+from leakcap.cli.options import Backend, Insecure, Json, Quiet
 
 __all__ = ["sql_command"]
 
@@ -79,6 +79,8 @@ def sql_command(
     store: Annotated[
         Path | None, typer.Option(help="Keep the tables as they are registered, for the next question.", metavar="FILE")
     ] = None,
+    backend: Backend = None,
+    insecure: Insecure = False,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -109,5 +111,7 @@ def sql_command(
             ledger=ledger,
             name=name,
             store=store,
+            backend=backend,
+            insecure=insecure,
         )
         run(order, quiet, json)

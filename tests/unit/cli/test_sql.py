@@ -38,6 +38,17 @@ def test_a_question_is_answered_charged_and_stored(stays: Path, capfd: pytest.Ca
     assert "was registered already" in capfd.readouterr().err
 
 
+def test_workers_of_a_cluster_answer_the_same_question(stays: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("distributed")
+    told = []
+    for where in (("--backend", "dask"), ("--backend", "serial")):
+        assert leakcap("sql", "stays.csv", BY_WARD, *ORDER, "--share", "0.2", "--json", *where) == 0
+        told.append(json.loads(capfd.readouterr().out))
+    assert told[0]["rows"] == told[1]["rows"] and [one["share"] > 0 for one in told] == [True, False]
+    assert leakcap("sql", "stays.csv", BY_WARD, *ORDER, "--backend", "threads") == 2
+    assert "backend must be 'dask'" in " ".join(capfd.readouterr().err.split())
+
+
 def test_what_bounds_have_cut_is_said_once(stays: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert leakcap("sql", "stays.csv", BY_WARD, *ORDER, "--store", "kept.duckdb") == 0
     assert "143 of 2,000 rows left out, beyond 4 of one person" in " ".join("".join(capfd.readouterr()).split())
