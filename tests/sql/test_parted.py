@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import pytest
 import leakcap as lc
 from leakcap.errors import InputError, LeakcapError
 from leakcap.sql import asking, parted
-from leakcap.sql.engine import LocalEngine, WorkerEngine
+from leakcap.sql.engine import EngineLimits, LocalEngine, WorkerEngine, limited
 from tests.sql.hospital import registered, tables
 
 DECLARED = {"people.sex": ["f", "m"], "people.town": ["A", "B", "C", None]}
@@ -119,6 +120,19 @@ def test_workers_of_a_cluster_give_the_same(catalog: lc.sql.Catalog, two: lc.clu
     session = lc.Session(replace(catalog, parts=3), cap=0.6, seed=1, backend=two)
     assert told(session, some) == expected
     assert len(session._workers._there) == 3
+
+
+def test_parts_that_take_too_long_together_end_the_question_and_nobody_pays(
+    catalog: lc.sql.Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One engine after the other: each is within its limit, and all of them are not."""
+    monkeypatch.setattr(asking, "AT_ONCE", 0)
+    moments = iter([100.0, 100.5, 101.5, 102.5])
+    monkeypatch.setattr(parted, "time", SimpleNamespace(monotonic=lambda: next(moments)))
+    session = lc.Session(replace(catalog, parts=3), cap=0.6, seed=1)
+    with limited(EngineLimits(seconds=2.0)), pytest.raises(lc.sql.NotAnswered, match="took longer than 2 seconds"):
+        session.sql(ASKED[0][0], share=0.1)
+    assert session.spent.share == 0 and not session.history
 
 
 def test_an_engine_without_a_file_is_locked_too(catalog: lc.sql.Catalog) -> None:

@@ -20,7 +20,7 @@ from leakcap.sql.processes import SpareProcesses, ended, started
 from leakcap.sql.refusals import NotAnswered
 from leakcap.sql.worker import NUMBERS, EngineLimits, NoSelect, locked, selected, table_in, written
 
-__all__ = ["EngineError", "EngineLimits", "LocalEngine", "WorkerEngine", "limited", "limits_in_force"]
+__all__ = ["TOO_LONG", "EngineError", "EngineLimits", "LocalEngine", "WorkerEngine", "limited", "limits_in_force"]
 
 LIMITS = EngineLimits()
 _in_force: ContextVar[EngineLimits] = ContextVar("engine limits", default=LIMITS)

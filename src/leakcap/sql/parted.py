@@ -6,8 +6,10 @@ person: a part is the rows of neighbours in all private tables, with the public 
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -22,9 +24,10 @@ from leakcap.sessions.brought_cells import BroughtByCell
 from leakcap.sessions.partitioned import OverShards
 from leakcap.sql.catalog import UNIT, Catalog, CatalogFile
 from leakcap.sql.cells import RowPlan
-from leakcap.sql.engine import EngineLimits, WorkerEngine, limits_in_force
+from leakcap.sql.engine import TOO_LONG, EngineLimits, WorkerEngine, limits_in_force
 from leakcap.sql.evaluate import Cells, Engine, planned, run_beside
 from leakcap.sql.program import SqlRelease
+from leakcap.sql.refusals import NotAnswered
 
 __all__ = ["AT_ONCE", "CellsOfParts", "cells_of_parts"]
 
@@ -90,10 +93,14 @@ class _Making:
     tables: Mapping[str, Any]  # released before
     declared: Mapping[str, Any]  # of what people bring
     limits: EngineLimits
+    until: float | None  # the moment by which all parts are done with; None where they are worked on beside each other
 
     def brought(self, part: Part | CarriedPart, _: bool) -> BroughtByCell:
         """What the people of a part bring."""
-        engine = WorkerEngine(None, self.limits, part.tables)
+        left = math.inf if self.until is None else self.until - time.monotonic()
+        if left <= 0:
+            raise NotAnswered(TOO_LONG.format(seconds=self.limits.seconds))
+        engine = WorkerEngine(None, replace(self.limits, seconds=min(left, self.limits.seconds)), part.tables)
         try:
             rows = self.plan.rows(partial(run_beside, engine, dict(self.tables)), part.count)
         finally:
@@ -120,7 +127,9 @@ class CellsOfParts(Cells):
         people = self.catalog.people
         edges = [people * at // self.catalog.parts for at in range(self.catalog.parts + 1)]
         parts = [Part(self.catalog, slice(*ends)) for ends in pairwise(edges)]
-        making = _Making(self.plan, self.tables, declared, limits_in_force())
+        limits = limits_in_force()
+        until = None if self.workers is not None else time.monotonic() + limits.seconds
+        making = _Making(self.plan, self.tables, declared, limits, until)
         return OverShards(_Parts(parts, np.arange(people), coins), making, noise_given=False, workers=self.workers)
 
 
