@@ -25,6 +25,7 @@ from leakcap.sql.sources import DATABASES, attached
 __all__ = ["SqlOrder", "run"]
 
 MOST_NAMES = 12  # of columns, that a sentence lists
+HELP = ("help", "?", "\\?", "\\h")
 WORDS = ("\\t  tables and columns", "\\p QUESTION  its price", "\\s  what is left", "\\q  leave")
 
 
@@ -162,12 +163,16 @@ def _prompt(session: Session, catalog: Catalog, order: SqlOrder, terminal: Termi
         except KeyboardInterrupt:
             text = ""
             continue
-        if not text and line.strip() in ("\\q", "exit", "quit"):
+        word = line.strip().rstrip(";").rstrip()
+        if word == "\\q" or (not text and word in ("exit", "quit")):
             return
-        text = f"{text}\n{line}" if text else line
-        if not text.strip() or not (text.lstrip().startswith("\\") or text.rstrip().endswith(";")):
-            continue
-        asked, text = text.strip().rstrip(";"), ""
+        if word.startswith("\\") or (not text and (word in HELP or word.startswith("."))):
+            asked = word  # in the middle of a question, which goes on
+        else:
+            text = f"{text}\n{line}" if text else line
+            if not text.rstrip().endswith(";"):
+                continue
+            asked, text = text.strip().rstrip(";"), ""
         try:
             _one(asked, session, catalog, order, terminal)
         except LeakcapError as error:
@@ -193,7 +198,9 @@ def _one(asked: str, session: Session, catalog: Catalog, order: SqlOrder, termin
             if found is None
             else f"It takes at most {100 * found.share:.3g} % of anybody's clock."
         )
-    elif asked.startswith("\\"):
+    elif asked in HELP:
+        terminal.say("; ".join(plain(word) for word in WORDS))
+    elif asked.startswith(("\\", ".")):
         terminal.tell(f"There is no such word: {'; '.join(WORDS)}")
     else:
         _answer(session, asked, order, terminal)

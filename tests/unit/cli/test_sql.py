@@ -94,6 +94,19 @@ def test_a_prompt_goes_on_after_mistakes(
     assert "There is no such word" in err and "at `MAX(days)`" in err
 
 
+def test_what_newcomers_type_at_a_prompt_is_no_question(
+    stays: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Words of other prompts; and in the middle of a question words of ours, after which it goes on."""
+    typed = "help\n.tables\nselect count(*)\n\\t\nas people\n from stays;\nselect\n\\q\nselect count(*) from stays;\n"
+    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    assert leakcap("sql", "stays.csv", *ORDER) == 0
+    told = capfd.readouterr()
+    assert told.out.count("what is left") == 2 and told.err.count("There is no such word") == 1
+    assert told.out.count("people's rows") == 1 and told.out.count("±") == 1
+    assert "people" in map(str.strip, told.out.splitlines())  # as the answer was to be called
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
