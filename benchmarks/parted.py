@@ -1,12 +1,12 @@
 """Data in partitions, streamed by one machine: seconds and memory of a session's answers, beside one table and DuckDB.
 
-`python -m benchmarks parted [--rows=N]`: ten rows a person, eight columns, made partition by partition. What a row
-costs is the time of this process, which other programs hardly lengthen.
+`python -m benchmarks parted [--rows=N] [--folder=F] [--make]`: ten rows a person, eight columns, in Parquet files of a
+million rows, which are made if they are not there; with `--make` nothing else is done. What a row costs is the time of
+this process, which other programs hardly lengthen; DuckDB has one thread and reads the same files.
 """
 
 from __future__ import annotations
 
-import functools
 import resource
 import sys
 import tempfile
@@ -25,6 +25,7 @@ ROWS_OF_ONE = 10
 PART = 1_000_000
 MEMORY = 2 * 2**30
 BOUNDS = (-5.0, 5.0)
+HOW = {"cap": 0.6, "unit": "who", "rows_per_unit": 2 * ROWS_OF_ONE, "seed": 0}
 QUESTIONS = {
     "means": lambda session: session.mean(COLUMNS, bounds=BOUNDS, share=0.01),
     "histogram": lambda session: session.histogram("x0", bounds=BOUNDS, bins=20, share=0.01),
@@ -33,14 +34,25 @@ QUESTIONS = {
 
 
 def main(rows=10_000_000) -> None:
+    folder, only = None, "--make" in sys.argv
     for argument in sys.argv[1:]:
         if argument.startswith("--rows="):
             rows = int(argument.removeprefix("--rows="))
-    ours = _streamed(rows)
-    table, duck = _one_table(), _duck()
+        if argument.startswith("--folder="):
+            folder = argument.removeprefix("--folder=")
+    with tempfile.TemporaryDirectory(dir=folder) as own:
+        files = Path(own if folder is None else folder) / f"rows-{rows}"
+        _make(files, rows)
+        if not only:
+            _measured(files, rows, own)
+
+
+def _measured(files: Path, rows: int, room: str) -> None:
+    ours = _streamed(files, rows, room)
+    table, duck = _one_table(), _duck(files, rows)
     for kind, spent in ours["questions"].items():
         words = f"{spent:.0f} ns a row, {spent / table[kind]:.2f} times one table's {table[kind]:.0f}"
-        words += f", {spent / duck[kind]:.1f} times DuckDB's {duck[kind]:.0f}" if kind in duck else ""
+        words += f", {spent / duck[kind]:.2f} times DuckDB's {duck[kind]:.0f}"
         print(f"{kind}: {words}")
         _record(rows, kind, words, f"{kind} of a session over {rows:,} rows x 8 columns in partitions")
     words = f"{ours['peak']:.2f} GiB at most, {ours['dealt']:.0f} ns a row to deal them, {ours['wall']:.0f} s in all"
@@ -59,52 +71,63 @@ def _record(rows: int, what: str, seen: str, claim: str) -> None:
     )
 
 
+def _make(files: Path, rows: int) -> None:
+    """The files that are not there yet, each whole or not at all."""
+    files.mkdir(parents=True, exist_ok=True)
+    for place in range(-(-rows // PART)):
+        path = files / f"{place:05d}.parquet"
+        if not path.exists():
+            made = _part(place, min(PART, rows - place * PART), rows // ROWS_OF_ONE)
+            made.to_parquet(path.with_suffix(".new"))
+            path.with_suffix(".new").rename(path)
+
+
 def _part(place: int, rows: int, people: int) -> pd.DataFrame:
     rng = np.random.default_rng(place)
     frame = pd.DataFrame(rng.normal(size=(rows, len(COLUMNS))), columns=COLUMNS)
     return frame.assign(who=rng.integers(0, people, rows))
 
 
-def _streamed(rows: int) -> dict:
-    parts = [
-        functools.partial(_part, place, min(PART, rows - place * PART), rows // ROWS_OF_ONE)
-        for place in range(-(-rows // PART))
-    ]
+def _streamed(files: Path, rows: int, room: str) -> dict:
     wall, began = time.perf_counter(), time.process_time()
-    with tempfile.TemporaryDirectory() as folder:
-        how = {"cap": 0.6, "unit": "who", "rows_per_unit": 2 * ROWS_OF_ONE, "seed": 0}
-        session = lc.Session(lc.partitions(parts, memory=MEMORY, folder=folder), **how)
-        dealt = time.process_time() - began
-        questions = {kind: _nanoseconds(ask, session, rows) for kind, ask in QUESTIONS.items()}
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        del session
-    wall = time.perf_counter() - wall
-    return {"dealt": dealt / rows * 1e9, "questions": questions, "peak": peak, "wall": wall}
+    session = lc.Session(lc.partitions(str(files), memory=MEMORY, folder=room), **HOW)
+    dealt = time.process_time() - began
+    questions = {kind: _nanoseconds(ask, session, rows) for kind, ask in QUESTIONS.items()}
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return {
+        "dealt": dealt / rows * 1e9,
+        "questions": questions,
+        "peak": peak,
+        "wall": time.perf_counter() - wall,
+    }
 
 
 def _one_table() -> dict[str, float]:
-    frame = _part(0, PART, PART // ROWS_OF_ONE)
-    session = lc.Session(frame, cap=0.6, unit="who", rows_per_unit=2 * ROWS_OF_ONE, seed=0)
-    return {kind: _nanoseconds(ask, session, PART) for kind, ask in QUESTIONS.items()}
+    """In memory, by person as shards are, and warm: the second time that each is asked."""
+    frame = _part(0, PART, PART // ROWS_OF_ONE).sort_values("who", ignore_index=True)  # as shards are
+    found = {}
+    for _ in range(2):
+        session = lc.Session(frame, **HOW)
+        found = {kind: _nanoseconds(ask, session, PART) for kind, ask in QUESTIONS.items()}
+    return found
 
 
-def _duck() -> dict[str, float]:
-    """The same sums over the same rows, from a Parquet file, by one thread."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = str(Path(folder) / "rows.parquet")
-        _part(0, PART, PART // ROWS_OF_ONE).to_parquet(path)
-        engine = duckdb.connect()
-        engine.execute("SET threads = 1")
-        pairs = ", ".join(f"sum({a} * {b})" for place, a in enumerate(COLUMNS) for b in COLUMNS[place:])
-        texts = {
-            "means": f"SELECT {', '.join(f'avg({one})' for one in COLUMNS)} FROM '{path}'",
-            "histogram": f"SELECT floor(x0 * 2), count(*) FROM '{path}' GROUP BY 1",
-            "covariance": f"SELECT {pairs} FROM '{path}'",
-        }
-        return {
-            kind: _nanoseconds(lambda one, text=text: one.execute(text).fetchall(), engine, PART)
-            for kind, text in texts.items()
-        }
+def _duck(files: Path, rows: int) -> dict[str, float]:
+    """The same sums over the same files, by one thread."""
+    engine, source = duckdb.connect(), f"read_parquet('{files}/*.parquet')"
+    engine.execute("SET threads = 1")
+    engine.execute("SET memory_limit = '2GiB'")
+    pairs = [f"sum({a} * {b})" for place, a in enumerate(COLUMNS) for b in COLUMNS[place:]]
+    sums = [f"sum({one})" for one in COLUMNS]
+    texts = {
+        "means": f"SELECT {', '.join(sums)}, count(*) FROM {source}",
+        "histogram": f"SELECT floor(x0 * 2), count(*) FROM {source} GROUP BY 1",
+        "covariance": f"SELECT {', '.join(pairs + sums)}, count(*) FROM {source}",
+    }
+    return {
+        kind: _nanoseconds(lambda one, text=text: one.execute(text).fetchall(), engine, rows)
+        for kind, text in texts.items()
+    }
 
 
 def _nanoseconds(ask, of, rows: int) -> float:

@@ -9,7 +9,11 @@ import hmac
 import os
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from leakcap.ground.arrays import Bits
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -39,6 +43,24 @@ class Seal:
         if not isinstance(stored, bytes):
             return None
         return self._decrypted(self.key, stored, bound_to) if self.encrypts else self._checked(stored, bound_to)
+
+    def opened_array(self, stored: Bits, bound_to: bytes) -> Bits | None:
+        """The same of many bytes, in arrays, whose memory costs less to come by."""
+        start = len(SEALED) + NONCE
+        into: Any = getattr(_cipher(self.key), "decrypt_into", None) if self.encrypts else None
+        if into is None or len(stored) < start + TAG:  # it came with later versions of the library
+            content = self.opened(stored.tobytes(), bound_to)
+            return None if content is None else np.frombuffer(content, dtype=np.uint8)
+        from cryptography.exceptions import InvalidTag
+
+        if stored[: len(SEALED)].tobytes() != SEALED:
+            return None
+        found = np.empty(len(stored) - start - TAG, dtype=np.uint8)
+        try:
+            into(stored[len(SEALED) : start].tobytes(), stored[start:], bound_to, found)
+        except InvalidTag:
+            return None
+        return found
 
     def tag(self, stored: bytes) -> bytes:
         """By which a closed value that opens is known among all others: nobody without the key finds two with one."""

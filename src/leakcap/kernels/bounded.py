@@ -113,18 +113,20 @@ class Declared:
         """The cells within the bounds of their columns, the bounds, and how many cells were outside."""
         low, high = self.of_columns(table, cells.shape[1])
         inside = np.clip(cells, low, high)
-        if (
-            not self.quiet
-            and len(cells)
-            and ((cells.min(axis=0) == low) & (cells.max(axis=0) == high) & (high - low != 1)).any()
-        ):
+        if len(cells):
+            self.warn_of_own_ends((low, high), cells.min(axis=0), cells.max(axis=0))
+        return inside, (low, high), int((inside != cells).sum())
+
+    def warn_of_own_ends(self, ends: tuple[Floats, Floats], least: Floats, furthest: Floats) -> None:
+        """A warning where the bounds of a column seem to be read off the data, for those who may know that."""
+        low, high = ends
+        if not self.quiet and ((least == low) & (furthest == high) & (high - low != 1)).any():
             warnings.warn(
                 "the bounds of a column are its own smallest and largest value. If they were read off the data, they "
                 "publish two people's values: take bounds that are known without looking",
                 BoundsWarning,
                 stacklevel=1 + frames_of_ours(),
             )
-        return inside, (low, high), int((inside != cells).sum())
 
 
 def in_half_widths(cells: Floats, low: Floats, high: Floats) -> Floats:

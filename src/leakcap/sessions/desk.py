@@ -33,6 +33,7 @@ from leakcap.sessions.clock import TICKS, Clock, told_after
 from leakcap.sessions.left_out import LeftOut, warn_of_left_out
 from leakcap.sessions.linear import Payment, off_by, paying, with_noise
 from leakcap.sessions.questions import SessionQuestion
+from leakcap.sessions.swept import SweptSums
 from leakcap.simulate.silence import kept_quiet
 
 __all__ = ["Desk"]
@@ -198,6 +199,8 @@ class Desk:
                 "this session has given as many numbers as its noise is exact for: open another with new people"
             )
         before = Spent.read(now, group)
+        if isinstance(sums, SweptSums):
+            sums = sums.expecting(self.coins)
         with kept_quiet(self.quiet):
             cost = sums.charges(deviations, self.clock, self.everybody)
         payment = paying(cost, before.of(self.people), allowance)

@@ -19,10 +19,11 @@ from leakcap.cluster.sealed import SealedWorkers
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Bools, Floats, Ints
 from leakcap.ground.proofs import proves
-from leakcap.sessions.brought import Brought, Limits, Sums, Totals
+from leakcap.sessions.brought import Limits, Sums, Totals
 from leakcap.sessions.clock import Clock
 from leakcap.sessions.linear import GRAINS
 from leakcap.sessions.questions import Questions, SessionQuestion
+from leakcap.sessions.swept import SweptSums
 from leakcap.sessions.table import SessionTable, plain_column
 from leakcap.worlds import Units
 
@@ -136,14 +137,14 @@ class _Making:
         )
         return asked
 
-    def first(self, shards: Dealt, noise_given: bool) -> Brought:
+    def first(self, shards: Dealt, noise_given: bool) -> Sums:
         """One shard's: but for values and their sums, everything is declared, and the same for all."""
         return self.brought(shards.shards[0], noise_given)
 
-    def brought(self, shard: Shard | CarriedShard, noise_given: bool) -> Brought:
+    def brought(self, shard: Shard | CarriedShard, noise_given: bool) -> Sums:
         """What the shard's people bring."""
         made = self.asked(shard).sums(noise_given)
-        assert isinstance(made, Brought) and made.public
+        assert made.public
         return made
 
 
@@ -274,5 +275,7 @@ def _of_shard(
     pays: Bools,
 ) -> tuple[Ints | None, Ints]:
     made = making.brought(shard, noise_given)
+    if isinstance(made, SweptSums):
+        made = made.expecting(coins)
     charges = None if clock is None else made.charges(deviations, clock, everybody)
     return charges, np.asarray(made.totals(deviations, pays, coins, everybody)[0])

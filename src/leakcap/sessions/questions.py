@@ -24,22 +24,32 @@ from leakcap.ground import checks
 from leakcap.ground.arrays import Bools, Floats
 from leakcap.kernels.blocks import InBlocks
 from leakcap.kernels.blocks import blocks as in_blocks
-from leakcap.kernels.bounded import Bounded, ColumnNames, Declared, Extent, unit_sums
+from leakcap.kernels.bounded import ColumnNames, Declared, Extent, unit_sums
 from leakcap.kernels.contributions import Contributions
 from leakcap.sessions.brought import Brought, BroughtInBlocks, Length, Sums, Within, around_pool, within
 from leakcap.sessions.linear import checked_norm, cut_to_length
+from leakcap.sessions.row_bins import RowBins
+from leakcap.sessions.row_sums import Grid, RowSums
 from leakcap.sessions.table import SessionTable, TableRows, rows_of_units
 from leakcap.simulate.silence import each_unheard
 from leakcap.stats.brought import about_the_pool
 from leakcap.stats.cells import bin_edges, checked_levels, own_places
-from leakcap.stats.declared import bounded_covariances, bounded_histograms, bounded_means, bounded_sums
+from leakcap.stats.declared import (
+    bounded_counts,
+    bounded_covariances,
+    bounded_histograms,
+    bounded_means,
+    bounded_sums,
+)
 from leakcap.stats.group_by import GroupBy, group_by
 from leakcap.stats.on_grid import CELLS, bounded_quantiles, grids_of
+from leakcap.worlds import Units
 
 __all__ = ["Questions", "SessionQuestion", "Where", "for_json"]
 
 MAX_NUMBERS = 1024  # of one question, for analysts and under pool caps
 OF_THE_POOL = "as it is in this pool"
+NO_ROWS = Units(0, 0)
 AGREE = 1e-6  # relative: rounding of sums
 Where = str | Callable[..., Any] | None
 
@@ -73,10 +83,9 @@ class Questions:
             mask, most = self.table.mask(where), self.table.most_rows
             if by is not None:
                 return self._grouped(mask, group_by(by, "count"), Declared(rows=most, quiet=self.quiet))
-            rows = self.table.rows(mask, [])
-            ones = unit_sums(np.ones((len(rows.cells), 1)), rows.units.of_row, rows.units.count)
-            made = Bounded(ones, Extent.one_of([1], most), _number)
-            return within(made, halving=partial(_of_counts, most=most))
+            made = bounded_counts((), NO_ROWS, Declared(rows=most))
+            grid = Grid.in_half_widths(np.empty(0), np.empty(0))
+            return RowSums.within(self.table, [], mask, grid=grid, made=made, halving=partial(_of_counts, most=most))
 
         return _asked("count", sums, True, where=where, by=by)
 
@@ -90,9 +99,13 @@ class Questions:
             mask = self.table.mask(where)
             if by is not None:
                 return self._grouped(mask, group_by(by, "sum", names), self._declared(names, bounds))
-            rows = self.table.rows(mask, names)
             if bounds is not None:
-                return within(bounded_sums((_cells(rows, alone),), rows.units, self._declared(names, bounds)))
+                declared = self._declared(names, bounds)
+                made = bounded_sums((_nothing(names, alone),), NO_ROWS, declared)
+                grid = Grid.about_nothing(*declared.of_columns(None, len(names)))
+                found = RowSums.within(self.table, names, mask, grid=grid, made=made, counted=False)
+                return found.warned(declared)
+            rows = self.table.rows(mask, names)
             each = unit_sums(rows.cells, rows.units.of_row, rows.units.count)
             return around_pool(Contributions(each, averaged=False, finish=partial(_formed, alone=alone)))
 
@@ -111,10 +124,13 @@ class Questions:
             mask = self.table.mask(where)
             if by is not None:
                 return self._grouped(mask, group_by(by, "mean", names), self._declared(names, bounds), scale=None)
-            rows = self.table.rows(mask, names)
             if public(noise_given):
-                made = bounded_means((_cells(rows, alone),), rows.units, self._declared(names, bounds))
-                return within(made, halving=_of_means, scale=None)
+                declared = self._declared(names, bounds)
+                made = bounded_means((_nothing(names, alone),), NO_ROWS, declared)
+                grid = Grid.in_half_widths(*declared.of_columns(None, len(names)))
+                found = RowSums.within(self.table, names, mask, grid=grid, made=made, halving=_of_means, scale=None)
+                return found.warned(declared)
+            rows = self.table.rows(mask, names)
             cells = rows.cells if bounds is None else self._declared(names, bounds).cut(rows.cells, None)[0]
             centre = cells.mean(axis=0) if len(cells) else np.zeros(len(names))
             each = unit_sums((cells - centre) / max(1, len(cells)), rows.units.of_row, rows.units.count)
@@ -137,10 +153,13 @@ class Questions:
 
         def sums(_: bool) -> Sums:
             self._refuse_too_many((len(ends) - 1) * len(names))
-            rows, most = self.table.rows(self.table.mask(where), names), self.table.most_rows
-            made = bounded_histograms((rows.cells,), rows.units, Declared(rows=most), ends)
-            finish = partial(_bins, columns=len(names), alone=alone)
-            return within(replace(made, finish=finish), halving=partial(_of_counts, most=most))
+            most = self.table.most_rows
+            made = bounded_histograms((_nothing(names, False),), NO_ROWS, Declared(rows=most), ends)
+            told = {
+                "finish": partial(_bins, columns=len(names), alone=alone),
+                "halving": partial(_of_counts, most=most),
+            }
+            return RowBins.within(self.table, names, self.table.mask(where), ends, made=made, **told)
 
         return _asked("histogram", sums, True, columns=names, where=where, edges=ends)
 
@@ -149,11 +168,15 @@ class Questions:
         names, alone = self.table.names(columns)
 
         def sums(_: bool) -> Sums:
-            rows = self.table.rows(self.table.mask(where), names)
+            mask = self.table.mask(where)
             if bounds is None:
+                rows = self.table.rows(mask, names)
                 return around_pool(about_the_pool((_cells(rows, alone),), rows.units), scale=None)
-            made = bounded_covariances((_cells(rows, alone),), rows.units, self._declared(names, bounds))
-            return within(made, scale=None)
+            declared = self._declared(names, bounds)
+            made = bounded_covariances((_nothing(names, alone),), NO_ROWS, declared)
+            grid = Grid.in_half_widths(*declared.of_columns(None, len(names)))
+            found = RowSums.within(self.table, names, mask, grid=grid, made=made, pairs=True, scale=None)
+            return found.warned(declared)
 
         return _asked("covariance", sums, bounds is not None, columns=names, where=where, bounds=bounds)
 
@@ -345,6 +368,11 @@ def _made_of(fn: Callable[..., Any], rows: tuple[Any, ...]) -> Floats | None:
     return numbers if numbers.size and np.isfinite(numbers).all() else None
 
 
+def _nothing(names: list[str], alone: bool) -> Floats:
+    """A table of no rows: what is declared makes the same of it as of any other."""
+    return np.empty(0) if alone else np.empty((0, len(names)))
+
+
 def _cells(rows: TableRows, alone: bool) -> Floats:
     return rows.cells[:, 0] if alone else rows.cells
 
@@ -359,10 +387,6 @@ def _ends(bounds: Any, names: list[str]) -> Any:
 def _need_bounds(bounds: Any, what: str) -> None:
     if bounds is None:
         raise InputError(f"{what} need bounds that do not come from the data, such as bounds=(0, 100)")
-
-
-def _number(total: Floats) -> float:
-    return float(total[0])
 
 
 def _formed(total: Floats, alone: bool) -> Any:

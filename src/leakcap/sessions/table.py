@@ -96,20 +96,31 @@ class SessionTable:
                 raise no_column(given, asked if alone or isinstance(columns, (list, tuple)) else (), self.columns)
         return names, alone
 
+    def numbers_of(self, name: str) -> npt.NDArray[Any]:
+        """A column as numbers; what is missing is NaN."""
+        column = self.columns[name]
+        if column.dtype.kind not in "biuf":
+            column = numbers_among(column)
+            # One odd cell must not change what can be asked: only the custodian hears that there are no numbers.
+            if not self.quiet and not np.isfinite(column).any():
+                raise InputError(f"column {name!r} does not hold numbers: ask how many rows have which value, with by=")
+        return column
+
     def numbers(self, names: list[str]) -> Floats:
         """Columns as numbers, `(rows, columns)`; what is missing is NaN."""
-        found = []
-        for name in names:
-            column = self.columns[name]
-            if column.dtype.kind not in "biuf":
-                column = numbers_among(column)
-                # One odd cell must not change what can be asked: only the custodian hears that there are no numbers.
-                if not self.quiet and not np.isfinite(column).any():
-                    raise InputError(
-                        f"column {name!r} does not hold numbers: ask how many rows have which value, with by="
-                    )
-            found.append(column.astype(np.float64, copy=False))
+        found = [self.numbers_of(name).astype(np.float64, copy=False) for name in names]
         return np.stack(found, axis=1) if found else np.empty((self.pool.rows, 0))
+
+    @cached_property
+    def by_person(self) -> Ints | None:
+        """The places of all rows, person by person; None where they stand so."""
+        owner = self.units.of_row
+        if owner is None or (owner[1:] >= owner[:-1]).all():
+            return None
+        from leakcap.sessions._cell_loops import in_unit_order
+
+        order: Ints = in_unit_order(owner, self.units.count)
+        return order
 
     def rows(self, mask: Bools | None, names: list[str]) -> TableRows:
         """The rows of a condition; those with a missing or infinite number in a column asked about are left out."""

@@ -78,10 +78,10 @@ class Stowed:
         """A column of a shard."""
         if (place, name) in self._ordered:
             kept = self._ordered[place, name]
-            return self._read(f"{place}-{self._number(name)}").column(0).combine_chunks() if kept is None else kept
+            return _whole(self._read(f"{place}-{self._number(name)}").column(0)) if kept is None else kept
         if self._last is None or self._last[0] != place:
             self._last = place, self._gathered(place)
-        return self._last[1].column(name).combine_chunks()
+        return _whole(self._last[1].column(name))
 
     def put_in_order(self, place: int, order: Ints, own: Mapping[str, npt.NDArray[Any]], drop: Sequence[str]) -> None:
         """Keep a shard's rows in an order, some columns of ours anew and the others of ours no more."""
@@ -145,12 +145,12 @@ class Stowed:
 
         assert self._seal is not None
         try:
-            content = self._seal.opened(self._path(name).read_bytes(), name.encode())
+            content = self._seal.opened_array(np.fromfile(self._path(name), dtype=np.uint8), name.encode())
         except OSError:
             content = None
         if content is None:
             raise InputError("rows that were put aside are gone or were changed: open the partitions again")
-        return pa.ipc.open_stream(content).read_all()
+        return pa.ipc.open_stream(pa.py_buffer(content)).read_all()
 
     def _path(self, name: str) -> Path:
         assert self._folder is not None
@@ -171,6 +171,11 @@ class Stowed:
             private_folder(Path(self._wanted))
         self._folder = Path(tempfile.mkdtemp(prefix="leakcap-", dir=self._wanted))
         weakref.finalize(self, _removed, self._folder, os.getpid())
+
+
+def _whole(column: Any) -> Any:
+    """Of one chunk it is that chunk, and not a copy."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _removed(folder: Path, process: int) -> None:

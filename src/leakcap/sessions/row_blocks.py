@@ -1,0 +1,33 @@
+"""Rows of a session's table, some at a time, person by person: few enough to stay in the caches of a core."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from leakcap.ground.arrays import Bools, Floats, Ints
+from leakcap.sessions.table import SessionTable
+
+__all__ = ["BLOCK", "row_blocks"]
+
+BLOCK = 2**12  # rows
+
+
+def row_blocks(table: SessionTable, names: list[str], mask: Bools | None) -> Iterator[tuple[Floats, Bools, Ints]]:
+    """Numbers `(columns, rows)`, which rows are asked about, and whose they are; arrays are used again.
+
+    A row with a number that is missing or infinite, in any of the columns, is not asked about.
+    """
+    columns, order, units = [table.numbers_of(name) for name in names], table.by_person, table.units
+    room = np.empty((len(names), BLOCK))
+    for start in range(0, units.rows, BLOCK):
+        end = min(start + BLOCK, units.rows)
+        places: Any = slice(start, end) if order is None else order[start:end]
+        cells = room[:, : end - start]
+        for into, column in zip(cells, columns, strict=True):
+            into[:] = column[places]
+        kept = np.ones(end - start, dtype=bool) if mask is None else np.array(mask[places])
+        kept &= np.isfinite(cells).all(axis=0)
+        yield cells, kept, np.arange(start, end) if units.of_row is None else units.of_row[places]
