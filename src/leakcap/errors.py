@@ -93,7 +93,8 @@ class KeyMadeWarning(LeakcapWarning):
 
 
 class LeftOutWarning(LeakcapWarning):
-    """People were left out of a session's answer, because their clock could not pay for it. For the custodian alone."""
+    """People were left out of a session's answer, because their clock could not pay for it, or rows of theirs from all
+    answers, because they have more than count. For the custodian alone."""
 
 
 class OwnNoiseWarning(LeakcapWarning):

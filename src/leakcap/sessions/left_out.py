@@ -16,7 +16,7 @@ from leakcap.custody.ledger.accounts import TICKS
 from leakcap.errors import LeftOutWarning
 from leakcap.ground.callers import frames_of_ours
 
-__all__ = ["LeftOut", "warn_of_left_out"]
+__all__ = ["LeftOut", "warn_of_left_out", "warn_of_rows_left_out"]
 
 DIGITS = 3  # of a share that is proposed, rounded down
 
@@ -68,6 +68,19 @@ def warn_of_left_out(answers: Iterable[LeftOut | None], *, fit: bool = False) ->
     look = "session.remaining.share says how much is left" if fit else f"session.preview(...){most.shown_before}"
     warnings.warn(
         f"{most.words}. {missing[-1].cure}; {look}, before anything is spent. This is for you alone: do not publish it",
+        LeftOutWarning,
+        stacklevel=1 + frames_of_ours(),
+    )
+
+
+def warn_of_rows_left_out(left_out: int, rows: int, most: int | None) -> None:
+    """Warn the custodian of rows that are in no answer, because those whose they are have more than were declared."""
+    if not left_out or most is None:
+        return
+    warnings.warn(
+        f"{left_out:,} of {left_out + rows:,} rows are in no answer: people have more than rows_per_unit={most:,}, and "
+        "so many of theirs count. A larger rows_per_unit= counts more, and makes more noise. This is for you alone: do "
+        "not publish it",
         LeftOutWarning,
         stacklevel=1 + frames_of_ours(),
     )

@@ -33,6 +33,7 @@ class Parted:
     always: bool
     retire: bool
     seed: int | None
+    worlds: int | None = None  # how many are listed
 
     @property
     def everybody(self) -> bool:
@@ -41,8 +42,6 @@ class Parted:
 
     def opened(self, parts: Partitions) -> tuple[Opened, Shards]:
         """The account, and its people."""
-        if self.design != "bits":
-            raise InputError("data in partitions have a coin for everybody: open the session with design='bits'")
         if self.unit is not None and not isinstance(self.unit, str):
             raise InputError("unit must be the name of a column: every partition brings its own part of it")
         if (self.everybody or self.analyst) and self.unit is not None and self.rows_per_unit is None:
@@ -56,19 +55,21 @@ class Parted:
         known = None if self.name is None else known_secret(book, self.name)
         secret = known or Secret(secrets.token_bytes(32))
         keys = secret if self.seed is None else Secret(np.random.default_rng(self.seed).bytes(32))
-        shards = dealt(parts, unit=self.unit, most=self.rows_per_unit, key=keys.key)
+        listed = self.worlds is not None
+        shards = dealt(parts, unit=self.unit, most=self.rows_per_unit, key=keys.key, named=listed)
         if self.seed is None:
             warn_of_second_secret(frozenset(shards.contents), remember=self.ledger is None)
-        clock = Clock.of(self.caps)
+        clock = None if listed else Clock.of(self.caps)
         opened = open_account(
             book,
             self.name if self.name is not None else name_of(shards.version),
-            design="pool" if self.everybody else "bits",
+            design="pool" if self.everybody else self.design,
             caps=self.caps,
             version=shards.version,
             named=self.unit is not None,
             numbers=shards.people,
-            clock=(clock.square, clock.distance),
+            clock=(0.0, 0.0) if clock is None else (clock.square, clock.distance),
+            worlds=self.worlds,
             always=bool(self.always),
             contents=() if self.ledger is None else shards.contents,
             secret=secret,

@@ -27,7 +27,7 @@ from leakcap.sessions.swept import SweptSums
 from leakcap.sessions.table import SessionTable, plain_column
 from leakcap.worlds import Units
 
-__all__ = ["OverShards", "PartedQuestions"]
+__all__ = ["OverShards", "PartedQuestions", "shard_table"]
 
 PLAIN = ("double", "float", "int64", "int32")  # types whose numbers lie in memory as NumPy's do
 ADD_UP = ("count", "sum", "mean", "histogram", "covariance", "quantile", "linear")
@@ -116,6 +116,12 @@ class Made(Protocol):
         ...
 
 
+def shard_table(shard: Shard | CarriedShard, rows_per_unit: int | None, own_rows: int, *, quiet: bool) -> SessionTable:
+    """A shard as a table; its columns are read when they are asked for."""
+    pool: Any = _ShardRows(shard)
+    return _ShardTable(pool, Units(shard.rows, shard.count, shard.of_row()), rows_per_unit, own_rows, quiet=quiet)
+
+
 @dataclass(frozen=True, eq=False)
 class _Making:
     """One question, as it is asked of every shard."""
@@ -129,9 +135,7 @@ class _Making:
 
     def asked(self, shard: Shard | CarriedShard) -> SessionQuestion:
         """Nothing may be said that hangs on which people are in a shard: it is quiet for the custodian too."""
-        units = Units(shard.rows, shard.count, shard.of_row())
-        pool: Any = _ShardRows(shard)
-        table = _ShardTable(pool, units, self.rows_per_unit, self.own_rows, quiet=True)
+        table = shard_table(shard, self.rows_per_unit, self.own_rows, quiet=True)
         asked: SessionQuestion = getattr(Questions(table, self.block_key, quiet=True), self.kind)(
             *self.question, **self.details
         )

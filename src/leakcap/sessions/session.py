@@ -34,10 +34,11 @@ from leakcap.sessions.cohorts import Listed, SqlAlone
 from leakcap.sessions.desk import Desk
 from leakcap.sessions.fitting import fitting
 from leakcap.sessions.given_estimator import as_estimator
-from leakcap.sessions.left_out import LeftOut, warn_of_left_out
+from leakcap.sessions.left_out import LeftOut, warn_of_left_out, warn_of_rows_left_out
 from leakcap.sessions.listed_worlds.desk import WorldsDesk
 from leakcap.sessions.listed_worlds.functions import WorldFunctions
 from leakcap.sessions.listed_worlds.opening import worlds_desk
+from leakcap.sessions.listed_worlds.over_shards import PartedWorlds
 from leakcap.sessions.listed_worlds.past import past_answers
 from leakcap.sessions.parted_account import Parted, refuse_backend
 from leakcap.sessions.partitioned import PartedQuestions
@@ -163,9 +164,11 @@ class Session(Asked):
                     always=always,
                     retire=retire,
                     seed=seed,
+                    worlds=None if listed is None else listed.worlds,
                 ),
                 backend,
                 progress,
+                listed,
             )
             return
         refuse_backend(backend, worlds=listed is not None or self._catalog is not None)
@@ -246,13 +249,41 @@ class Session(Asked):
             weakref.finalize(self, workers.close)
         return workers
 
-    def _open_parted(self, parts: Partitions, given: Parted, backend: Any, progress: bool | Watcher | None) -> None:
+    def _open_parted(
+        self,
+        parts: Partitions,
+        given: Parted,
+        backend: Any,
+        progress: bool | Watcher | None,
+        listed: Listed | None,
+    ) -> None:
         """The same over partitions: nothing is different but where people's rows lie."""
+        if listed is not None and backend is not None:
+            raise InputError("a list of worlds over partitions is asked by this process: leave backend= out")
         workers = self._working(backend, progress)
         with Telling(progress).reading(parts) as told:
             opened, shards = given.opened(told)
-        secret, clock = opened.secret, Clock(opened.square, opened.distance)
+        if not (given.everybody or given.analyst):
+            warn_of_rows_left_out(shards.left_out, shards.rows, given.rows_per_unit)
         self.name, self.caps = opened.name, opened.caps_now
+        if listed is not None:
+            listed.refuse_few(len(shards.people))
+            self._desk = worlds_desk(
+                opened.account,
+                opened.caps_then,
+                people=len(shards.people),
+                worlds=listed.worlds,
+                cohorts=None,
+                secret=opened.secret if given.seed is None else Secret(np.random.default_rng(given.seed).bytes(32)),
+                world=opened.world if given.seed is None else None,
+                always=given.always,
+                version=shards.version,
+                analyst=given.analyst,
+                randomness=OperatingSystem() if given.seed is None else Seeded(given.seed),
+            )
+            self._questions = PartedWorlds(shards)
+            return
+        secret, clock = opened.secret, Clock(opened.square, opened.distance)
         self._own_rows = shards.named and given.rows_per_unit is None
         everybody = given.everybody
         self._desk = Desk(
@@ -309,7 +340,7 @@ class Session(Asked):
         if not 0 < share <= 1:
             raise InputError("share must be above 0, and 1 at most: the part of the clock that the whole fit may take")
         desk, questions = self._desk, self._questions
-        if isinstance(questions, PartedQuestions):
+        if isinstance(questions, PartedQuestions | PartedWorlds):
             raise InputError("fits need one table: over partitions ask session.mean, covariance or linear")
         if isinstance(desk, WorldsDesk):
             raise InputError("fits are made of sums over people: open the session with design='bits'")

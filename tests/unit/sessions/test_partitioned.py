@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import leakcap as lc
-from leakcap.errors import BudgetError, InputError
+from leakcap.errors import BudgetError, InputError, LeftOutWarning
 
 
 def refused(words: str) -> Any:
@@ -115,9 +115,82 @@ def test_what_is_no_sum_within_bounds_is_refused_with_what_to_ask() -> None:
         session.blocks(np.median, blocks=5, bounds=(0, 1))
     with refused("over partitions"):
         session.fit(lc.estimators.Mean(), bounds=(0, 1))
+    with refused("asked in SQL"):
+        lc.Session(parted(people(), 2), cap=0.6, unit="who", design="cohorts")
+    worlds = lc.Session(parted(people(), 2), cap=0.6, unit="who", design="worlds", worlds=64, seed=1)
+    with refused("over partitions ask count, sum, mean or covariance"):
+        worlds.query(len)
     with refused("design='bits'"):
-        lc.Session(parted(people(), 2), cap=0.6, unit="who", design="worlds")
+        worlds.count(by={"ward": ["A"]})
+    with refused("nobody has rows"):
+        worlds.mean("pay", where="pay < 0")
+    with refused("leave backend= out"):
+        lc.Session(parted(people(), 2), cap=0.6, unit="who", design="worlds", backend="dask")
     with refused("name of a column"):
         lc.Session(parted(people(), 2), cap=0.6, unit=[1, 2])
     with refused("rows_per_unit="):
         lc.Session(parted(people(), 2), cap=lc.pool_membership(0.6), unit="who")
+
+
+def of_worlds(session: lc.Session) -> list[Any]:
+    both = ["age", "pay"]
+    return [
+        session.count(where="ward = 'A' and age > 30", noise=60),
+        session.mean(both, noise=30),
+        session.sum("age", bounds=(0, 45), noise=8_000),
+        session.covariance("pay", where="pay > 10", noise=20_000),
+        session.mean("pay", where="pay > 1e9 or age > 60", noise=400),
+    ]
+
+
+@pytest.mark.parametrize("texts", [True, False])
+def test_worlds_over_partitions_are_those_of_one_table(texts: bool) -> None:
+    frame = people(600, 120)
+    if texts:
+        frame["who"] = "person " + frame["who"].astype(str)
+    how: dict[str, Any] = {"cap": 0.9, "unit": "who", "design": "worlds", "worlds": 128, "seed": 3}
+    one = lc.Session(frame, **how)
+    first = of_worlds(one)
+    for parts, seed in ((1, 0), (5, 1), (64, 2)):
+        session = lc.Session(parted(frame, parts, seed), **how)
+        again = of_worlds(session)
+        for ours, theirs in zip(values(again), values(first), strict=True):
+            assert np.allclose(ours, theirs, rtol=1e-9, atol=1e-9)
+        assert [np.shape(a.value) for a in again] == [np.shape(a.value) for a in first]
+        assert session.spent.share == pytest.approx(one.spent.share, rel=1e-6)
+        assert str(session.certificate) == str(one.certificate)
+
+
+def test_numbers_in_all_worlds_are_those_of_one_table() -> None:
+    """To 1e-12, before any noise."""
+    frame = people(900, 200)
+    how: dict[str, Any] = {"cap": 0.6, "unit": "who", "design": "worlds", "worlds": 256, "seed": 3}
+    one, other = lc.Session(frame, **how), lc.Session(parted(frame, 7), **how)
+    worlds = one._desk.engine.worlds  # type: ignore[union-attr]
+    assert (worlds.packed == other._desk.engine.worlds.packed).all()  # type: ignore[union-attr]
+    for ask in (("mean", ["age", "pay"]), ("sum", "pay"), ("covariance", ["age", "pay"]), ("covariance", "age")):
+        tables = [getattr(session._questions, ask[0])(ask[1]).in_worlds(worlds).table for session in (one, other)]
+        assert np.allclose(*tables, rtol=1e-12, atol=0)
+
+
+def test_an_account_of_worlds_over_partitions_is_gone_on_with(tmp_path: Path) -> None:
+    how: dict[str, Any] = {"cap": 0.6, "unit": "who", "design": "worlds", "worlds": 64, "name": "people"}
+    how["ledger"] = f"sqlite:///{tmp_path}/l.db"
+    frame = people()
+    first = lc.Session(parted(frame, 4), **how).mean("pay", noise=50)
+    again = lc.Session(parted(frame, 9, seed=3), **how)
+    assert again.mean("pay", noise=50).value == first.value and again.history[0].numbers
+    with refused("have changed"):
+        lc.Session(parted(frame.iloc[1:], 4), **how)
+
+
+def test_rows_beyond_rows_per_unit_are_told_to_the_custodian_alone() -> None:
+    frame = people()
+    left = int((frame["who"].value_counts() - 5).clip(lower=0).sum())
+    how: dict[str, Any] = {"unit": "who", "rows_per_unit": 5, "seed": 1}
+    with pytest.warns(LeftOutWarning, match=f"{left} of 300 rows are in no answer") as told:
+        lc.Session(parted(frame, 3), cap=0.6, **how)
+    assert "do not publish it" in str(told[0].message)
+    for quiet in ({"cap": 0.6, "analyst": "ann"}, {"cap": lc.pool_membership(0.6)}):  # a warning is an error here
+        lc.Session(parted(frame, 3), **quiet, **how)
+    lc.Session(parted(frame, 3), cap=0.6, **how | {"rows_per_unit": int(frame["who"].value_counts().max())})

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,9 @@ __all__ = ["CarriedShard", "Shard", "Shards", "dealt"]
 
 SHARDS = 64
 SHIFT = np.uint64(64 - 6)  # the highest bits of a person's number name the shard
-NUMBER, WHOSE, SECOND, COIN = "\0number", "\0row", "\0second", "\0coin"  # columns of ours beside those of the rows
-OWN = (NUMBER, WHOSE, SECOND, COIN)
+# Columns of ours beside those of the rows.
+NUMBER, WHOSE, SECOND, COIN, NAME = "\0number", "\0row", "\0second", "\0coin", "\0name"
+OWN = (NUMBER, WHOSE, SECOND, COIN, NAME)
 HELD = 4  # times that rows may be in memory while they are put in order
 
 
@@ -102,13 +104,24 @@ class Shards:
     most: int  # rows that somebody has
     named: bool
     contents: tuple[str, ...] = ()  # by which the ledger knows the same people's data
+    names: npt.NDArray[Any] | None = field(default=None, repr=False)  # (n,), where they were asked for
 
     def __iter__(self) -> Iterator[Shard]:
         return iter(self.shards)
 
+    @cached_property
+    def places(self) -> Ints:
+        """The place of everybody among all names in order, where one table would have them."""
+        assert self.names is not None
+        found = np.empty(len(self.names), dtype=np.intp)
+        found[np.argsort(self.names, kind="stable")] = np.arange(len(self.names))
+        return found
+
 
 @proves("partitions")
-def dealt(parts: Partitions, *, unit: str | None, most: int | None, key: Callable[[str], bytes]) -> Shards:
+def dealt(
+    parts: Partitions, *, unit: str | None, most: int | None, key: Callable[[str], bytes], named: bool = False
+) -> Shards:
     """All rows of the partitions, read once.
 
     Args:
@@ -116,6 +129,7 @@ def dealt(parts: Partitions, *, unit: str | None, most: int | None, key: Callabl
         unit: the column that says whose they are; None where every row is somebody's own.
         most: rows of one person that count; None for all.
         key: of the account, by its purpose.
+        named: whether names are kept, which a list of worlds is drawn over.
 
     Guarantee: a person's rows are in one shard, in an order that hangs on them and the key alone; of whoever has more
     than `most`, so many that are chosen likewise.
@@ -134,19 +148,20 @@ def dealt(parts: Partitions, *, unit: str | None, most: int | None, key: Callabl
         again = row_numbers(batch, numbers, key("rows of partitions, again"))
         second += np.array([whole.sum(dtype=np.uint64), again.sum(dtype=np.uint64)])
         own = {NUMBER: numbers, WHOSE: whole, SECOND: keyed_numbers(names, key("people of partitions"))}
-        stowed.add(batch, own | {COIN: keyed_bits(names, key("coins"))}, (numbers >> SHIFT).astype(np.intp), unit)
+        own |= {COIN: keyed_bits(names, key("coins"))} | ({NAME: names} if named else {})
+        stowed.add(batch, own, (numbers >> SHIFT).astype(np.intp), unit)
         contents.add(batch.to_pandas().drop(columns=[] if unit is None else [unit]))
         seen += batch.num_rows
     if not seen:
         raise InputError("there are no rows in any of the partitions")
     version = f"{seen} rows {int(second[0]):016x}{int(second[1]):016x}"
-    named = unit is not None
-    shards = _ordered(stowed, version=version, seen=seen, most=most if named else None, named=named)
+    own_rows = unit is None
+    shards = _ordered(stowed, version=version, seen=seen, most=None if own_rows else most, named=not own_rows)
     return replace(shards, contents=contents.prints())
 
 
 def _ordered(stowed: Stowed, *, version: str, seen: int, most: int | None, named: bool) -> Shards:
-    found, people, coins, start, longest, kept = list[Shard](), [], [], 0, 0, 0
+    found, people, coins, called, start, longest, kept = list[Shard](), [], [], [], 0, 0, 0
     for place in stowed.places():
         numbers, whole, second = (stowed.column(place, name).to_numpy() for name in (NUMBER, WHOSE, SECOND))
         # Two of many million people may share a number, and with it a clock: they stay two people.
@@ -159,6 +174,8 @@ def _ordered(stowed: Stowed, *, version: str, seen: int, most: int | None, named
             order, whose, new = order[few], whose[few], new[few]
             first = np.flatnonzero(new)
         coin = stowed.column(place, COIN).to_numpy(zero_copy_only=False)
+        if stowed.has(NAME):
+            called.append(stowed.column(place, NAME).to_numpy(zero_copy_only=False)[order[first]])
         people.append(numbers[order[first]])
         coins.append(coin[order[first]])
         longest = max(longest, int(np.bincount(whose).max()))
@@ -176,7 +193,14 @@ def _ordered(stowed: Stowed, *, version: str, seen: int, most: int | None, named
         left_out=seen - kept,
         most=longest,
         named=named,
+        names=_as_one(called) if called else None,
     )
+
+
+def _as_one(names: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """As one table has them: numbers, or texts."""
+    together = np.concatenate(names)
+    return together.astype(str) if together.dtype == object else together
 
 
 def _names(batch: Any, unit: str | None, before: int) -> npt.NDArray[Any]:

@@ -37,6 +37,7 @@ class Stowed:
 
     def __init__(self, room: int, folder: str | None) -> None:
         self.columns: list[str] = []
+        self._own: set[str] = set()
         self._room, self._wanted = room, folder
         self._folder: Path | None = None
         self._seal: Seal | None = None
@@ -58,6 +59,7 @@ class Stowed:
         import pyarrow as pa
 
         self.known(batch.schema, unit)
+        self._own |= set(own)
         columns = {name: batch.column(name) for name in self.columns} | {
             name: pa.array(one) for name, one in own.items()
         }
@@ -69,6 +71,10 @@ class Stowed:
         self._size += table.nbytes
         if self._size > self._room:
             self._spill()
+
+    def has(self, name: str) -> bool:
+        """Whether rows came with this column of ours."""
+        return name in self._own
 
     def places(self) -> list[int]:
         """The shards that hold somebody."""
