@@ -195,12 +195,14 @@ def _as_table(made: Any, name: str) -> Any:
 
 
 def _refuse_twins(parts: Sequence[ParquetPart]) -> None:
-    """Rows that are counted twice would be charged once for each, and nobody means them to be."""
+    """Rows that count twice would be charged twice, and nobody means them to be; files without rows may be alike."""
     known: dict[Any, ParquetPart] = {}
     for part in parts:
         size, footer = part.look[:2]
         other = known.setdefault((size, footer), part)
-        if other is not part and (other.path == part.path or other.digest() == part.digest()):
+        if other is part or not part.rows():
+            continue
+        if other.path == part.path or other.digest() == part.digest():
             raise InputError(
                 f"{other.name} and {part.name} are the same file: leave one out, its rows would count twice"
             )
