@@ -1,12 +1,14 @@
 """Data in partitions, streamed by one machine: seconds and memory of a session's answers, beside one table and DuckDB.
 
-`python -m benchmarks parted [--rows=N] [--folder=F] [--make]`: ten rows a person, eight columns, in Parquet files of a
-million rows, which are made if they are not there; with `--make` nothing else is done. What a row costs is the time of
+`python -m benchmarks parted [--rows=N] [--folder=F] [--make | --worlds]`: ten rows a person, eight columns, in Parquet
+files of a million rows, which are made if they are not there; with `--make` nothing else is done. With `--worlds` means
+and covariances are made in 1,024 worlds instead. What a row costs is the time of
 this process, which other programs hardly lengthen; DuckDB has one thread and reads the same files.
 """
 
 from __future__ import annotations
 
+import json
 import resource
 import sys
 import tempfile
@@ -20,9 +22,11 @@ import pandas as pd
 import leakcap as lc
 from benchmarks.records import record
 
+CURVE = Path(__file__).parent / "curves" / "parted.json"
 COLUMNS = [f"x{place}" for place in range(8)]
 ROWS_OF_ONE = 10
 PART = 1_000_000
+WORLDS = 1024
 MEMORY = 2 * 2**30
 BOUNDS = (-5.0, 5.0)
 HOW = {"cap": 0.6, "unit": "who", "rows_per_unit": 2 * ROWS_OF_ONE, "seed": 0}
@@ -43,8 +47,9 @@ def main(rows=10_000_000) -> None:
     with tempfile.TemporaryDirectory(dir=folder) as own:
         files = Path(own if folder is None else folder) / f"rows-{rows}"
         _make(files, rows)
-        if not only:
-            _measured(files, rows, own)
+        if only:
+            return
+        (_in_worlds if "--worlds" in sys.argv else _measured)(files, rows, own)
 
 
 def _measured(files: Path, rows: int, room: str) -> None:
@@ -55,18 +60,44 @@ def _measured(files: Path, rows: int, room: str) -> None:
         words += f", {spent / duck[kind]:.2f} times DuckDB's {duck[kind]:.0f}"
         print(f"{kind}: {words}")
         _record(rows, kind, words, f"{kind} of a session over {rows:,} rows x 8 columns in partitions")
+    known = json.loads(CURVE.read_text()) if CURVE.exists() else {}
+    CURVE.write_text(json.dumps({**known, str(rows): ours | {"table": table, "duck": duck}}, indent=1) + "\n")
     words = f"{ours['peak']:.2f} GiB at most, {ours['dealt']:.0f} ns a row to deal them, {ours['wall']:.0f} s in all"
     print(words)
     _record(rows, "memory", words, f"{rows:,} rows x 8 columns streamed by one machine: memory, and dealing")
 
 
-def _record(rows: int, what: str, seen: str, claim: str) -> None:
+def _in_worlds(files: Path, rows: int, room: str) -> None:
+    how = {"cap": 0.6, "unit": "who", "seed": 0, "design": "worlds", "worlds": WORLDS}
+    session = lc.Session(lc.partitions(str(files), memory=MEMORY, folder=room), **how)
+    ours = _all_worlds(session, rows)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    whole = lc.Session(_part(0, PART, PART // ROWS_OF_ONE).sort_values("who", ignore_index=True), **how)
+    table = [_all_worlds(whole, PART) for _ in range(2)][-1]
+    for kind, spent in ours.items():
+        words = f"{spent:.0f} ns a row, {spent / table[kind]:.2f} times one table's {table[kind]:.0f}"
+        words += f"; {peak:.2f} GiB at most"
+        print(f"{kind}: {words}")
+        claim = f"{kind} in {WORLDS:,} worlds over {rows:,} rows x 8 columns in partitions"
+        _record(rows, f"worlds-{kind}", words, claim, " --worlds")
+
+
+def _all_worlds(session: lc.Session, rows: int) -> dict[str, float]:
+    worlds, asked = session._desk.engine.worlds, session._questions
+    questions = {"means": asked.mean(COLUMNS), "covariances": asked.covariance(COLUMNS)}
+    return {
+        kind: _nanoseconds(lambda _, one=question: one.in_worlds(worlds), session, rows)
+        for kind, question in questions.items()
+    }
+
+
+def _record(rows: int, what: str, seen: str, claim: str, how: str = "") -> None:
     record(
         f"parted-{rows}-{what}",
         seen,
         topic="Beyond one machine",
         claim=claim,
-        command=f"python -m benchmarks parted --rows={rows}",
+        command=f"python -m benchmarks parted --rows={rows}{how}",
         asked="4 GiB; 1.2 times one table; 2 times DuckDB",
     )
 

@@ -1,6 +1,7 @@
 """How cost grows with rows, columns, worlds, units and outputs; and what it comes to where nobody has measured it.
 
     python -m benchmarks.scaling measure            # a few minutes of one core; writes benchmarks/curves/scaling.json
+    python -m benchmarks.scaling sessions           # the same for answers over partitions
     python -m benchmarks.scaling page               # writes docs/scaling.md from that file
     python -m benchmarks.scaling cost --rows 1e11 --units 1e9 --columns 8 --core-hour 0.05 --machines 100
 
@@ -24,6 +25,8 @@ import pyarrow.parquet as pq
 
 import leakcap as lc
 from benchmarks.records import record
+from benchmarks.scaling_sessions import BASE as STREAMED_BASE
+from benchmarks.scaling_sessions import STREAMED, measured, shown_sessions
 from leakcap.kernels.moments import means
 from leakcap.leakage.measures import thresholds
 from leakcap.leakage.membership import evidence, observe_units
@@ -45,7 +48,7 @@ WAYS = {
     "rows of a unit": (1, 4),
 }
 NS = 1e9
-PARTS = ("measure", "page", "cost")
+PARTS = ("measure", "sessions", "page", "cost")
 CORE_HOUR, GBIT, CORES, RAM = 0.05, 10.0, 16, 64  # price of a core for an hour; a machine's network, cores, GiB
 
 
@@ -60,6 +63,8 @@ class Constants:
     worlds: float  # a number of a row in a world, added up
     screen: float  # a unit and a world: its bound from second moments
     draw: float  # a unit, a world and a draw: a unit looked at by drawn releases
+    deal: float  # a row of eight columns: read once and dealt by whose it is
+    swept: float  # a number of a row in a session's means, encrypted rows read included
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,12 @@ def modelled(
             8 * asked.units,
             8.0 * asked.worlds**2 / 4 * machines,
         ),
+        "a session is opened: rows are dealt by unit": (
+            asked.rows * costs.deal * asked.columns / 8,
+            50 * asked.units,
+            8 * cells + 8 * asked.rows,
+        ),
+        "an answer of a session: means within bounds": (cells * costs.swept, 50 * asked.units, 32 * asked.units),
         "one shuffle by unit, where contributions are bounded": (
             2 * cells * costs.read,
             8 * cells / 50,  # spilled in parts of a fiftieth
@@ -143,8 +154,16 @@ def constants() -> Constants:
         bits=seconds(lambda: bits.astype(np.float64) @ table) / (n * d) * NS,
         worlds=seconds(lambda: means(table[:some], worlds)) / (some * d * m) * NS,
         screen=(seconds(lambda: seen.roots(worlds)) / (some * m)) * NS,
+        **streamed_constants(),
         draw=seconds(lambda: observe_units(source, worlds, thresholds(0.5))) / (some * m * source.draws) * NS,
     )
+
+
+def streamed_constants() -> dict[str, float]:
+    """Of the largest files that were streamed (benchmarks/parted.py)."""
+    known = json.loads(STREAMED.read_text())
+    largest = known[max(known, key=int)]
+    return {"deal": largest["dealt"], "swept": largest["questions"]["means"] / 8}
 
 
 def planned(rows: int, columns: int, worlds: int, of_a_unit: int = 1) -> dict[str, float]:
@@ -167,7 +186,8 @@ def measure() -> None:
         place = {"rows of a unit": "of_a_unit"}.get(name, name)
         runs[name] = [planned(**{**BASE, place: size}) for size in sizes]  # type: ignore[arg-type]
         print(name, [round(one["seconds"], 2) for one in runs[name]], flush=True)
-    STORED.write_text(json.dumps({"constants": asdict(found), "runs": runs}, indent=1) + "\n")
+    stored = json.loads(STORED.read_text()) if STORED.exists() else {}
+    STORED.write_text(json.dumps({**stored, "constants": asdict(found), "runs": runs}, indent=1) + "\n")
     told = modelled(Question(1e11, 1e9, 8), found, machines=100)["sums under bits"]
     record(
         "scaling-model",
@@ -178,6 +198,12 @@ def measure() -> None:
         command="python -m benchmarks.scaling measure",
         asked="-",
     )
+
+
+def sessions() -> None:
+    stored = json.loads(STORED.read_text())
+    stored["constants"] |= streamed_constants()
+    STORED.write_text(json.dumps({**stored, "sessions": measured()}, indent=1) + "\n")
 
 
 def shown(figure: float) -> str:
@@ -202,6 +228,8 @@ def page() -> None:
         "worlds": "a number added up in one world",
         "screen": "a unit's bound from second moments, for one world",
         "draw": "a unit looked at in one drawn release, for one world",
+        "deal": "a row of eight columns, read once and dealt by whose it is",
+        "swept": "a number of a row in a session's answer, decrypted, checked, added up and charged",
     }
     unit_costs = "\n".join(f"| {words} | {shown(getattr(costs, name))} |" for name, words in names.items())
     PAGE.write_text(
@@ -209,6 +237,9 @@ def page() -> None:
             base=f"{BASE['rows']:,} rows, {BASE['columns']} columns, {BASE['worlds']:,} worlds, every row a unit",
             measured=measured,
             outputs=outputs,
+            sessions=shown_sessions(stored.get("sessions", [])),
+            streamed=f"{STREAMED_BASE['rows']:,} rows, {STREAMED_BASE['columns']} columns, "
+            f"{STREAMED_BASE['of_one']} rows of a person, {STREAMED_BASE['worlds']} worlds",
             constants=unit_costs,
             model=table_of(modelled(asked, costs, machines=100)),
             by_draws=f"{asked.units * asked.worlds * 2**14 * costs.draw / NS / 3600:,.0f}",
@@ -242,7 +273,7 @@ def main() -> None:
     parser.add_argument("--worlds", type=int, default=1024)
     parser.add_argument("--machines", type=int, default=100)
     arguments = parser.parse_args()
-    {"measure": measure, "page": page, "cost": lambda: cost(arguments)}[arguments.what]()
+    {"measure": measure, "sessions": sessions, "page": page, "cost": lambda: cost(arguments)}[arguments.what]()
 
 
 if __name__ == "__main__":
