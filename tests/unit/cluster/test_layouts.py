@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import leakcap as lc
+from leakcap.cluster.parted.files import ParquetPart
 from leakcap.errors import InputError
 
 ROWS, WORLDS = 1200, 64
@@ -142,18 +143,19 @@ def test_files_that_change_while_they_are_read_open_nothing(
     frame, folder = people(), tmp_path_factory.mktemp("changed")
     paths = written(frame, folder, [400, 800, *cuts])
     parts, book = lc.partitions(str(folder)), folder.with_suffix(".db")
-    read = type(parts).batches
+    read, seen = ParquetPart.batches, list[Any]()
 
-    class Changing(type(parts)):  # type: ignore[misc]
-        def batches(self) -> Any:
-            for count, batch in enumerate(read(self)):
-                if count == min(after, 1):
-                    _write(paths, frame.iloc[: 900 if longer else 3].assign(paid=0.5))
-                yield batch
+    def changing(part: ParquetPart) -> Iterator[Any]:
+        for batch in read(part):
+            if len(seen) == min(after, 1):
+                _write(paths, frame.iloc[: 900 if longer else 3].assign(paid=0.5))
+            seen.append(batch)
+            yield batch
 
-    object.__setattr__(parts, "__class__", Changing)
     how = {name: value for name, value in HOW.items() if name != "seed"}
-    with pytest.raises(InputError, match="was changed while it was read"):
-        lc.Session(parts, ledger=f"sqlite:///{book}", name="people", **how)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ParquetPart, "batches", changing)
+        with pytest.raises(InputError, match="was changed while it was read"):
+            lc.Session(parts, ledger=f"sqlite:///{book}", name="people", **how)
     opened = lc.Session(lc.partitions([frame]), ledger=f"sqlite:///{book}", name="people", **how)
     assert len(opened.history) == 0
