@@ -1,6 +1,7 @@
 """Long work of custodians, beside all other requests: what is done now, how far it is, and what became of it.
 
-Each piece runs in a process of its own, two at a time. It stands in the server's file from its beginning to its end, so
+Each piece runs in a process of its own, two at a time; two more, for which somebody looks at a form, do not wait behind
+those. Each stands in the server's file from its beginning to its end, so
 that a server that was ended in between says so when it is started again, in place of saying nothing.
 """
 
@@ -87,6 +88,7 @@ class LongWork:
     def __init__(self, database: Database) -> None:
         self.database = database
         self._pool = ThreadPoolExecutor(AT_ONCE, "long-work")
+        self._looks = ThreadPoolExecutor(AT_ONCE, "long-looks")
         self._now: dict[str, tuple[WorkWatch, Future[None]]] = {}
         self._lock = threading.Lock()
         database.write("DELETE FROM work WHERE ended < ?", time.time() - KEPT)
@@ -94,7 +96,9 @@ class LongWork:
             "UPDATE work SET ended = ?, outcome = ?, words = ? WHERE ended IS NULL", time.time(), ENDED, SERVER_ENDED
         )
 
-    def begin(self, who: str, what: str, about: str, task: Callable[[WorkWatch], str], *, back: str) -> PieceOfWork:
+    def begin(
+        self, who: str, what: str, about: str, task: Callable[[WorkWatch], str], *, back: str, look: bool = False
+    ) -> PieceOfWork:
         """Begin a piece of work. What takes a moment is over when this returns.
 
         Args:
@@ -103,6 +107,7 @@ class LongWork:
             about: the name of what it is about.
             task: does it, and returns the address at which to look then. An error of the library keeps its words.
             back: the address from which it was begun.
+            look: whether it keeps nothing but figures for a form that somebody fills in.
         """
         watch, number = WorkWatch(), secrets.token_hex(12)
         with self._lock:
@@ -113,7 +118,7 @@ class LongWork:
                 "INSERT INTO work VALUES (?, ?, ?, ?, ?, NULL, ?, ?, ?)",
                 *(number, who, what, about, time.time(), WAITING, "", back),
             )
-            future = self._pool.submit(self._do, number, watch, task)
+            future = (self._looks if look else self._pool).submit(self._do, number, watch, task)
             self._now[number] = watch, future
         waited([future], timeout=SHORT)
         return self.numbered(number)
@@ -146,7 +151,8 @@ class LongWork:
         for number, (_, future) in list(self._now.items()):
             if not future.done():
                 self.stop(number)
-        self._pool.shutdown(wait=False)
+        for pool in (self._pool, self._looks):
+            pool.shutdown(wait=False)
 
     def _do(self, number: str, watch: WorkWatch, task: Callable[[WorkWatch], str]) -> None:
         self.database.write("UPDATE work SET outcome = ? WHERE number = ?", RUNNING, number)

@@ -17,6 +17,7 @@ from leakcap.server.callers import Visitor, of_state
 from leakcap.server.form_fields import Browser, OwnForm
 from leakcap.server.long_work import FAILED, WorkWatch
 from leakcap.server.publish_orders import (
+    CHOICES,
     MODEL_WORDS,
     PROMISES,
     STATISTICS,
@@ -29,7 +30,7 @@ from leakcap.server.publish_promises import curve_of, in_words, promises_of
 from leakcap.server.published import alone, folder_of
 from leakcap.server.published import finished as finished_releases
 from leakcap.server.refusals import Refusal, as_refusal
-from leakcap.server.register_pages import held_in, kept_upload
+from leakcap.server.register_pages import held_in, remembered, remembered_of, taken_in
 from leakcap.server.show import page
 from leakcap.server.state import ServerState
 from leakcap.server.uploads import Upload
@@ -79,21 +80,21 @@ def bring(request: Request, who: Browser) -> Response:
 def brought(request: Request, who: Browser, form: OwnForm) -> Response:
     """Take the file in."""
     custodian, state = who.custodian(), of_state(request)
-    upload = kept_upload(state, form.get("file"))
-    state.audit_log.add(custodian, "brought a file", upload.number)
-    return RedirectResponse(f"/custody/publish/{upload.number}", 303)
+    return taken_in(state, custodian, form.get("file"), "/custody/publish/{}".format, back=request.url.path)
 
 
 @publishing.get("/{upload}")
 def choose(upload: str, request: Request, who: Browser) -> Response:
-    """Steps 2 and 3: whose row it is, and what is asked."""
+    """Steps 2 and 3, whose row it is and what is asked; and step 4, the promises side by side, once they are known."""
     who.custodian()
-    return _choosing(request, who, upload, given={}, columns=[])
+    given, found = remembered_of(of_state(request).uploads.numbered(upload))
+    columns = given.pop("columns", [])
+    return _choosing(request, who, upload, given=given, columns=columns, found=found)
 
 
 @publishing.post("/{upload}")
 def chosen(upload: str, request: Request, who: Browser, form: OwnForm) -> Response:
-    """Step 4, the promises side by side; or step 5, the release."""
+    """Find out what each promise costs; or step 5, the release."""
     custodian, state = who.custodian(), of_state(request)
     kept = state.uploads.numbered(upload)
     given = {key: str(value)[:400] for key, value in form.items()}
@@ -101,9 +102,7 @@ def chosen(upload: str, request: Request, who: Browser, form: OwnForm) -> Respon
     try:
         order = asked_of(given, columns, held_in(kept), kept.path)
         if given.get("what") != "release":
-            return _choosing(
-                request, who, upload, given=given, columns=columns, found=done({"do": "compare", **order}, SECONDS)
-            )
+            return _looked_at(request, who, kept, given, columns, order)
         name = _free_name(state, given)
     except LeakcapError as error:
         return _choosing(request, who, upload, given=given, columns=columns, notice=as_refusal(error).words)
@@ -149,6 +148,29 @@ def folder_file(name: str, request: Request, who: Browser) -> Response:
             file.write(one, f"{name}/{one.name}")
     held = {"Content-Disposition": f'attachment; filename="{name}.zip"'}
     return Response(packed.getvalue(), media_type="application/zip", headers=held)
+
+
+def _looked_at(
+    request: Request,
+    who: Visitor,
+    kept: Upload,
+    given: Mapping[str, str],
+    columns: Sequence[str],
+    order: Mapping[str, Any],
+) -> Response:
+    place, told = request.url.path, {**given, "columns": list(columns)}
+    remembered(kept, told)
+
+    def task(watch: WorkWatch) -> str:
+        remembered(kept, told, done({"do": "compare", **order}, SECONDS, watch))
+        return place
+
+    piece = of_state(request).long_work.begin(
+        who.custodian(), "comparing promises", CHOICES[order["fn"]], task, back=place, look=True
+    )
+    if piece.outcome == FAILED:
+        return _choosing(request, who, kept.number, given=given, columns=columns, notice=piece.words)
+    return RedirectResponse(place_of(piece), 303)
 
 
 def _free_name(state: ServerState, given: Mapping[str, str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -17,7 +17,7 @@ from leakcap.server.callers import Visitor, of_state
 from leakcap.server.form_fields import Browser, OwnForm
 from leakcap.server.form_questions import KINDS
 from leakcap.server.long_work import FAILED, WorkWatch
-from leakcap.server.refusals import Refusal, as_refusal
+from leakcap.server.refusals import NOT_THERE, Refusal, as_refusal
 from leakcap.server.register_forms import facts_of, tables_of
 from leakcap.server.show import page
 from leakcap.server.state import ServerState
@@ -26,7 +26,7 @@ from leakcap.server.work import done
 from leakcap.server.work_pages import place_of
 from leakcap.server.written_numbers import number_in
 
-__all__ = ["held_in", "kept_upload", "registering"]
+__all__ = ["held_in", "registering", "remembered", "remembered_of", "taken_in"]
 
 registering = APIRouter(prefix="/custody/register", include_in_schema=False)
 HTML = HTMLResponse
@@ -52,17 +52,19 @@ def brought(request: Request, who: Browser, form: OwnForm) -> Response:
     known = [state.uploads.numbered(one).number for one in before if one]
     if len(known) >= MOST_TABLES:
         raise Refusal(400, f"Register at most {MOST_TABLES} tables by pages; more of them with leakcap.sql.register.")
-    upload = kept_upload(state, form.get("file"))
-    state.audit_log.add(custodian, "brought a file", upload.number)
-    first, *also = [*known, upload.number]
-    return RedirectResponse(f"/custody/register/{first}" + (f"?also={','.join(also)}" if also else ""), 303)
+
+    back = _place(known) if known else request.url.path
+    return taken_in(state, custodian, form.get("file"), lambda number: _place([*known, number]), back=back)
 
 
 @registering.get("/{upload}")
 def declare(upload: str, request: Request, who: Browser, also: str = "") -> Response:
-    """The second step: what everybody may know of it."""
+    """The second step: what everybody may know of it, as it was filled in last."""
     who.custodian()
-    return _declaring(request, who, upload, {"also": also[:200]})
+    given, found = remembered_of(of_state(request).uploads.numbered(upload))
+    if also and also != given.get("also", ""):  # another table was added: what was found is about fewer
+        given, found = {"also": also[:200]}, None
+    return _declaring(request, who, upload, given, found=found)
 
 
 @registering.post("/{upload}")
@@ -76,8 +78,7 @@ def declared(upload: str, request: Request, who: Browser, form: OwnForm) -> Resp
         files = {table.name: str(one.path) for table, one in zip(tables, kept, strict=True)}
         facts = facts_of(given, tables)
         if given.get("what") != "register":
-            found = done({"do": "register", "files": files, "path": None, "declared": facts}, SECONDS)
-            return _declaring(request, who, upload, given, found=found)
+            return _looked_at(request, who, kept, given, {"files": files, "path": None, "declared": facts})
         name = checked_label(given.get("name", ""), "the name of a data set")
     except LeakcapError as error:
         return _declaring(request, who, upload, given, notice=as_refusal(error).words)
@@ -95,18 +96,68 @@ def declared(upload: str, request: Request, who: Browser, form: OwnForm) -> Resp
     return RedirectResponse(place_of(piece), 303)
 
 
-def kept_upload(state: ServerState, file: Any) -> Upload:
-    """A file of a form, taken in and looked through once."""
+def _looked_at(
+    request: Request, who: Visitor, kept: list[Upload], given: Mapping[str, str], order: Mapping[str, Any]
+) -> Response:
+    """What declarations cost, before anything is kept."""
+    first, place = kept[0], request.url.path
+    remembered(first, given)
+
+    def task(watch: WorkWatch) -> str:
+        remembered(first, given, done({"do": "register", **order}, SECONDS, watch))
+        return place
+
+    about = given.get("name", "")[:40] or "a table"
+    piece = of_state(request).long_work.begin(
+        who.custodian(), "seeing what declarations cost", about, task, back=place, look=True
+    )
+    if piece.outcome == FAILED:
+        return _declaring(request, who, first.number, given, notice=piece.words)
+    return RedirectResponse(place_of(piece), 303)
+
+
+def _place(numbers: list[str]) -> str:
+    """The form about these files."""
+    first, *also = numbers
+    return f"/custody/register/{first}" + (f"?also={','.join(also)}" if also else "")
+
+
+def taken_in(state: ServerState, custodian: str, file: Any, place: Callable[[str], str], *, back: str) -> Response:
+    """Take in a file of a form, and look it through once; then on to the `place` of its number."""
     if file is None or isinstance(file, str):
         raise Refusal(400, "Choose a file: CSV or Parquet.")
     upload = state.uploads.keep(file.filename, file.file)
-    try:
-        held = done({"do": "columns", "file": str(upload.path), "table": TABLE}, SECONDS)
-    except LeakcapError:
-        upload.remove()
-        raise
-    write_private(upload.beside, json.dumps(held).encode())
-    return upload
+
+    def task(watch: WorkWatch) -> str:
+        try:
+            held = done({"do": "columns", "file": str(upload.path), "table": TABLE}, SECONDS, watch)
+        except LeakcapError:
+            upload.remove()
+            raise
+        write_private(upload.beside, json.dumps(held).encode())
+        state.audit_log.add(custodian, "brought a file", upload.number)
+        return place(upload.number)
+
+    piece = state.long_work.begin(
+        custodian, "looking a file through", upload.path.suffix[1:], task, back=back, look=True
+    )
+    if piece.outcome == FAILED:
+        raise Refusal(400, piece.words)
+    return RedirectResponse(place_of(piece), 303)
+
+
+def remembered(kept: Upload, given: Mapping[str, Any], found: Mapping[str, Any] | None = None) -> None:
+    """Keep what a form said of a file, and what that was found to cost: for the custodian's pages alone."""
+    told = {name: one for name, one in given.items() if name != "form_word"}  # that is the browser's
+    write_private(kept.form, json.dumps({"given": told, "found": found}).encode())
+
+
+def remembered_of(kept: Upload) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """What was said of a file last, and what that was found to cost."""
+    if not kept.form.is_file():
+        return {}, None
+    told = json.loads(kept.form.read_bytes())
+    return told["given"], told["found"]
 
 
 def _kept(state: ServerState, upload: str, given: Mapping[str, str]) -> list[Upload]:
@@ -141,6 +192,8 @@ def _register(
 
 def held_in(kept: Upload) -> dict[str, Any]:
     """Names and kinds of a file's columns, and how many rows it has."""
+    if not kept.beside.is_file():  # it is being looked through
+        raise Refusal(404, NOT_THERE)
     return dict(json.loads(kept.beside.read_bytes()))
 
 

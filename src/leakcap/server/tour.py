@@ -23,7 +23,7 @@ class TourStop:
     onward: str = ""
     to: str = ""  # \1 is the first group of the pattern
     fields: Mapping[str, str] | None = None
-    sent: bool = False  # of the page that answers a form, where it was not refused
+    sent: bool = False  # of the page that shows what a form asked for, where it was not refused
 
 
 def _filled(**fields: str) -> Mapping[str, str]:
@@ -249,11 +249,11 @@ class Tour:
         """Where this page, or the beginning, is seen again."""
         return "/" if self.posted else self.path
 
-    def stop(self, refused: bool) -> TourStop:
-        """The stop of this page; after a refused form that of the page on which it is filled in."""
+    def stop(self, refused: bool, answered: bool) -> TourStop:
+        """The stop of this page, which may show what a form asked for; after a refused form that of the form itself."""
         for one in self._way:
             found = re.fullmatch(one.where, self.path)
-            if found and (not one.sent or (self.posted and not refused)):
+            if found and (not one.sent or ((self.posted or answered) and not refused)):
                 return replace(one, to=found.expand(one.to))
         return BESIDE
 

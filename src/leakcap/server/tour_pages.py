@@ -12,7 +12,7 @@ from leakcap.server.callers import of_state
 from leakcap.server.demo import SAMPLES, sample
 from leakcap.server.form_fields import Browser, OwnForm, own_address
 from leakcap.server.refusals import NOT_THERE, Refusal
-from leakcap.server.register_pages import kept_upload
+from leakcap.server.register_pages import taken_in
 from leakcap.server.tour import ENDED
 
 __all__ = ["touring"]
@@ -39,6 +39,5 @@ def bring(request: Request, who: Browser, form: OwnForm) -> Response:
     custodian, state, name = who.custodian(), of_state(request), str(form.get("sample", ""))
     if name not in SAMPLES:
         raise Refusal(404, NOT_THERE)
-    upload = kept_upload(state, UploadFile(io.BytesIO(sample(name)), filename=f"{name}.csv"))
-    state.audit_log.add(custodian, "brought a file", upload.number)
-    return RedirectResponse(f"/custody/{STEPS_OF[name]}/{upload.number}", 303)
+    file, steps = UploadFile(io.BytesIO(sample(name)), filename=f"{name}.csv"), f"/custody/{STEPS_OF[name]}"
+    return taken_in(state, custodian, file, lambda number: f"{steps}/{number}", back=steps)

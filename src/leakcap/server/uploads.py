@@ -37,8 +37,13 @@ class Upload:
         """Where it is kept what the file holds, so that it is looked through once."""
         return self.path.with_suffix(".json")
 
+    @property
+    def form(self) -> Path:
+        """Where it is kept what was declared of it last, and what that was found to cost."""
+        return self.path.with_suffix(".form.json")
+
     def remove(self) -> None:
-        for path in (self.path, self.beside):
+        for path in (self.path, self.beside, self.form):
             path.unlink(missing_ok=True)
 
 

@@ -62,6 +62,10 @@ class Running:
             place = piece.place if piece.over else place
         return place
 
+    def shown(self, browser: TestClient, answer: Any) -> Any:
+        """The page that an answer leads to; itself where it leads nowhere."""
+        return browser.get(self.place(answer)) if answer.status_code == 303 else answer
+
     def browser(self, name: str) -> TestClient:
         """A browser that is signed in."""
         made = self.client()

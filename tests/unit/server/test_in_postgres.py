@@ -102,11 +102,12 @@ def test_numbers_keep_every_digit_and_names_their_order(running: Running) -> Non
 def test_long_work_is_told_of_after_a_restart(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(long_work, "SHORT", 0.05)
     carla = running.browser("carla")
-    step = carla.post(
+    brought = carla.post(
         "/custody/register",
         files={"file": ("visits.csv", b"person,cost\n" + b"".join(b"%d,%d\n" % (at, at % 50) for at in range(300)))},
         data={"form_word": form_word(carla)},
-    ).headers["location"]
+    )
+    step = running.place(brought)
     given = {"name": "visits", "unit": "person", "rows": "1", "cap": "60", "low1": "0", "high1": "50"}
     told = carla.post(step, data=given | {"what": "register", "form_word": form_word(carla)})
     assert running.place(told) == "/custody/data/visits"

@@ -19,13 +19,13 @@ FIELDS |= {"table2_": "towns", "public2_": "yes", "rows1_": "2", "rows2_": "1", 
 FIELDS |= {"link0_1": "", "link1": "towns.town", "low1_1": "0", "high1_1": "50"}
 
 
-def bring(browser: Any, word: str, table: pd.DataFrame, **before: str) -> str:
+def bring(running: Running, browser: Any, word: str, table: pd.DataFrame, **before: str) -> str:
     content = table.to_csv(index=False).encode()
     sent = browser.post(
         "/custody/register", data={"form_word": word, **before}, files={"file": ("table.csv", content, "text/csv")}
     )
     assert sent.status_code == 303, sent.text
-    return str(sent.headers["location"])
+    return running.place(sent)
 
 
 def test_three_tables_are_registered_with_their_links_and_the_loss_of_each_bound(running: Running) -> None:
@@ -36,14 +36,14 @@ def test_three_tables_are_registered_with_their_links_and_the_loss_of_each_bound
     people = pd.DataFrame({"person": person, "town": rng.integers(0, 3, 200)})
     visits = pd.DataFrame({"person": np.repeat(person, 3), "cost": rng.integers(0, 100, 600)})
     towns = pd.DataFrame({"town": range(3), "name": ["A", "B", "C"]})
-    first = bring(browser, word, people).rsplit("/", 1)[1]
-    also = bring(browser, word, visits, first=first).split("also=")[1]
-    place = bring(browser, word, towns, first=first, also=also)
+    first = bring(running, browser, word, people).rsplit("/", 1)[1]
+    also = bring(running, browser, word, visits, first=first).split("also=")[1]
+    place = bring(running, browser, word, towns, first=first, also=also)
     form = browser.get(place).text
     assert "3 tables" in form and form.count("refers to") == 6
     also = re.search(r'name="also" value="([^"]+)"', form)[1]  # type: ignore[index]
     given = {"form_word": word, "also": also, "name": "linked", **FIELDS}
-    cost = browser.post(f"/custody/register/{first}", data={**given, "what": "check"})
+    cost = running.shown(browser, browser.post(f"/custody/register/{first}", data={**given, "what": "check"}))
     assert cost.status_code == 200, cost.text
     assert "visits.cost" in cost.text and "200 of 600 rows left out" in cost.text.replace(",", "")
     kept = browser.post(f"/custody/register/{first}", data={**given, "what": "register"})

@@ -43,7 +43,7 @@ def custodian(home: Path) -> tuple[Running, Any, str, str]:
     made = filled(home)
     carla = made.browser("carla")
     word = form_word(carla)
-    return made, carla, word, carla.post("/custody/register", files=FILE, data={"form_word": word}).headers["location"]
+    return made, carla, word, made.place(carla.post("/custody/register", files=FILE, data={"form_word": word}))
 
 
 def until(true: Any) -> None:
@@ -84,7 +84,8 @@ def test_what_is_done_leads_to_what_was_made(tmp_path: Path) -> None:
     place = carla.post(step, data=GIVEN | {"form_word": word}).headers["location"]
     program = made.program("carla")
     until(lambda: program.get("/api/work").json()["work"][0]["ended"])
-    (one,) = program.get("/api/work").json()["work"]
+    one, looked = program.get("/api/work").json()["work"]
+    assert (looked["what"], looked["outcome"]) == ("looking a file through", "done")
     assert (one["outcome"], one["place"], one["who"]) == ("done", "/custody/data/visits", "carla")
     assert place in (one["place"], f"/custody/work/{one['number']}")
     assert carla.get(f"/custody/work/{one['number']}").headers["location"] == one["place"]
@@ -195,3 +196,30 @@ def test_work_has_a_limit_in_time_and_a_defect_tells_nothing(tmp_path: Path, han
     piece = made.state.long_work.begin("carla", "failing", "x", fails, back="/")
     assert piece.outcome == "failed" and "Miller" not in piece.words and "The server failed" in piece.words
     assert register_pages.SECONDS <= 900
+
+
+def test_forms_are_looked_at_beside_other_requests_and_hold_what_was_written(
+    tmp_path: Path, hanging: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What declarations cost, and what promises do, wait for nothing that takes long, and can be stopped."""
+    monkeypatch.setattr(long_work, "SHORT", 0.1)
+    made, carla, word, step = custodian(tmp_path)
+    published = made.place(carla.post("/custody/publish", files=FILE, data={"form_word": word}))
+    hanging.append("from now on")
+    compare = {"fn": "mean", "columns": "cost", "cap": "60", "unit": "person", "low1": "0", "high1": "50"}
+    begun = [carla.post(step, data=GIVEN | {"form_word": word, "name": f"set{at}"}) for at in range(2)]
+    looks = [
+        carla.post(step, data=GIVEN | {"form_word": word, "what": "check", "about": "Costs of visits"}),
+        carla.post(published, data=compare | {"form_word": word, "what": "compare"}),
+    ]
+    places = [one.headers["location"] for one in (*begun, *looks)]
+    until(lambda: len(hanging) == 5)
+    program = made.program("carla")
+    until(lambda: {one["words"] for one in program.get("/api/work").json()["work"] if not one["ended"]} == {"half way"})
+    for place in places:
+        assert carla.post(f"{place}/stop", data={"form_word": word}).headers["location"] == place
+    for form, words in ((step, "Costs of visits"), (published, 'value="cost" checked')):
+        shown = carla.get(form).text
+        assert words in shown and 'id="price"' not in shown
+    assert word.encode() not in b"".join(one.read_bytes() for one in made.state.uploads.folder.glob("*.form.json"))
+    made.state.close()

@@ -104,13 +104,15 @@ def publishing(running: Running) -> tuple[Any, str, dict[str, Any]]:
         "/custody/publish", data={"form_word": word}, files={"file": ("people.csv", content, "text/csv")}
     )
     fields = {"form_word": word, "unit": "who", "cap": "65", "rows": "1", "columns": ["a", "b"], **RANGES, **MODEL}
-    return browser, brought.headers["location"], fields
+    return browser, running.place(brought), fields
 
 
 @pytest.mark.slow
-def test_the_promises_stand_side_by_side_with_a_curve(publishing: tuple[Any, str, dict[str, Any]]) -> None:
+def test_the_promises_stand_side_by_side_with_a_curve(
+    running: Running, publishing: tuple[Any, str, dict[str, Any]]
+) -> None:
     browser, place, fields = publishing
-    shown = browser.post(place, data={**fields, "what": "compare"})
+    shown = running.shown(browser, browser.post(place, data={**fields, "what": "compare"}))
     assert shown.status_code == 200
     page = shown.text
     for words in ("Which half of the people was used?", "Does this person take part?", "in the data at all?"):
@@ -120,10 +122,11 @@ def test_the_promises_stand_side_by_side_with_a_curve(publishing: tuple[Any, str
 
 
 def test_a_statistic_is_compared_with_what_differential_privacy_would_cost(
-    publishing: tuple[Any, str, dict[str, Any]],
+    running: Running, publishing: tuple[Any, str, dict[str, Any]]
 ) -> None:
     browser, place, fields = publishing
-    page = browser.post(place, data={**fields, "fn": "mean", "target": "", "what": "compare"}).text
+    asked = browser.post(place, data={**fields, "fn": "mean", "target": "", "what": "compare"})
+    page = running.shown(browser, asked).text
     assert page.count('type="radio"') == 3 and "What plain differential privacy would cost" in page
     assert "Laplace noise" in page and "--fn mean" in page and "lc.stats.mean" in page
 

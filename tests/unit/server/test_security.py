@@ -338,11 +338,11 @@ def test_registering_by_pages_shows_the_loss_and_formulas_stay_text(tmp_path: Pa
     word = form_word(carla)
     rows = "".join(f"{at},{'=cmd()' if at % 2 else 'B'},{at}\n" for at in range(200))
     file = {"file": ("visits.csv", f"person,town,cost\n{rows}1,B,5\n".encode())}
-    step = carla.post("/custody/register", files=file, data={"form_word": word}).headers["location"]
+    step = made.place(carla.post("/custody/register", files=file, data={"form_word": word}))
     assert "201 rows" in carla.get(step).text
     given = {"form_word": word, "name": "visits", "table": "visits", "unit": "person", "rows": "1", "cap": "70"}
     given |= {"design": "bits", "values1": "=cmd(), B", "low2": "0", "high2": "99"}
-    checked = carla.post(step, data=given | {"what": "check"}).text
+    checked = made.shown(carla, carla.post(step, data=given | {"what": "check"})).text
     assert "1 of 201 rows left out" in checked and "100 of 200 values cut" in checked and "49.8 %" in checked
     assert "visits" not in made.state.datasets.names()
     assert made.place(carla.post(step, data=given | {"what": "register"})) == "/custody/data/visits"
@@ -359,7 +359,7 @@ def test_registering_by_pages_shows_the_loss_and_formulas_stay_text(tmp_path: Pa
         {"cap": "30"},
         {"name": "clinic"},
     ):
-        again = carla.post("/custody/register", files=file, data={"form_word": word}).headers["location"]
+        again = made.place(carla.post("/custody/register", files=file, data={"form_word": word}))
         found = carla.post(again, data=given | {"name": "more"} | changed | {"what": "register"})
         assert found.status_code == 400 and "alert" in found.text, changed
     assert made.state.datasets.names() == ["clinic", "school", "visits"]
@@ -420,10 +420,10 @@ def test_publishing_by_pages_compares_releases_once_and_shows_the_command(tmp_pa
     word = form_word(carla)
     rows = "".join(f"{at},{18 + at * 7 % 70}\n" for at in range(600))
     file = {"file": ("visits.csv", f"person,age\n{rows}".encode())}
-    step = carla.post("/custody/publish", files=file, data={"form_word": word}).headers["location"]
+    step = made.place(carla.post("/custody/publish", files=file, data={"form_word": word}))
     given = {"form_word": word, "unit": "person", "fn": "mean", "columns": "age", "cap": "60", "name": "ages"}
     given |= {"low1": "0", "high1": "110"}
-    compared = carla.post(step, data=given | {"what": "compare"})
+    compared = made.shown(carla, carla.post(step, data=given | {"what": "compare"}))
     assert compared.status_code == 200
     promised = {"bits", "pool", "Laplace", "Gaussian", "What a cap costs", "leakcap release table.csv", "lc.stats.mean"}
     assert not {part for part in promised if part not in compared.text}
@@ -439,7 +439,7 @@ def test_publishing_by_pages_compares_releases_once_and_shows_the_command(tmp_pa
         assert not [one for one in found.namelist() if "custodian" in one]
     assert "ages" in carla.get("/custody/released").text
     assert carla.get("/custody/publish/finished/../ages").status_code in (404, 422)
-    again = carla.post("/custody/publish", files=file, data={"form_word": word}).headers["location"]
+    again = made.place(carla.post("/custody/publish", files=file, data={"form_word": word}))
     assert carla.post(again, data=given | {"what": "release"}).status_code == 400
 
 
@@ -461,7 +461,7 @@ def test_a_release_by_pages_is_the_command_that_is_shown(tmp_path: Path, monkeyp
     made.state.accounts.add("carla", "custodian", PASSWORDS["carla"])
     carla = made.browser("carla")
     given = {"form_word": form_word(carla), "unit": "person", "columns": "a; rm -rf", "cap": "55", "what": "release"}
-    step = carla.post("/custody/publish", files={"file": ("v.csv", b"a\n1\n")}, data=given).headers["location"]
+    step = made.place(carla.post("/custody/publish", files={"file": ("v.csv", b"a\n1\n")}, data=given))
     for wrong in ({"fn": "os:system", "name": "x"}, {"fn": "mean", "name": "../x"}, {"fn": "mean", "name": ""}):
         assert carla.post(step, data=given | wrong).status_code == 400
     assert carla.post(step, data=given | {"fn": "mean", "columns": "nothing", "name": "x"}).status_code == 400
