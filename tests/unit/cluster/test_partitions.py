@@ -280,3 +280,17 @@ def test_a_stream_is_read_once(frame: pd.DataFrame) -> None:
 
 def test_one_row_is_a_partition() -> None:
     assert shards_of([people(1)]).rows == 1
+
+
+def test_a_missing_cell_is_no_nought_and_no_empty_text() -> None:
+    """What data are known by tells them apart; its two halves have nothing to do with each other."""
+    schema = pa.schema({"who": pa.int64(), "n": pa.int64(), "x": pa.float64(), "yes": pa.bool_(), "text": pa.string()})
+    nought = {"who": 1, "n": 0, "x": 0.0, "yes": False, "text": ""}
+    versions = set()
+    for row in (nought, *({**nought, name: None} for name in schema.names[1:])):
+        rows = pa.Table.from_pylist([row, {**nought, "who": 2}], schema=schema)
+        version = shards_of([rows]).version
+        first, second = version[-32:-16], version[-16:]
+        assert first != second
+        versions.add(version)
+    assert len(versions) == len(schema.names)
