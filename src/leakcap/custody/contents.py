@@ -96,7 +96,7 @@ def _columns(table: Any) -> Iterator[tuple[str, npt.NDArray[Any]]]:
         if pandas.api.types.is_numeric_dtype(cells.dtype):
             values = _singles(cells.to_numpy(dtype=np.float64, na_value=np.nan))
         else:
-            values = cells.astype(str).to_numpy(dtype=object)
+            values = cells.astype(str).fillna("nan").to_numpy(dtype=object)  # missing ones are no text by themselves
         yield _print(values), values
 
 

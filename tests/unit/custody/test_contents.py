@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from leakcap.custody.contents import contents_prints
+from leakcap.custody.contents import ContentsByPart, contents_prints
 
 N = 300
 RNG = np.random.default_rng(0)
@@ -79,3 +79,16 @@ def test_of_wide_data_some_columns_are_kept() -> None:
     wide = RNG.normal(size=(200, 300))
     whole = contents_prints((wide,))
     assert len(whole) == 64 and set(whole) & set(contents_prints((wide[:, :200],)))
+
+
+def test_texts_with_missing_cells_are_known_too() -> None:
+    """In one table and in parts, in whichever order."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"name": rng.permutation(np.arange(500)).astype(str).astype(object)})
+    frame.loc[::7, "name"] = None
+    parts = ContentsByPart()
+    for part in (frame.iloc[200:], frame.iloc[:200]):
+        parts.add(part)
+    assert set(parts.prints()) == set(contents_prints((frame,)))
+    assert set(contents_prints((frame.iloc[::-1],))) == set(contents_prints((frame,)))
+    assert not set(contents_prints((frame.iloc[1:],))) & set(contents_prints((frame,)))
