@@ -14,7 +14,7 @@ from leakcap.ground.proofs import proves
 from leakcap.kernels.bounded import Bounded
 from leakcap.sessions.brought import Limits, Within
 from leakcap.sessions.linear import FINE
-from leakcap.sessions.row_blocks import BLOCK, row_blocks
+from leakcap.sessions.row_blocks import row_blocks, rows_together
 from leakcap.sessions.swept import SweptSums, checked_squares, factors_of
 from leakcap.sessions.table import SessionTable
 
@@ -57,7 +57,8 @@ class RowBins(SweptSums):
         person, bins = (np.array([-1, 0]), counts, np.empty(self.numbers + 1, dtype=np.int64)), len(self.ends) - 1
         ladder = np.full(2 ** math.ceil(math.log2(bins)), np.nan)
         ladder[:bins] = self.ends[:-1]
-        making, codes = (1 / deviations, 1 / FINE), np.empty((len(self.names), BLOCK), dtype=np.uint64)
+        making = 1 / deviations, 1 / FINE
+        codes = np.empty((len(self.names), rows_together(len(self.names))), dtype=np.uint64)
         for cells, kept, units in row_blocks(self.table, self.names, self.mask):
             found = codes[:, : len(kept)]
             bins_of(cells, ladder, bins, found)

@@ -10,9 +10,15 @@ import numpy as np
 from leakcap.ground.arrays import Bools, Floats, Ints
 from leakcap.sessions.table import SessionTable
 
-__all__ = ["BLOCK", "row_blocks"]
+__all__ = ["row_blocks", "rows_together"]
 
-BLOCK = 2**12  # rows
+NUMBERS = 2**15  # at a time
+FEWEST = 2**8  # rows
+
+
+def rows_together(columns: int) -> int:
+    """How many rows a block has."""
+    return max(FEWEST, NUMBERS // max(1, columns))
 
 
 def row_blocks(table: SessionTable, names: list[str], mask: Bools | None) -> Iterator[tuple[Floats, Bools, Ints]]:
@@ -21,9 +27,10 @@ def row_blocks(table: SessionTable, names: list[str], mask: Bools | None) -> Ite
     A row with a number that is missing or infinite, in any of the columns, is not asked about.
     """
     columns, order, units = [table.numbers_of(name) for name in names], table.by_person, table.units
-    room = np.empty((len(names), BLOCK))
-    for start in range(0, units.rows, BLOCK):
-        end = min(start + BLOCK, units.rows)
+    step = rows_together(len(names))
+    room = np.empty((len(names), step))
+    for start in range(0, units.rows, step):
+        end = min(start + step, units.rows)
         places: Any = slice(start, end) if order is None else order[start:end]
         cells = room[:, : end - start]
         for into, column in zip(cells, columns, strict=True):

@@ -18,7 +18,7 @@ from leakcap.ground.proofs import proves
 from leakcap.kernels.bounded import Bounded, Declared
 from leakcap.sessions.brought import Limits, Within
 from leakcap.sessions.linear import FINE
-from leakcap.sessions.row_blocks import BLOCK, row_blocks
+from leakcap.sessions.row_blocks import row_blocks, rows_together
 from leakcap.sessions.swept import SweptSums, checked_squares, factors_of
 from leakcap.sessions.table import SessionTable
 
@@ -129,7 +129,7 @@ class RowSums(SweptSums):
         making = by, 1 / FINE, int(EXACT / self.steps ** (1 + self.pairs))
         squares, total = np.zeros(people), np.zeros(by.shape, dtype=np.int64)
         person = np.array([-1, 0, 0]), np.zeros(by.shape), np.zeros(by.shape, dtype=np.int64)
-        grid, rows = self.grid, np.ones((BLOCK, d + 1))  # a 1 behind every row
+        grid, rows = self.grid, np.ones((rows_together(d), d + 1))  # a 1 behind every row
         ends = grid.low, grid.high, grid.middle, self.steps / grid.size, self.steps
         for cells, kept, units in row_blocks(self.table, self.names, self.mask):
             on_grid(cells, ends, rows)

@@ -54,8 +54,8 @@ class Shard:
         """Whose each row is, counted from the shard's first person; None where everybody has one."""
         if self.rows == self.count:
             return None
-        found: Ints = self.stowed.column(self.place, WHOSE).to_numpy().astype(np.intp)
-        return found
+        rows_of_each = self.stowed.column(self.place, WHOSE).to_numpy()
+        return np.repeat(np.arange(self.count), rows_of_each)
 
     @property
     def count(self) -> int:
@@ -179,7 +179,7 @@ def _ordered(stowed: Stowed, *, version: str, seen: int, most: int | None, named
         people.append(numbers[order[first]])
         coins.append(coin[order[first]])
         longest = max(longest, int(np.bincount(whose).max()))
-        stowed.put_in_order(place, order, {WHOSE: whose.astype(np.int32)}, drop=OWN)
+        stowed.put_in_order(place, order, {WHOSE: np.bincount(whose).astype(np.int32)}, drop=OWN)
         kept += len(order)
         people_there = slice(start, start + len(first))
         found.append(Shard(stowed, place, rows=len(order), people=people_there))
