@@ -7,6 +7,7 @@ machine, on any partition of the data. The keyed function is SipHash-2-4 of the 
 from __future__ import annotations
 
 import hmac
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -24,8 +25,10 @@ from leakcap.worlds.worldset import Worlds
 __all__ = [
     "KEYED",
     "KEY_BYTES",
+    "bits_of",
     "keyed_bits",
     "keyed_blocks",
+    "keyed_by_all",
     "keyed_numbers",
     "keyed_texts",
     "keyed_words",
@@ -47,9 +50,20 @@ def keyed_numbers(names: npt.ArrayLike, key: bytes) -> npt.NDArray[np.uint64]:
     return _numbers(names, [key])[0]
 
 
+@proves("keyed-worlds")
+def keyed_by_all(names: npt.ArrayLike, keys: Sequence[bytes]) -> npt.NDArray[np.uint64]:
+    """`(keys, n)`: the same by several keys, for which names are spelt once."""
+    return _numbers(names, list(keys))
+
+
 def keyed_bits(names: npt.ArrayLike, key: bytes) -> Bools:
     """A fair coin for every name."""
-    return np.asarray(keyed_numbers(names, key) >> np.uint64(63), dtype=bool)
+    return bits_of(keyed_numbers(names, key))
+
+
+def bits_of(numbers: npt.NDArray[np.uint64]) -> Bools:
+    """The coins of keyed numbers."""
+    return np.asarray(numbers >> np.uint64(63), dtype=bool)
 
 
 def keyed_blocks(names: npt.ArrayLike, key: bytes, count: int) -> Ints:

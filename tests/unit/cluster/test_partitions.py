@@ -181,11 +181,9 @@ def test_a_person_whose_rows_do_not_fit_is_refused_with_a_way_out() -> None:
 
 def test_two_people_who_share_a_number_stay_two(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "leakcap.cluster.parted.shards.keyed_numbers",
-        lambda names, key: (
-            np.zeros(len(names), dtype=np.uint64)
-            if key == SECRET.key("people")
-            else np.asarray(names).astype(np.uint64)
+        "leakcap.cluster.parted.shards.keyed_by_all",
+        lambda names, keys: np.stack(
+            [np.asarray(names).astype(np.uint64) * np.uint64(key != SECRET.key("people")) for key in keys]
         ),
     )
     shards = shards_of([people(50, 3)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,17 +18,35 @@ TOGETHER = 2**14  # rows whose words stay in the second cache
 MISSING = np.uint64(0x9E3779B97F4A7C15)  # the word of missing cells but those of floats, which are NaN
 
 
-def row_numbers(batch: Any, whose: npt.NDArray[np.uint64], key: bytes) -> npt.NDArray[np.uint64]:
-    """Of every row of a record batch: SipHash-2-4 of a word for each cell, after the number of whose it is."""
-    columns = [whose, *(_words(batch.column(name), name, key) for name in batch.schema.names)]
-    found, width = np.empty(len(whose), dtype=np.uint64), 8 * len(columns)
+def row_numbers(batch: Any, whose: npt.NDArray[np.uint64], keys: Sequence[bytes]) -> npt.NDArray[np.uint64]:
+    """`(keys, rows)`: SipHash-2-4 of a word for each cell of a row, after the number of whose it is, by every key."""
+    found = np.empty((len(keys), len(whose)), dtype=np.uint64)
+    if all(map(_is_number, batch.schema.types)):  # whose words hang on no key
+        _put_numbers(batch, whose, keys, found)
+    else:
+        for place, key in enumerate(keys):
+            _put_numbers(batch, whose, [key], found[place : place + 1])
+    return found
+
+
+def _put_numbers(
+    batch: Any, whose: npt.NDArray[np.uint64], keys: Sequence[bytes], found: npt.NDArray[np.uint64]
+) -> None:
+    columns = [whose, *(_words(batch.column(name), name, keys[0]) for name in batch.schema.names)]
+    width = 8 * len(columns)
     for start in range(0, len(whose), TOGETHER):
         some = [column[start : start + TOGETHER] for column in columns]
         words = np.zeros(len(some[0]) * len(columns) + 1, dtype="<u8")  # one more: the loop reads whole words
         np.stack(some, axis=1, out=words[:-1].reshape(-1, len(columns)))
         ends = np.arange(1, len(some[0]) + 1, dtype=np.int64) * width
-        keyed_texts(Spelt(words.view(np.uint8), ends), key, found[start : start + TOGETHER])
-    return found
+        for key, into in zip(keys, found, strict=True):
+            keyed_texts(Spelt(words.view(np.uint8), ends), key, into[start : start + TOGETHER])
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind))
 
 
 def _words(column: Any, name: str, key: bytes) -> npt.NDArray[np.uint64]:

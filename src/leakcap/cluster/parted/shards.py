@@ -23,7 +23,7 @@ from leakcap.errors import InputError
 from leakcap.ground import checks
 from leakcap.ground.arrays import Bools, Ints
 from leakcap.ground.proofs import proves
-from leakcap.worlds.keyed import keyed_bits, keyed_numbers
+from leakcap.worlds.keyed import bits_of, keyed_by_all
 from leakcap.worlds.names import canonical_names, merges_people
 from leakcap.worlds.units import one_label_per_row
 
@@ -34,6 +34,8 @@ SHIFT = np.uint64(64 - 6)  # the highest bits of a person's number name the shar
 # Columns of ours beside those of the rows.
 NUMBER, WHOSE, SECOND, COIN, NAME = "\0number", "\0row", "\0second", "\0coin", "\0name"
 OWN = (NUMBER, WHOSE, SECOND, COIN, NAME)
+OF_PEOPLE = "people", "people of partitions", "coins"  # purposes of keys
+OF_ROWS = "rows of partitions", "rows of partitions, again"
 HELD = 4  # times that rows may be in memory while they are put in order
 
 
@@ -143,12 +145,11 @@ def dealt(
             stowed.known(batch.schema, unit)
             continue
         names = _names(batch, unit, seen)
-        numbers = keyed_numbers(names, key("people"))
-        whole = row_numbers(batch, numbers, key("rows of partitions"))
-        again = row_numbers(batch, numbers, key("rows of partitions, again"))
+        numbers, others, coins = keyed_by_all(names, [key(one) for one in OF_PEOPLE])
+        whole, again = row_numbers(batch, numbers, [key(one) for one in OF_ROWS])
         second += np.array([whole.sum(dtype=np.uint64), again.sum(dtype=np.uint64)])
-        own = {NUMBER: numbers, WHOSE: whole, SECOND: keyed_numbers(names, key("people of partitions"))}
-        own |= {COIN: keyed_bits(names, key("coins"))} | ({NAME: names} if named else {})
+        own = {NUMBER: numbers, WHOSE: whole, SECOND: others}
+        own |= {COIN: bits_of(coins)} | ({NAME: names} if named else {})
         stowed.add(batch, own, (numbers >> SHIFT).astype(np.intp), unit)
         contents.add(batch.to_pandas().drop(columns=[] if unit is None else [unit]))
         seen += batch.num_rows
@@ -165,7 +166,7 @@ def _ordered(stowed: Stowed, *, version: str, seen: int, most: int | None, named
     for place in stowed.places():
         numbers, whole, second = (stowed.column(place, name).to_numpy() for name in (NUMBER, WHOSE, SECOND))
         # Two of many million people may share a number, and with it a clock: they stay two people.
-        order = np.lexsort((whole, second, numbers))
+        order = _in_order(numbers, second, whole)
         new = np.append(True, (np.diff(numbers[order]) != 0) | (np.diff(second[order]) != 0))
         first = np.flatnonzero(new)
         whose = np.cumsum(new) - 1
@@ -195,6 +196,16 @@ def _ordered(stowed: Stowed, *, version: str, seen: int, most: int | None, named
         named=named,
         names=_as_one(called) if called else None,
     )
+
+
+def _in_order(numbers: npt.NDArray[Any], second: npt.NDArray[Any], whole: npt.NDArray[Any]) -> Ints:
+    """Rows by the number of whose they are, by the second one, and by their own."""
+    order = np.argsort(whole)
+    order = order[np.argsort(numbers[order], kind="stable")]
+    same = numbers[order[1:]] == numbers[order[:-1]]
+    if (same & (second[order[1:]] != second[order[:-1]])).any():  # a thing of chance, of two in many million people
+        return np.lexsort((whole, second, numbers))
+    return order
 
 
 def _as_one(names: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
