@@ -63,8 +63,8 @@ class Constants:
     worlds: float  # a number of a row in a world, added up
     screen: float  # a unit and a world: its bound from second moments
     draw: float  # a unit, a world and a draw: a unit looked at by drawn releases
-    deal: float  # a row of eight columns: read once and dealt by whose it is
-    swept: float  # a number of a row in a session's means, encrypted rows read included
+    deal: float | None = None  # a row of eight columns: read once and dealt by whose it is
+    swept: float | None = None  # a number of a row in a session's means, encrypted rows read included
 
 
 @dataclass(frozen=True)
@@ -101,18 +101,16 @@ def modelled(
             8 * asked.units,
             8.0 * asked.worlds**2 / 4 * machines,
         ),
-        "a session is opened: rows are dealt by unit": (
-            asked.rows * costs.deal * asked.columns / 8,
-            50 * asked.units,
-            8 * cells + 8 * asked.rows,
-        ),
-        "an answer of a session: means within bounds": (cells * costs.swept, 50 * asked.units, 32 * asked.units),
         "one shuffle by unit, where contributions are bounded": (
             2 * cells * costs.read,
             8 * cells / 50,  # spilled in parts of a fiftieth
             8 * cells + 8 * asked.rows,
         ),
     }
+    if costs.deal is not None and costs.swept is not None:  # files were streamed
+        dealt = asked.rows * costs.deal * asked.columns / 8
+        jobs["a session is opened: rows are dealt by unit"] = dealt, 50 * asked.units, 8 * cells + 8 * asked.rows
+        jobs["an answer of a session: means within bounds"] = cells * costs.swept, 50 * asked.units, 32 * asked.units
     found = {}
     for name, (nanoseconds, memory, moved) in jobs.items():
         hours = nanoseconds / NS / 3600
@@ -161,7 +159,9 @@ def constants() -> Constants:
 
 def streamed_constants() -> dict[str, float]:
     """Of the largest files that were streamed (benchmarks/parted.py)."""
-    known = json.loads(STREAMED.read_text())
+    known = json.loads(STREAMED.read_text()) if STREAMED.exists() else {}
+    if not known:
+        return {}
     largest = known[max(known, key=int)]
     return {"deal": largest["dealt"], "swept": largest["questions"]["means"] / 8}
 
@@ -231,7 +231,9 @@ def page() -> None:
         "deal": "a row of eight columns, read once and dealt by whose it is",
         "swept": "a number of a row in a session's answer, decrypted, checked, added up and charged",
     }
-    unit_costs = "\n".join(f"| {words} | {shown(getattr(costs, name))} |" for name, words in names.items())
+    unit_costs = "\n".join(
+        f"| {words} | {shown(getattr(costs, name))} |" for name, words in names.items() if getattr(costs, name)
+    )
     PAGE.write_text(
         TEXT.read_text(encoding="utf-8").format(
             base=f"{BASE['rows']:,} rows, {BASE['columns']} columns, {BASE['worlds']:,} worlds, every row a unit",
