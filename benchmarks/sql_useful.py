@@ -239,7 +239,7 @@ def _of_cohorts(asked: Asked, cap: float, count: int, *, keys: int, truth: pd.Da
         with mock.patch("leakcap.sessions.cohorts.FEWEST", min(COHORTS)):
             answers = asked.answers(cap, WORLD_SEEDS, design="cohorts", cohorts=count)
     except lc.sql.NotAnswered as refusal:
-        return f"not answered: {str(refusal).split(',', 1)[0]}"
+        return f"not answered: {str(refusal).split(', ', 1)[0]}"
     return _off_by([_by_keys(one, keys) for one in answers], truth)
 
 

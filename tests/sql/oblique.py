@@ -100,4 +100,100 @@ OBLIQUE: dict[str, list[str]] = {
         "select count(*) from people p, people p",
         "select count(*) from people p join stays p on p.person = p.id",
     ],
+    "rows as one value": [
+        "select count(*) from stays s where (s.person, s.days) in (select t.person, max(t.days) from stays t "
+        "group by t.person)",
+        "select count(*) from stays s where (s.ward, s.days) in (select t.ward, t.days from stays t)",
+        "select count(*) from people p where (p.id, 1) in (select person, 1 from stays)",
+        "select count(*) from people p where (p.sex, p.age) > ('f', 30)",
+        "select count(*) from people p where row(p.id) = row(5)",
+    ],
+    "keys in other words": [
+        "select count(*) from people p join stays s on p.id + 0 = s.person",
+        "select count(*) from people p join stays s on cast(p.id as varchar) = cast(s.person as varchar)",
+        "select count(*) from people p join stays s on p.id is not distinct from s.person",
+        "select count(*) from people p join stays s on p.id = s.person or true",
+        "select count(*) from people p join stays s on not (p.id <> s.person)",
+        "select count(*) from people p join stays s on p.id between s.person and s.person",
+        "select count(*) from people p join stays s on p.id >= s.person and p.id <= s.person",
+        "select count(*) from people p join stays s on (p.id = s.person) = true",
+        "select count(*) from people p join stays s on coalesce(p.id, 0) = coalesce(s.person, 0)",
+        "select count(*) from people p join stays s on case when true then p.id end = s.person",
+    ],
+    "keys through other tables": [
+        "select count(*) from people p, wards w, stays s where p.id = w.ward and w.ward = s.person",
+        "select count(*) from stays a, wards w, stays b where a.ward = w.ward and w.ward = b.ward",
+        "select count(*) from tests t, stays s where t.stay = s.stay and s.person = t.stay",
+        "select count(*) from people p, people q where p.id = q.id and q.id = p.age",
+        "select count(*) from stays s join stays t on s.person = t.person and s.person = t.ward",
+    ],
+    "joins of what is not there": [
+        "select w.name, count(p.id) from wards w left join stays s on s.ward = w.ward left join people p on "
+        "p.id = s.person group by w.name",
+        "select count(*) from wards w full join stays s on s.ward = w.ward",
+        "select count(*) from wards w left join people p on true",
+        "select count(*) from drugs d left join tests t on t.drug = d.drug",
+        "select count(*) from people p left join (stays s join tests t on t.stay = s.stay) on s.person = p.id",
+        "select count(*) from (people p cross join wards w) left join stays s on s.person = p.id and s.ward = w.ward",
+    ],
+    "groups inside": [
+        "select count(*) from (select ward, max(days) as d from stays group by ward) q",
+        "select count(*) from (select person % 5 as k, count(*) as n from stays group by 1) q",
+        "select count(*) from (select person, first(days) as d from stays group by person) q where d > 3",
+        "select count(*) from (select person, max(days) over () as m from stays group by person, days) q",
+        "select count(*) from (select person, list(days) as l from stays group by person) q where l[1] > 3",
+        "select count(*) from (select person, string_agg(ward, ',') as l from stays group by person) q where l = '1'",
+        "select count(*) from (select person, arg_max(day, days) as l from stays group by person) q where l "
+        "> date '2021-01-01'",
+    ],
+    "letters of the question": [
+        "select /*/* nested */*/ count(*) from people",
+        "select count(*) from t0",
+        "select count(c0) from people",
+        "select count(*) from main.people",
+        "select count(*) from memory.main.people",
+        "select count(*) from people p(a, b, c)",
+        "select count(*) from (people)",
+        "select count(*) from people tablesample 50%",
+        "sel\u200bect count(*) from people",
+        "select count(*) from peоple",
+    ],
+    "frames of windows": [
+        "select count(*) from (select sum(days) over (partition by person order by days range between 3 "
+        "preceding and 3 following) as s from stays) q where s > 20",
+        "select count(*) from (select sum(days) over (partition by person order by day, stay rows between 1 "
+        "preceding and 1 following exclude current row) as s from stays) q where s > 20",
+        "select count(*) from (select lag(days) ignore nulls over (partition by person order by day, stay) "
+        "as s from stays) q where s > 20",
+        "select count(*) from (select count(*) over w as s from stays window w as (partition by person)) q where s > 2",
+        "select count(*) from (select row_number() over (partition by ward order by stay) as s from stays) q "
+        "where s > 2",
+        "select count(*) from (select first_value(days) over (partition by person order by stay groups "
+        "between 1 preceding and 1 following) as s from stays) q",
+        "select count(*) from (select nth_value(days, 2) over (partition by person order by stay) as s from "
+        "stays) q where s > 1",
+        "select count(*) from (select sum(days) over (partition by coalesce(person, 0) order by stay) as s "
+        "from stays) q where s > 20",
+    ],
+    "numbers inside numbers": [
+        "select sum(days - (select avg(days) from stays)) from stays",
+        "select sum(days * (select count(*) from stays where days = 29)) from stays",
+        "select sum(days / (select sum(days) from stays)) from stays",
+        "select count(*) from stays where days < (select count(*) from people where id = 7)",
+        "select (select count(*) from people) - (select count(*) from people where sex = 'f')",
+    ],
+    "forms that others have": [
+        "select count(*) from stays s where s.days > all (select t.days from stays t where t.person = "
+        "s.person and t.stay <> s.stay)",
+        "select count(*) from stays s where s.days >= all (select t.days from stays t)",
+        "select count(*) from stays s where s.days = any (select t.days from stays t where t.person = s.person)",
+        "select count(*) from people where age > some (select days from stays)",
+        "select count(*) from (select distinct on (sex) * from people) q",
+        "select count(*) from (select distinct on (person) person, days from stays order by person, days) q",
+        "select count(*) from (select distinct on (person, ward) person, ward, days from stays order by days) q",
+        "select sum(days) from (select distinct on (ward) ward, days from stays) q",
+        "select count(distinct id order by age) from people",
+        "select avg(distinct days) from stays",
+        "select sum(age) filter (where age > 3) over () from people",
+    ],
 }

@@ -243,6 +243,30 @@ def test_a_condition_on_what_all_people_have_is_answered_first_and_charged(hospi
 
 
 @pytest.mark.usefixtures("_in_this_process")
+@pytest.mark.parametrize("asked", [{"noise": 1e12}, {"noise": 1e17}, {"noise": 1e300}, {"share": 1e-300}])
+def test_endless_noise_does_not_hand_out_the_middle_of_the_pool(
+    hospital: lc.sql.Catalog, asked: dict[str, Any]
+) -> None:
+    """Nothing would be drawn, and what is not drawn is exact: the mean of all worlds, for nothing."""
+    session = lc.Session(hospital, cap=0.6, design="worlds", worlds=32, seed=1)
+    for text in ("select count(*) as n from stays", "select ward, count(*) as n, sum(cost) from stays group by ward"):
+        with pytest.raises(InputError, match=r"noise is too large|share is too small"):
+            session.sql(text, **asked)
+    assert session.history == ()
+    true = Plain(hospital, np.ones(hospital.people, dtype=bool)).run("select count(*) as n from stays")["n"][0]
+    assert abs(session.sql("select count(*) as n from stays", noise=1e8).frame["n"][0] - true) > 1e3
+
+
+@pytest.mark.usefixtures("_in_this_process")
+@pytest.mark.parametrize("design", ["bits", "worlds"])
+@pytest.mark.parametrize("share", ["0.1", True, float("nan"), -1])
+def test_a_share_is_a_number_above_0(hospital: lc.sql.Catalog, share: Any, design: str) -> None:
+    session = lc.Session(hospital, cap=0.6, seed=1, design=design, **({"worlds": 16} if design == "worlds" else {}))
+    with pytest.raises(InputError, match="share must be"):
+        session.sql("select count(*) from stays", share=share)
+
+
+@pytest.mark.usefixtures("_in_this_process")
 def test_too_many_numbers_are_refused_with_what_would_work(hospital: lc.sql.Catalog) -> None:
     session = lc.Session(hospital, cap=0.6, design="worlds", worlds=16, seed=1)
     with pytest.raises(NotAnswered, match=r"at most 1,000 numbers.*design='bits'"):

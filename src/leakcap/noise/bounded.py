@@ -16,7 +16,8 @@ ROUNDING = 1e-12  # relative: what sums of squares lose, with room to spare
 @proves("pool")
 def charge(extent: Extent, deviations: Floats) -> float:
     """Squared distance, in noise deviations, that one person can move the sums by at most; rounded up."""
-    squares = (extent.limits / deviations) ** 2
+    with np.errstate(over="ignore"):  # of next to no noise: no charge is finite, which is refused
+        squares = (extent.limits / deviations) ** 2
     blocks, part = blocks_of(extent)
     largest = np.zeros(int(part.max()) + 1)
     np.maximum.at(largest, part, np.bincount(blocks, squares))

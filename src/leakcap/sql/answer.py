@@ -87,7 +87,7 @@ class Released:
         else:
             shown = release.shows(sums[:, 0], spread[:, 0])
             if halves:
-                spread = np.sqrt(spread**2 + _halving(made, sums))
+                spread = np.hypot(spread, np.sqrt(_halving(made, sums)))
             pairs = zip(release.aggregates, release.places, strict=True)
             columns = [with_ends(one, sums[:, list(places)], spread[:, list(places)]) for one, places in pairs]
         named = dict(zip(release.value_names, columns, strict=True))

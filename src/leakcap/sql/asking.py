@@ -111,7 +111,8 @@ def _part(how: Mapping[str, Any], program: Program, at: int) -> dict[str, Any]:
     if given.get("noise") is not None and count > 1:
         raise InputError("this question is answered in several steps: give share= in place of noise=")
     if given.get("noise") is None:
-        given["share"] = (DEFAULT_SHARE if given.get("share") is None else given["share"]) / count
+        share = DEFAULT_SHARE if given.get("share") is None else given["share"]
+        given["share"] = checks.positive(share=share) / count
     if given.get("request") is not None and count > 1:
         given["request"] = f"{given['request']} {at}"
     return given

@@ -24,6 +24,7 @@ from leakcap.custody.ledger import Account, Entry, Open, budgets
 from leakcap.custody.ledger.accounts import as_text
 from leakcap.custody.ledger.capped import caps_now, in_numbers, in_words
 from leakcap.errors import BudgetError, InputError
+from leakcap.ground import checks
 from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
 from leakcap.noise import Randomness
@@ -32,7 +33,7 @@ from leakcap.sessions.answers import Preview, SessionAnswer, Spending, value_of
 from leakcap.sessions.clock import success_within, told_after
 from leakcap.sessions.cohorts import Cohorts
 from leakcap.sessions.listed_worlds.charges import TICKS, Clocks, raised
-from leakcap.sessions.listed_worlds.directions import next_direction
+from leakcap.sessions.listed_worlds.directions import hidden_by, next_direction
 from leakcap.sessions.listed_worlds.engine import ListedState, ListedWorlds, Priced
 from leakcap.sessions.listed_worlds.functions import AskedOfWorlds
 from leakcap.sessions.listed_worlds.leaning import RECENT
@@ -179,13 +180,15 @@ class WorldsDesk:
                 raise InputError(
                     f"noise must be above 0 and finite: one number, or one for each of the {d} of the answer"
                 )
+            if hidden_by(outputs.table, found).any():
+                raise InputError(
+                    "the noise is too large beside this answer: nothing of it would be drawn. Ask with less noise"
+                )
             return found
-        return self._for_share(outputs, DEFAULT_SHARE if share is None else float(share))
+        return self._for_share(outputs, checks.positive(share=DEFAULT_SHARE if share is None else share))
 
     def _for_share(self, outputs: Outputs, share: float) -> Floats:
         """Noise at which no number of the answer takes more than its part of a share, by the pool and the history."""
-        if not share > 0 or not math.isfinite(share):
-            raise InputError("share must be above 0 and finite: a part of the clock, such as .01")
         with self.account.reading() as now:
             state = self._state(now)
         spread = outputs.table.std(axis=0)
@@ -198,6 +201,8 @@ class WorldsDesk:
         for _ in range(SEARCHED):
             whitened = outputs.table / noise
             direction = next_direction(whitened, state.posterior.weights(), np.empty((0, len(shape))))
+            if direction is None and hidden_by(outputs.table, noise).any():
+                raise InputError("share is too small: nothing of this answer would be drawn. Give a larger one")
             if direction is None:
                 return noise
             priced = self.engine.price(state, whitened @ direction, 1.0)

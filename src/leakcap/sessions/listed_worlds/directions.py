@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from leakcap.errors import InputError
-from leakcap.ground.arrays import Floats
+from leakcap.ground.arrays import Bools, Floats
 
-__all__ = ["next_direction"]
+__all__ = ["hidden_by", "next_direction"]
 
 ROUNDING = 1e-10  # relative: directions in which worlds differ by less are not asked for
 
@@ -40,3 +40,14 @@ def next_direction(whitened: Floats, weights: Floats, asked: Floats) -> Floats |
         return None
     found = turns[0] - (turns[0] @ asked.T) @ asked
     return np.asarray(found / np.linalg.norm(found))
+
+
+def hidden_by(outputs: Floats, deviations: Floats) -> Bools:
+    """Numbers in which worlds differ, by too little beside their noise for any direction to be asked.
+
+    What is not asked is handed out as the middle of all worlds, which is the pool's: exact, and for nothing. That is no
+    secret of a world; but whoever does not know the pool need not learn it by asking for endless noise.
+    """
+    spread, sizes = outputs.std(axis=0), np.abs(outputs).max(axis=0, initial=0.0)
+    largest = max(float((sizes / deviations).max(initial=0.0)), 1.0)
+    return np.asarray((spread > ROUNDING * sizes) & (spread <= 2 * ROUNDING * largest * deviations))
