@@ -156,7 +156,7 @@ OBLIQUE: dict[str, list[str]] = {
         "select count(*) from (people)",
         "select count(*) from people tablesample 50%",
         "sel\u200bect count(*) from people",
-        "select count(*) from peоple",
+        "select count(*) from pe\u043eple",
     ],
     "frames of windows": [
         "select count(*) from (select sum(days) over (partition by person order by days range between 3 "
