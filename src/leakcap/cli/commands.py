@@ -221,13 +221,19 @@ def serve_command(
         str | None,
         typer.Option(help="Also listen for Arrow Flight SQL: pandas, ADBC, JDBC.", metavar="[HOST:]PORT"),
     ] = None,
-    demo: Annotated[bool, typer.Option("--demo", help="Sample data and two accounts, gone at the end.")] = False,
+    move: Annotated[
+        bool, typer.Option("--move", help="First move the folder's accounts, answers and audit log into --database.")
+    ] = False,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Sample data, two accounts and a guided tour, gone at the end.")
+    ] = False,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
     """Let analysts ask by browser, by JSON or from Python, under one cap for all answers.
 
-    The first start opens an account for the custodian, and shows its password once. --demo shows all of it in a minute.
+    The first start opens an account for the custodian, and shows its password once. --demo shows all of it in a
+    minute, by a tour that leads through the pages.
     """
     with ending():
         from leakcap.cli.serve import ServeOrder, run
@@ -244,5 +250,6 @@ def serve_command(
             seconds=seconds,
             flight=flight,
             demo=demo,
+            move=move,
         )
         run(order, quiet, json)

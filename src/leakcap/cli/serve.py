@@ -36,6 +36,7 @@ class ServeOrder:
     seconds: float
     flight: str | None
     demo: bool
+    move: bool = False
 
 
 def run(order: ServeOrder, quiet: bool = False, json: bool = False) -> None:
@@ -44,6 +45,8 @@ def run(order: ServeOrder, quiet: bool = False, json: bool = False) -> None:
     refuse_open(order.host, order.tls_certificate, order.tls_key)
     if order.demo and order.database is not None:
         raise InputError("the demo leaves nothing behind: start it without --database")
+    if order.move and order.database is None:
+        raise InputError("say where to move the server's file to: --database postgresql://...")
     try:
         from leakcap.server.app import create_app
     except ImportError:
@@ -57,6 +60,11 @@ def run(order: ServeOrder, quiet: bool = False, json: bool = False) -> None:
         if order.demo:
             home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leakcap-demo-")))
             os.environ["LEAKCAP_KEY"] = str(home / "key")
+        if order.move and order.database is not None:
+            from leakcap.server.moving import move_into
+
+            rows = move_into(home, order.database)
+            terminal.say(f"Moved into the database: {rows:,} rows." if rows else "It was moved before.")
         settings = ServerSettings(
             home=home,
             database=order.database,

@@ -89,6 +89,10 @@ class Database:
         """One transaction: it is on the disk when the block ends, or never was."""
         return self._dialect.writing()
 
+    def close(self) -> None:
+        """Let go of the file or the connections."""
+        self._dialect.close()
+
     def write(self, statement: str, *values: Any) -> int:
         """One statement as a transaction; how many rows it changed."""
         with self.writing() as now:

@@ -124,6 +124,18 @@ class Datasets:
         )
         return catalog
 
+    def refuse_other_ledger(self) -> None:
+        """An `InputError` where the ledger does not know a data set: in another one everybody would have a second coin,
+        and a clock that nobody has spent."""
+        for name in self.names():
+            with self.account(name).reading(forgotten=True) as now:
+                known = now.title is not None or bool(now.number)
+            if not known:
+                raise InputError(
+                    f"the ledger knows nothing of the data set {name!r}, of which this server gives answers: name the "
+                    "ledger that counts them with --ledger, or bring it back from a copy"
+                )
+
     def sweep(self) -> None:
         """Remove what a server left that was ended while it registered a file."""
         known = {row[0] for row in self.database.rows("SELECT file FROM datasets")}
@@ -168,6 +180,13 @@ class Datasets:
         with self._lock:
             for key in [key for key in self._held if key[0] == name]:
                 del self._held[key]
+
+    def close(self) -> None:
+        """End the processes that wait for questions, and let go of sessions and their ledgers."""
+        self.spare.close()
+        with self._lock:
+            self._held.clear()
+        self._books = threading.local()
 
     def _session(self, name: str, account: str) -> _OpenSession:
         key = (name, account)

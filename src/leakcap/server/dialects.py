@@ -30,3 +30,6 @@ class Dialect(Protocol):
 
     def change(self, now: Speaking, statements: Sequence[str], version: int) -> None:
         """Bring tables to a version, by statements in the words of SQLite."""
+
+    def close(self) -> None:
+        """Let go of everything; what is asked after that is asked anew."""

@@ -89,6 +89,10 @@ class PostgresDialect:
             now.execute(reduce(lambda text, word: text.replace(*word), WORDS, statement))
         now.execute("UPDATE server SET version = ?", (version,))
 
+    def close(self) -> None:
+        self._closing()
+        self._begin_anew()
+
     def forked(self) -> None:
         """In a child: the connections are the parent's, and threads that are not here may seem to hold some."""
         _inherited.append(self._free)

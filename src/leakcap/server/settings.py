@@ -39,7 +39,8 @@ class ServerSettings:
 
     Attributes:
         home: its folder, which only its owner may enter.
-        ledger: place of the ledger, as for `leakcap.Session`; None for one beside accounts and answers.
+        ledger: place of the ledger, as for `leakcap.Session`; None for the one in the folder, or beside accounts and
+            answers.
         database: a PostgreSQL database for accounts, answers and the audit log; None for a file in the folder.
         encrypted: whether it is reached through TLS, so that cookies are for such connections alone.
         hosts: names under which it answers; others are refused, so that no foreign name can be pointed at it.
@@ -57,4 +58,5 @@ class ServerSettings:
 
     @property
     def ledger_place(self) -> str:
-        return self.ledger or self.database or f"sqlite:///{self.home / 'ledger.db'}"
+        own = self.home / "ledger.db"  # it stays there where the rest was moved into a database
+        return self.ledger or (f"sqlite:///{own}" if self.database is None or own.exists() else self.database)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,10 @@ PRAGMAS = (
 )
 
 
+class _Connection(sqlite3.Connection):
+    """One that can be found again, to be closed."""
+
+
 class SqliteDialect:
     """A file."""
 
@@ -34,6 +39,7 @@ class SqliteDialect:
         """Make the file where there is none."""
         self.path = path
         self._threads = threading.local()
+        self._open = weakref.WeakSet[_Connection]()
         if not path.exists():
             write_private(path, b"", exclusive=True)
 
@@ -77,10 +83,19 @@ class SqliteDialect:
         for statement in (*statements, *marks):
             now.execute(statement)
 
+    def close(self) -> None:
+        """Close what every thread has open; whoever goes on opens it again."""
+        for one in list(self._open):
+            one.close()
+        self._threads, self._open = threading.local(), weakref.WeakSet()
+
     def _connection(self) -> sqlite3.Connection:
-        found: sqlite3.Connection | None = getattr(self._threads, "connection", None)
+        found: _Connection | None = getattr(self._threads, "connection", None)
         if found is None:
-            found = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
+            # It is used in this thread, and closed in whichever ends the server.
+            found = sqlite3.connect(
+                self.path, timeout=PATIENCE, isolation_level=None, factory=_Connection, check_same_thread=False
+            )
             try:
                 for pragma in PRAGMAS:
                     found.execute(f"PRAGMA {pragma}")
@@ -93,4 +108,5 @@ class SqliteDialect:
                     "folder with --home"
                 )
             self._threads.connection = found
+            self._open.add(found)
         return found

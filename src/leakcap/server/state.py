@@ -33,6 +33,7 @@ class ServerState:
         self.audit_log = AuditLog(self.database)
         self.uploads = Uploads(settings.home / "uploads", limits.upload)
         self.datasets = Datasets(self.database, settings)
+        self.datasets.refuse_other_ledger()
         self.datasets.sweep()
         self.long_work = LongWork(self.database)
         self.asking = Asking(self.database, self.datasets, limits)
@@ -43,6 +44,7 @@ class ServerState:
         self.failures_of_address = Failures(limits.failures_of_address, limits.wait)
 
     def close(self) -> None:
-        """End the processes that wait or work for it."""
+        """End the processes that wait or work for it, and let go of its files."""
         self.long_work.close()
-        self.datasets.spare.close()
+        self.datasets.close()
+        self.database.close()

@@ -15,10 +15,12 @@ import pytest
 from leakcap.cli.serve import ServeOrder
 from leakcap.cli.serve import run as serve
 from leakcap.errors import InputError
-from leakcap.server import long_work, postgres_dialect
+from leakcap.server import long_work, moving, postgres_dialect
 from leakcap.server.app import create_app
 from leakcap.server.database import VERSION, Database
 from leakcap.server.long_work import WorkWatch
+from leakcap.server.moving import move_into
+from leakcap.server.settings import ServerSettings
 from tests.forked import said_by_a_fork
 from tests.postgres import Server
 from tests.unit.server.conftest import UNHURRIED
@@ -298,3 +300,58 @@ def test_a_child_has_connections_of_its_own(running: Running) -> None:
     assert said_by_a_fork(child) == "in the child"
     state.audit_log.add("ann", "after")
     assert [one.what for one in state.audit_log.latest()[:3]] == ["after", "in the child", "before"]
+
+
+def test_a_server_moves_from_its_file_into_a_database(tmp_path: Path, own_key: Path, database: str) -> None:
+    """Everything that was there is there afterwards, also what was answered; the ledger stays, and the file is kept."""
+    home = tmp_path / "home"
+    old = filled(home, UNHURRIED)
+    token = old.token("ann")
+    head = {"Authorization": f"Bearer {token}"}
+    first = old.client(headers=head).post(ASK, json={"sql": BY_SEX, "share": 0.1, "request": "a key"})
+    spent, log = old.client(headers=head).get(BUDGET).json(), old.state.audit_log.latest()
+    with pytest.raises(InputError, match="is running"):
+        move_into(home, database)
+    old.state.close()
+    assert move_into(home, database) > 10
+    assert move_into(home, database) == 0, "once is enough"
+    assert {path.name for path in home.iterdir()} >= {"datasets", "server.id", "server.db.moved", "ledger.db"}
+    moved = Running(create_app(ServerSettings(home=home, hosts=("localhost",), database=database, limits=UNHURRIED)))
+    ann = moved.client(headers=head)
+    again = ann.post(ASK, json={"sql": BY_SEX, "share": 0.1, "request": "a key"})
+    assert again.content == first.content and again.headers["leakcap-stored"] == "yes"
+    assert ann.get(BUDGET).json() == spent and moved.state.audit_log.latest()[-len(log) :] == log
+    assert ann.post(ASK, json={"sql": COUNT, "share": 0.01}).status_code == 200
+    assert moved.state.tokens.make("ann", "another", days=1), "numbers go on"
+    with pytest.raises(InputError, match="has its accounts in PostgreSQL"):
+        Database(home)
+    other = tmp_path / "other"
+    filled(other, UNHURRIED).state.close()
+    with pytest.raises(InputError, match="name an empty one"):
+        move_into(other, database)
+    assert (other / "server.db").exists()
+
+
+@pytest.mark.parametrize("step", ["before the database", "after the database", "after the file"])
+def test_a_move_that_was_cut_off_is_gone_on_with(
+    tmp_path: Path, own_key: Path, database: str, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    filled(home, UNHURRIED).state.close()
+
+    def cut(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        if step == "before the database":
+            patch.setattr(moving, "_copied", cut)
+        else:
+            honest = Path.rename
+            ended = {"after the database": "server.db", "after the file": "server.id.next"}[step]
+            patch.setattr(Path, "rename", lambda one, to: cut() if one.name == ended else honest(one, to))
+        with pytest.raises(KeyboardInterrupt):
+            move_into(home, database)
+    move_into(home, database)
+    moved = Running(create_app(ServerSettings(home=home, hosts=("localhost",), database=database, limits=UNHURRIED)))
+    assert moved.state.datasets.names() == ["clinic", "school"]
+    assert moved.program("ann").post(ASK, json={"sql": COUNT, "share": 0.01}).status_code == 200

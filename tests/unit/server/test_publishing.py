@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import pickle
 import re
 import shlex
 import time
@@ -157,6 +158,35 @@ def test_a_published_model_has_its_page_its_folder_and_its_commands(
     assert {"certificate.html", "certificate.json", "model.pkl", "SHA256SUMS"} <= names
     told = json.loads(packed.read("own-model/certificate.json"))
     assert told["mode"] == "individual" and not re.search(r"\bplan\b|exposure", " ".join(names))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["KMeans", "RandomForestClassifier", "Ridge", "LogisticRegression"])
+def test_every_kind_of_model_is_compared_and_released_by_page(running: Running, model: str) -> None:
+    browser = running.browser("carla")
+    word, made = form_word(browser), table(len(model))
+    content = made.assign(who=made["who"] + 10_000 * len(model), c=made["a"] - made["b"]).to_csv(index=False).encode()
+    file = {"file": ("people.csv", content, "text/csv")}
+    place = running.place(browser.post("/custody/publish", data={"form_word": word}, files=file))
+    fields = {"form_word": word, "unit": "who", "cap": "65", "rows": "1", "columns": ["a", "b"], **RANGES}
+    fields |= {
+        "low4": "-9",
+        "high4": "9",
+        "fn": model,
+        "groups": "2",
+        "target": {"Ridge": "c", "KMeans": ""}.get(model, MODEL["target"]),
+    }
+    shown = running.shown(browser, browser.post(place, data={**fields, "what": "compare"}))
+    assert "Nothing has left yet." in shown.text, shown.text
+    promise = re.search(r'name="promise" value="(\w+)" checked', shown.text)
+    assert promise
+    name = model.lower()
+    asked = browser.post(place, data={**fields, "what": "release", "promise": promise[1], "name": name})
+    assert running.place(asked) == f"/custody/publish/finished/{name}"
+    packed = browser.get(f"/custody/publish/finished/{name}/public.zip").content
+    model_file = zipfile.ZipFile(io.BytesIO(packed)).read(f"{name}/model.pkl")
+    released = pickle.loads(model_file)
+    assert len(released.predict(np.array([[1.0, 0.5], [2.0, 1.0]]))) == 2
 
 
 def test_a_release_is_audited_by_a_page(publishing: tuple[Any, str, dict[str, Any]]) -> None:
