@@ -2,56 +2,25 @@
 
 from __future__ import annotations
 
-import datetime
-import ipaddress
 from functools import partial
 
 import numpy as np
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 import leakcap as lc
 from leakcap.errors import PartiesError
 from leakcap.local import together
 from leakcap.local.parties import law
+from tests.authorities import new_key, pem_of, signed
 from tests.parties import free_places, in_forks, small_question
 from tests.refusals import refusal
 
-NOW = datetime.datetime.now(tz=datetime.UTC)
-
-
-def named(words):
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, words)])
-
-
-def signed(subject, key, by, *, authority=False):
-    issuer, own = by
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(named(subject))
-        .issuer_name(named(issuer))
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(NOW - datetime.timedelta(days=1))
-        .not_valid_after(NOW + datetime.timedelta(days=2))
-        .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
-    )
-    if not authority:
-        address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
-        made = made.add_extension(x509.SubjectAlternativeName([address]), critical=False)
-    return made.sign(own, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
-
 
 def folder_of(path, name, authority, trusted):
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = new_key()
     path.mkdir()
     (path / "party.crt").write_bytes(signed(name, key, authority))
-    (path / "party.key").write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
+    (path / "party.key").write_bytes(pem_of(key))
     (path / "parties.crt").write_bytes(trusted)
     return path
 
@@ -59,10 +28,7 @@ def folder_of(path, name, authority, trusted):
 @pytest.fixture
 def folders(tmp_path):
     """Of three parties whose authority is the same, and of one with another."""
-    ours, theirs = (
-        ("ours", ec.generate_private_key(ec.SECP256R1())),
-        ("theirs", ec.generate_private_key(ec.SECP256R1())),
-    )
+    ours, theirs = ("ours", new_key()), ("theirs", new_key())
     trusted = signed("ours", ours[1], ours, authority=True)
     found = [folder_of(tmp_path / f"party{number}", f"party{number}", ours, trusted) for number in range(3)]
     return [*found, folder_of(tmp_path / "stranger", "stranger", theirs, trusted)]
