@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -105,21 +104,6 @@ def test_a_part_that_is_left_out_would_be_seen(catalog: lc.sql.Catalog, monkeypa
 
     monkeypatch.setattr(parted.Part, "tables", property(without_the_last))
     assert told(lc.Session(replace(catalog, parts=2), cap=0.6, seed=1), ASKED[:2]) != expected
-
-
-@pytest.fixture(scope="module")
-def two() -> Iterator[lc.cluster.Cluster]:
-    with lc.cluster.connect(workers=2) as cluster:
-        yield cluster
-
-
-def test_workers_of_a_cluster_give_the_same(catalog: lc.sql.Catalog, two: lc.cluster.Cluster) -> None:
-    """Each part in an engine of its own, in a process of its own beside its worker."""
-    some = [ASKED[1], ASKED[6], ASKED[9], ASKED[12]]
-    expected = told(lc.Session(catalog, cap=0.6, seed=1), some)
-    session = lc.Session(replace(catalog, parts=3), cap=0.6, seed=1, backend=two)
-    assert told(session, some) == expected
-    assert len(session._workers._there) == 3
 
 
 def test_parts_that_take_too_long_together_end_the_question_and_nobody_pays(

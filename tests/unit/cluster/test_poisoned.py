@@ -26,8 +26,9 @@ HEIGHTS = np.append(np.random.default_rng(0).normal(170, 10, 99), SECRET)
 HOG = 2**31  # bytes
 
 
-@pytest.fixture(scope="module")
-def two() -> Iterator[lc.cluster.Cluster]:
+@pytest.fixture
+def mortal() -> Iterator[lc.cluster.Cluster]:
+    """Two workers that are killed."""
     with lc.cluster.connect(workers=2) as found:
         yield found
 
@@ -46,7 +47,7 @@ def raises() -> float:
 
 
 def hangs() -> float:
-    time.sleep(30)
+    time.sleep(20)
     return 0.0
 
 
@@ -73,15 +74,20 @@ def eats() -> float:
     ],
 )
 def test_a_poisoned_world_ends_the_run_and_nothing_is_stored(
-    two: lc.cluster.Cluster, tmp_path: Path, ill: Any, patience: float, words: str
+    pair: lc.cluster.Cluster, tmp_path: Path, ill: Any, patience: float, words: str
 ) -> None:
     store = f"sqlite:///{tmp_path}/ledger.db"
     with pytest.raises(OutputError, match=words) as told:
         lc.release(
-            poisoned(ill), HEIGHTS, cap=0.6, worlds=64, ledger=store, backend=replace(two, patience=float(patience))
+            poisoned(ill),
+            HEIGHTS,
+            cap=0.6,
+            worlds=64,
+            ledger=store,
+            backend=replace(pair, patience=float(patience)),
         )
     assert str(SECRET) not in str(told.value)
-    found = lc.plan(poisoned(lambda: 0.0), HEIGHTS, cap=0.6, worlds=64, ledger=store, backend=two).release()
+    found = lc.plan(poisoned(lambda: 0.0), HEIGHTS, cap=0.6, worlds=64, ledger=store, backend=pair).release()
     assert found.certificate.membership_success <= 0.6  # the whole cap is left: nothing was charged
 
 
@@ -140,10 +146,15 @@ THIRD = _third()
     ],
 )
 def test_a_poisoned_shard_ends_the_question_and_nobody_pays(
-    two: lc.cluster.Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ill: Any, patience: float, words: str
+    pair: lc.cluster.Cluster,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    ill: Any,
+    patience: float,
+    words: str,
 ) -> None:
     how: dict[str, Any] = {"cap": 0.6, "unit": "who", "ledger": f"sqlite:///{tmp_path}/l.db", "name": "people"}
-    backend = replace(two, patience=float(patience))
+    backend = replace(pair, patience=float(patience))
     session = lc.Session(lc.partitions([FRAME]), backend=backend, **how)
     monkeypatch.setattr(partitioned, "_of_shard", _ill_in_third(ill))
     # Dealt by another key, the third shard holds others: whoever it is there is the one that nobody can work on.
@@ -159,16 +170,18 @@ def test_a_poisoned_shard_ends_the_question_and_nobody_pays(
 
 @pytest.mark.slow
 def test_and_where_it_kills_its_worker(
-    two: lc.cluster.Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    mortal: lc.cluster.Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     words = r"workers were lost again and again while they worked on shard"
-    test_a_poisoned_shard_ends_the_question_and_nobody_pays(two, monkeypatch, tmp_path, dies, 600, words)
+    test_a_poisoned_shard_ends_the_question_and_nobody_pays(mortal, monkeypatch, tmp_path, dies, 600, words)
 
 
 BEFORE = 1  # the entry that opens an account
 
 
-def test_a_persons_rows_that_a_function_cannot_take_bring_nothing_and_say_nothing(two: lc.cluster.Cluster) -> None:
+def test_a_persons_rows_that_a_function_cannot_take_bring_nothing_and_say_nothing(
+    pair: lc.cluster.Cluster,
+) -> None:
     """As on one machine: whoever makes a function fail is not told apart by it."""
     for ill in (raises, is_none):
         found = [
@@ -178,16 +191,16 @@ def test_a_persons_rows_that_a_function_cannot_take_bring_nothing_and_say_nothin
                 shape=(),
                 share=0.3,
             )
-            for backend in (None, two)
+            for backend in (None, pair)
         ]
         assert found[0].value == found[1].value
 
 
 @pytest.mark.slow
-def test_workers_that_are_told_of_a_shard_while_they_die_hold_nobody_up(two: lc.cluster.Cluster) -> None:
-    workers = SealedWorkers(two)
+def test_workers_that_are_told_of_a_shard_while_they_die_hold_nobody_up(mortal: lc.cluster.Cluster) -> None:
+    workers = SealedWorkers(mortal)
     assert dict(workers.run(_twice, lambda place: place, {0: (), 1: (), 2: ()})) == {0: 0, 1: 2, 2: 4}
-    victim = next(iter(two.client.run(os.getpid).values()))
+    victim = next(iter(mortal.client.run(os.getpid).values()))
     os.kill(victim, 9)  # with the things that it has
     assert dict(workers.run(_twice, lambda place: place, {0: (), 1: (), 2: ()})) == {0: 0, 1: 2, 2: 4}
     workers.close()

@@ -24,10 +24,10 @@ ROWS = np.random.default_rng(0).normal(size=(90, 3))
 
 
 @pytest.fixture(scope="module")
-def clusters() -> Iterator[Any]:
+def clusters(pair: lc.cluster.Cluster) -> Iterator[Any]:
     """Clusters by their number of workers, each started when it is first asked for."""
     with ExitStack() as open_ones:
-        known: dict[int, lc.cluster.Cluster] = {}
+        known = {2: pair}
 
         def of(workers: int) -> lc.cluster.Cluster:
             if workers not in known:
