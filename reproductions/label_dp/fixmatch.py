@@ -86,7 +86,8 @@ def told(folder: Path = MEASURED) -> str:
 def _beginning(run: dict[str, Any]) -> str:
     if "encoder_seconds" not in run:
         return "from random weights"
-    return f"from an encoder that learned from the pictures alone ({run['encoder_seconds']:.0f} s of these)"
+    aligned = ", guesses aligned" if run["settings"].get("aligned") else ""
+    return f"from an encoder that learned from the pictures alone ({run['encoder_seconds']:.0f} s of these){aligned}"
 
 
 def _seconds(run: dict[str, Any]) -> str:
@@ -122,6 +123,11 @@ def prepared(device: str) -> None:
         torch.set_float32_matmul_precision("high")
 
 
+def _kind(given: argparse.Namespace) -> str:
+    """What the name of a run's file says of how it was made."""
+    return ("aligned-" if given.aligned else "") + ("encoder-" if given.encoder else "")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--labels", type=int, default=250)
@@ -135,6 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--steps", type=int, default=2**20)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--aligned", action="store_true", help="guesses have the classes' shares, on the run")
     parser.add_argument("--smoke", action="store_true")
     parser.add_argument("--told", action="store_true")
     given = parser.parse_args(arguments)
@@ -142,7 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         keep_told()
         return 0
     given.out.mkdir(parents=True, exist_ok=True)
-    path = given.out / f"fixmatch-{'encoder-' if given.encoder else ''}{given.labels}-seed{given.seed}.json"
+    path = given.out / f"fixmatch-{_kind(given)}{given.labels}-seed{given.seed}.json"
     if path.is_file():
         print(f"{path.name}: done before")
         return 0
@@ -150,7 +157,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     torch.manual_seed(given.seed)
     data = toy_pictures() if given.smoke else pictures("cifar10")
     settings = {"steps": given.steps, "seconds": given.seconds, "learning_rate": given.learning_rate}
-    settings |= {"random_state": given.seed, "compiled": given.compile, **(SMOKE if given.smoke else {})}
+    settings |= {
+        "random_state": given.seed,
+        "compiled": given.compile,
+        "aligned": given.aligned,
+        **(SMOKE if given.smoke else {}),
+    }
     begun: dict[str, Any] = {"network": given.network, "width": given.width}
     if given.encoder:
         encoder, passed = started(data, given.encoder, given.device, smoke=given.smoke)

@@ -142,7 +142,7 @@ def test_what_kept_runs_reached_is_told_with_the_seconds_of_the_encoder() -> Non
     words = fixmatch.told()
     assert words.index("from random weights") < words.index("from an encoder") and "482 s in all" in words
     assert pate_words().startswith("200 teachers: 55.7 % at 7.81") and "PATE on embeddings 85" in fast_route()
-    assert "482 s in all, 2 more than asked" in words and "477 s in all)" in words
+    assert "482 s in all, 2 more than asked" in words and "477 s in all, seed 0)" in words
     lines = gaussian(tables.read([fixmatch.MEASURED]))
     assert [line["published"] for line in lines] == [71.3, 84.3, 93.5]
     assert all(line[AS_RUN] < line[RIGHT] for line in lines)  # its posterior and its noise cost accuracy

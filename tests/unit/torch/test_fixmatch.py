@@ -14,6 +14,8 @@ torch = pytest.importorskip("torch")
 from sklearn.base import clone  # noqa: E402
 from torch import nn  # noqa: E402
 
+from leakcap.labels.learning.agreement import Agreement, GivenViews  # noqa: E402
+
 COLUMNS, ROWS = 30, 1000
 
 
@@ -68,6 +70,21 @@ def test_rows_without_labels_help(device: str) -> None:
     assert with_them.score(X, y) > 0.97
     assert alone.score(X, y) < 0.95
     assert with_them.n_steps_ == 300 and 0 < with_them.taught_share_ <= 1
+
+
+@pytest.mark.parametrize(("aligned", "named"), [(True, [0, 1, 1, 0]), (False, [0, 0, 0, 0])])
+def test_aligned_guesses_have_the_shares_of_the_labels_in_the_mean(*, aligned: bool, named: list[int]) -> None:
+    X, _, _ = clouds()
+    views = GivenViews(torch.from_numpy(X.astype(np.float32)), without(0.1), without(0.5))
+    training = Agreement(
+        for_clouds(aligned=aligned), views, torch.tensor([0, 1]), codes=torch.tensor([0, 1]), began=0.0
+    )
+    chances = torch.tensor([[0.9, 0.1], [0.6, 0.4], [0.8, 0.2], [0.95, 0.05]])  # a network that leans to the first
+    for _ in range(1000):
+        guesses = training.guesses(chances)
+    assert guesses.argmax(1).tolist() == named
+    assert guesses.sum(1).tolist() == pytest.approx([1.0] * 4)
+    assert for_clouds(aligned=aligned, steps=60).fit(X, clouds()[2]).n_steps_ == 60
 
 
 def test_pictures_flat_or_square_and_names_of_classes() -> None:

@@ -16,6 +16,7 @@ from leakcap.labels.learning.picture_views import Album
 __all__ = ["Agreement", "GivenViews", "PictureViews", "Views"]
 
 MOMENTUM = 0.9
+ALIGNING = 0.01  # of the running mean of guesses, a step
 LOOK_EVERY = 20  # steps between looks at the clock, each of which waits for the device
 
 
@@ -108,6 +109,8 @@ class Agreement:
             fused=self.device.type == "cuda",
         )
         self.taught = torch.zeros((), device=self.device)
+        self.shares = torch.bincount(codes, minlength=self.classes) / len(codes)
+        self.guessed = self.shares.clone()  # how often each class is guessed, on the run
 
     def loss(self) -> Tensor:
         """The loss of one step on rows drawn anew."""
@@ -121,12 +124,20 @@ class Agreement:
             logits = self.forward(x)
         labelled, weak, strong = logits.float().split((len(some), len(others), len(others)))
         # A class of no labelled row is never taught: the paper has labels of all classes.
-        sure, named = weak.detach()[:, : self.classes].softmax(1).max(1)
+        sure, named = self.guesses(weak.detach()[:, : self.classes].softmax(1)).max(1)
         taught = (sure >= given.confidence).float()
         self.taught = torch.lerp(self.taught, taught.mean(), 0.01)
         entropy = torch.nn.functional.cross_entropy
         agreed = (taught * entropy(strong, named, reduction="none")).mean()
         return entropy(labelled, self.codes[some]) + given.unlabelled_weight * agreed
+
+    def guesses(self, chances: Tensor) -> Tensor:
+        """Chances of rows without a label; aligned ones have on the run the classes' shares among labelled rows."""
+        if not self.settings.aligned:
+            return chances
+        self.guessed.lerp_(chances.mean(0), ALIGNING)
+        chances = chances * (self.shares / self.guessed.clamp_min(1e-6))
+        return chances / chances.sum(1, keepdim=True)
 
     def run(self) -> Any:
         """Train; returns the averaged network."""

@@ -43,6 +43,8 @@ class FixMatch(ClassifierMixin, BaseEstimator):
         weak: your own weak view: a batch of rows, a float32 tensor on the device, to a tensor the module takes.
         strong: your own strong view; both or neither.
         confidence: from which on a prediction is taught.
+        aligned: bring guesses to the classes' shares among labelled rows (Berthelot et al. 2020), where those are about
+            the shares of all rows: with few labels a class that is guessed too often is taught too often.
         mu: rows without a label for each row with one, in a step.
         batch_size: rows with labels in a step.
         steps: of training, at most.
@@ -70,6 +72,7 @@ class FixMatch(ClassifierMixin, BaseEstimator):
         weak: Callable[[Tensor], Tensor] | None = None,
         strong: Callable[[Tensor], Tensor] | None = None,
         confidence: float = 0.95,
+        aligned: bool = False,
         mu: int = 7,
         batch_size: int = 64,
         steps: int = 2**16,
@@ -87,6 +90,7 @@ class FixMatch(ClassifierMixin, BaseEstimator):
         self.weak = weak
         self.strong = strong
         self.confidence = confidence
+        self.aligned = aligned
         self.mu = mu
         self.batch_size = batch_size
         self.steps = steps
