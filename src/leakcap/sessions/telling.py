@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from leakcap.cluster.parted import Partitions
@@ -26,7 +26,7 @@ class Telling:
     def reading(self, parts: Partitions) -> Iterator[Partitions]:
         """The same partitions, which tell how many of their rows were read."""
         with watching(self.progress) as watch:
-            yield _Told(parts._parts, parts.memory, parts.folder, watch)
+            yield _Told(**{one.name: getattr(parts, one.name) for one in fields(parts)}, watch=watch)
 
     @contextmanager
     def shards(self, of: int, workers: int) -> Iterator[Callable[[int, int], None]]:
