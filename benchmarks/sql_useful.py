@@ -1,8 +1,9 @@
 """How far off answers in SQL are: TPC-H beside noise cell by cell, hospital stays, and data that nothing was tuned on.
 
 `python -m benchmarks.sql_useful [tpch] [worlds] [alone] [own] [fewer] [diabetes] [visits]`. `tpchgen-cli parquet -s 1`
-makes TPC-H, in the folder that LEAKCAP_TPCH names. Numbers beside `worlds` or `alone` ask these questions alone, and
-keep what was seen of the others. Every question has a session, and the whole clock, of its own;
+makes TPC-H, in the folder that LEAKCAP_TPCH names. Numbers beside `worlds` or `alone` ask these questions alone, of
+tables as they were registered before, and keep what was seen of the others. Every question has a session, and the whole
+clock, of its own;
 sessions have seeds, so that an answer is repeated over many secrets. Errors are relative, against plain DuckDB on the
 tables as they were before any bound; a number that is not given ("too few", or a row that is not there) counts as
 infinitely wrong.
@@ -44,31 +45,17 @@ from leakcap.sql.evaluate import answered, cell_sums
 CAPS = (0.55, 0.60)
 NARROW = (7, 12, 14, 17, 6, 8, 15, 4)  # few rows of everybody
 ANSWERED = (1, 4, 5, 6, 7, 8, 9, 12, 13, 14, 15, 17, 19, 20, 21, 22)
-BY_WORLDS = (
-    6,
-    14,
-    12,
-    4,
-    19,
-    5,
-    7,
-    8,
-    22,
-    1,
-    13,
-    15,
-    17,
-    20,
-    9,
-    21,
-)  # the last of many numbers, each of which takes its time
+LONG = (9, 17, 21)  # of hundreds of numbers, each of which takes its time
+BY_WORLDS = (6, 14, 12, 4, 19, 5, 7, 8, 22, 1, 13, 15, 20, *LONG)
 ALONE = (6, 14)  # of one number
 COHORTS = (256, 1024, 4096)
+FEWEST_ALLOWED = 1024  # cohorts of a session
 LIMITS = EngineLimits(seconds=600.0)
 SEEDS, WORLDS, NATS = 60, 64, 1 / 128
 FEW_ROWS = dict.fromkeys(NARROW, 5) | {17: 1}  # of one person, that a narrow question is said to need
 WORLD_SEEDS = 3  # of questions that are asked of worlds, where every number has a price
 FEW_SEEDS = 5  # of questions with many people or numbers
+NOT = "not answered"
 TOPIC = "Questions in SQL"
 PUBLIC = ["nation", "region", "supplier", "part", "partsupp"]
 ROWS = {"customer": 1, "orders": 40, "lineitem": 160}
@@ -191,7 +178,8 @@ def tpch() -> None:
 def worlds() -> None:
     """One of 1,024 worlds: people in cohorts, fewer than a session allows among them."""
     how = f"in {', '.join(f'{count:,}' for count in COHORTS)} cohorts (a session allows 1,024 to 4,096; {WORLD_SEEDS}"
-    _by_worlds("worlds", BY_WORLDS, f"people {how} secrets each)")
+    long = f"Q{', Q'.join(map(str, LONG))}, of hundreds of numbers, {FEWEST_ALLOWED:,} cohorts and one secret"
+    _by_worlds("worlds", BY_WORLDS, f"people {how} secrets each; {long})")
 
 
 def alone() -> None:
@@ -204,7 +192,7 @@ def alone() -> None:
 def _by_worlds(part: str, numbers: Sequence[int], how: str) -> None:
     """Written down after each question: they take long."""
     files, plain = _tpch_files()
-    catalog = _registered(files, f"useful-{part}.duckdb", ROWS)
+    catalog = _registered(files, f"useful-{part}.duckdb", ROWS, again=len(sys.argv) < 3)
     chosen = [int(one) for one in sys.argv[1:] if one.isdigit()]
     seen = {cap: _seen_before(f"sql-useful-tpch-{part}-{100 * cap:.0f}", chosen) for cap in CAPS}
     for number in chosen or numbers:
@@ -213,8 +201,9 @@ def _by_worlds(part: str, numbers: Sequence[int], how: str) -> None:
             if part == "alone":
                 off = [_off_by([_by_keys(one, keys) for one in asked.answers(cap, 1, design="worlds")], truth)]
             else:
-                off = [_of_cohorts(asked, cap, count, keys=keys, truth=truth) for count in COHORTS]
-            found.append(f"Q{number} {'; '.join(off)}")
+                counts, seeds = ((FEWEST_ALLOWED,), 1) if number in LONG else (COHORTS, WORLD_SEEDS)
+                off = [_of_cohorts(asked, cap, count, seeds, keys=keys, truth=truth) for count in counts]
+            found.append(f"Q{number} {'; '.join(dict.fromkeys(off) if off[0].startswith(NOT) else off)}")
             print(f"{cap:.2f}", found[-1], flush=True)
             record(
                 f"sql-useful-tpch-{part}-{100 * cap:.0f}",
@@ -234,12 +223,12 @@ def _seen_before(name: str, again: Sequence[int]) -> list[str]:
     return [one for one in chain(*known) if int(one.split(" ", 1)[0][1:]) not in again]
 
 
-def _of_cohorts(asked: Asked, cap: float, count: int, *, keys: int, truth: pd.DataFrame) -> str:
+def _of_cohorts(asked: Asked, cap: float, count: int, seeds: int, *, keys: int, truth: pd.DataFrame) -> str:
     try:
         with mock.patch("leakcap.sessions.cohorts.FEWEST", min(COHORTS)):
-            answers = asked.answers(cap, WORLD_SEEDS, design="cohorts", cohorts=count)
+            answers = asked.answers(cap, seeds, design="cohorts", cohorts=count)
     except lc.sql.NotAnswered as refusal:
-        return f"not answered: {str(refusal).split(', ', 1)[0]}"
+        return f"{NOT}: {str(refusal).split(', ', 1)[0]}"
     return _off_by([_by_keys(one, keys) for one in answers], truth)
 
 
@@ -283,8 +272,11 @@ def _tpch_files() -> tuple[dict[str, Path], Any]:
     return files, plain
 
 
-def _registered(files: dict[str, Path], name: str, rows: Any) -> lc.sql.Catalog:
+def _registered(files: dict[str, Path], name: str, rows: Any, *, again: bool = True) -> lc.sql.Catalog:
+    """The tables; with `again=False` as they were registered before, if they were."""
     place = next(iter(files.values())).parent / name
+    if place.exists() and not again:
+        return lc.sql.Catalog.load(place)
     place.unlink(missing_ok=True)
     settings = {"links": TPCH_LINKS, "bounds": TPCH_BOUNDS, "rows_per_unit": rows, "public": PUBLIC, "path": place}
     catalog = lc.sql.register(files, unit="customer.c_custkey", **settings)
