@@ -19,6 +19,7 @@ from leakcap.errors import InputError, LeakcapError
 from leakcap.sql import asking, parted
 from leakcap.sql.engine import EngineLimits, LocalEngine, WorkerEngine, limited
 from tests.sql.hospital import registered, tables
+from tests.sql.kept_engine import kept_engine
 
 DECLARED = {"people.sex": ["f", "m"], "people.town": ["A", "B", "C", None]}
 ASKED: list[tuple[str, dict[str, Any]]] = [
@@ -58,7 +59,7 @@ def told(session: lc.Session, asked: list[tuple[str, dict[str, Any]]] = ASKED) -
 @pytest.fixture(autouse=True)
 def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process for each part of each question takes a second, and what is asked here is not how they are started."""
-    monkeypatch.setattr(asking, "WorkerEngine", LocalEngine)
+    monkeypatch.setattr(asking, "WorkerEngine", kept_engine)
     monkeypatch.setattr(parted, "WorkerEngine", LocalEngine)
 
 
