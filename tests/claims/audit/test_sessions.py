@@ -75,8 +75,8 @@ def test_a_session_whose_noise_is_too_small_is_refuted(design: str, monkeypatch:
 
 
 def test_a_clock_that_charges_too_little_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
-    session, charges = all_but_spent(), lc.sessions.brought.charges
-    monkeypatch.setattr(lc.sessions.brought, "charges", lambda *given: charges(*given) // 30)
+    session, paying = all_but_spent(), at_desk.paying
+    monkeypatch.setattr(at_desk, "paying", lambda cost, spent, allowance: paying(cost // 30, spent, allowance))
     report = lc.audit.run(session, trials=TRIALS)
     assert "refuted" in {one.verdict for one in shares(report)}, report
     assert "refuted" not in {one.verdict for one in report.findings if one.attack == NOISE}
