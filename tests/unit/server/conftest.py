@@ -12,7 +12,7 @@ pytest.importorskip("duckdb", reason="no duckdb here: pip install 'leakcap[sql]'
 
 from leakcap.server import accounts
 from leakcap.server.settings import ServerLimits
-from tests.unit.server.running import Running, filled
+from tests.unit.server.running import STARTED, Running, close_since, filled
 
 # Tests ask by the thousand from one address: how fast they do says nothing.
 UNHURRIED = ServerLimits(requests_per_minute=1_000_000, questions_per_minute=1_000_000)
@@ -28,6 +28,21 @@ def _quick_hashes() -> Iterator[None]:
         accounts._nobodys_hash.cache_clear()
         yield
     accounts._nobodys_hash.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def _servers_of_a_test_end_with_it() -> Iterator[None]:
+    """Those of modules are started before this, and go on."""
+    before = len(STARTED)
+    yield
+    close_since(before)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _servers_of_a_module_end_with_it() -> Iterator[None]:
+    before = len(STARTED)
+    yield
+    close_since(before)
 
 
 @pytest.fixture(scope="module")

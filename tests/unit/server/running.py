@@ -6,7 +6,6 @@ import gc
 import re
 import time
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +21,7 @@ from leakcap.server.state import ServerState
 PASSWORDS = {name: f"correct horse {name}" for name in ("carla", "ann", "bob", "eve")}
 ADDRESS = "http://localhost"
 COUNT = "select count(*) as n from people"
-EACH = 8  # servers, after which those of tests that are over are swept up
-_started = count(1)
+STARTED: list[Running] = []  # servers that are not closed
 BY_SEX = "select sex, avg(age) as age, count(*) as n from people group by sex order by sex"
 
 
@@ -91,12 +89,19 @@ def started(
     home: Path, limits: ServerLimits | None = None, ledger: str | None = None, database: str | None = None
 ) -> Running:
     """A server without data or accounts."""
-    if next(_started) % EACH == 0:
-        gc.collect()  # their parts know each other: files and processes would stay open until too many are
     settings = ServerSettings(
         home=home, hosts=("localhost",), ledger=ledger, database=database, limits=limits or ServerLimits()
     )
-    return Running(create_app(settings))
+    STARTED.append(made := Running(create_app(settings)))
+    return made
+
+
+def close_since(count: int) -> None:
+    """Close all but the first so many servers: their files and processes would stay open until too many are."""
+    if len(STARTED) > count:
+        while len(STARTED) > count:
+            STARTED.pop().state.close()
+        gc.collect()  # sessions and their ledgers know each other
 
 
 def filled(
