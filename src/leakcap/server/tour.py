@@ -206,7 +206,7 @@ CUSTODIAN = (
         to="/custody/audit",
     ),
     TourStop(
-        r"/custody/audit(?:/[^/]+)?",
+        r"/custody/audit(?:/[^/]+)?|/custody/data/[^/]+/audit",
         12,
         "Audits",
         "Attackers of ours try to beat a certificate; what they reach stands beside what was promised. That was the "

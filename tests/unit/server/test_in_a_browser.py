@@ -214,6 +214,7 @@ def test_a_custodian_sees_what_was_asked_and_registers_data(walk: Walk, tmp_path
         "/custody/analysts",
         "/custody/released",
         "/custody/audit",
+        "/custody/data/clinic/audit",
         "/custody/events",
         "/tokens",
     ):
