@@ -22,7 +22,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -80,10 +80,10 @@ class ServerProcess:
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             with suppress(OSError, http.client.HTTPException):
-                connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-                connection.request("GET", "/login")
-                if connection.getresponse().status == 200:
-                    return
+                with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)) as connection:
+                    connection.request("GET", "/login")
+                    if connection.getresponse().status == 200:
+                        return
             time.sleep(0.2)
         raise RuntimeError(f"the server does not start: {self.log.read_text()[-2000:]}")
 
@@ -128,10 +128,10 @@ def ask_until_answered(port: int, token: str, sql: str, seen: Seen) -> None:
     while time.monotonic() < begun + PATIENCE:
         try:
             began = time.perf_counter()
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
-            connection.request("POST", "/api/datasets/people/ask", sent, headers)
-            answer = connection.getresponse()
-            body = answer.read()
+            with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=120)) as connection:
+                connection.request("POST", "/api/datasets/people/ask", sent, headers)
+                answer = connection.getresponse()
+                body = answer.read()
         except (OSError, http.client.HTTPException):
             seen.failed("cut off")
             time.sleep(1.0)
