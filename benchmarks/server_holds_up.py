@@ -79,13 +79,15 @@ class ServerProcess:
             self.process = subprocess.Popen(self.command, stdout=log, stderr=log)
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
-            with suppress(OSError, http.client.HTTPException):
-                with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)) as connection:
-                    connection.request("GET", "/login")
-                    if connection.getresponse().status == 200:
-                        return
+            with suppress(OSError, http.client.HTTPException), closing(self.connection()) as connection:
+                connection.request("GET", "/login")
+                if connection.getresponse().status == 200:
+                    return
             time.sleep(0.2)
         raise RuntimeError(f"the server does not start: {self.log.read_text()[-2000:]}")
+
+    def connection(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
 
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)
