@@ -40,6 +40,7 @@ ROWS, WORLDS, SECONDS = 120, 96, 0.02  # of one world, at least
 LONG, BRIEF = 1600, 0.02  # worlds of a run that is killed itself, and seconds of each
 CAP = lc.mutual_information(0.3)  # whose noise is found at once
 TABLE = np.random.default_rng(5).normal(size=(ROWS, 3))
+PARTS: tuple[str, ...] = ()  # it is one
 
 
 def slowed(fit: Callable[[Any], Any], rows: Any) -> Any:

@@ -23,6 +23,7 @@ from leakcap.cluster.tasks import ClusterWorkers
 
 TASKS, SECONDS, ROUNDS = 1024, 0.05, 1
 ROWS = 10_000 * 8  # numbers that all tasks share: 640 kB
+PARTS: tuple[str, ...] = ()  # it is one
 
 
 def busy(table: np.ndarray, number: int) -> float:

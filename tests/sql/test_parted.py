@@ -97,13 +97,13 @@ def test_and_the_custodian_is_told_the_same_of_any_number_of_parts(
 def test_a_part_that_is_left_out_would_be_seen(catalog: lc.sql.Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = told(lc.Session(catalog, cap=0.6, seed=1), ASKED[:2])
     monkeypatch.setattr(asking, "AT_ONCE", 0)
-    rows = parted.Part.tables.fget  # type: ignore[attr-defined]
+    rows = parted.CatalogPart.tables.fget  # type: ignore[attr-defined]
 
-    def without_the_last(part: parted.Part) -> dict[str, Any]:
+    def without_the_last(part: parted.CatalogPart) -> dict[str, Any]:
         found: dict[str, Any] = rows(part)
         return {**found, "t0": found["t0"].slice(0, 0)} if part.people.start else found
 
-    monkeypatch.setattr(parted.Part, "tables", property(without_the_last))
+    monkeypatch.setattr(parted.CatalogPart, "tables", property(without_the_last))
     assert told(lc.Session(replace(catalog, parts=2), cap=0.6, seed=1), ASKED[:2]) != expected
 
 
@@ -121,7 +121,7 @@ def test_parts_that_take_too_long_together_end_the_question_and_nobody_pays(
 
 
 def test_an_engine_without_a_file_is_locked_too(catalog: lc.sql.Catalog) -> None:
-    part = parted.Part(catalog, slice(0, 7))
+    part = parted.CatalogPart(catalog, slice(0, 7))
     engine = WorkerEngine(None, None, part.tables)
     assert engine.run("SELECT count(DISTINCT unit) AS n FROM t0", {})["n"].to_pylist() == [7]
     for text in ("SELECT * FROM read_csv('/etc/passwd')", "CREATE TABLE x AS SELECT 1", "SET threads = 4"):
@@ -132,7 +132,7 @@ def test_an_engine_without_a_file_is_locked_too(catalog: lc.sql.Catalog) -> None
 
 def test_a_file_that_changed_is_not_read_for_workers(catalog: lc.sql.Catalog, tmp_path: Path) -> None:
     own = registered(tmp_path / "own.duckdb")
-    part = parted.Part(own, slice(0, 5))
+    part = parted.CatalogPart(own, slice(0, 5))
     (tmp_path / "own.duckdb").touch()
     with pytest.raises(InputError, match="was changed"):
         part.carried()

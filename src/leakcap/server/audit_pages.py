@@ -100,7 +100,7 @@ def release_audit(name: str, request: Request, who: Browser) -> Response:
 @auditing.post("/audit/{name}")
 def release_attacked(name: str, request: Request, who: Browser, form: OwnForm) -> Response:
     """Attack it."""
-    return _attacked(request, who, form, name, _release)
+    return _attacked(request, who, form, name, of=_release)
 
 
 @auditing.get("/audit/{name}/page")
@@ -120,7 +120,7 @@ def session_audit(name: str, request: Request, who: Browser) -> Response:
 @auditing.post("/data/{name}/audit")
 def session_attacked(name: str, request: Request, who: Browser, form: OwnForm) -> Response:
     """Ask everything again with other coins, and attack that. Nothing is charged."""
-    return _attacked(request, who, form, name, _session)
+    return _attacked(request, who, form, name, of=_session)
 
 
 @auditing.get("/data/{name}/audit/page")
@@ -131,7 +131,7 @@ def session_report(name: str, request: Request, who: Browser) -> Response:
 
 
 def _attacked(
-    request: Request, who: Visitor, form: OwnForm, name: str, of: Callable[[ServerState, str], _Audited]
+    request: Request, who: Visitor, form: OwnForm, name: str, *, of: Callable[[ServerState, str], _Audited]
 ) -> Response:
     custodian, state = who.custodian(), of_state(request)
     audited = of(state, name)

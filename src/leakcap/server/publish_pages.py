@@ -102,7 +102,7 @@ def chosen(upload: str, request: Request, who: Browser, form: OwnForm) -> Respon
     try:
         order = asked_of(given, columns, held_in(kept), kept.path)
         if given.get("what") != "release":
-            return _looked_at(request, who, kept, given, columns, order)
+            return _looked_at(request, who, kept, given, columns=columns, order=order)
         name = _free_name(state, given)
     except LeakcapError as error:
         return _choosing(request, who, upload, given=given, columns=columns, notice=as_refusal(error).words)
@@ -155,6 +155,7 @@ def _looked_at(
     who: Visitor,
     kept: Upload,
     given: Mapping[str, str],
+    *,
     columns: Sequence[str],
     order: Mapping[str, Any],
 ) -> Response:

@@ -78,7 +78,8 @@ def declared(upload: str, request: Request, who: Browser, form: OwnForm) -> Resp
         files = {table.name: str(one.path) for table, one in zip(tables, kept, strict=True)}
         facts = facts_of(given, tables)
         if given.get("what") != "register":
-            return _looked_at(request, who, kept, given, {"files": files, "path": None, "declared": facts})
+            order = {"files": files, "path": None, "declared": facts}
+            return _looked_at(request, who, kept, given, order=order)
         name = checked_label(given.get("name", ""), "the name of a data set")
     except LeakcapError as error:
         return _declaring(request, who, upload, given, notice=as_refusal(error).words)
@@ -97,7 +98,7 @@ def declared(upload: str, request: Request, who: Browser, form: OwnForm) -> Resp
 
 
 def _looked_at(
-    request: Request, who: Visitor, kept: list[Upload], given: Mapping[str, str], order: Mapping[str, Any]
+    request: Request, who: Visitor, kept: list[Upload], given: Mapping[str, str], *, order: Mapping[str, Any]
 ) -> Response:
     """What declarations cost, before anything is kept."""
     first, place = kept[0], request.url.path

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -236,3 +236,8 @@ class Asked:
                 "questions in SQL need tables with names: lc.Session(lc.sql.register(data, unit=...), cap=...)"
             )
         return getattr(import_module(UPSTAIRS), name)
+
+
+def sql_at(session: Asked, desk: Any, text: str, how: Mapping[str, Any], *, rows: int | None) -> None:
+    """A question in SQL about a session's tables, answered at another desk; custodian side."""
+    session._asking("asked")(session._catalog, desk, text, how, rows=rows)

@@ -17,10 +17,11 @@ from leakcap.errors import InputError, LeakcapError
 from leakcap.ground.arrays import Bools, Ints
 from leakcap.noise import OperatingSystem, Randomness
 from leakcap.sessions.answers import SessionAnswer
+from leakcap.sessions.asked import sql_at
 from leakcap.sessions.desk import Desk
 from leakcap.sessions.partitioned import PartedQuestions
 from leakcap.sessions.questions import SessionQuestion
-from leakcap.sessions.session import Session, desk_of
+from leakcap.sessions.session import Session, desk_of, questions_of
 
 __all__ = ["AskedBefore", "Replay", "clocks_at", "desk_to_replay", "groups_asked", "new_desk", "replay_of"]
 
@@ -51,7 +52,7 @@ class Replay:
 def desk_to_replay(session: Session) -> Desk:
     """That of a session whose questions can be asked again; an `InputError` otherwise."""
     desk = desk_of(session)
-    if not isinstance(desk, Desk) or isinstance(session._questions, PartedQuestions):
+    if not isinstance(desk, Desk) or isinstance(questions_of(session), PartedQuestions):
         raise InputError(NO_TABLE)
     return desk
 
@@ -144,14 +145,14 @@ def _in_words(entries: list[Entry]) -> Iterator[tuple[dict[str, Any], int]]:
 
 
 def _asked(session: Session, desk: Desk, words: dict[str, Any], steps: int) -> None:
-    how = {name: words.pop(name) for name in ("noise", "share") if name in words}
+    how: dict[str, Any] = {name: words.pop(name) for name in ("noise", "share") if name in words}
     kind = words.pop("kind")
     if kind == "sql":
         if "share" in how:
             how["share"] *= steps  # of all steps together
-        session._asking("asked")(session._catalog, desk, words["sql"], how, rows=words.get("rows"))
+        sql_at(session, desk, words["sql"], how, rows=words.get("rows"))
     elif kind in STATED:
-        desk.answer(getattr(session._questions, kind)(**_given(words)), **how)
+        desk.answer(getattr(questions_of(session), kind)(**_given(words)), **how)
 
 
 def _given(words: Mapping[str, Any]) -> dict[str, Any]:

@@ -166,9 +166,9 @@ class Session(Asked):
                     seed=seed,
                     worlds=None if listed is None else listed.worlds,
                 ),
-                backend,
-                progress,
-                listed,
+                backend=backend,
+                progress=progress,
+                listed=listed,
             )
             return
         refuse_backend(backend, worlds=listed is not None or self._catalog is not None)
@@ -253,6 +253,7 @@ class Session(Asked):
         self,
         parts: Partitions,
         given: Parted,
+        *,
         backend: Any,
         progress: bool | Watcher | None,
         listed: Listed | None,
@@ -495,6 +496,11 @@ class Session(Asked):
 def desk_of(session: Session) -> Desk | WorldsDesk:
     """Where its answers are made; custodian side."""
     return session._desk
+
+
+def questions_of(session: Session) -> Any:
+    """What can be asked of its rows; custodian side."""
+    return session._questions
 
 
 def _is_for(body: Mapping[str, Any], group: str) -> bool:

@@ -26,7 +26,7 @@ class Telling:
     def reading(self, parts: Partitions) -> Iterator[Partitions]:
         """The same partitions, which tell how many of their rows were read."""
         with watching(self.progress) as watch:
-            yield _Told(**{one.name: getattr(parts, one.name) for one in fields(parts)}, watch=watch)
+            yield _TellingPartitions(**{one.name: getattr(parts, one.name) for one in fields(parts)}, watch=watch)
 
     @contextmanager
     def shards(self, of: int, workers: int) -> Iterator[Callable[[int, int], None]]:
@@ -42,7 +42,7 @@ class Telling:
 
 
 @dataclass(frozen=True, eq=False)
-class _Told(Partitions):
+class _TellingPartitions(Partitions):
     watch: Watcher = ignore
 
     def batches(self) -> Iterator[Any]:

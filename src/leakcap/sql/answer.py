@@ -10,7 +10,7 @@ import numpy as np
 
 from leakcap.ground.arrays import Floats
 from leakcap.sessions.answers import SessionAnswer
-from leakcap.sql.evaluate import Cells, table_of
+from leakcap.sql.evaluate import GroupCells, table_of
 from leakcap.sql.intervals import with_ends
 from leakcap.sql.program import Program
 
@@ -68,14 +68,14 @@ class SqlAnswer:
 class Released:
     """A release as everybody sees it: groups, and every value with the ends of its interval."""
 
-    made: Cells
+    made: GroupCells
     table: Any  # Arrow: keys and values
     values: Mapping[str, Floats]  # by column
     ends: Mapping[str, tuple[Floats, Floats]]
     answer: SessionAnswer
 
     @classmethod
-    def of(cls, made: Cells, answer: SessionAnswer, *, halves: bool) -> Released:
+    def of(cls, made: GroupCells, answer: SessionAnswer, *, halves: bool) -> Released:
         release = made.release
         sums = np.asarray(answer.value).reshape(made.groups, -1)
         spread = np.asarray(answer.noise).reshape(made.groups, -1)
@@ -100,7 +100,7 @@ class Released:
         )
 
 
-def _halving(made: Cells, sums: Floats) -> Floats:
+def _halving(made: GroupCells, sums: Floats) -> Floats:
     """Variance that is due to coins or halves, about, of sums of what cannot be negative; 0 where nothing is known."""
     most = made.release.base.most
     if most is None:

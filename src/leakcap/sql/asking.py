@@ -24,7 +24,7 @@ from leakcap.sql.catalog import Catalog
 from leakcap.sql.compile import compiled
 from leakcap.sql.domains import domain
 from leakcap.sql.engine import WorkerEngine
-from leakcap.sql.evaluate import Cells, CellSums, Engine, cell_sums, public_table
+from leakcap.sql.evaluate import CellSums, Engine, GroupCells, cell_sums, public_table
 from leakcap.sql.in_worlds import SqlOfWorlds, in_worlds
 from leakcap.sql.parted import AT_ONCE, CellsOfParts, cells_of_parts
 from leakcap.sql.program import Program, SqlRelease
@@ -150,7 +150,7 @@ def _asked_of(
     tables: dict[str, Any],
     rows: int | None,
     workers: SealedWorkers | None,
-) -> tuple[Cells, Any]:
+) -> tuple[GroupCells, Any]:
     """A release evaluated on the whole pool, at once or in parts, and the question that it is at the desk."""
     release = program.releases[at]
     words = {"kind": "sql", "sql": " ".join(program.text.split()), "step": at, "meaning": _meaning(program)}
@@ -196,7 +196,7 @@ def _meaning(program: Program) -> str:
     return hashlib.sha256(json.dumps(words).encode()).hexdigest()[:16]
 
 
-def limits_of(made: Cells, rows: int | None = None) -> Within:
+def limits_of(made: GroupCells, rows: int | None = None) -> Within:
     """The most of one person: all rows in one group, each as large as declared; or so many rows."""
     most = min(one for one in (made.release.base.most, rows) if one is not None)
     if made.release.tree is not None:

@@ -88,7 +88,8 @@ class RowPlan:
     def nobody(self) -> CellRows:
         """What nobody brings."""
         cells = self.numbered.cells
-        return CellRows(0, int(cells.max(initial=-1)) + 1, (), self.numbered.least, cells, self.making)
+        groups, least = int(cells.max(initial=-1)) + 1, self.numbered.least
+        return CellRows(0, groups, (), least, cells=cells, making=self.making)
 
 
 def numbers_of(column: Any) -> Any:

@@ -26,8 +26,8 @@ from leakcap.sql.terms import Term, listed_terms
 __all__ = [
     "MOST_NUMBERS",
     "CellSums",
-    "Cells",
     "Engine",
+    "GroupCells",
     "answered",
     "cell_sums",
     "in_world",
@@ -50,7 +50,7 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class GroupCells:
     """The groups of a release."""
 
     release: SqlRelease
@@ -63,7 +63,7 @@ class Cells:
 
 
 @dataclass(frozen=True, eq=False)
-class CellSums(Cells):
+class CellSums(GroupCells):
     """What everybody brings to each group of a release; custodian side."""
 
     rows: CellRows
@@ -105,7 +105,9 @@ def cell_sums(release: SqlRelease, catalog: Catalog, engine: Engine, tables: dic
     return CellSums(cells.release, cells.domain, cells.keys, rows)
 
 
-def planned(release: SqlRelease, catalog: Catalog, engine: Engine, tables: dict[str, Any]) -> tuple[Cells, RowPlan]:
+def planned(
+    release: SqlRelease, catalog: Catalog, engine: Engine, tables: dict[str, Any]
+) -> tuple[GroupCells, RowPlan]:
     """The groups, from public facts, and how to ask for what everybody brings to them."""
     listed = domain(release, catalog)
     keys = _keys(listed, engine, tables) if release.keys else _all_in_one()
@@ -116,7 +118,7 @@ def planned(release: SqlRelease, catalog: Catalog, engine: Engine, tables: dict[
         )
     terms = listed_terms(release.sums)
     how = streamed if to_stream(terms, keys.num_rows) else grouped
-    return Cells(release, listed, keys), how(release, numbering(release, keys), terms)
+    return GroupCells(release, listed, keys), how(release, numbering(release, keys), terms)
 
 
 def _keys(listed: Domain, engine: Engine, tables: dict[str, Any]) -> Any:
@@ -145,7 +147,7 @@ def to_stream(terms: Sequence[Term], groups: int) -> bool:
     return exact and (groups > FEW_GROUPS or len(terms) <= FEW_TERMS)
 
 
-def public_table(made: Cells, sums: Floats) -> Any:
+def public_table(made: GroupCells, sums: Floats) -> Any:
     """A release as rows that everybody may see: keys and values."""
     tree, release = made.release.tree, made.release
     if tree is not None:
@@ -155,7 +157,7 @@ def public_table(made: Cells, sums: Floats) -> Any:
     return table_of(made, values, release.shows(sums[:, 0]))
 
 
-def table_of(made: Cells, values: Iterable[Floats], shown: Bools | None = None) -> Any:
+def table_of(made: GroupCells, values: Iterable[Floats], shown: Bools | None = None) -> Any:
     """Keys of groups, and beside them numbers; what is none is missing. All groups, or those that are shown."""
     import pyarrow
 

@@ -25,7 +25,7 @@ from leakcap.sessions.partitioned import OverShards
 from leakcap.sql.catalog import UNIT, Catalog, CatalogFile
 from leakcap.sql.cells import RowPlan
 from leakcap.sql.engine import TOO_LONG, EngineLimits, WorkerEngine, limits_in_force
-from leakcap.sql.evaluate import Cells, Engine, planned, run_beside
+from leakcap.sql.evaluate import Engine, GroupCells, planned, run_beside
 from leakcap.sql.program import SqlRelease
 from leakcap.sql.refusals import NotAnswered
 
@@ -35,7 +35,7 @@ AT_ONCE = 16  # parts that one engine can be asked about, without a cluster
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class CatalogPart:
     """Some people in the registered file; custodian side."""
 
     catalog: Catalog = field(repr=False)
@@ -80,13 +80,13 @@ class CarriedPart:
 class _Parts:
     """Everybody, as `OverShards` goes through them."""
 
-    shards: Sequence[Part]
+    shards: Sequence[CatalogPart]
     people: Ints
     coins: Bools
 
 
 @dataclass(frozen=True, eq=False)
-class _Making:
+class _AskingParts:
     """One release, as it is asked of every part."""
 
     plan: RowPlan
@@ -95,7 +95,7 @@ class _Making:
     limits: EngineLimits
     until: float | None  # the moment by which all parts are done with; None where they are worked on beside each other
 
-    def brought(self, part: Part | CarriedPart, _: bool) -> BroughtByCell:
+    def brought(self, part: CatalogPart | CarriedPart, _: bool) -> BroughtByCell:
         """What the people of a part bring."""
         left = math.inf if self.until is None else self.until - time.monotonic()
         if left <= 0:
@@ -113,7 +113,7 @@ class _Making:
 
 
 @dataclass(frozen=True, eq=False)
-class CellsOfParts(Cells):
+class CellsOfParts(GroupCells):
     """What everybody brings to each group of a release, made part by part when somebody is charged for it."""
 
     catalog: Catalog = field(repr=False)
@@ -126,10 +126,10 @@ class CellsOfParts(Cells):
         """The same as a question of a session, within declared limits."""
         people = self.catalog.people
         edges = [people * at // self.catalog.parts for at in range(self.catalog.parts + 1)]
-        parts = [Part(self.catalog, slice(*ends)) for ends in pairwise(edges)]
+        parts = [CatalogPart(self.catalog, slice(*ends)) for ends in pairwise(edges)]
         limits = limits_in_force()
         until = None if self.workers is not None else time.monotonic() + limits.seconds
-        making = _Making(self.plan, self.tables, declared, limits, until)
+        making = _AskingParts(self.plan, self.tables, declared, limits, until=until)
         return OverShards(_Parts(parts, np.arange(people), coins), making, noise_given=False, workers=self.workers)
 
 
@@ -138,4 +138,5 @@ def cells_of_parts(
 ) -> CellsOfParts:
     """The groups of a release; nobody's rows are looked at yet, unless they say which groups there are."""
     cells, plan = planned(release, catalog, engine, tables)
-    return CellsOfParts(cells.release, cells.domain, cells.keys, catalog, plan, dict(tables), workers)
+    made: dict[str, Any] = {"catalog": catalog, "plan": plan, "tables": dict(tables), "workers": workers}
+    return CellsOfParts(cells.release, cells.domain, cells.keys, **made)

@@ -54,7 +54,9 @@ def answers(session: Session, trials: int, alpha: float, told: Callable[[int, in
     if not desk.everybody:
         coins = np.random.default_rng(COINS).random(len(desk.people)) < 0.5
     with kept_quiet(True):
-        games = [game for group in groups_asked(session) if (game := _Game.of(session, desk, group, coins)) is not None]
+        games = [
+            game for group in groups_asked(session) if (game := _Replayed.of(session, desk, group, coins)) is not None
+        ]
         if not games:
             raise InputError(NOTHING_ASKED)
         for at, game in enumerate(games):
@@ -164,7 +166,7 @@ class _Heard:
 
 
 @dataclass(frozen=True, eq=False)
-class _Game:
+class _Replayed:
     """What a group has asked, and the person whose coin is tossed."""
 
     desk: Desk
@@ -176,7 +178,7 @@ class _Game:
     words: str
 
     @classmethod
-    def of(cls, session: Session, desk: Desk, group: str, coins: Bools) -> _Game | None:
+    def of(cls, session: Session, desk: Desk, group: str, coins: Bools) -> _Replayed | None:
         """The game about whom the answers move most, of those who have paid the most and of some others."""
         replay = replay_of(session, group, coins)
         if not replay.asked:

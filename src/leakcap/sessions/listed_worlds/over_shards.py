@@ -145,4 +145,4 @@ class PartedWorlds:
         told = where if where is None or isinstance(where, str) else f"function {fingerprint(where)[:16]}"
         words = {"kind": kind, "columns": names or None, "where": told, "by": None, "bounds": bounds}
         words = {name: value for name, value in words.items() if value is not None}
-        return _WorldSums(self.shards, kind, names, alone, where, ends, words)
+        return _WorldSums(self.shards, kind, names, alone=alone, where=where, ends=ends, words=words)
