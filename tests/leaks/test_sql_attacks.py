@@ -8,6 +8,7 @@ import pytest
 
 import leakcap as lc
 from leakcap.sessions.brought import Within
+from leakcap.sessions.brought_cells import BroughtByCell
 from leakcap.sql import asking
 from tests.leaks.sql_attacks import BOUNDED, REFUSED, UNBOUNDED, Played, Success, attacked
 
@@ -27,7 +28,7 @@ def test_under_a_pool_cap_with_bounds_the_attacks_stay_below_the_cap(question: s
 
 def test_noise_for_a_twentieth_of_what_somebody_may_bring_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted fault, in the noise and in the charge: with noise alone the person would be left out in silence."""
-    limits, charges = asking.limits_of, asking.BroughtByCell.charges
+    limits, charges = asking.limits_of, BroughtByCell.charges
 
     def small(made: Any, rows: Any) -> Within:
         extent = limits(made, rows).extent
@@ -35,7 +36,7 @@ def test_noise_for_a_twentieth_of_what_somebody_may_bring_is_caught(monkeypatch:
 
     monkeypatch.setattr(asking, "limits_of", small)
     assert played(BOUNDED, "filter, count", TRIALS, **POOL).lower < CAP
-    monkeypatch.setattr(asking.BroughtByCell, "charges", lambda *given: charges(*given) // 400)
+    monkeypatch.setattr(BroughtByCell, "charges", lambda *given: charges(*given) // 400)
     assert played(BOUNDED, "filter, count", TRIALS, **POOL).lower > CAP
 
 
