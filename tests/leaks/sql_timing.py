@@ -66,9 +66,9 @@ def runs_on_members_alone(patch: pytest.MonkeyPatch, sessions: list[Any]) -> Non
     """The planted fault: the engine is asked about those who take part, and nobody else."""
     honest, coins = asking.cell_sums, {}
 
-    def asked(catalog: Any, desk: Any, text: str, how: Any) -> Any:
+    def asked(catalog: Any, desk: Any, text: str, how: Any, **more: Any) -> Any:
         coins["now"] = desk.coins
-        return true(catalog, desk, text, how)
+        return true(catalog, desk, text, how, **more)
 
     def members(release: Any, catalog: Any, engine: Any, tables: Any) -> Any:
         import pyarrow
