@@ -74,7 +74,18 @@ class Walk:
         self.page.goto(self.address + path)
         self.look(path)
 
+    def arrives(self, selector: str) -> None:
+        """Wait for a page that shows this and can be typed on: all loaded, and the focus where the page puts it.
+
+        That is given when the page is first painted, at times after it is loaded.
+        """
+        self.page.wait_for_selector(selector)
+        self.page.wait_for_load_state("load")
+        if self.page.locator("[autofocus]").count():
+            self.page.wait_for_selector("[autofocus]:focus")
+
     def look(self, where: str) -> None:
+        self.page.wait_for_load_state("load")  # without its style sheet a page is wide and pale
         self.faults += [f"{where}: {one}" for one in self.page.evaluate(FAULTS)]
 
     def sign_in(self, name: str) -> None:
@@ -149,18 +160,18 @@ def test_an_analyst_sees_the_price_pays_and_reads_the_answer(walk: Walk) -> None
     walk.sign_in("ann")
     walk.look("/data")
     page.click("text=clinic")
-    page.wait_for_selector("#sql")
+    walk.arrives("#sql")
     walk.look("console")
     page.select_option("select[name=measure]", "avg")
     page.select_option("select[name=column]", "age")
     page.select_option("select[name=group1]", "sex")
     page.fill("#share-form", "3")
     page.click("form:has([name=measure]) >> text=See the price")
-    page.wait_for_selector("#price")
+    walk.arrives("#price")
     walk.look("price")
     assert "It takes 3\xa0% of the clock" in page.inner_text("#price") or "answered before" in page.inner_text("#price")
     page.click("#price button")
-    page.wait_for_selector("text=How to read it")
+    walk.arrives("text=How to read it")
     walk.look("answer")
     assert page.locator("svg.bar circle").count() == 2 and "average of age" in page.inner_text("main")
     for path in ("/data/clinic/answers", "/data/clinic/certificate", "/tokens"):
@@ -175,15 +186,16 @@ def test_an_analyst_sees_the_price_pays_and_reads_the_answer(walk: Walk) -> None
 def test_an_analyst_needs_no_mouse(walk: Walk) -> None:
     page = walk.page
     page.goto(walk.address + "/login")
+    walk.arrives("#name")
     page.keyboard.type("ann")
     walk.tab_to("#password")
     page.keyboard.type(PASSWORDS["ann"])
     walk.tab_to("button")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/data")
+    walk.arrives("a[href='/data/clinic']")
     walk.tab_to("a[href='/data/clinic']")
     page.keyboard.press("Enter")
-    walk.page.wait_for_selector("#sql")
+    walk.arrives("#sql")
     walk.tab_to("#sql")
     page.keyboard.type("select count(*) as n from peo")
     page.keyboard.press("Tab")  # the completed name
@@ -196,11 +208,11 @@ def test_an_analyst_needs_no_mouse(walk: Walk) -> None:
     page.keyboard.type("2")
     walk.tab_to("button[formaction$=preview]")
     page.keyboard.press("Enter")
-    page.wait_for_selector("#price")
+    walk.arrives("#price")
     assert page.evaluate("document.activeElement.id") == "price", "the price is where the reader goes on"
     walk.tab_to("#price button")
     page.keyboard.press("Enter")
-    page.wait_for_selector("text=How to read it")
+    walk.arrives("text=How to read it")
     assert walk.faults == []
 
 
@@ -225,18 +237,18 @@ def test_a_custodian_sees_what_was_asked_and_registers_data(walk: Walk, tmp_path
     file.write_text("person,town,cost\n" + "".join(f"{first + at},A,{at}\n" for at in range(100)))
     page.set_input_files("#file", str(file))
     page.click("text=Bring it")
-    page.wait_for_selector("#unit")
+    walk.arrives("#unit")
     walk.look("declare")
     page.fill("#name", f"visits-{time.monotonic_ns()}")
     page.select_option("#unit", "person")
     page.fill("#low2", "0")
     page.fill("#high2", "49")
     page.click("text=See what it costs")
-    page.wait_for_selector("#price")
+    walk.arrives("#price")
     walk.look("what it costs")
     assert "50 of 100 values cut" in page.inner_text("#price")
     page.click("text=Register it")
-    page.wait_for_selector("text=What registering changed")
+    walk.arrives("text=What registering changed")
     assert walk.faults == []
 
 
@@ -252,7 +264,7 @@ def test_a_custodian_publishes_without_a_mouse(walk: Walk, tmp_path: Any) -> Non
     page.set_input_files("#file", str(file))  # the one thing that a driver cannot do with keys
     walk.tab_to("main button")
     page.keyboard.press("Enter")
-    page.wait_for_selector("#unit")
+    walk.arrives("#unit")
     walk.look("whose rows, and the question")
     walk.tab_to("#unit")
     page.keyboard.type("person")
@@ -264,7 +276,7 @@ def test_a_custodian_publishes_without_a_mouse(walk: Walk, tmp_path: Any) -> Non
     page.keyboard.type("150")
     walk.tab_to("button[value=compare]")
     page.keyboard.press("Enter")
-    page.wait_for_selector("#price")
+    walk.arrives("#price")
     walk.look("the promises")
     assert page.evaluate("document.activeElement.id") == "price", "the promises are where the reader goes on"
     walk.tab_to("[name=promise]")
@@ -273,7 +285,7 @@ def test_a_custodian_publishes_without_a_mouse(walk: Walk, tmp_path: Any) -> Non
     page.keyboard.type(f"weights-{first % 10**6}")
     walk.tab_to("button[value=release]")
     page.keyboard.press("Enter")
-    page.wait_for_selector("text=The same by hand")
+    walk.arrives("text=The same by hand")
     walk.look("published")
     assert "leakcap release table.csv" in page.inner_text("main")
     assert walk.faults == []
@@ -294,7 +306,7 @@ def test_the_tour_of_the_demo_needs_no_mouse(
         page = walk.page
 
         def step(at: str, words: str) -> None:
-            page.wait_for_selector(f"aside:has-text('{words}')")
+            walk.arrives(f"aside:has-text('{words}')")
             walk.look(at)
 
         def onward() -> None:
@@ -333,7 +345,7 @@ def test_the_tour_of_the_demo_needs_no_mouse(
         step("promises", "Tour, 4 of 12")
         walk.tab_to("aside button[name=ended]")
         page.keyboard.press("Enter")
-        page.wait_for_selector("text=Show the tour again")
+        walk.arrives("text=Show the tour again")
         walk.look("without the tour")
         assert page.locator("aside").count() == 0 and walk.faults == []
 
@@ -357,11 +369,13 @@ def test_planted_faults_of_a_page_are_seen(walk: Walk) -> None:
 
 def test_pages_are_small(walk: Walk) -> None:
     """All that a browser loads for a page."""
-    sizes: list[int] = []
-    walk.page.on("response", lambda one: sizes.append(len(one.body())) if one.status == 200 else None)
+    loaded: list[Any] = []
+    walk.page.on("response", lambda one: loaded.append(one) if one.status == 200 else None)
     walk.sign_in("ann")
     for path in ("/data", "/data/clinic", "/data/clinic/answers", "/data/clinic/certificate"):
-        sizes.clear()
+        walk.page.wait_for_load_state("networkidle")  # bodies of the page before are no longer there to weigh
+        loaded.clear()
         walk.at(path)
         walk.page.wait_for_load_state("networkidle")
+        sizes = [len(one.body()) for one in loaded]
         assert sizes and sum(sizes) < 150_000, (path, sum(sizes))
