@@ -27,7 +27,7 @@ from benchmarks.encoded_sets import embeddings
 from benchmarks.label_fresh_sets import LATER, SHAPES, fresh
 from benchmarks.label_statistics import made
 from benchmarks.labels import LINEAR, Task, adult, diabetes, dry_bean, plain
-from benchmarks.records import FOLDER, record, stored
+from benchmarks.records import FOLDER, record, seen
 from leakcap import labels
 from leakcap.errors import InputError
 
@@ -101,9 +101,7 @@ TAKEN = {"LDA": "either", "Logistic": "logistic", "Classifier": "responses"}  # 
 
 def measured(name: str) -> dict[float, dict[str, Told]]:
     """What the record holds, by epsilon and method: mean and error of the mean."""
-    path = FOLDER / f"labels-methods-{name}.json"
-    text = next((one.seen for one in stored() if one.name == path.stem), "")
-    parts = re.findall(r"epsilon ([\d.]+): (.*?); best:", text)
+    parts = re.findall(r"epsilon ([\d.]+): (.*?); best:", seen(f"labels-methods-{name}"))
     figure = r"([A-Za-z ]+) (-?[\d.]+) \(±([\d.]+)\)"
     return {
         float(epsilon): {one.strip(): (float(mean), float(error)) for one, mean, error in re.findall(figure, told)}
@@ -113,8 +111,7 @@ def measured(name: str) -> dict[float, dict[str, Told]]:
 
 def judged_before(name: str) -> dict[str, set[str]]:
     """By epsilon, what was measured by twenty draws."""
-    text = next((one.seen for one in stored() if one.name == f"labels-methods-{name}"), "")
-    (told,) = re.findall(r"draws each: (.*)$", text) or [""]
+    (told,) = re.findall(r"draws each: (.*)$", seen(f"labels-methods-{name}")) or [""]
     parts = re.findall(r"epsilon ([\d.]+) \((.*?)\)", told)
     return {epsilon: set(methods.split(", ")) for epsilon, methods in parts}
 

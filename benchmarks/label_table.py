@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from pathlib import Path
@@ -13,7 +14,7 @@ from reproductions.marked import filled_marks, grid
 
 import leakcap as lc
 from benchmarks.label_methods import RARE, TAKEN, measured
-from benchmarks.records import FOLDER, Record, stored
+from benchmarks.records import seen
 
 __all__ = ["PAGE", "SETS", "advice", "ahead", "filled", "main"]
 
@@ -45,6 +46,7 @@ CURVE_AT = (0.29, 1.6, 4.0)
 SUMS = {"LDA": "either", "Logistic": "logistic"}  # what measures the sums that advice names
 
 
+@functools.cache  # asked for each place of each table, and by tests
 def advice(facts: Facts, epsilon: float) -> lc.labels.Advice:
     name, rows, columns, classes = facts
     prior = [1 - RARE, RARE] if name == SETS["diabetes-30"][0] else None
@@ -94,12 +96,8 @@ def _shown(nats: float) -> str:
 
 
 def _on_curve(start: str) -> dict[float, float]:
-    (part,) = [one for one in _record("labels-curve").seen.split("; ") if one.startswith(start)]
+    (part,) = [one for one in seen("labels-curve").split("; ") if one.startswith(start)]
     return {float(at): float(mean) for mean, at in re.findall(r"([\d.]+) at ([\d.]+)", part)}
-
-
-def _record(name: str) -> Record:
-    return next(one for one in stored(FOLDER) if one.name == name)
 
 
 def ahead(name: str, method: str, epsilon: float) -> Told:

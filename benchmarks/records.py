@@ -15,7 +15,7 @@ from pathlib import Path
 
 from leakcap.ground.cores import threads
 
-__all__ = ["FOLDER", "TOPICS", "Record", "record", "slug", "stored"]
+__all__ = ["FOLDER", "TOPICS", "Record", "record", "seen", "slug", "stored"]
 
 FOLDER = Path(__file__).parent / "records"
 TOPICS = (
@@ -74,6 +74,12 @@ def stored(folder: Path = FOLDER) -> list[Record]:
     """All records, topics in the order of TOPICS, names in that of the alphabet."""
     found = [_read(path) for path in sorted(folder.glob("*.json"))]
     return sorted(found, key=lambda one: TOPICS.index(one.topic))
+
+
+def seen(name: str, folder: Path = FOLDER) -> str:
+    """What the record of a name has seen, or nothing where there is none: no other is read for it."""
+    path = folder / f"{name}.json"
+    return _read(path).seen if path.is_file() else ""
 
 
 def slug(words: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 __all__ = ["ran"]
 
-LIBRARIES = "import numpy, scipy.special, scipy.spatial"  # what most rooms need: more would cost more than it saves
+LIBRARIES = ("numpy", "scipy.special", "scipy.spatial")  # what most rooms need: more would cost more than it saves
 FORKS = """
 import json, os, sys, tempfile, traceback
 def forked(code):
@@ -38,9 +38,9 @@ print(json.dumps({name: forked(code) for name, code in asked.items()}))
 """
 
 
-def ran(codes: Mapping[str, str], first: str = "") -> dict[str, str]:
+def ran(codes: Mapping[str, str], first: str = "", libraries: tuple[str, ...] = LIBRARIES) -> dict[str, str]:
     """What each piece of code said, errors included; `first` is done before any library is loaded."""
-    command = [sys.executable, "-c", f"{first}\n{LIBRARIES}\n{FORKS}"]
+    command = [sys.executable, "-c", f"{first}\nimport {', '.join(libraries)}\n{FORKS}"]
     done = subprocess.run(command, input=json.dumps(dict(codes)), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found: dict[str, str] = json.loads(done.stdout)
