@@ -66,6 +66,8 @@ test-torch: .venv/torch
 		--editable . polars pytest
 	touch $@
 
+# Their numba would take the place of ours in the folder where compiled loops are kept.
+test-oldest: export NUMBA_CACHE_DIR := $(CURDIR)/.venv-oldest/numba
 test-oldest: .venv-oldest/core
 	.venv-oldest/bin/python -m pytest -rs -W default tests/unit/estimators/test_oldest.py tests/unit/estimators/test_twins.py \
 		tests/unit/estimators/test_estimators.py
