@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
@@ -24,6 +25,7 @@ __all__ = [
     "Brought",
     "BroughtInBlocks",
     "Length",
+    "LikeOther",
     "Limits",
     "OfPool",
     "Sums",
@@ -236,44 +238,63 @@ class BroughtInBlocks:
         return self.made.answers_beside(mask, later)
 
 
+class LikeOther(ABC):
+    """Sums that are declared as others are, charges and totals apart."""
+
+    @property
+    @abstractmethod
+    def other(self) -> Sums:
+        """Whose declarations these are."""
+
+    @property
+    def limits(self) -> Limits:
+        return self.other.limits
+
+    @property
+    def public(self) -> bool:
+        return self.other.public
+
+    @property
+    def scale(self) -> Floats | float | None:
+        return self.other.scale
+
+    @property
+    def finish(self) -> Callable[[Floats], Any]:
+        return self.other.finish
+
+    @property
+    def halving(self) -> Callable[[Floats], Floats] | None:
+        return self.other.halving
+
+    @property
+    def numbers(self) -> int:
+        return self.other.numbers
+
+    def factor(self, everybody: bool) -> float:
+        return self.other.factor(everybody)
+
+    def rounded(self, deviations: Floats, everybody: bool) -> Floats:
+        return self.other.rounded(deviations, everybody)
+
+    @abstractmethod
+    def charges(self, deviations: Floats, clock: Clock, everybody: bool) -> Ints: ...
+
+    @abstractmethod
+    def totals(self, deviations: Floats, pays: Bools, coins: Bools, everybody: bool) -> Totals: ...
+
+
 @dataclass(frozen=True, eq=False)
-class BesidesNobody:
+class BesidesNobody(LikeOther):
     """Sums of which the last people are made up, and never take part: there so that there are rows, whoever else is."""
 
     made: Sums
 
     @property
-    def limits(self) -> Limits:
-        return self.made.limits
-
-    @property
-    def public(self) -> bool:
-        return self.made.public
-
-    @property
-    def scale(self) -> Floats | float | None:
-        return self.made.scale
-
-    @property
-    def finish(self) -> Callable[[Floats], Any]:
-        return self.made.finish
-
-    @property
-    def halving(self) -> Callable[[Floats], Floats] | None:
-        return self.made.halving
-
-    @property
-    def numbers(self) -> int:
-        return self.made.numbers
-
-    def factor(self, everybody: bool) -> float:
-        return self.made.factor(everybody)
+    def other(self) -> Sums:
+        return self.made
 
     def charges(self, deviations: Floats, clock: Clock, everybody: bool) -> Ints:
         return self.made.charges(deviations, clock, everybody)[:-NOBODY]
-
-    def rounded(self, deviations: Floats, everybody: bool) -> Floats:
-        return self.made.rounded(deviations, everybody)
 
     def totals(self, deviations: Floats, pays: Bools, coins: Bools, everybody: bool) -> Totals:
         nobody = np.zeros(NOBODY, dtype=bool)

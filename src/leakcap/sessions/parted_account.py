@@ -6,15 +6,14 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from leakcap.caps import Cap, PoolMembership
+from leakcap.caps import Cap
 from leakcap.cluster.parted import Partitions, Shards, dealt
 from leakcap.custody.ledger import AccountAt, Book, Store, open_book
 from leakcap.custody.ledger.accounts import Opened, Secret, known_secret, name_of, open_account
 from leakcap.errors import InputError
 from leakcap.planning.released import warn_of_second_secret
 from leakcap.sessions.clock import Clock
+from leakcap.sessions.terms import Terms
 
 __all__ = ["Parted", "refuse_backend"]
 
@@ -29,22 +28,14 @@ class Parted:
     ledger: str | Store | AccountAt | None
     name: str | None
     rows_per_unit: int | None
-    analyst: str  # empty for the custodian
-    always: bool
-    retire: bool
-    seed: int | None
+    terms: Terms
     worlds: int | None = None  # how many are listed
-
-    @property
-    def everybody(self) -> bool:
-        """Whether all take part."""
-        return isinstance(self.caps[0], PoolMembership)
 
     def opened(self, parts: Partitions) -> tuple[Opened, Shards]:
         """The account, and its people."""
         if self.unit is not None and not isinstance(self.unit, str):
             raise InputError("unit must be the name of a column: every partition brings its own part of it")
-        if (self.everybody or self.analyst) and self.unit is not None and self.rows_per_unit is None:
+        if self.terms.quiet and self.unit is not None and self.rows_per_unit is None:
             raise InputError(
                 "a pool cap or an analyst with unit= needs rows_per_unit=, the most rows that one person may bring: "
                 "further ones are left out"
@@ -54,23 +45,23 @@ class Parted:
         book = Book.in_memory() if self.ledger is None else open_book(self.ledger)
         known = None if self.name is None else known_secret(book, self.name)
         secret = known or Secret(secrets.token_bytes(32))
-        keys = secret if self.seed is None else Secret(np.random.default_rng(self.seed).bytes(32))
+        keys = self.terms.secret(secret)
         listed = self.worlds is not None
         shards = dealt(parts, unit=self.unit, most=self.rows_per_unit, key=keys.key, named=listed)
-        if self.seed is None:
+        if self.terms.seed is None:
             warn_of_second_secret(frozenset(shards.contents), remember=self.ledger is None)
         clock = None if listed else Clock.of(self.caps)
         opened = open_account(
             book,
             self.name if self.name is not None else name_of(shards.version),
-            design="pool" if self.everybody else self.design,
+            design="pool" if self.terms.everybody else self.design,
             caps=self.caps,
             version=shards.version,
             named=self.unit is not None,
             numbers=shards.people,
             clock=(0.0, 0.0) if clock is None else (clock.square, clock.distance),
             worlds=self.worlds,
-            always=bool(self.always),
+            always=self.terms.always,
             contents=() if self.ledger is None else shards.contents,
             secret=secret,
         )

@@ -19,7 +19,7 @@ from leakcap.cluster.sealed import SealedWorkers
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Bools, Floats, Ints
 from leakcap.ground.proofs import proves
-from leakcap.sessions.brought import Limits, Sums, Totals
+from leakcap.sessions.brought import LikeOther, Sums, Totals
 from leakcap.sessions.clock import Clock
 from leakcap.sessions.linear import GRAINS
 from leakcap.sessions.questions import Questions, SessionQuestion
@@ -183,7 +183,7 @@ class PartedQuestions:
 
 
 @dataclass(frozen=True, eq=False)
-class OverShards:
+class OverShards(LikeOther):
     """A question as sums over people in shards, here or where workers have them.
 
     One pass makes charges and, as most often everybody pays, the sums of everybody whose coin says so. Where somebody
@@ -197,39 +197,9 @@ class OverShards:
     _all_pay: dict[int, Ints] = field(default_factory=dict)
 
     @cached_property
-    def _first(self) -> Sums:
-        """What is declared, and the same for all."""
+    def other(self) -> Sums:
+        """One shard's: what is declared is the same for all."""
         return self.making.first(self.shards, self.noise_given)
-
-    @property
-    def public(self) -> bool:
-        return True
-
-    @property
-    def limits(self) -> Limits:
-        return self._first.limits
-
-    @property
-    def scale(self) -> Floats | float | None:
-        return self._first.scale
-
-    @property
-    def finish(self) -> Callable[[Floats], Any]:
-        return self._first.finish
-
-    @property
-    def halving(self) -> Callable[[Floats], Floats] | None:
-        return self._first.halving
-
-    @property
-    def numbers(self) -> int:
-        return self._first.numbers
-
-    def factor(self, everybody: bool) -> float:
-        return self._first.factor(everybody)
-
-    def rounded(self, deviations: Floats, everybody: bool) -> Floats:
-        return self._first.rounded(deviations, everybody)
 
     @proves("partitions")
     def charges(self, deviations: Floats, clock: Clock, everybody: bool) -> Ints:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from leakcap.caps import CapLike, PoolMembership, as_caps
@@ -17,12 +16,11 @@ from leakcap.cluster.sealed import SealedWorkers, sealed_workers
 from leakcap.custody.contents import contents_prints
 from leakcap.custody.fingerprint import DataPrint
 from leakcap.custody.ledger import AccountAt, Book, Store, budgets, open_book
-from leakcap.custody.ledger.accounts import Secret, checked_name, name_of, open_account
+from leakcap.custody.ledger.accounts import checked_name, name_of, open_account
 from leakcap.custody.ledger.capped import caps_now
 from leakcap.custody.ledger.operations import set_budget
 from leakcap.errors import InputError
 from leakcap.ground import checks
-from leakcap.noise import OperatingSystem, Seeded
 from leakcap.planning.arguments import knowing
 from leakcap.planning.cautions import warn_of_repeated_ids
 from leakcap.planning.released import warn_of_second_secret
@@ -37,7 +35,6 @@ from leakcap.sessions.given_estimator import as_estimator
 from leakcap.sessions.left_out import LeftOut, warn_of_left_out, warn_of_rows_left_out
 from leakcap.sessions.listed_worlds.desk import WorldsDesk
 from leakcap.sessions.listed_worlds.functions import WorldFunctions
-from leakcap.sessions.listed_worlds.opening import worlds_desk
 from leakcap.sessions.listed_worlds.over_shards import PartedWorlds
 from leakcap.sessions.listed_worlds.past import past_answers
 from leakcap.sessions.parted_account import Parted, refuse_backend
@@ -46,6 +43,7 @@ from leakcap.sessions.questions import Questions, SessionQuestion
 from leakcap.sessions.standing import longer_clock
 from leakcap.sessions.table import SessionTable
 from leakcap.sessions.telling import Telling
+from leakcap.sessions.terms import Terms
 from leakcap.sessions.unasked import HOW, checked_how
 from leakcap.simulate.progress import Watcher
 from leakcap.simulate.silence import kept_quiet
@@ -147,37 +145,34 @@ class Session(Asked):
                 )
             self._workers = None if listed is not None else self._working(backend, progress)
             (data, unit), rows_per_unit = self._catalog.session_data(), 1
-        everybody = isinstance(caps[0], PoolMembership)
-        quiet = everybody or bool(analyst)  # whether nothing may be said of what the data are like
+        terms = Terms(
+            everybody=isinstance(caps[0], PoolMembership),
+            analyst=analyst or "",
+            always=bool(always),
+            retire=bool(retire),
+            seed=seed,
+        )
         self._alone, self._seeded = ledger is None, seed is not None
         if isinstance(data, Partitions):
-            self._open_parted(
-                data,
-                Parted(
-                    caps,
-                    design,
-                    unit=unit,
-                    ledger=ledger,
-                    name=name,
-                    rows_per_unit=rows_per_unit,
-                    analyst=analyst or "",
-                    always=always,
-                    retire=retire,
-                    seed=seed,
-                    worlds=None if listed is None else listed.worlds,
-                ),
-                backend=backend,
-                progress=progress,
-                listed=listed,
+            given = Parted(
+                caps,
+                design,
+                unit=unit,
+                ledger=ledger,
+                name=name,
+                rows_per_unit=rows_per_unit,
+                terms=terms,
+                worlds=None if listed is None else listed.worlds,
             )
+            self._open_parted(data, given, backend=backend, progress=progress, listed=listed)
             return
         refuse_backend(backend, worlds=listed is not None or self._catalog is not None)
         data = data if isinstance(data, tuple) else (data,)
-        self._table = SessionTable.of(data, unit, rows_per_unit, quiet)
-        if unit is None and not quiet:
+        self._table = SessionTable.of(data, unit, rows_per_unit, terms.quiet)
+        if unit is None and not terms.quiet:
             warn_of_repeated_ids(self._table.pool)
         clock = Clock.of(caps) if listed is None else None
-        if quiet and listed is None and self._table.rows_per_unit is None:
+        if terms.quiet and listed is None and self._table.rows_per_unit is None:
             raise InputError(
                 "a pool cap or an analyst with unit= needs rows_per_unit=, the most rows that one person may bring: "
                 "further ones are left out"
@@ -195,51 +190,34 @@ class Session(Asked):
         opened = open_account(
             Book.in_memory() if place is None else open_book(place),
             str(name) if name is not None else getattr(self._catalog, "name", "") or name_of(version),
-            design="pool" if everybody else design,
+            design="pool" if terms.everybody else design,
             caps=caps,
             version=version,
             named=self._table.units.labels is not None,
             people=names,
             clock=(0.0, 0.0) if clock is None else (clock.square, clock.distance),
-            always=bool(always),
+            always=terms.always,
             contents=() if ledger is None else getattr(self._catalog, "contents", ()) or contents_prints(data),
             worlds=None if listed is None else listed.worlds,
             cohorts=None if listed is None else listed.cohorts,
         )
         self.name, self.caps = opened.name, opened.caps_now
-        secret = opened.secret if seed is None else Secret(np.random.default_rng(seed).bytes(32))
+        secret = terms.secret(opened.secret)
         if listed is not None:
-            self._desk = worlds_desk(
-                opened.account,
-                opened.caps_then,
-                people=len(names),
-                worlds=listed.worlds,
-                cohorts=listed.dealt(names, secret),
-                secret=secret,
-                world=opened.world if seed is None else None,
-                always=always,
-                version=version,
-                analyst=analyst or "",
-                randomness=OperatingSystem() if seed is None else Seeded(seed),
+            self._desk = terms.listed(
+                opened, listed, people=len(names), version=version, cohorts=listed.dealt(names, secret)
             )
             self._questions = WorldFunctions(self._table, backend) if listed.cohorts is None else SqlAlone()
             return
-        assert clock is not None
-        clock = Clock(opened.square, opened.distance)  # by which the account counts
-        self._desk = Desk(
-            account=opened.account,
-            clock=clock,
-            people=secret.people(names),
-            coins=np.ones(len(names), dtype=bool) if everybody else secret.coins(names),
-            everybody=everybody,
-            version=version,
-            analyst=analyst or "",
-            retire=bool(retire),
-            own_rows=self._table.rows_per_unit is None,
-            randomness=OperatingSystem() if seed is None else Seeded(seed),
-        )
         self._own_rows = self._table.rows_per_unit is None
-        self._questions = Questions(self._table, secret.key("blocks"), quiet=quiet)
+        self._desk = terms.desk(
+            opened,
+            people=secret.people(names),
+            coins=None if terms.everybody else secret.coins(names),
+            version=version,
+            own_rows=self._own_rows,
+        )
+        self._questions = Questions(self._table, secret.key("blocks"), quiet=terms.quiet)
 
     def _working(self, backend: Any, progress: bool | Watcher | None) -> SealedWorkers | None:
         """Workers that end with the session."""
@@ -264,44 +242,28 @@ class Session(Asked):
         workers = self._working(backend, progress)
         with Telling(progress).reading(parts) as told:
             opened, shards = given.opened(told)
-        if not (given.everybody or given.analyst):
+        if not given.terms.quiet:
             warn_of_rows_left_out(shards.left_out, shards.rows, given.rows_per_unit)
         self.name, self.caps = opened.name, opened.caps_now
         if listed is not None:
             listed.refuse_few(len(shards.people))
-            self._desk = worlds_desk(
-                opened.account,
-                opened.caps_then,
-                people=len(shards.people),
-                worlds=listed.worlds,
-                cohorts=None,
-                secret=opened.secret if given.seed is None else Secret(np.random.default_rng(given.seed).bytes(32)),
-                world=opened.world if given.seed is None else None,
-                always=given.always,
-                version=shards.version,
-                analyst=given.analyst,
-                randomness=OperatingSystem() if given.seed is None else Seeded(given.seed),
-            )
+            self._desk = given.terms.listed(opened, listed, people=len(shards.people), version=shards.version)
             self._questions = PartedWorlds(shards)
             return
-        secret, clock = opened.secret, Clock(opened.square, opened.distance)
         self._own_rows = shards.named and given.rows_per_unit is None
-        everybody = given.everybody
-        self._desk = Desk(
-            account=opened.account,
-            clock=clock,
+        self._desk = given.terms.desk(
+            opened,
             people=shards.people,
-            coins=np.ones(len(shards.people), dtype=bool) if everybody else shards.coins,
-            everybody=everybody,
+            coins=None if given.terms.everybody else shards.coins,
             version=shards.version,
-            analyst=given.analyst,
-            retire=given.retire,
             own_rows=self._own_rows,
-            randomness=OperatingSystem() if given.seed is None else Seeded(given.seed),
         )
-        quiet = everybody or bool(given.analyst)
         self._questions = PartedQuestions(
-            shards, given.rows_per_unit, secret.key("blocks"), quiet=quiet, workers=workers
+            shards,
+            given.rows_per_unit,
+            given.terms.secret(opened.secret).key("blocks"),
+            quiet=given.terms.quiet,
+            workers=workers,
         )
 
     def fit(

@@ -19,7 +19,7 @@ from leakcap.audit.verdicts import Finding, judged
 from leakcap.errors import BudgetError, InputError
 from leakcap.ground.arrays import Bools, Floats, Ints
 from leakcap.sessions.asked_before import AskedBefore, clocks_at, desk_to_replay, groups_asked, new_desk, replay_of
-from leakcap.sessions.brought import Limits, Sums, Totals
+from leakcap.sessions.brought import LikeOther, Sums, Totals
 from leakcap.sessions.clock import TICKS, Clock, told_after
 from leakcap.sessions.desk import Desk
 from leakcap.sessions.linear import STEP
@@ -68,7 +68,7 @@ def _after(before: int, all_trials: int, told: Callable[[int, int], None]) -> Ca
 
 
 @dataclass(eq=False)
-class _WorkedOut:
+class _WorkedOut(LikeOther):
     """Sums of which all but one person's coin stay as they are: worked out once for either side of it."""
 
     made: Sums
@@ -77,16 +77,8 @@ class _WorkedOut:
     last: tuple[Any, ...] = ()  # what totals were asked for last, but for the coins
 
     @property
-    def limits(self) -> Limits:
-        return self.made.limits
-
-    @property
-    def public(self) -> bool:
-        return self.made.public
-
-    @property
-    def scale(self) -> Floats | float | None:
-        return self.made.scale
+    def other(self) -> Sums:
+        return self.made
 
     @property
     def finish(self) -> Callable[[Floats], Any]:
@@ -95,16 +87,6 @@ class _WorkedOut:
     @property
     def halving(self) -> None:
         return None
-
-    @property
-    def numbers(self) -> int:
-        return self.made.numbers
-
-    def factor(self, everybody: bool) -> float:
-        return self.made.factor(everybody)
-
-    def rounded(self, deviations: Floats, everybody: bool) -> Floats:
-        return self.made.rounded(deviations, everybody)
 
     def charges(self, deviations: Floats, clock: Clock, everybody: bool) -> Ints:
         key = ("charges", deviations.tobytes())
