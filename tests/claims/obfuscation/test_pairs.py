@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.linalg import eigh
@@ -9,7 +10,7 @@ from scipy.stats import chi2
 
 from leakcap.errors import NumericalError
 from leakcap.obfuscation import pairs
-from leakcap.obfuscation.chi_squares import PairTable, told_apart
+from leakcap.obfuscation.chi_squares import MANY_TERMS, NOTHING_BEYOND, PairTable, beyond, told_apart
 from leakcap.obfuscation.obfuscated import Obfuscated
 from leakcap.obfuscation.pairs import AddedNoise, SwapFactors, products, swap_factors
 from leakcap.obfuscation.sampled import MixingLaw, all_class_pairs, draw_mixed, draw_swaps
@@ -39,6 +40,22 @@ def test_the_bound_is_attained_where_there_is_one_swap():
     assert told_apart(swaps.wider, swaps.narrower, 1, cells=2048).mean() == pytest.approx(
         truth(pool, law, 0.3).tv[0], abs=2e-4
     )
+
+
+@pytest.mark.parametrize("columns", [1, 2, 5, 20, 65, MANY_TERMS - 1, MANY_TERMS, MANY_TERMS + 1])
+def test_what_lies_beyond_a_place_is_right_to_fourteen_digits(columns):
+    """Beside fifty digits, from 0 to where nothing lies beyond; the twin is off by a millionth of a degree."""
+    near = columns * np.random.default_rng(columns).uniform(0.2, 3, 40)
+    places = np.array([*near, 0.0, 1e-9, 2 * NOTHING_BEYOND * (1 - 1e-9), 2 * NOTHING_BEYOND, 1e5, 1e300])
+    with mpmath.workdps(50):
+        exact, planted = (
+            np.array([float(mpmath.gammainc(degrees / 2, mpmath.mpf(place) / 2, regularized=True)) for place in places])
+            for degrees in (mpmath.mpf(columns), columns + mpmath.mpf(10) ** -6)
+        )
+    found = beyond(columns, places)
+    assert np.abs(found - exact).max() < 1e-14
+    assert np.abs(found - planted).max() > 1e-9
+    assert beyond(columns, np.array([np.inf])) < 1e-140
 
 
 @pytest.mark.parametrize("kept", ["wider", "narrower"])

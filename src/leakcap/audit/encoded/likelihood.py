@@ -6,12 +6,12 @@ samples and mixings that contain the target, and over as many that do not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from leakcap.audit.encoded.attacker import EncodedAttacker
-from leakcap.audit.encoded.game import EncodedTrial
+from leakcap.audit.encoded.game import EncodedGame, EncodedTrial
 from leakcap.audit.encoded.swapped import swapped_likelihoods
 from leakcap.ground.arrays import Floats, Ints
 from leakcap.obfuscation.sampled import MixingLaw, draw_mixed
@@ -25,11 +25,7 @@ def likelihood(attacker: EncodedAttacker, trials: Sequence[EncodedTrial], learn:
     Differs from the paper: its attacker draws masks too, which never come near the one that was used; and samples serve
     all targets here, each of which joins or leaves a sample by a swap with somebody of its class.
     """
-    sides = [
-        np.logaddexp.reduce([_integrated(attacker, trials, joined=joined) for _ in range(attacker.simulated)], axis=0)
-        for joined in (True, False)
-    ]
-    return np.asarray(sides[0] - sides[1])
+    return _likelier(_integrated, attacker, trials)
 
 
 def likelihood_as_printed(attacker: EncodedAttacker, trials: Sequence[EncodedTrial], learn: int) -> Floats:
@@ -38,24 +34,31 @@ def likelihood_as_printed(attacker: EncodedAttacker, trials: Sequence[EncodedTri
     Differs from the paper: its figure guesses in proportion to the likelihoods; here the larger one decides, which is
     right more often. Samples serve all targets.
     """
+    return _likelier(_with_mask, attacker, trials)
+
+
+def _likelier(of_sample: Callable[..., Floats], attacker: EncodedAttacker, trials: Sequence[EncodedTrial]) -> Floats:
+    """`(trials, targets)`: log-likelihood, over simulated samples, that a target has joined, less that it has left."""
+    cut = [attacker.game.blocks_of(trial.values) for trial in trials]
+    released = [np.hstack(block) for block in zip(*cut, strict=True)]  # of all trials beside each other, by block
     sides = [
-        np.logaddexp.reduce([_with_mask(attacker, trials, joined=joined) for _ in range(attacker.simulated)], axis=0)
+        np.logaddexp.reduce([of_sample(attacker, released, joined=joined) for _ in range(attacker.simulated)], axis=0)
         for joined in (True, False)
     ]
     return np.asarray(sides[0] - sides[1])
 
 
-def _integrated(attacker: EncodedAttacker, trials: Sequence[EncodedTrial], *, joined: bool) -> Floats:
+def _integrated(attacker: EncodedAttacker, released: Sequence[Floats], *, joined: bool) -> Floats:
     """`(trials, targets)` log-likelihoods of one simulated sample that each target in turn has joined, or left."""
     game, mixed = attacker.game, draw_mixed(attacker.game.law, attacker.rng)
     places, joins = swaps_of(game.law, mixed.rows, attacker.targets, joined=joined, rng=attacker.rng)
     weights = mixed.weights[:, places].toarray()
-    found = np.zeros((len(trials), len(places)))
-    for part, released in zip(game.parts, _columns(attacker, trials), strict=True):
+    found = np.zeros((_trials(game, released), len(places)))
+    for part, columns in zip(game.parts, released, strict=True):
         change = part[joins] - part[mixed.rows[places]]
         base, gains = swapped_likelihoods(
             np.asarray(mixed.weights @ part[mixed.rows]),
-            released,
+            columns,
             weights,
             change,
             columns=game.law.columns,
@@ -65,25 +68,24 @@ def _integrated(attacker: EncodedAttacker, trials: Sequence[EncodedTrial], *, jo
     return found
 
 
-def _columns(attacker: EncodedAttacker, trials: Sequence[EncodedTrial]) -> list[Floats]:
-    """Of every block, the released columns of all trials beside each other."""
-    cut = [attacker.game.blocks_of(trial.values) for trial in trials]
-    return [np.hstack(block) for block in zip(*cut, strict=True)]
+def _trials(game: EncodedGame, released: Sequence[Floats]) -> int:
+    return released[0].shape[1] // game.law.columns
 
 
-def _with_mask(attacker: EncodedAttacker, trials: Sequence[EncodedTrial], *, joined: bool) -> Floats:
+def _with_mask(attacker: EncodedAttacker, released: Sequence[Floats], *, joined: bool) -> Floats:
     """The same where a mask was drawn as well, and the distance to the release is that of noise."""
     game, rng = attacker.game, attacker.rng
     mixed, wide = draw_mixed(game.law, rng), game.law.columns
     places, joins = swaps_of(game.law, mixed.rows, attacker.targets, joined=joined, rng=rng)
     weights = mixed.weights[:, places].toarray()
     lengths = (weights**2).sum(axis=0)
-    found = np.zeros((len(trials), len(places)))
-    for part, released in zip(game.parts, _columns(attacker, trials), strict=True):
+    trials = _trials(game, released)
+    found = np.zeros((trials, len(places)))
+    for part, columns in zip(game.parts, released, strict=True):
         mask = rng.normal(size=(part.shape[1], wide)) / np.sqrt(wide)
         guess = np.asarray(mixed.weights @ part[mixed.rows]) @ mask
         step = (part[joins] - part[mixed.rows[places]]) @ mask  # what a swap adds to a mean, times its weight there
-        away = released.reshape(len(guess), len(trials), wide) - guess[:, None]
+        away = columns.reshape(len(guess), trials, wide) - guess[:, None]
         fits = np.einsum("mrz,mt,tz->rt", away, weights, step, optimize=True)
         squared = (away**2).sum(axis=(0, 2))[:, None] - 2 * fits + lengths * (step**2).sum(axis=1)
         found -= squared / (2 * attacker.variance)
