@@ -33,7 +33,7 @@ serve-demo: .venv/server
 	$(BIN)/leakcap serve --demo
 
 # Processes share the cores: threads of the linear algebra beside them would only wait for each other.
-test test-unit test-all coverage: export OMP_NUM_THREADS := 1
+test test-unit test-all test-torch coverage: export OMP_NUM_THREADS := 1
 
 # Everything: all tiers of tests/README.md, and the examples in docstrings.
 test: .venv/dev
@@ -53,7 +53,7 @@ coverage: .venv/dev
 	touch $@
 
 test-torch: .venv/torch
-	$(BIN)/python -m pytest -rs -W default tests/unit/torch tests/reproductions/test_label_dp.py \
+	$(BIN)/python -m pytest -rs -W default $(SPREAD) tests/unit/torch tests/reproductions/test_label_dp.py \
 		tests/reproductions/test_label_dp_central.py tests/reproductions/test_label_dp_likelihood.py \
 		tests/reproductions/test_label_dp_fixmatch.py \
 		tests/reproductions/test_learnable_obfuscation.py tests/unit/obfuscation/test_state_dict.py \

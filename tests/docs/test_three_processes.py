@@ -13,6 +13,8 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +55,12 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def trained(desk: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Where the server's model lies, of each of the server's scripts: trained once, and never changed."""
+    return cache(lambda name: at_the_server(desk, tmp_path_factory.mktemp("server"), name))
+
+
 def at_the_server(desk: Path, folder: Path, name: str) -> Path:
     """The second process. No leakcap can be imported in it, and no key of the owner's be found."""
     shutil.copytree(desk / "encoded" / "server", folder / "got")
@@ -71,10 +79,12 @@ def at_the_server(desk: Path, folder: Path, name: str) -> Path:
 
 
 @pytest.mark.parametrize("name", NEEDS)
-def test_owner_server_owner(name: str, desk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_owner_server_owner(
+    name: str, desk: Path, trained: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     if importlib.util.find_spec(NEEDS[name]) is None:
         pytest.skip(f"{NEEDS[name]} is not here")
-    model = at_the_server(desk, tmp_path, name)
+    model = trained(name)
     monkeypatch.setenv("LEAKCAP_KEY", str(desk / "vault.key"))
     shutil.copy(model, desk)
     words = command("leakcap obfuscate predict model.npz")
@@ -86,11 +96,13 @@ def test_owner_server_owner(name: str, desk: Path, tmp_path: Path, monkeypatch: 
     assert np.mean(np.array(found) == wanted) > 0.8
 
 
-def test_without_the_key_the_third_process_says_nothing(desk: Path, tmp_path: Path) -> None:
+def test_without_the_key_the_third_process_says_nothing(desk: Path, trained: Callable[[str], Path]) -> None:
     """The server has its model and all that it was sent, and is refused."""
-    assert at_the_server(desk, tmp_path, "server.py").name == "model.npz"
+    model = trained("server.py")
+    folder = model.parent
+    assert model.name == "model.npz"
     words = [word.replace("encoded/owner", "got") for word in command("leakcap obfuscate predict model.npz")]
-    shutil.copy(desk / "new-patients.csv", tmp_path)
-    done = subprocess.run(words, cwd=tmp_path, check=False, capture_output=True, text=True)
+    shutil.copy(desk / "new-patients.csv", folder)
+    done = subprocess.run(words, cwd=folder, check=False, capture_output=True, text=True)
     assert done.returncode == 2 and "without the key the model says nothing" in " ".join(done.stderr.split())
-    assert not (tmp_path / "found.csv").exists()
+    assert not (folder / "found.csv").exists()

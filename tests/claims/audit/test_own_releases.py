@@ -72,9 +72,9 @@ def test_claimed_noise_is_found_wherever_its_numbers_stand() -> None:
     ids=lambda one: type(one).__name__,
 )
 def test_estimators_are_attacked_by_what_they_publish(estimator: Any) -> None:
-    report = audit.run(estimator.fit(IRIS, KINDS), trials=4_000)
+    report = audit.run(estimator.fit(IRIS, KINDS), trials=2_000)
     assert report.holds and report.target == type(estimator).__name__
-    assert near_the_bound(report, 0.05)
+    assert near_the_bound(report, 0.05)  # nearly four standard errors of 1,400 judged releases
 
 
 FULL: dict[str, Any] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 import leakcap as lc
 from leakcap.audit.attacks.answers import ATTACK, NOISE
+from leakcap.audit.run import MIN_TRIALS
 from leakcap.errors import InputError, LeftOutWarning
 from leakcap.sessions import desk as at_desk
 from leakcap.sessions.session import desk_of
@@ -86,12 +88,13 @@ def test_somebody_who_cannot_pay_is_not_in_the_answers(monkeypatch: pytest.Monke
     """Twin: where they stay in, the answers tell more than the clock says."""
     with pytest.warns(LeftOutWarning):
         session = all_but_spent(questions=4)
-    assert lc.audit.run(session, trials=TRIALS).verdict != "refuted"
+    assert lc.audit.run(session, trials=MIN_TRIALS).verdict != "refuted"
     paying = at_desk.paying
     monkeypatch.setattr(
         at_desk, "paying", lambda cost, spent, allowance: replace(paying(cost, spent, allowance), pays=cost > -1)
     )
-    assert lc.audit.run(session, trials=2 * TRIALS).verdict == "refuted"
+    # Four answers of nearly a whole clock each are right 91 times in 100: 7 deviations of 400 trials above the cap.
+    assert lc.audit.run(session, trials=TRIALS).verdict == "refuted"
 
 
 def all_but_spent(questions: int = 1) -> lc.Session:
@@ -138,13 +141,14 @@ def test_every_clock_is_attacked_and_what_is_left_out_is_said(tmp_path: Path) ->
     assert questions == [one, one + rest, other, other + rest]
 
 
-def test_questions_in_sql_are_asked_again_with_all_their_steps() -> None:
+def test_questions_in_sql_are_asked_again_with_all_their_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(import_module("leakcap.audit.run"), "MIN_TRIALS", 20)  # what is asked is looked at, no rate
     rng = np.random.default_rng(0)
     people = pd.DataFrame({"id": np.arange(300), "age": rng.integers(0, 100, 300)})
     tables = lc.sql.register({"people": people}, unit="id", bounds={"age": (0, 110)}, rows_per_unit=1)
     session = lc.Session(tables, cap=0.7, seed=1)
     session.sql("select count(*) from people where age > (select avg(age) from people)", share=0.3)
-    (so_far, _) = shares(lc.audit.run(session, trials=200))
+    (so_far, _) = shares(lc.audit.run(session, trials=20))
     assert so_far.question == "whether a person took part, from 2 answers"
 
 

@@ -24,6 +24,7 @@ from leakcap.modes import seeds as mode
 from leakcap.planning import secret_seeds
 from leakcap.worlds import Worlds
 from tests.claims.modes.seeds_oracle import balanced_of, halves, information_of, laws, mean_distance, membership_of
+from tests.later import others_later
 
 rng = np.random.default_rng(5)
 X = np.round(rng.random((6, 2)), 3)
@@ -248,6 +249,11 @@ FEW, MANY = 20, 640  # plans, and worlds in each: there slack is small and canno
 @pytest.mark.parametrize("fn", [by_kind, even, in_the_plane])
 def test_certificates_fail_no_more_often_than_they_say(fn: Callable[..., Any]) -> None:
     assert not too_many(failed_plans(fn, RUNS), RUNS, 0.1)
+
+
+# `even` is the function of the planted faults below.
+@pytest.mark.parametrize("fn", others_later([by_kind, even, in_the_plane], even))
+def test_certificates_of_many_worlds_fail_no_more_often_than_they_say(fn: Callable[..., Any]) -> None:
     assert not too_many(failed_plans(fn, FEW, worlds=MANY), FEW, 0.1)
     assert not too_many(failed_plans(fn, FEW, worlds=MANY, confidence=0.5), FEW, 0.5)
 

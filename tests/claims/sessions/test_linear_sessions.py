@@ -92,14 +92,15 @@ def test_charges_are_rounded_up_to_whole_ticks() -> None:
 @pytest.mark.parametrize("name", ANALYSTS)
 def test_no_hostile_analyst_beats_the_cap_through_real_sessions(name: str) -> None:
     """Four standard errors: a false alarm once in 30,000 runs of each, and the seeds are fixed."""
-    seen, error = measured(ANALYSTS[name], 60)
+    seen, error = measured(ANALYSTS[name], 30)
     assert seen <= 0.6 + 4 * error
     assert seen > 0.52  # it does learn something
 
 
 def test_one_question_about_one_person_attains_the_cap() -> None:
-    seen, error = measured(direct, 1500)
-    assert 0.595 < seen <= 0.6 + 4 * error
+    seen, error = measured(direct, 500)
+    assert error < 0.0035
+    assert 0.59 < seen <= 0.6 + 4 * error  # three standard errors below
 
 
 def test_a_planted_charge_that_is_not_paid_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
