@@ -18,11 +18,12 @@ from leakcap.ground.arrays import Bits
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-__all__ = ["PLAIN", "PLAIN_BEFORE", "SEALED", "Seal", "let_go_of_keys"]
+__all__ = ["BEYOND", "PLAIN", "PLAIN_BEFORE", "SEALED", "Seal", "let_go_of_keys"]
 
 PLAIN, SEALED = b"leakcap plain 2\n", b"leakcap sealed 1"
 PLAIN_BEFORE = b"leakcap plain 1\n"  # bound to no key: anybody could have written it
 NONCE, TAG, DIGEST = 12, 16, 32  # bytes
+BEYOND = len(SEALED) + NONCE + TAG  # bytes by which an encrypted value is longer than its content
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Seal:
 
     def closed(self, content: bytes, bound_to: bytes) -> bytes:
         if not self.encrypts:
-            return PLAIN + self._digest(content, bound_to) + content
+            return b"".join((PLAIN, self._digest(content, bound_to), content))
         nonce = os.urandom(NONCE)
         return SEALED + nonce + _cipher(self.key).encrypt(nonce, content, bound_to)
 
@@ -44,35 +45,39 @@ class Seal:
             return None
         return self._decrypted(self.key, stored, bound_to) if self.encrypts else self._checked(stored, bound_to)
 
-    def opened_array(self, stored: Bits, bound_to: bytes) -> Bits | None:
-        """The same of many bytes, in arrays, whose memory costs less to come by."""
+    def opened_into(self, room: Bits, stored: Bits, bound_to: bytes) -> bool:
+        """The same, into an array that is there: fresh memory costs more than opening. Whether it could be opened."""
         start = len(SEALED) + NONCE
-        into: Any = getattr(_cipher(self.key), "decrypt_into", None) if self.encrypts else None
-        if into is None or len(stored) < start + TAG:  # it came with later versions of the library
+        decrypt: Any = getattr(_cipher(self.key), "decrypt_into", None) if self.encrypts else None
+        if decrypt is None:  # it came with later versions of the library
             content = self.opened(stored.tobytes(), bound_to)
-            return None if content is None else np.frombuffer(content, dtype=np.uint8)
+            if content is None or len(content) != len(room):
+                return False
+            room[:] = np.frombuffer(content, dtype=np.uint8)
+            return True
         from cryptography.exceptions import InvalidTag
 
-        if stored[: len(SEALED)].tobytes() != SEALED:
-            return None
-        found = np.empty(len(stored) - start - TAG, dtype=np.uint8)
+        if len(stored) != len(room) + BEYOND or stored[: len(SEALED)].tobytes() != SEALED:
+            return False
         try:
-            into(stored[len(SEALED) : start].tobytes(), stored[start:], bound_to, found)
+            decrypt(stored[len(SEALED) : start].tobytes(), stored[start:], bound_to, room)
         except InvalidTag:
-            return None
-        return found
+            return False
+        return True
 
     def tag(self, stored: bytes) -> bytes:
         """By which a closed value that opens is known among all others: nobody without the key finds two with one."""
         start = len(SEALED)
-        return stored[start : start + NONCE] + stored[-TAG:] if self.encrypts else stored[len(PLAIN) :][:DIGEST]
+        return (
+            stored[start : start + NONCE] + stored[-TAG:] if self.encrypts else stored[len(PLAIN) : len(PLAIN) + DIGEST]
+        )
 
     def mark(self, text: bytes) -> bytes:
         """A digest of 32 bytes which nobody without the key can compute or recognise."""
         return hmac.digest(_subkey(self.key, b"leakcap marks"), text, "sha256")
 
     def _checked(self, stored: bytes, bound_to: bytes) -> bytes | None:
-        digest, content = stored[len(PLAIN) :][:DIGEST], stored[len(PLAIN) + DIGEST :]
+        digest, content = self.tag(stored), stored[len(PLAIN) + DIGEST :]
         known = stored.startswith(PLAIN) and hmac.compare_digest(self._digest(content, bound_to), digest)
         return content if known else None
 
@@ -89,8 +94,9 @@ class Seal:
             return None
 
     def _digest(self, content: bytes, bound_to: bytes) -> bytes:
-        text = len(bound_to).to_bytes(8, "big") + bound_to + content
-        return hmac.digest(_subkey(self.key, b"leakcap plain"), text, "sha256")
+        made = hmac.new(_subkey(self.key, b"leakcap plain"), len(bound_to).to_bytes(8, "big") + bound_to, "sha256")
+        made.update(content)  # which may be long: it is not copied
+        return made.digest()
 
 
 # Every title of a vault is opened and marked in a pass over it: what depends on the key alone is made once.

@@ -31,34 +31,38 @@ def on_grid(cells, ends, table):  # type: ignore[no-untyped-def]
 
 
 @compiled(set())
-def swept(table, kept, units, person, making, factors, squares, total):  # type: ignore[no-untyped-def]
+def swept(table, kept, people, person, making, factors, squares, total):  # type: ignore[no-untyped-def]
     """Rows of `table` added to those of their people; whoever is at their end is closed.
 
-    `person` is who is open and how many rows they have, in all and since sums were put away; and their sums: of single
-    numbers, then of products of each with all.
+    `people` is who has the first row, and where the rows end of that person and of everybody after. `person` is who is
+    open and how many rows they have, in all and since sums were put away; and their sums: of single numbers, then of
+    products of each with all.
     """
     state, own, long = person
     exact, pairs, (unit, rows, since) = making[2], len(own) - 1, state
-    singles = own[0]
-    for row in range(len(units)):
-        if units[row] != unit:
+    first, ends = people
+    singles, start = own[0], 0
+    for later in range(len(ends)):
+        if first + later != unit:
             if unit >= 0:
                 squares[unit] = _closed(own, long, rows > since, making, factors[unit], total)
-            unit, rows, since = units[row], 0, 0
-        if not kept[row]:
-            continue
-        numbers = table[row]
-        for column in range(len(singles)):
-            singles[column] += numbers[column]
-        for first in range(pairs):
-            one, products = numbers[first], own[first + 1]
-            for column in range(pairs):
-                products[column] += one * numbers[column]
-        rows += 1
-        since += 1
-        if since == exact:
-            since = 0
-            _put_away(own, long)
+            unit, rows, since = first + later, 0, 0
+        for row in range(start, ends[later]):
+            if not kept[row]:
+                continue
+            numbers = table[row]
+            for column in range(len(singles)):
+                singles[column] += numbers[column]
+            for one in range(pairs):
+                number, products = numbers[one], own[one + 1]
+                for column in range(pairs):
+                    products[column] += number * numbers[column]
+            rows += 1
+            since += 1
+            if since == exact:
+                since = 0
+                _put_away(own, long)
+        start = ends[later]
     state[0], state[1], state[2] = unit, rows, since
 
 
@@ -124,23 +128,27 @@ def bins_of(cells, ladder, bins, codes):  # type: ignore[no-untyped-def]
 
 
 @compiled(set())
-def counted(codes, kept, units, person, making, factors, squares, total):  # type: ignore[no-untyped-def]
-    """Rows added to the bins of their people; whoever is at their end is closed.
+def counted(codes, kept, people, person, making, factors, squares, total):  # type: ignore[no-untyped-def]
+    """Rows added to the bins of their people, who are given as to `swept`; whoever is at their end is closed.
 
     `person` is who is open and in how many bins; how many rows in each; and which bins these are, with room for one.
     """
     state, counts, places = person
     unit, found = state
-    for row in range(len(units)):
-        if units[row] != unit:
+    first, ends = people
+    start = 0
+    for later in range(len(ends)):
+        if first + later != unit:
             if unit >= 0:
                 squares[unit] = _counted(counts, places[:found], making, factors[unit], total)
-            unit, found = units[row], 0
-        for column in range(len(codes)):
-            place = codes[column, row]
-            places[found] = place
-            found += kept[row] & (counts[place] == 0)
-            counts[place] += kept[row]
+            unit, found = first + later, 0
+        for row in range(start, ends[later]):
+            for column in range(len(codes)):
+                place = codes[column, row]
+                places[found] = place
+                found += kept[row] & (counts[place] == 0)
+                counts[place] += kept[row]
+        start = ends[later]
     state[0], state[1] = unit, found
 
 

@@ -38,6 +38,7 @@ STEP = 2.0**-4  # of the grid on which answers leave, in deviations: it adds 3e-
 FINE = 2.0**-32  # to multiples of which, in deviations, everything that is added up is cut
 GRAINS = round(STEP / FINE)  # in a step
 BLOCK = 2**22  # numbers at a time
+PEOPLE = 2**16  # the same: of many millions, fresh memory would cost more than what is done in it
 FURTHEST = 2.0**20  # deviations that one person may move a sum by: more than any clock allows
 
 
@@ -83,8 +84,12 @@ def paying(cost: Ints, spent: Ints, allowance: int) -> Payment:
 
     Guarantee: nobody's spent ticks exceed the allowance, on any path of questions and answers.
     """
-    pays = cost <= allowance - spent
-    return Payment(pays, np.where(pays, spent + cost, spent))
+    pays, after = np.empty(len(cost), dtype=bool), np.empty(len(cost), dtype=np.int64)
+    for start in range(0, len(cost), PEOPLE):
+        some = slice(start, start + PEOPLE)
+        pays[some] = cost[some] <= allowance - spent[some]
+        after[some] = np.where(pays[some], spent[some] + cost[some], spent[some])
+    return Payment(pays, after)
 
 
 @proves("linear-sessions")

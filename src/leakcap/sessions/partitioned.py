@@ -80,13 +80,34 @@ class _ShardRows:
         return (frame,)
 
 
+class _ShardUnits(Units):
+    """The people of a shard. Whose each row is, is worked out where it is asked for: sweeps do without."""
+
+    def __init__(self, shard: Shard | CarriedShard) -> None:
+        for name, value in {"rows": shard.rows, "count": shard.count, "labels": None, "ends": shard.ends()}.items():
+            object.__setattr__(self, name, value)
+
+    @cached_property
+    def of_row(self) -> Ints | None:  # type: ignore[override]
+        if self.rows == self.count:
+            return None
+        ends: Ints = self.ends  # type: ignore[attr-defined]
+        return np.repeat(np.arange(self.count), np.diff(ends, prepend=0))
+
+
 @dataclass(frozen=True, eq=False)
 class _ShardTable(SessionTable):
     """The rows of a shard as the table of a session."""
 
+    by_person = None  # they stand so
+
     @cached_property
     def columns(self) -> Mapping[str, npt.NDArray[Any]]:  # type: ignore[override]
         return _Columns(self.pool.shard)  # type: ignore[attr-defined]
+
+    @cached_property
+    def ends(self) -> Ints:
+        return self.units.ends  # type: ignore[attr-defined, no-any-return]
 
 
 class Dealt(Protocol):
@@ -119,7 +140,7 @@ class Made(Protocol):
 def shard_table(shard: Shard | CarriedShard, rows_per_unit: int | None, own_rows: int, *, quiet: bool) -> SessionTable:
     """A shard as a table; its columns are read when they are asked for."""
     pool: Any = _ShardRows(shard)
-    return _ShardTable(pool, Units(shard.rows, shard.count, shard.of_row()), rows_per_unit, own_rows, quiet=quiet)
+    return _ShardTable(pool, _ShardUnits(shard), rows_per_unit, own_rows, quiet=quiet)
 
 
 @dataclass(frozen=True, eq=False)

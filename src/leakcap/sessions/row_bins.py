@@ -59,9 +59,9 @@ class RowBins(SweptSums):
         ladder[:bins] = self.ends[:-1]
         making = 1 / deviations, 1 / FINE
         codes = np.empty((len(self.names), rows_together(len(self.names))), dtype=np.uint64)
-        for cells, kept, units in row_blocks(self.table, self.names, self.mask):
+        for cells, kept, people_there in row_blocks(self.table, self.names, self.mask):
             found = codes[:, : len(kept)]
             bins_of(cells, ladder, bins, found)
-            counted(found, kept, units, person, making, factors, squares, total)
+            counted(found, kept, people_there, person, making, factors, squares, total)
         all_counted(person, making, factors, squares, total)
         return checked_squares(squares, self.limits, deviations), total

@@ -21,20 +21,24 @@ def rows_together(columns: int) -> int:
     return max(FEWEST, NUMBERS // max(1, columns))
 
 
-def row_blocks(table: SessionTable, names: list[str], mask: Bools | None) -> Iterator[tuple[Floats, Bools, Ints]]:
+def row_blocks(
+    table: SessionTable, names: list[str], mask: Bools | None
+) -> Iterator[tuple[Floats, Bools, tuple[int, Ints]]]:
     """Numbers `(columns, rows)`, which rows are asked about, and whose they are; arrays are used again.
 
-    A row with a number that is missing or infinite, in any of the columns, is not asked about.
+    Whose: who has the first row, and where the rows end of that person and of everybody after. A row with a number
+    that is missing or infinite, in any of the columns, is not asked about.
     """
-    columns, order, units = [table.numbers_of(name) for name in names], table.by_person, table.units
+    columns, order, ends = [table.numbers_of(name) for name in names], table.by_person, table.ends
     step = rows_together(len(names))
     room = np.empty((len(names), step))
-    for start in range(0, units.rows, step):
-        end = min(start + step, units.rows)
+    for start in range(0, table.units.rows, step):
+        end = min(start + step, table.units.rows)
         places: Any = slice(start, end) if order is None else order[start:end]
         cells = room[:, : end - start]
         for into, column in zip(cells, columns, strict=True):
             into[:] = column[places]
         kept = np.ones(end - start, dtype=bool) if mask is None else np.array(mask[places])
         kept &= np.isfinite(cells).all(axis=0)
-        yield cells, kept, np.arange(start, end) if units.of_row is None else units.of_row[places]
+        first, last = np.searchsorted(ends, (start, end - 1), side="right")
+        yield cells, kept, (int(first), np.minimum(ends[first : last + 1], end) - start)

@@ -131,9 +131,9 @@ class RowSums(SweptSums):
         person = np.array([-1, 0, 0]), np.zeros(by.shape), np.zeros(by.shape, dtype=np.int64)
         grid, rows = self.grid, np.ones((rows_together(d), d + 1))  # a 1 behind every row
         ends = grid.low, grid.high, grid.middle, self.steps / grid.size, self.steps
-        for cells, kept, units in row_blocks(self.table, self.names, self.mask):
+        for cells, kept, people_there in row_blocks(self.table, self.names, self.mask):
             on_grid(cells, ends, rows)
-            swept(rows, kept, units, person, making, factors, squares, total)
+            swept(rows, kept, people_there, person, making, factors, squares, total)
         closed(person, making, factors, squares, total)
         squares = checked_squares(squares, self.limits, deviations)
         found = [total[0, : d + self.counted]]

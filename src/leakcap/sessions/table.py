@@ -122,6 +122,13 @@ class SessionTable:
         order: Ints = in_unit_order(owner, self.units.count)
         return order
 
+    @cached_property
+    def ends(self) -> Ints:
+        """Behind which row the rows of everybody end, where rows stand person by person."""
+        if self.units.of_row is None:
+            return np.arange(1, self.units.count + 1)
+        return np.cumsum(np.bincount(self.units.of_row, minlength=self.units.count))
+
     def rows(self, mask: Bools | None, names: list[str]) -> TableRows:
         """The rows of a condition; those with a missing or infinite number in a column asked about are left out."""
         cells = self.numbers(names)

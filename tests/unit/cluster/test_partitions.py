@@ -21,8 +21,10 @@ from hypothesis import strategies as st
 import leakcap as lc
 from leakcap.cluster.parted import Shards, dealt
 from leakcap.cluster.parted.shards import SHARDS
+from leakcap.cluster.parted.stowed import PIECE, Stowed
 from leakcap.custody.contents import contents_prints
 from leakcap.custody.ledger.accounts import Secret
+from leakcap.custody.sealing import BEYOND
 from leakcap.errors import InputError
 
 SECRET = Secret(bytes(range(32)))
@@ -171,6 +173,29 @@ def test_rows_that_memory_has_no_room_for_are_put_aside_unreadable_and_taken_awa
         told(shards)
     del shards, one
     assert not list(tmp_path.iterdir())
+
+
+def test_pieces_of_rows_put_aside_can_neither_be_left_out_nor_change_places(tmp_path: Path) -> None:
+    room = Stowed(0, str(tmp_path))
+    column = np.arange(3 * PIECE // 8)
+    room.add(pa.record_batch({"a": column}), {}, np.zeros(len(column), dtype=np.intp), None)
+    (path,) = (path for path in tmp_path.rglob("*") if path.is_file())
+    stored, step = path.read_bytes(), PIECE + BEYOND
+    first, second, rest = stored[:step], stored[step : 2 * step], stored[2 * step :]
+    assert room.column(0, "a").to_pylist() == column.tolist()
+    for wrong in (second + first + rest, first + second, first + first + rest, first + rest, stored + first, b""):
+        room = _again(room)
+        path.write_bytes(wrong)
+        with refused("changed"):
+            room.column(0, "a")
+    path.write_bytes(stored)
+    assert _again(room).column(0, "a").to_pylist() == column.tolist()
+
+
+def _again(room: Stowed) -> Stowed:
+    """Without what it has in memory."""
+    room._last = None
+    return room
 
 
 def test_a_person_whose_rows_do_not_fit_is_refused_with_a_way_out() -> None:

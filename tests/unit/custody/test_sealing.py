@@ -28,12 +28,13 @@ def test_arrays_open_as_values_do(encrypts: bool, older: bool, monkeypatch: pyte
         cipher = sealing._cipher
         monkeypatch.setattr(sealing, "_cipher", lambda key: Older(cipher(key)))
     stored = np.frombuffer(seal.closed(CONTENT, b"name"), dtype=np.uint8)
-    opened = seal.opened_array(stored, b"name")
-    assert opened is not None and opened.tobytes() == CONTENT
+    room = np.zeros(len(CONTENT), dtype=np.uint8)
+    assert seal.opened_into(room, stored, b"name") and room.tobytes() == CONTENT
     wrong = [stored[:-1], stored[:20], stored[:0], np.append(stored, stored[:1])]
     for place in (0, len(SEALED) - 1, len(SEALED), len(SEALED) + 13, len(stored) - 1):
         changed = stored.copy()
         changed[place] ^= 1
         wrong.append(changed)
-    assert all(seal.opened_array(one, b"name") is None for one in wrong)
-    assert seal.opened_array(stored, b"another") is None
+    assert not any(seal.opened_into(room, one, b"name") for one in wrong)
+    assert not seal.opened_into(room, stored, b"another")
+    assert not any(seal.opened_into(np.zeros(len(CONTENT) + more, dtype=np.uint8), stored, b"name") for more in (-1, 1))

@@ -52,12 +52,11 @@ class Shard:
     def names(self) -> list[str]:
         return self.stowed.columns
 
-    def of_row(self) -> Ints | None:
-        """Whose each row is, counted from the shard's first person; None where everybody has one."""
+    def ends(self) -> Ints:
+        """Behind which row the rows of everybody end."""
         if self.rows == self.count:
-            return None
-        rows_of_each = self.stowed.column(self.place, WHOSE).to_numpy()
-        return np.repeat(np.arange(self.count), rows_of_each)
+            return np.arange(1, self.count + 1)
+        return np.cumsum(self.stowed.column(self.place, WHOSE).to_numpy())
 
     @property
     def count(self) -> int:
@@ -70,7 +69,7 @@ class Shard:
 
     def carried(self) -> CarriedShard:
         """The same, to be carried to another process."""
-        return CarriedShard({name: self.column(name) for name in self.names}, self.rows, self.count, self.of_row())
+        return CarriedShard({name: self.column(name) for name in self.names}, self.rows, self.count, self.ends())
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,14 +79,14 @@ class CarriedShard:
     columns: dict[str, Any] = field(repr=False)
     rows: int
     count: int
-    whose: Ints | None = field(repr=False)
+    people_ends: Ints = field(repr=False)
 
     @property
     def names(self) -> list[str]:
         return list(self.columns)
 
-    def of_row(self) -> Ints | None:
-        return self.whose
+    def ends(self) -> Ints:
+        return self.people_ends
 
     def column(self, name: str) -> Any:
         return self.columns[name]

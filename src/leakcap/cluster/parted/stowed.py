@@ -20,12 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap.custody.private_files import private_folder
-from leakcap.custody.sealing import Seal
+from leakcap.custody.sealing import BEYOND, Seal
 from leakcap.errors import InputError, MissingExtra
-from leakcap.ground.arrays import Ints
+from leakcap.ground.arrays import Bits, Ints
 
 __all__ = ["Stowed"]
 
+PIECE = 2**18  # bytes that are sealed together: they stay in the second cache
 TOO_LARGE = (
     "the rows of some people take {:,} bytes, and {:,} are allowed: give more with memory=, or rows_per_unit= if a "
     "person may bring few"
@@ -137,10 +138,13 @@ class Stowed:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
-        sealed = self._seal.closed(sink.getvalue().to_pybytes(), name.encode())
         try:
             with os.fdopen(os.open(self._path(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(sealed)
+                content = memoryview(sink.getvalue())
+                pieces = -(-len(content) // PIECE)
+                for place in range(pieces):
+                    piece = bytes(content[place * PIECE : (place + 1) * PIECE])
+                    file.write(self._seal.closed(piece, _bound_to(name, place, pieces)))
             return
         except OSError as error:
             reason = error.strerror
@@ -149,14 +153,29 @@ class Stowed:
     def _read(self, name: str) -> Any:
         import pyarrow as pa
 
-        assert self._seal is not None
         try:
-            content = self._seal.opened_array(np.fromfile(self._path(name), dtype=np.uint8), name.encode())
+            content = self._opened(name)
         except OSError:
             content = None
         if content is None:
             raise InputError("rows that were put aside are gone or were changed: open the partitions again")
         return pa.ipc.open_stream(pa.py_buffer(content)).read_all()
+
+    def _opened(self, name: str) -> Bits | None:
+        """What a file holds, piece by piece; None where it is not what was written."""
+        assert self._seal is not None
+        with open(self._path(name), "rb", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            pieces = -(-size // (PIECE + BEYOND))
+            if size <= pieces * BEYOND:
+                return None
+            content, sealed = np.empty(size - pieces * BEYOND, dtype=np.uint8), np.empty(PIECE + BEYOND, dtype=np.uint8)
+            for place in range(pieces):
+                room = content[place * PIECE : (place + 1) * PIECE]
+                count = file.readinto(sealed)
+                if not self._seal.opened_into(room, sealed[:count], _bound_to(name, place, pieces)):
+                    return None
+        return content
 
     def _path(self, name: str) -> Path:
         assert self._folder is not None
@@ -182,6 +201,11 @@ class Stowed:
 def _whole(column: Any) -> Any:
     """Of one chunk it is that chunk, and not a copy."""
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _bound_to(name: str, place: int, pieces: int) -> bytes:
+    """What a piece of a file is sealed for: none can be left out, or stand in for another."""
+    return f"{name} {place}/{pieces}".encode()
 
 
 def _removed(folder: Path, process: int) -> None:
