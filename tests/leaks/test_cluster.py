@@ -26,6 +26,7 @@ import pytest
 import leakcap as lc
 from leakcap.cluster.sealed import SealedWorkers
 from leakcap.sessions import partitioned
+from leakcap.sessions.listed_worlds.desk import WorldsDesk
 from leakcap.sessions.session import desk_of
 from tests.sql.hospital import registered, tables
 
@@ -90,12 +91,21 @@ def over_partitions(backend: Any) -> lc.Session:
     return lc.Session(lc.partitions([people()]), cap=0.6, unit="who", seed=1, backend=backend)
 
 
+def in_worlds(backend: Any) -> lc.Session:
+    return lc.Session(
+        lc.partitions([people()]), cap=0.9, unit="who", seed=1, design="worlds", worlds=64, backend=backend
+    )
+
+
 def in_sql(backend: Any) -> lc.Session:
     return lc.Session(replace(registered(), parts=2), cap=0.6, seed=1, backend=backend)
 
 
 def asked(session: lc.Session) -> None:
-    if session._catalog is None:
+    if isinstance(desk_of(session), WorldsDesk):
+        session.mean(["age", "pay"], noise=300)
+        session.count(where=f"note = '{TELLING}'", noise=100)
+    elif session._catalog is None:
         session.mean(["age", "pay"], bounds=([0, 0], [100, 500]), share=0.3)
         session.count(where=f"note = '{TELLING}'", share=0.3)
     else:
@@ -103,14 +113,27 @@ def asked(session: lc.Session) -> None:
 
 
 def bits_of(session: lc.Session) -> Any:
-    """The coins that answers are made with."""
-    return desk_of(session).coins
+    """The coins that answers are made with: of a list of worlds, who takes part in the secret one."""
+    desk = desk_of(session)
+    return desk.engine.worlds.mask(desk.secret) if isinstance(desk, WorldsDesk) else desk.coins
+
+
+def flip(session: lc.Session) -> None:
+    """The secret is another."""
+    desk = desk_of(session)
+    if isinstance(desk, WorldsDesk):
+        object.__setattr__(desk, "secret", (desk.secret + 32) % 64)  # of whom nobody took part before
+    else:
+        np.logical_not(desk.coins, out=desk.coins)
 
 
 def secrets_of(session: lc.Session) -> list[bytes]:
     workers, coins = session._workers or session._questions.workers, bits_of(session)
     key = bytes(workers._key)
     found = [key, key.hex().encode(), base64.b64encode(key), np.packbits(coins).tobytes(), coins.tobytes()]
+    if isinstance(desk_of(session), WorldsDesk):
+        listed = session._questions._listed.of(desk_of(session).engine.worlds)
+        found += [listed.own(one.people).worlds.packed.tobytes() for one in session._questions.shards]
     if session._catalog is None:
         frame = people()
         found += [TELLING.encode(), b"telling", *(one.encode() for one in frame["who"].unique())]
@@ -189,7 +212,7 @@ def _of_worker(dask_worker: Any) -> bytes:
     return pickle.dumps([held, specs, list(dask_worker.get_logs())])
 
 
-@pytest.mark.parametrize("made", [over_partitions, in_sql])
+@pytest.mark.parametrize("made", [over_partitions, in_worlds, in_sql])
 def test_neither_key_nor_bits_nor_rows_are_anywhere(theirs: Theirs, own_key: Path, made: Any) -> None:
     session = made(theirs.cluster)
     asked(session)
@@ -256,9 +279,8 @@ def _story(dask_scheduler: Any) -> list[tuple[str, str, str]]:
 def seen_of(theirs: Theirs, made: Any, flipped: bool, ill: Any = None) -> list[Any]:
     client = theirs.cluster.client
     session = made(theirs.cluster)
-    coins = bits_of(session)
     if flipped:
-        np.logical_not(coins, out=coins)
+        flip(session)
     sizes: list[Any] = []
     submit = type(client).submit
 
@@ -278,7 +300,7 @@ def seen_of(theirs: Theirs, made: Any, flipped: bool, ill: Any = None) -> list[A
     return [sizes, Counter(after.pop("story")) - before, after["tasks"], after["spilled"]]
 
 
-@pytest.mark.parametrize("made", [over_partitions, in_sql])
+@pytest.mark.parametrize("made", [over_partitions, in_worlds, in_sql])
 def test_names_counts_and_sizes_are_the_same_whichever_bits_were_secret(
     theirs: Theirs, own_key: Path, made: Any
 ) -> None:

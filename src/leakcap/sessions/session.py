@@ -237,8 +237,6 @@ class Session(Asked):
         listed: Listed | None,
     ) -> None:
         """The same over partitions: nothing is different but where people's rows lie."""
-        if listed is not None and backend is not None:
-            raise InputError("a list of worlds over partitions is asked by this process: leave backend= out")
         workers = self._working(backend, progress)
         with Telling(progress).reading(parts) as told:
             opened, shards = given.opened(told)
@@ -248,7 +246,7 @@ class Session(Asked):
         if listed is not None:
             listed.refuse_few(len(shards.people))
             self._desk = given.terms.listed(opened, listed, people=len(shards.people), version=shards.version)
-            self._questions = PartedWorlds(shards)
+            self._questions = PartedWorlds(shards, workers)
             return
         self._own_rows = shards.named and given.rows_per_unit is None
         self._desk = given.terms.desk(

@@ -159,8 +159,50 @@ def test_and_on_many_more(clusters: Any, monkeypatch: pytest.MonkeyPatch, cap: A
     test_bits_charges_and_certificates_are_the_same_on_any_partitioning(clusters, monkeypatch, cap, workers, parts)
 
 
+def of_listed(parts: Any, backend: Any = None) -> dict[str, Any]:
+    """Answers of a session on a list of worlds, and what they leave behind."""
+    session = lc.Session(parts, cap=0.9, unit="who", design="worlds", worlds=70, seed=3, backend=backend)
+    both = ["age", "pay"]
+    asked = [
+        session.mean(both, noise=30),
+        session.covariance(both, where="ward = 'A'", noise=20_000),
+        session.sum("age", bounds=(0, 45), noise=8_000),
+        session.count(where="pay > 10", noise=60),
+    ]
+    desk = desk_of(session)
+    with desk.account.reading() as now:
+        state = desk._state(now)  # type: ignore[union-attr]
+    worlds, of = desk.engine.worlds, session._questions  # type: ignore[union-attr]
+    return {
+        "answers": [np.asarray(one.value, dtype=float).tobytes() for one in asked],
+        "masks": worlds.packed.tobytes(),
+        "numbers": [one.in_worlds(worlds).table.tobytes() for one in (of.mean(both), of.covariance(both))],
+        "clocks": state.clocks.tobytes(),
+        "posterior": state.posterior.weights().tobytes(),
+        "spent": (session.spent, session.remaining),
+        "certificate": session.certificate.to_json(),
+    }
+
+
+@pytest.mark.parametrize(("workers", "parts"), [(0, 7), (2, 1), (2, 16)])
+def test_a_list_of_worlds_is_asked_alike_on_any_partitioning_by_anybody(
+    clusters: Any, workers: int, parts: int
+) -> None:
+    one, other = of_listed(parted(1)), of_listed(parted(parts), clusters(workers) if workers else None)
+    assert {name for name in one if one[name] != other[name]} == set()
+
+
+def test_how_many_threads_add_up_is_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = of_listed(parted(1))
+    monkeypatch.setattr("leakcap.kernels.moments.sums.threads", lambda: 5)
+    other = of_listed(parted(1))
+    assert one["numbers"] == other["numbers"]
+
+
 def test_other_rows_are_seen_by_the_comparison() -> None:
     frame = bounded()
     one = of_session(lc.Session(frame, cap=0.6, **HOW))
     other = of_session(lc.Session(lc.partitions([frame.assign(pay=frame["pay"] + 1.0)]), cap=0.6, **HOW))
     assert {name for name in one if one[name] != other[name]} == {"answers", "charges", "spent"}
+    first, again = (of_listed(lc.partitions([some])) for some in (people(), people().assign(age=41.0)))
+    assert {"answers", "numbers"} <= {name for name in first if first[name] != again[name]}

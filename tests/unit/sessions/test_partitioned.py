@@ -12,6 +12,7 @@ import pytest
 
 import leakcap as lc
 from leakcap.errors import BudgetError, InputError, LeftOutWarning
+from leakcap.sessions.listed_worlds.shard_sums import InShards
 
 
 def refused(words: str) -> Any:
@@ -124,8 +125,6 @@ def test_what_is_no_sum_within_bounds_is_refused_with_what_to_ask() -> None:
         worlds.count(by={"ward": ["A"]})
     with refused("nobody has rows"):
         worlds.mean("pay", where="pay < 0")
-    with refused("leave backend= out"):
-        lc.Session(parted(people(), 2), cap=0.6, unit="who", design="worlds", backend="dask")
     with refused("name of a column"):
         lc.Session(parted(people(), 2), cap=0.6, unit=[1, 2])
     with refused("rows_per_unit="):
@@ -166,11 +165,28 @@ def test_numbers_in_all_worlds_are_those_of_one_table() -> None:
     frame = people(900, 200)
     how: dict[str, Any] = {"cap": 0.6, "unit": "who", "design": "worlds", "worlds": 256, "seed": 3}
     one, other = lc.Session(frame, **how), lc.Session(parted(frame, 7), **how)
-    worlds = one._desk.engine.worlds  # type: ignore[union-attr]
-    assert (worlds.packed == other._desk.engine.worlds.packed).all()  # type: ignore[union-attr]
+    worlds, theirs = one._desk.engine.worlds, other._desk.engine.worlds  # type: ignore[union-attr]
+    assert (worlds.packed == theirs.packed).all()
     for ask in (("mean", ["age", "pay"]), ("sum", "pay"), ("covariance", ["age", "pay"]), ("covariance", "age")):
-        tables = [getattr(session._questions, ask[0])(ask[1]).in_worlds(worlds).table for session in (one, other)]
+        asked = (getattr(session._questions, ask[0])(ask[1]) for session in (one, other))
+        tables = [question.in_worlds(own).table for question, own in zip(asked, (worlds, theirs), strict=True)]
         assert np.allclose(*tables, rtol=1e-12, atol=0)
+    with pytest.raises(AssertionError, match="one list of worlds"):  # of whom workers keep who takes part
+        other._questions.mean("age").in_worlds(worlds)
+
+
+def test_people_of_a_shard_are_found_in_every_world() -> None:
+    frame = people(900, 200)
+    session = lc.Session(parted(frame, 3), cap=0.6, unit="who", design="worlds", worlds=36, seed=3)
+    worlds, shards = session._desk.engine.worlds, session._questions.shards  # type: ignore[union-attr]
+    names = np.unique(frame["who"])
+    for shard in shards:
+        own = InShards.of(worlds, shards).own(shard.people)
+        there = own.worlds.masks()[:, own.before : own.before + shard.count]
+        assert there[-1].all() and len(there) == 18 + 1
+        for place, number in enumerate(range(shard.people.start, shard.people.stop)):
+            among_all = np.searchsorted(names, shards.names[number])
+            assert (there[:-1, place] == worlds.masks()[:18, among_all]).all()
 
 
 def test_an_account_of_worlds_over_partitions_is_gone_on_with(tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ class Stowed:
             content, sealed = np.empty(size - pieces * BEYOND, dtype=np.uint8), np.empty(PIECE + BEYOND, dtype=np.uint8)
             for place in range(pieces):
                 room = content[place * PIECE : (place + 1) * PIECE]
-                count = file.readinto(sealed)
+                count = file.readinto(sealed.data)
                 if not self._seal.opened_into(room, sealed[:count], _bound_to(name, place, pieces)):
                     return None
         return content

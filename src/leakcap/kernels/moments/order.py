@@ -15,7 +15,7 @@ import numpy.typing as npt
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
 from leakcap.ground.cores import on_all_cores
-from leakcap.kernels.bits.words import as_words, place_of
+from leakcap.kernels.bits.words import as_words, place_of, turned
 from leakcap.kernels.rows import table_of
 from leakcap.worlds import Worlds
 
@@ -44,8 +44,8 @@ def quantiles(table: Floats, worlds: Worlds, q: npt.ArrayLike) -> Floats:
     near = DEVIATIONS * np.sqrt(n * levels * (1 - levels) * (1 - rate) / rate) + MARGIN / rate
     by_side = (2, m // 2, len(levels)) if worlds.paired else (1, m, len(levels))
     words = as_words(worlds.packed[: by_side[1]])
-    turned = np.empty((len(words) // 8, 8 * words.shape[1] + 1), dtype=np.uint64)
-    side_by_side(words, turned)
+    side = np.empty((len(words) // 8, 8 * words.shape[1] + 1), dtype=np.uint64)
+    side_by_side(words, side)
     found = np.empty((m, len(levels), columns.shape[1]))
 
     def solve(column: int) -> None:
@@ -54,7 +54,7 @@ def quantiles(table: Floats, worlds: Worlds, q: npt.ArrayLike) -> Floats:
         low, high = np.zeros(by_side), np.zeros(by_side)
         while len(left := np.flatnonzero((ranks >= 0).any(axis=(0, 1)))):
             windows = _windows(values, levels[left], reach[left], words.shape[1])
-            find_ranks(words, turned, windows, left, ranks, wide, low, high)
+            find_ranks(words, side, windows, left, ranks, wide, low, high)
             reach = reach * WIDER
         found[:, :, column] = _between(low.reshape(m, -1), high.reshape(m, -1), share)
 
@@ -83,9 +83,8 @@ def _windows(values: Floats, levels: Floats, reach: Floats, blocks: int) -> Any:
     for k, (first, last) in enumerate(zip(firsts, lasts, strict=True)):
         rows = order[first:last]
         rows = rows[np.argsort(values[rows])]
-        place = place_of(rows)
         stop = starts[k] + len(rows)
-        at[starts[k] : stop] = place & ~63 | (place & 7) << 3 | place >> 3 & 7
+        at[starts[k] : stop] = turned(place_of(rows))
         sorted_values[starts[k] : stop] = values[rows]
         before = np.zeros(n, dtype=np.bool_)
         before[order[:first]] = True

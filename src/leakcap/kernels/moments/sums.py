@@ -31,17 +31,24 @@ def rows_in(worlds: Worlds, units: Units | None = None) -> Floats:
     return masked_sums(np.bincount(units.of_row, minlength=units.count)[:, None].astype(np.float64), worlds)
 
 
-def sums_of(make: Callable[[Chosen], Floats], columns: int, worlds: Worlds, units: Units | None = None) -> Floats:
+def sums_of(
+    make: Callable[[Chosen], Floats],
+    columns: int,
+    worlds: Worlds,
+    units: Units | None = None,
+    *,
+    parts: int | None = None,
+) -> Floats:
     """The same for features that `make` gives for some rows at a time: they need not exist all at once.
 
     Complementary worlds cost nothing: theirs is what is left of the total. The result is the same on every run with as
-    many threads.
+    many threads; where units are cut into a given number of parts, with any number of them.
     """
     from leakcap.kernels.moments._sum_loops import LANES, add_masked
 
     drawn = worlds.packed[: worlds.m // 2] if worlds.paired else worlds.packed
     tiles, whole = -(-columns // LANES), columns // LANES
-    share = max(1, -(-worlds.n // (threads() * WORD))) * WORD
+    share = max(1, -(-worlds.n // ((parts or threads()) * WORD))) * WORD
     step = max(1, MAX_CACHED_NUMBERS // (tiles * LANES * WORD)) * WORD
     made = make if units is None or units.of_row is None else _added_up(make, units.of_row, units.count)
 
@@ -59,9 +66,9 @@ def sums_of(make: Callable[[Chosen], Floats], columns: int, worlds: Worlds, unit
             add_masked(some, drawn, start // 8, found)
         return found.transpose(1, 0, 2).reshape(len(drawn), tiles * LANES)[:, :columns], total
 
-    parts = on_all_cores(add, range(0, worlds.n, share))
-    half = np.sum([found for found, _ in parts], axis=0)
-    return np.concatenate([half, np.sum([total for _, total in parts], axis=0) - half]) if worlds.paired else half
+    added = on_all_cores(add, range(0, worlds.n, share))
+    half = np.sum([found for found, _ in added], axis=0)
+    return np.concatenate([half, np.sum([total for _, total in added], axis=0) - half]) if worlds.paired else half
 
 
 def _added_up(make: Callable[[Chosen], Floats], of_row: npt.NDArray[np.intp], units: int) -> Callable[[slice], Floats]:

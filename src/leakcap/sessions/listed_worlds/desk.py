@@ -291,7 +291,7 @@ class WorldsDesk:
     @cached_property
     def _halves(self) -> str:
         """Which halves are listed: drawn from a key, they are others if another version draws otherwise."""
-        found = hashlib.sha256(np.ascontiguousarray(self.engine.worlds.packed).tobytes())
+        found = hashlib.sha256(self.engine.worlds.packed.data)  # they may be many: they are not copied
         if self.cohorts is not None:
             found.update(self.cohorts.of_unit.astype("<i8").tobytes())
         return found.hexdigest()

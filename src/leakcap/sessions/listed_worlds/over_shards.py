@@ -6,26 +6,27 @@ The worlds are those of one table: people are counted in the order of their name
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial, reduce
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from leakcap import stats
 from leakcap.cluster.parted import Shards
+from leakcap.cluster.sealed import SealedWorkers
 from leakcap.custody.fingerprint import fingerprint
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Floats
 from leakcap.ground.proofs import proves
 from leakcap.kernels.bounded import ColumnNames, Declared
-from leakcap.kernels.moments import masked_sums
+from leakcap.sessions.listed_worlds.shard_sums import InShards, Sharded, ShardSums
 from leakcap.sessions.partitioned import shard_table
 from leakcap.sessions.questions import for_json
-from leakcap.sessions.table import SessionTable
 from leakcap.simulate import Outputs, Pool, run_worlds
-from leakcap.stats.products import product_rows, split_products
+from leakcap.stats.products import split_products
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["PartedWorlds"]
@@ -40,15 +41,30 @@ STATISTICS: dict[str, Callable[..., Any]] = {
 
 
 @dataclass(frozen=True, eq=False)
+class _Listed:
+    """The worlds of a session in the order of shards, into which they are put when they are first asked for."""
+
+    shards: Shards
+    _known: list[InShards] = field(default_factory=list, repr=False)
+
+    def of(self, worlds: Worlds) -> InShards:
+        if not self._known:
+            self._known.append(InShards.of(worlds, self.shards))
+        if self._known[0].worlds is not worlds:
+            raise AssertionError("a session has one list of worlds, which workers keep")
+        return self._known[0]
+
+
+@dataclass(frozen=True, eq=False)
 class _WorldSums:
     """One question."""
 
     shards: Shards
+    listed: _Listed
+    workers: SealedWorkers | None
     kind: str
-    names: list[str]
+    sums: ShardSums
     alone: bool
-    where: Any
-    ends: tuple[Floats, Floats] | None
     words: dict[str, Any]
 
     @property
@@ -62,49 +78,33 @@ class _WorldSums:
 
     @proves("partitions")
     def in_worlds(self, worlds: Worlds) -> Outputs:
-        """The answer in every world; shards are read one after the other."""
-        half = replace(worlds, packed=worlds.packed[: worlds.m // 2], paired=False) if worlds.paired else worlds
-        found, total = np.zeros((half.m, self._numbers)), np.zeros(self._numbers)
-        centre = self._centre()
-        for shard in self.shards:
-            table = shard_table(shard, None, self.shards.most, quiet=True)
-            cells, units = self._cells(table)
-            if not len(cells):
-                continue
-            owner = np.arange(table.units.count) if units.of_row is None else units.of_row
-            present, of_row = np.unique(owner, return_inverse=True)
-            rows = product_rows(cells - centre, np.empty((len(cells), 0)))[:, -self._numbers :]
-            some = Units(len(rows), len(present), of_row.astype(np.intp))
-            people = self.shards.places[shard.people][present]
-            found += masked_sums(rows, half.of_units(people), some)
-            total += rows.sum(axis=0)
+        """The answer in every world: shards are added up in their order, whoever made their sums."""
+        centre = np.zeros(len(self.sums.names))
+        if self.kind in ("mean", "covariance"):
+            centre = self.sums.centre(self.shards)
+        found = reduce(np.add, self._of_shards(self.listed.of(worlds), centre))
+        half, total = found[:-1], found[-1]
         if not total[-1]:
             raise InputError("nobody has rows that this question is about: ask another")
-        sums = np.concatenate([found, total - found]) if worlds.paired else found
+        sums = np.concatenate([half, total - half]) if worlds.paired else half
         return replace(self._form(worlds), table=self._answers(sums, centre))
 
-    @property
-    def _numbers(self) -> int:
-        """Sums of columns, a count, and before them products, where these are asked."""
-        d = len(self.names)
-        return d + 1 + (d * (d + 1) // 2 if self.kind == "covariance" else 0)
+    def _of_shards(self, listed: InShards, centre: Floats) -> Iterator[Floats]:
+        """The sums of each shard, in the order of shards."""
+        shards = self.shards.shards
+        if self.workers is None:
+            for shard in shards:
+                yield self.sums.of(Sharded(shard, listed.own(shard.people)), centre)
+            return
 
-    def _cells(self, table: SessionTable) -> tuple[Floats, Units]:
-        found = table.rows(table.mask(self.where), self.names)
-        return (found.cells if self.ends is None else np.clip(found.cells, *self.ends)), found.units
+        def carried(place: int) -> Sharded:
+            return Sharded(shards[place].carried(), listed.own(shards[place].people))
 
-    def _centre(self) -> Floats:
-        """The mean of the first rows there are: about it sums are small, and so is their rounding."""
-        if self.kind not in ("mean", "covariance"):
-            return np.zeros(len(self.names))
-        for shard in self.shards:
-            cells, _ = self._cells(shard_table(shard, None, self.shards.most, quiet=True))
-            if len(cells):
-                return np.asarray(cells.mean(axis=0))
-        return np.zeros(len(self.names))
+        told = self.workers.run(_of_shard, carried, dict.fromkeys(range(len(shards)), (self.sums, centre)))
+        yield from (sums for _, sums in sorted(told, key=itemgetter(0)))
 
     def _answers(self, sums: Floats, centre: Floats) -> Floats:
-        d = len(self.names)
+        d = len(self.sums.names)
         rows, singles = sums[:, -1:], sums[:, -1 - d : -1]
         if self.kind == "count":
             return rows
@@ -120,9 +120,13 @@ class _WorldSums:
 
     def _form(self, worlds: Worlds) -> Outputs:
         """Outputs of the form that they have of one table."""
-        some = np.zeros(2) if self.alone else np.zeros((2, len(self.names)))
+        some = np.zeros(2) if self.alone else np.zeros((2, len(self.sums.names)))
         pair = Worlds(np.array([[128], [64]], dtype=np.uint8), 2, worlds.share, paired=True, design=worlds.design)
         return run_worlds(STATISTICS[self.kind], Pool((some,)), Units(2, 2), pair)
+
+
+def _of_shard(thing: Sharded, sums: ShardSums, centre: Floats) -> Floats:
+    return sums.of(thing, centre)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,11 +134,16 @@ class PartedWorlds:
     """What can be asked of people in shards of whom a half takes part."""
 
     shards: Shards
+    workers: SealedWorkers | None = None  # on which shards stay, with their people's worlds, sealed on the way
 
     def __getattr__(self, kind: str) -> Callable[..., _WorldSums]:
         if kind not in STATISTICS:
             raise InputError(NO_SUMS.format(kind))
         return partial(self._asked, kind, None) if kind == "count" else partial(self._asked, kind)
+
+    @cached_property
+    def _listed(self) -> _Listed:
+        return _Listed(self.shards)
 
     def _asked(self, kind: str, columns: Any, *, where: Any = None, by: Any = None, bounds: Any = None) -> _WorldSums:
         if by is not None:
@@ -145,4 +154,5 @@ class PartedWorlds:
         told = where if where is None or isinstance(where, str) else f"function {fingerprint(where)[:16]}"
         words = {"kind": kind, "columns": names or None, "where": told, "by": None, "bounds": bounds}
         words = {name: value for name, value in words.items() if value is not None}
-        return _WorldSums(self.shards, kind, names, alone=alone, where=where, ends=ends, words=words)
+        sums = ShardSums(names, where, ends, products=kind == "covariance", most=self.shards.most)
+        return _WorldSums(self.shards, self._listed, self.workers, kind, sums, alone=alone, words=words)
