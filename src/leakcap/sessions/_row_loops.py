@@ -16,8 +16,8 @@ U1 = np.uint64(1)
 
 
 @compiled(set())
-def on_grid(cells, ends, table):  # type: ignore[no-untyped-def]
-    """Columns as whole numbers up to `most`, row by row; 0 for what is no number."""
+def on_grid(cells, ends, table, kept):  # type: ignore[no-untyped-def]
+    """Columns as whole numbers up to `most`, row by row; 0 for what is no number, and such rows are not kept."""
     low, high, middle, by, most = ends
     for column in range(len(cells)):
         one, least, furthest, centre, steps = cells[column], low[column], high[column], middle[column], by[column]
@@ -25,6 +25,7 @@ def on_grid(cells, ends, table):  # type: ignore[no-untyped-def]
             number = one[row] - one[row] == 0.0
             near = np.rint((min(max(one[row], least), furthest) - centre) * steps)
             one[row] = min(max(near, -most), most) if number else 0.0
+            kept[row] &= number
     for row in range(cells.shape[1]):
         for column in range(len(cells)):
             table[row, column] = cells[column, row]
@@ -109,8 +110,8 @@ def _closed(own, long, many, making, factor, total):  # type: ignore[no-untyped-
 
 
 @compiled(set())
-def bins_of(cells, ladder, bins, codes):  # type: ignore[no-untyped-def]
-    """The bin of every number, those of a column after those of the column before it.
+def bins_of(cells, ladder, bins, codes, kept):  # type: ignore[no-untyped-def]
+    """The bin of every number, those of a column after those of the column before it; who has none is not kept.
 
     `ladder` holds where bins begin and then NaN, which nothing is above, a power of 2 in all. There are as many steps
     for every number, without a branch on it.
@@ -125,6 +126,7 @@ def bins_of(cells, ladder, bins, codes):  # type: ignore[no-untyped-def]
             step >>= U1
         for row in range(len(numbers)):
             found[row] += np.uint64(column * bins)
+            kept[row] &= numbers[row] - numbers[row] == 0.0
 
 
 @compiled(set())

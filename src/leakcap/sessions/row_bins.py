@@ -61,7 +61,7 @@ class RowBins(SweptSums):
         codes = np.empty((len(self.names), rows_together(len(self.names))), dtype=np.uint64)
         for cells, kept, people_there in row_blocks(self.table, self.names, self.mask):
             found = codes[:, : len(kept)]
-            bins_of(cells, ladder, bins, found)
+            bins_of(cells, ladder, bins, found, kept)
             counted(found, kept, people_there, person, making, factors, squares, total)
         all_counted(person, making, factors, squares, total)
         return checked_squares(squares, self.limits, deviations), total

@@ -27,7 +27,7 @@ def row_blocks(
     """Numbers `(columns, rows)`, which rows are asked about, and whose they are; arrays are used again.
 
     Whose: who has the first row, and where the rows end of that person and of everybody after. A row with a number
-    that is missing or infinite, in any of the columns, is not asked about.
+    that is missing or infinite, in any of the columns, is not asked about either: that is for loops to find.
     """
     columns, order, ends = [table.numbers_of(name) for name in names], table.by_person, table.ends
     step = rows_together(len(names))
@@ -39,6 +39,5 @@ def row_blocks(
         for into, column in zip(cells, columns, strict=True):
             into[:] = column[places]
         kept = np.ones(end - start, dtype=bool) if mask is None else np.array(mask[places])
-        kept &= np.isfinite(cells).all(axis=0)
         first, last = np.searchsorted(ends, (start, end - 1), side="right")
         yield cells, kept, (int(first), np.minimum(ends[first : last + 1], end) - start)

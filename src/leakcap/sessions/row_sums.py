@@ -132,7 +132,7 @@ class RowSums(SweptSums):
         grid, rows = self.grid, np.ones((rows_together(d), d + 1))  # a 1 behind every row
         ends = grid.low, grid.high, grid.middle, self.steps / grid.size, self.steps
         for cells, kept, people_there in row_blocks(self.table, self.names, self.mask):
-            on_grid(cells, ends, rows)
+            on_grid(cells, ends, rows, kept)
             swept(rows, kept, people_there, person, making, factors, squares, total)
         closed(person, making, factors, squares, total)
         squares = checked_squares(squares, self.limits, deviations)

@@ -176,7 +176,7 @@ def test_rows_that_memory_has_no_room_for_are_put_aside_unreadable_and_taken_awa
 
 
 def test_pieces_of_rows_put_aside_can_neither_be_left_out_nor_change_places(tmp_path: Path) -> None:
-    room = Stowed(0, str(tmp_path))
+    room = Stowed(2 * PIECE, str(tmp_path))
     column = np.arange(3 * PIECE // 8)
     room.add(pa.record_batch({"a": column}), {}, np.zeros(len(column), dtype=np.intp), None)
     (path,) = (path for path in tmp_path.rglob("*") if path.is_file())
@@ -196,6 +196,25 @@ def _again(room: Stowed) -> Stowed:
     """Without what it has in memory."""
     room._last = None
     return room
+
+
+def test_memory_of_a_column_is_used_again_only_when_nobody_holds_it(tmp_path: Path) -> None:
+    frame = people(150_000, 5_000).drop(columns=["ward", "day"]).fillna(0)
+    shards = shards_of([frame], memory=2**24, folder=str(tmp_path))
+    spaces = shards.shards[0].stowed._spaces
+    held = [one.column("paid").to_numpy() for one in shards]
+    kept = [one.copy() for one in held]
+    part, whole = held[0][3:9], [one.column("paid").to_numpy() for one in shards]
+    assert not spaces
+    del whole, held[1:]
+    assert len(spaces) == 2 * len(kept) - 1
+    again = [one.column("paid").to_numpy() for one in shards]
+    assert len(spaces) == len(kept) - 1  # it was lent again
+    assert np.array_equal(held[0], kept[0], equal_nan=True)
+    del held
+    assert len(spaces) == len(kept) - 1 and np.array_equal(part, kept[0][3:9], equal_nan=True)
+    for ours, one in zip(again, kept, strict=True):
+        assert np.array_equal(ours, one, equal_nan=True)
 
 
 def test_a_person_whose_rows_do_not_fit_is_refused_with_a_way_out() -> None:

@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import weakref
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,10 @@ TOO_LARGE = (
 )
 
 
+def fresh(size: int) -> Bits:
+    return np.empty(size, dtype=np.uint8)
+
+
 class Stowed:
     """Rows by shard and column; custodian side."""
 
@@ -47,6 +51,7 @@ class Stowed:
         self._written: dict[int, int] = defaultdict(int)  # by shard: tables that are in files
         self._ordered: dict[tuple[int, str], Any] = {}  # columns in order; None where they are in a file
         self._last: tuple[int, Any] | None = None  # the rows of one shard, which are asked for column by column
+        self._spaces: list[Bits] = []  # memory that columns were in, and that nobody holds
         self._process = os.getpid()
 
     def known(self, schema: Any, unit: str | None) -> None:
@@ -85,7 +90,8 @@ class Stowed:
         """A column of a shard."""
         if (place, name) in self._ordered:
             kept = self._ordered[place, name]
-            return _whole(self._read(f"{place}-{self._number(name)}").column(0)) if kept is None else kept
+            file = f"{place}-{self._number(name)}"
+            return _whole(self._read(file, self._lent).column(0)) if kept is None else kept
         if self._last is None or self._last[0] != place:
             self._last = place, self._gathered(place)
         return _whole(self._last[1].column(name))
@@ -150,18 +156,30 @@ class Stowed:
             reason = error.strerror
         raise InputError(f"rows that memory has no room for cannot be written ({reason}): give folder= or more memory=")
 
-    def _read(self, name: str) -> Any:
+    def _read(self, name: str, memory: Callable[[int], Bits] = fresh) -> Any:
         import pyarrow as pa
 
         try:
-            content = self._opened(name)
+            content = self._opened(name, memory)
         except OSError:
             content = None
         if content is None:
             raise InputError("rows that were put aside are gone or were changed: open the partitions again")
         return pa.ipc.open_stream(pa.py_buffer(content)).read_all()
 
-    def _opened(self, name: str) -> Bits | None:
+    def _lent(self, size: int) -> Bits:
+        """Memory for so many bytes, which is lent anew once nothing is left of what was made in it.
+
+        Fresh memory costs more than what is put into it. Nobody may cut the array: what holds it is all that counts.
+        """
+        whole = self._spaces.pop() if self._spaces else fresh(0)
+        if len(whole) < size:
+            whole = fresh(size + size // 8)  # another shard may be somewhat larger
+        lent = whole[:size]
+        weakref.finalize(lent, self._spaces.append, whole).atexit = False
+        return lent
+
+    def _opened(self, name: str, memory: Callable[[int], Bits]) -> Bits | None:
         """What a file holds, piece by piece; None where it is not what was written."""
         assert self._seal is not None
         with open(self._path(name), "rb", buffering=0) as file:
@@ -169,7 +187,7 @@ class Stowed:
             pieces = -(-size // (PIECE + BEYOND))
             if size <= pieces * BEYOND:
                 return None
-            content, sealed = np.empty(size - pieces * BEYOND, dtype=np.uint8), np.empty(PIECE + BEYOND, dtype=np.uint8)
+            content, sealed = memory(size - pieces * BEYOND), fresh(PIECE + BEYOND)
             for place in range(pieces):
                 room = content[place * PIECE : (place + 1) * PIECE]
                 count = file.readinto(sealed.data)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ from leakcap import stats
 from leakcap.custody.fingerprint import fingerprint
 from leakcap.errors import InputError
 from leakcap.ground import checks
+from leakcap.kernels.bits import picked
 from leakcap.kernels.bounded import ColumnNames, Declared
 from leakcap.sessions.questions import for_json
 from leakcap.sessions.table import SessionTable
@@ -65,7 +66,9 @@ class WorldQuestion:
         if not len(present):
             raise InputError("nobody has rows that this question is about: ask another")
         some = Units(units.rows, len(present), of_row.astype(np.intp))
-        return run_worlds(self.fn, Pool(data), some, worlds.of_units(present), backend=self.backend)
+        if len(present) < worlds.n:
+            worlds = replace(worlds, packed=picked(worlds.packed, present), n=len(present))
+        return run_worlds(self.fn, Pool(data), some, worlds, backend=self.backend)
 
 
 @dataclass(frozen=True, eq=False)

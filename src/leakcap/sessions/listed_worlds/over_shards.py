@@ -26,7 +26,6 @@ from leakcap.sessions.listed_worlds.shard_sums import InShards, Sharded, ShardSu
 from leakcap.sessions.partitioned import shard_table
 from leakcap.sessions.questions import for_json
 from leakcap.simulate import Outputs, Pool, run_worlds
-from leakcap.stats.products import split_products
 from leakcap.worlds import Units, Worlds
 
 __all__ = ["PartedWorlds"]
@@ -113,7 +112,9 @@ class _WorldSums:
         apart = singles / np.maximum(rows, 1)
         if self.kind == "mean":
             return np.where(rows > 0, centre + apart, 0.0)
-        products = np.array([split_products(one, d, 0).products for one in sums])
+        first, second = np.triu_indices(d)
+        products = np.empty((len(sums), d, d))
+        products[:, first, second] = products[:, second, first] = sums[:, : len(first)]
         scatter = products - singles[:, :, None] * apart[:, None, :]
         found = np.where(rows[:, :, None] > 1, scatter / np.maximum(rows[:, :, None] - 1, 1), 0.0)
         return np.asarray(found.reshape(len(sums), -1))
