@@ -8,7 +8,6 @@ import signal
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -41,10 +40,9 @@ SECRET = 987654321.125  # of a row; nothing that a cluster writes may hold it
 HEIGHTS = np.append(np.random.default_rng(0).normal(170, 10, 199), SECRET)
 
 
-@pytest.fixture(scope="module")
-def two() -> Iterator[lc.cluster.Cluster]:
-    with lc.cluster.connect(workers=2) as found:
-        yield found
+@pytest.fixture
+def two(mortal: lc.cluster.Cluster) -> lc.cluster.Cluster:
+    return mortal
 
 
 def middle(x: np.ndarray) -> np.ndarray:
@@ -144,8 +142,11 @@ def own_attack(known: Any, learn: Any) -> Any:
 
 
 def test_a_connection_that_has_ended_is_refused() -> None:
-    with lc.cluster.connect(workers=1) as ended:
-        pass
+    with (
+        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0", host="127.0.0.1") as theirs,
+        distributed.Client(theirs, set_as_default=False) as client,
+    ):
+        ended = lc.cluster.connect(client, insecure=True)
     with pytest.raises(InputError, match="the connection to the cluster has ended: connect again"):
         planned(middle, backend=ended)
 
@@ -195,12 +196,18 @@ def test_what_kills_every_worker_ends_the_run_and_names_its_batch(two: lc.cluste
             os._exit(1)
         return float(np.median(x))
 
+    two.client.run_on_scheduler(_gives_up_after, 1)  # of Dask's three: each costs the start of a worker
     with pytest.raises(OutputError, match=r"workers were lost while they worked on batch \d+ of \d+"):
         planned(deadly, backend=two)
+    two.client.run_on_scheduler(_gives_up_after, 3)
     deadline = time.monotonic() + 60
     while two.threads < 2 and time.monotonic() < deadline:  # they are started again
         time.sleep(0.1)
     assert planned(middle, backend=two).certificate is not None
+
+
+def _gives_up_after(deaths: int, dask_scheduler: Any) -> None:
+    dask_scheduler.allowed_failures = deaths
 
 
 def test_workers_that_take_the_place_of_lost_ones_write_nothing_to_their_disks(two: lc.cluster.Cluster) -> None:

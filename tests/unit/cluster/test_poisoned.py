@@ -26,13 +26,6 @@ HEIGHTS = np.append(np.random.default_rng(0).normal(170, 10, 99), SECRET)
 HOG = 2**31  # bytes
 
 
-@pytest.fixture
-def mortal() -> Iterator[lc.cluster.Cluster]:
-    """Two workers that are killed."""
-    with lc.cluster.connect(workers=2) as found:
-        yield found
-
-
 def poisoned(ill: Callable[[], Any]) -> Callable[[np.ndarray], float]:
     """A function that is ill in worlds in which somebody takes part, and well on all rows together."""
 

@@ -19,12 +19,6 @@ pytest.importorskip("distributed")
 THING = np.random.default_rng(0).normal(size=300)
 
 
-@pytest.fixture
-def lonely() -> Any:
-    with lc.cluster.connect(workers=2) as cluster:
-        yield cluster
-
-
 async def _endless(dask_scheduler: Any) -> None:
     """As Dask's scheduler copies things, where a worker ends meanwhile."""
 
@@ -35,11 +29,15 @@ async def _endless(dask_scheduler: Any) -> None:
     dask_scheduler.replicate = replicate
 
 
+def _as_before(dask_scheduler: Any) -> None:
+    del dask_scheduler.replicate
+
+
 def test_a_worker_that_is_lost_while_it_is_sent_data_holds_nobody_up(
-    lonely: lc.cluster.Cluster, monkeypatch: pytest.MonkeyPatch
+    mortal: lc.cluster.Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scattering, "GRACE", 0.5)
-    client = lonely.client
+    client = mortal.client
     client.run_on_scheduler(_endless)
     victim = next(iter(client.run(os.getpid).values()))
     timer = threading.Timer(0.5, os.kill, (victim, signal.SIGKILL))
@@ -49,4 +47,5 @@ def test_a_worker_that_is_lost_while_it_is_sent_data_holds_nobody_up(
     timer.join()
     with pytest.raises(TimeoutError):  # nobody is lost, and yet it takes too long
         scattered(client, {"leakcap-more": THING}, 2.0, broadcast=True)
+    client.run_on_scheduler(_as_before)
     assert np.array_equal(scattered(client, {"leakcap-other": THING}, 60.0)["leakcap-other"].result(), THING)

@@ -6,7 +6,6 @@ import gc
 import logging
 import os
 import pickle
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +24,9 @@ TELLING = "a very telling cell"
 BOTH = ["age", "pay"]
 
 
-@pytest.fixture(scope="module")
-def two() -> Iterator[lc.cluster.Cluster]:
-    with lc.cluster.connect(workers=2) as cluster:
-        yield cluster
+@pytest.fixture
+def two(pair: lc.cluster.Cluster) -> lc.cluster.Cluster:
+    return pair
 
 
 def people() -> pd.DataFrame:
@@ -174,14 +172,13 @@ def test_an_old_question_is_not_answered_again_and_an_old_answer_is_of_no_use(se
 
 
 @pytest.mark.slow
-def test_a_lost_worker_changes_no_answer() -> None:
+def test_a_lost_worker_changes_no_answer(mortal: lc.cluster.Cluster) -> None:
     one = lc.Session(people(), cap=0.6, unit="who", seed=1)
-    with lc.cluster.connect(workers=2) as cluster:
-        session = on_workers(cluster, 3, seed=1)
-        first = session.mean(BOTH, bounds=BOUNDS, share=0.3).value
-        victim = next(iter(cluster.client.run(os.getpid).values()))
-        os.kill(victim, 9)
-        second = session.sum("pay", bounds=(0, 500), share=0.2).value
+    session = on_workers(mortal, 3, seed=1)
+    first = session.mean(BOTH, bounds=BOUNDS, share=0.3).value
+    victim = next(iter(mortal.client.run(os.getpid).values()))
+    os.kill(victim, 9)
+    second = session.sum("pay", bounds=(0, 500), share=0.2).value
     assert np.array_equal(first, one.mean(BOTH, bounds=BOUNDS, share=0.3).value)
     assert second == one.sum("pay", bounds=(0, 500), share=0.2).value
 
