@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import uvicorn
 
 from benchmarks.browser import Browser, browser
 from benchmarks.records import record
@@ -31,7 +30,7 @@ from benchmarks.session_counts import own_folder
 from leakcap.server.accounts import ANALYST, CUSTODIAN
 from leakcap.server.app import create_app
 from leakcap.server.asking import Asking
-from leakcap.server.serving import bound_socket
+from leakcap.server.serving import bound_socket, made_server
 from leakcap.server.settings import ServerLimits, ServerSettings
 from leakcap.sql import asking as sql_asking
 from leakcap.sql.engine import WorkerEngine
@@ -114,7 +113,7 @@ def running() -> Iterator[tuple[int, list[str]]]:
             state.accounts.allow(f"analyst{at}", frozenset(["people"]))
             tokens.append(state.tokens.make(f"analyst{at}", "benchmark", days=1))
         listening = bound_socket("127.0.0.1", 0)
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_keep_alive=60))
+        server = made_server(app)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         try:

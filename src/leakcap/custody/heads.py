@@ -54,6 +54,14 @@ class Heads:
         with self._opened(os.O_RDONLY) as content:
             return _latest(content, account)
 
+    def sign(self) -> object | None:
+        """The same only while nothing was written to the key file, as far as its times tell; None without one."""
+        try:
+            state = os.stat(keys.key_file())
+        except OSError:
+            return None
+        return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
+
     def advance(self, account: bytes, new: Seen, known: Known, seen: Seen | None = None) -> None:
         """Remember how many entries an account has and its head, before anybody sees the last of them.
 

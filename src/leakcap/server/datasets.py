@@ -160,8 +160,12 @@ class Datasets:
 
     def clock_of(self, name: str, account: str) -> str:
         """The group whose clock an account spends; an `InputError` where the data set was forgotten."""
-        with self.account(name).reading() as now:
-            return budgets.group_of(now.state, account)
+        book, known = self.book, self._books.states
+        sign = book.sign()  # before anything is read: what is written meanwhile is read the next time
+        if sign is None or known.get(name, (None,))[0] != sign:
+            with book.account(name).reading() as now:
+                known[name] = sign, now.state
+        return budgets.group_of(known[name][1], account)
 
     def account(self, name: str) -> Account:
         """Of a data set in the ledger."""
@@ -173,6 +177,7 @@ class Datasets:
         found: Book | None = getattr(self._books, "book", None)
         if found is None:
             found = self._books.book = open_book(self.settings.ledger_place)
+            self._books.states = {}  # of data sets, by what nobody has changed since
         return found
 
     def close_sessions(self, name: str) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 from typing import Any
 
-from starlette.datastructures import MutableHeaders
-
 from leakcap.server.refusals import Refusal
 from leakcap.server.settings import ServerSettings
 
@@ -37,17 +35,15 @@ class SecureHeaders:
     """Puts the headers on every response, also on errors."""
 
     def __init__(self, app: Any, settings: ServerSettings) -> None:
-        self.app, self.settings = app, settings
+        self.app = app
+        told = {**SECURE, "Cache-Control": KEPT_NOWHERE} | (dict([ENCRYPTED]) if settings.encrypted else {})
+        self.headers = [(name.lower().encode(), value.encode()) for name, value in told.items()]
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         async def sending(message: Any) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in SECURE.items():
-                    headers.setdefault(name, value)
-                headers.setdefault("Cache-Control", KEPT_NOWHERE)
-                if self.settings.encrypted:
-                    headers[ENCRYPTED[0]] = ENCRYPTED[1]
+                own = {name for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *(one for one in self.headers if one[0] not in own)]
             await send(message)
 
         await self.app(scope, receive, sending)

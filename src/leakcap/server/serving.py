@@ -12,7 +12,7 @@ from typing import Any
 
 from leakcap.errors import InputError, MissingExtra
 
-__all__ = ["bound_socket", "flight_beside", "refuse_open", "serve"]
+__all__ = ["bound_socket", "flight_beside", "made_server", "refuse_open", "serve"]
 
 LOOPBACK = "127.0.0.1"
 
@@ -65,15 +65,18 @@ def flight_beside(state: Any, place: str, certificate: Path | None, key: Path | 
         server.shutdown()
 
 
-def serve(app: Any, listening: socket.socket, certificate: Path | None = None, key: Path | None = None) -> None:
-    """Answer until it is stopped."""
+def made_server(app: Any, certificate: Path | None = None, key: Path | None = None) -> Any:
+    """What answers requests once it runs on a socket."""
     try:
         import uvicorn
+
+        from leakcap.server.whole_writes import WholeWrites
     except ImportError:
         raise MissingExtra("the server is an extra: pip install 'leakcap[server]'") from None
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # it may print what a callback was given
     config = uvicorn.Config(
         app,
+        http=WholeWrites,
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -86,7 +89,12 @@ def serve(app: Any, listening: socket.socket, certificate: Path | None = None, k
         timeout_keep_alive=15,
         h11_max_incomplete_event_size=32 * 1024,
     )
-    uvicorn.Server(config).run(sockets=[listening])
+    return uvicorn.Server(config)
+
+
+def serve(app: Any, listening: socket.socket, certificate: Path | None = None, key: Path | None = None) -> None:
+    """Answer until it is stopped."""
+    made_server(app, certificate, key).run(sockets=[listening])
 
 
 def _is_loopback(host: str) -> bool:

@@ -50,9 +50,11 @@ def check_store(make_store: Callable[[], Store], *, lasting: bool = True) -> Non
         _check_duplicates(store)
         _check_all_or_nothing(store)
         _check_erasing(store)
+        _check_sign(store, store)
         _check_threads([store] * THREADS)
         if lasting:
             _check_second(store, make_store)
+            _check_sign(store, make_store())
             _check_threads([make_store() for _ in range(THREADS)])
             _check_processes(store, make_store)
         store.scrub()
@@ -61,6 +63,14 @@ def check_store(make_store: Callable[[], Store], *, lasting: bool = True) -> Non
             assert now.last() is not None, "a store that was closed must open again when it is used"
     finally:
         store.close()
+
+
+def _check_sign(store: Store, writer: Store) -> None:
+    before = store.sign()
+    with writer.writing(OTHER) as now:
+        last = now.last()
+        now.append(_entry(1 if last is None else last.number + 1), {})
+    assert before is None or store.sign() != before, "sign() must be another one after a write, whoever wrote"
 
 
 def _entry(number: int, **fields: Any) -> StoredEntry:

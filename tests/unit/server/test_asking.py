@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 import leakcap as lc
+from leakcap.custody.ledger import Account, Book, open_book
 from leakcap.server import asking, remote
 from leakcap.server.app import create_app
+from leakcap.server.policies import Policy, set_policy
 from leakcap.server.wire import body_of, frame_of
 from leakcap.sql.answer import SqlAnswer
 from tests.unit.server.running import BY_SEX, COUNT, Running, filled, form_word
@@ -258,3 +260,26 @@ def test_answers_survive_their_way_as_they_are() -> None:
     found = frame_of(json.loads(body_of(answer, 0.1)))
     assert found["n"].tolist()[0] == 1.5 and np.isnan(found["n"][1]) and found["n high"][0] == np.inf
     assert found["town"].tolist()[0] == "A" and found["day"].tolist() == ["2020-01-01", "2021-01-01"]
+
+
+@pytest.mark.parametrize("signed", [True, False], ids=["signed", "planted: a sign that stays the same"])
+def test_a_group_that_another_program_makes_counts_at_once(
+    signed: bool, running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, name = running.state, f"ivan-{signed}".lower()
+    if not signed:
+        monkeypatch.setattr(Book, "sign", lambda _: "the same")
+    assert state.datasets.clock_of("clinic", name) == state.datasets.clock_of("clinic", "ann")
+    account = open_book(state.settings.ledger_place).account("clinic")
+    others = Policy.of(account).groups
+    set_policy(account, who="carla", why="apart", groups={**others, f"of {name}": [name]})
+    assert (state.datasets.clock_of("clinic", name) == f"of {name}") is signed
+
+
+def test_a_ledger_that_nobody_writes_to_is_not_read_again(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise AssertionError("the ledger was read")
+
+    before = running.state.datasets.clock_of("clinic", "ann")
+    monkeypatch.setattr(Account, "reading", fail)
+    assert running.state.datasets.clock_of("clinic", "ann") == before

@@ -110,12 +110,10 @@ class Walk:
 @contextmanager
 def reached(app: Any) -> Iterator[str]:
     """The address of an application that is served."""
-    import uvicorn
-
-    from leakcap.server.serving import bound_socket
+    from leakcap.server.serving import bound_socket, made_server
 
     listening = bound_socket("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
+    server = made_server(app)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     yield f"http://localhost:{listening.getsockname()[1]}"

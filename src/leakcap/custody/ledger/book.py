@@ -84,6 +84,14 @@ class Book:
         """All that have entries."""
         return [self._account(mark) for mark in self.store.accounts()]
 
+    def sign(self) -> object | None:
+        """The same only while what accounts hold is, with what the key file remembers; None where reading alone tells.
+
+        It saves reading an account again. What is charged or handed out for the first time is never told by it.
+        """
+        signs = () if self.heads is None else (self.heads.sign(), self.store.sign())
+        return None if not signs or None in signs else signs
+
     def _account(self, mark: bytes) -> Account:
         return Account(self, mark, replace(self.seal, encrypts=False) if mark == self._mark(RELEASES) else self.seal)
 

@@ -121,6 +121,12 @@ class SqliteStore:
         with queued(self._queue), self._connected() as database, _transaction(database):
             yield SqlTransaction(execute, account)
 
+    def sign(self) -> tuple[sqlite3.Connection, int, int]:
+        with self._connected() as database:
+            # The first number tells of the writes of others, the second of those through this connection.
+            (version,) = database.execute("PRAGMA data_version").fetchone()
+            return database, version, database.total_changes
+
     def scrub(self) -> None:
         with queued(self._queue), self._connected() as database:
             busy, *_ = database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()

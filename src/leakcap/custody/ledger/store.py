@@ -130,6 +130,10 @@ class Store(Protocol):
         """An account, alone, for one transaction."""
         ...
 
+    def sign(self) -> object | None:
+        """The same only while nobody has written anything, in whichever process; None where reading alone tells."""
+        ...
+
     def scrub(self) -> None:
         """Leave no trace of what was erased, as far as this database can."""
         ...
