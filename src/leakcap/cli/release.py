@@ -30,6 +30,7 @@ from leakcap.planning.plans import Plan
 from leakcap.report.numbers import decimals_for, neat, outward, shown
 from leakcap.report.release.files import custodian_files, public_files, table_of
 from leakcap.report.release.page import Answer
+from leakcap.tables.distilled import DISTILLED
 from leakcap.tables.files import digest_of
 from leakcap.tables.models import MODELS, ask_model
 from leakcap.tables.questions import ON_GRID, Question, ask
@@ -86,6 +87,9 @@ class ReleaseOrder:
     where: str | None = None
     target: str | None = None
     setting: tuple[str, ...] = ()
+    teacher: str | None = None
+    public_rows: Path | None = None
+    public_share: float | None = None
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> ReleaseOrder:
@@ -109,6 +113,8 @@ class ReleaseOrder:
 
     def question(self, caps: Sequence[Cap]) -> Question:
         """What is asked of the file, which is read for it."""
+        if self.teacher or self.public_rows or self.public_share is not None:
+            raise InputError(f"--teacher, --public-rows and --public-share are for --fn {DISTILLED}")
         if self.fn in MODELS:
             self._refuse_what_models_lack()
             return ask_model(

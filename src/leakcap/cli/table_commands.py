@@ -19,8 +19,8 @@ def release_command(
     fn: Annotated[
         str,
         typer.Option(
-            help="mean, sum, count, share, median, quantile, covariance, histogram; a model such as KMeans; or "
-            "module:function (not heard).",
+            help="mean, sum, count, share, median, quantile, covariance, histogram; a model such as KMeans; Distilled, "
+            "for any other classifier; or module:function (not heard).",
             show_default=False,
             metavar="NAME",
         ),
@@ -43,6 +43,19 @@ def release_command(
     ] = None,
     setting: Annotated[
         list[str] | None, typer.Option(help="Of a model: n_clusters=3, alpha=10.", metavar="NAME=VALUE")
+    ] = None,
+    teacher: Annotated[
+        str | None,
+        typer.Option(
+            help="Of --fn Distilled, any classifier: module:class; boosted trees if left out.", metavar="MODULE:CLASS"
+        ),
+    ] = None,
+    public_rows: Annotated[
+        Path | None, typer.Option(help="On which teachers vote: a file with the same features.", metavar="FILE")
+    ] = None,
+    public_share: Annotated[
+        float | None,
+        typer.Option(help="In place of it: of the people, whose features are public.", metavar="SHARE"),
     ] = None,
     by: Annotated[
         list[str] | None,
@@ -154,8 +167,14 @@ def release_command(
     """
     with ending("The same command goes on from here."):
         from leakcap.cli.release import ReleaseOrder, run
+        from leakcap.tables.distilled import DISTILLED
 
         order = ReleaseOrder.of(_ordered(context))
+        if order.fn == DISTILLED:
+            from leakcap.cli.distil import run_distilled
+
+            run_distilled(order, quiet, json)
+            return
         if order.session:
             from leakcap.cli.session import run_in_session
 

@@ -15,7 +15,7 @@ from leakcap.errors import LeakcapError
 from leakcap.server.callers import Visitor, of_state
 from leakcap.server.form_fields import Browser, OwnForm
 from leakcap.server.long_work import FAILED, WorkWatch
-from leakcap.server.published import alone, finished, folder_of
+from leakcap.server.published import alone, attackable, finished, folder_of
 from leakcap.server.refusals import NOT_THERE, Refusal, as_refusal
 from leakcap.server.show import page
 from leakcap.server.state import ServerState
@@ -55,6 +55,8 @@ class _Audited:
 
 def _release(state: ServerState, name: str) -> _Audited:
     folder = folder_of(state, name)
+    if not attackable(folder):
+        raise Refusal(404, NOT_THERE)
     return _Audited(
         RELEASE,
         name,
@@ -85,7 +87,7 @@ def audits(request: Request, who: Browser) -> Response:
     """What can be attacked."""
     who.custodian()
     state = of_state(request)
-    found = [_release(state, name) for name in finished(state)]
+    found = [_release(state, name) for name in finished(state) if attackable(folder_of(state, name))]
     asked = [_session(state, name) for name in state.datasets.names()]
     return HTML(page("audits.html", visitor=who, title="Audits", found=found, asked=asked))
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from leakcap.caps import Cap, membership, pool_membership
-from leakcap.errors import LeakcapError
+import numpy as np
+
+from leakcap.caps import Cap, PoolMembership, membership, pool_membership
+from leakcap.errors import InputError, LeakcapError
 from leakcap.planning.plans import Plan
-from leakcap.server.publish_orders import BOUNDED, WORLDS, command_words, whole_ranges
+from leakcap.server.publish_orders import BOUNDED, TEACHERS, WORLDS, command_words, setting_words, whole_ranges
+from leakcap.tables.distilled import ask_distilled
 from leakcap.tables.models import MODELS, ModelQuestion, ask_model
 from leakcap.tables.questions import ask
 
@@ -18,6 +22,7 @@ __all__ = ["compared"]
 
 CAPS = (0.51, 0.52, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9)  # along which a promise's cost is drawn
 RELEASES = 20  # of a model, simulated at each cap
+REHEARSALS, REHEARSED = 2, (0.55, 0.8)  # of a distilled model, each of which teaches all teachers; and caps
 HIDES = {
     "worlds": "whether a person of the pool was used, from attackers who know the pool and the list of worlds, but "
     "nobody who was used",
@@ -28,6 +33,8 @@ HIDES = {
 
 def compared(**order: Any) -> dict[str, Any]:
     """Figures of an order as `publish_orders.asked_of` reads it."""
+    if order["fn"] in TEACHERS:
+        return _of_distilled(order)
     return _of_model(order) if order["fn"] in MODELS else _of_statistic(order)
 
 
@@ -101,6 +108,57 @@ def _of_model(order: Mapping[str, Any]) -> dict[str, Any]:
         "not_compared": refused,
         "promises": promises,
         "curve": curve,
+    }
+
+
+def _of_distilled(order: Mapping[str, Any]) -> dict[str, Any]:
+    """Rehearsals, which use up nothing: how often the released student would be right about these people."""
+    chosen = {**order, "promise": "pool" if order["classes"] else "bits"}
+    question = ask_distilled(
+        Path(order["file"]),
+        target=order["target"],
+        columns=order["columns"],
+        unit=order["unit"],
+        missing="drop",
+        public_rows=None if order["public"] is None else Path(order["public"]),
+        public_share=order["public_share"],
+        teacher=TEACHERS[order["fn"]][0],
+        settings=setting_words(chosen),
+    )
+    most = {"options": {"rows_per_unit": order["rows"]}} if order["unit"] else {}
+
+    def right(cap: Cap, seed: int) -> float:
+        made = question.fitted(cap, random_state=seed, **(most if isinstance(cap, PoolMembership) else {}))
+        return float(np.mean(made.predict(question.features) == question.target.to_numpy()))
+
+    promises: list[dict[str, Any]] = []
+    refused = ["Not compared: worlds: such a model is no list of numbers that noise could cover."]
+    plain = question.right_without_noise()
+    for name, cap in (("bits", membership), ("pool", pool_membership)):
+        if name == "pool" and not order["classes"]:
+            refused.append("Not compared: pool: it needs the classes, known without the data.")
+            continue
+        try:
+            found = [right(cap(order["success"]), seed) for seed in range(REHEARSALS)]
+        except LeakcapError as error:
+            refused.append(f"Not compared: {name}: {error}.")
+            continue
+        facts = {"total": float(np.mean(found)), "before": plain, "noise": float(np.std(found))}
+        promises.append({"name": name, "offered": True, "hides": HIDES[name], **facts})
+    if not promises:
+        raise InputError(" ".join(refused))
+    own = str(promises[0]["name"])
+    curve = [(order["success"], promises[0]["total"])]
+    for success in set(REHEARSED) - {order["success"]}:
+        with suppress(LeakcapError):  # too small a cap for so few people
+            curve.append((success, right((pool_membership if own == "pool" else membership)(success), 0)))
+    return {
+        "of": "accuracy",
+        "own": own,
+        "nothing": float(question.target.value_counts(normalize=True).max()),
+        "not_compared": refused,
+        "promises": promises,
+        "curve": sorted(curve),
     }
 
 

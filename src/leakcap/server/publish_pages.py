@@ -18,6 +18,7 @@ from leakcap.server.form_fields import Browser, OwnForm
 from leakcap.server.long_work import FAILED, WorkWatch
 from leakcap.server.publish_orders import (
     CHOICES,
+    DISTILLED_WORDS,
     MODEL_WORDS,
     PROMISES,
     STATISTICS,
@@ -27,7 +28,7 @@ from leakcap.server.publish_orders import (
     shown,
 )
 from leakcap.server.publish_promises import curve_of, in_words, promises_of
-from leakcap.server.published import alone, folder_of
+from leakcap.server.published import alone, attackable, folder_of
 from leakcap.server.published import finished as finished_releases
 from leakcap.server.refusals import Refusal, as_refusal
 from leakcap.server.register_pages import held_in, remembered, remembered_of, taken_in
@@ -54,6 +55,8 @@ FORM = {
     "target": "",
     "classes": "",
     "groups": "3",
+    "public": "",
+    "public_share": "",
     "promise": "",
 }
 
@@ -80,15 +83,21 @@ def bring(request: Request, who: Browser) -> Response:
 def brought(request: Request, who: Browser, form: OwnForm) -> Response:
     """Take the file in."""
     custodian, state = who.custodian(), of_state(request)
-    return taken_in(state, custodian, form.get("file"), "/custody/publish/{}".format, back=request.url.path)
+    first = str(form.get("first") or "")
+    if not first:
+        return taken_in(state, custodian, form.get("file"), "/custody/publish/{}".format, back=request.url.path)
+    back = f"/custody/publish/{state.uploads.numbered(first).number}"
+    return taken_in(state, custodian, form.get("file"), f"{back}?public={{}}".format, back=back)
 
 
 @publishing.get("/{upload}")
-def choose(upload: str, request: Request, who: Browser) -> Response:
+def choose(upload: str, request: Request, who: Browser, public: str = "") -> Response:
     """Steps 2 and 3, whose row it is and what is asked; and step 4, the promises side by side, once they are known."""
     who.custodian()
     given, found = remembered_of(of_state(request).uploads.numbered(upload))
     columns = given.pop("columns", [])
+    if public and public != given.get("public"):  # what was found is not about these public rows
+        given, found = {**given, "public": public[:24], "fn": next(iter(DISTILLED_WORDS))}, None
     return _choosing(request, who, upload, given=given, columns=columns, found=found)
 
 
@@ -100,7 +109,8 @@ def chosen(upload: str, request: Request, who: Browser, form: OwnForm) -> Respon
     given = {key: str(value)[:400] for key, value in form.items()}
     columns = [str(one) for one in form.getlist("columns")]
     try:
-        order = asked_of(given, columns, held_in(kept), kept.path)
+        beside = _public_rows(state, given)
+        order = asked_of(given, columns, held_in(kept), kept.path, None if beside is None else beside.path)
         if given.get("what") != "release":
             return _looked_at(request, who, kept, given, columns=columns, order=order)
         name = _free_name(state, given)
@@ -110,6 +120,8 @@ def chosen(upload: str, request: Request, who: Browser, form: OwnForm) -> Respon
     def task(watch: WorkWatch) -> str:
         _release(state, name, order, watch)
         kept.remove()
+        if beside is not None:
+            beside.remove()
         state.audit_log.add(custodian, "published a table or a model", name)
         return f"/custody/publish/finished/{name}"
 
@@ -126,7 +138,16 @@ def finished(name: str, request: Request, who: Browser) -> Response:
     folder = folder_of(of_state(request), name)
     command = (folder / "command.txt").read_text()
     files = sorted(one.name for one in (folder / "out" / "public").iterdir())
-    made = page("published.html", visitor=who, title=name, name=name, command=command, files=files, names=STEPS)
+    made = page(
+        "published.html",
+        visitor=who,
+        title=name,
+        name=name,
+        command=command,
+        files=files,
+        names=STEPS,
+        attackable=attackable(folder),
+    )
     return HTML(made)
 
 
@@ -148,6 +169,11 @@ def folder_file(name: str, request: Request, who: Browser) -> Response:
             file.write(one, f"{name}/{one.name}")
     held = {"Content-Disposition": f'attachment; filename="{name}.zip"'}
     return Response(packed.getvalue(), media_type="application/zip", headers=held)
+
+
+def _public_rows(state: ServerState, given: Mapping[str, Any]) -> Upload | None:
+    """The file of public rows, where one was brought."""
+    return state.uploads.numbered(str(given["public"])) if given.get("public") else None
 
 
 def _looked_at(
@@ -183,7 +209,7 @@ def _free_name(state: ServerState, given: Mapping[str, str]) -> str:
 
 def _release(state: ServerState, name: str, order: dict[str, Any], watch: WorkWatch) -> None:
     folder = private_folder(state.settings.home / "published") / name
-    words = command_words(order, order["file"], str(private_folder(folder) / "out"))
+    words = command_words(order, order["file"], str(private_folder(folder) / "out"), order["public"] or "")
     command_done([*words, "--ledger", state.settings.ledger_place, "--name", name], SECONDS, watch)
     (folder / "command.txt").write_text(f"{shown(order, name)}\n\n{python_words(order)}\n")
 
@@ -198,8 +224,9 @@ def _choosing(
     found: Mapping[str, Any] | None = None,
     notice: str = "",
 ) -> Response:
-    kept = of_state(request).uploads.numbered(upload)
-    held = held_in(kept)
+    state = of_state(request)
+    kept = state.uploads.numbered(upload)
+    held, beside = held_in(kept), _public_rows(state, given)
     shown = page(
         "publish_choose.html",
         visitor=who,
@@ -211,20 +238,22 @@ def _choosing(
         given={**FORM, **given},
         statistics=STATISTICS,
         models=MODEL_WORDS,
+        distilled=DISTILLED_WORDS,
+        public_rows=None if beside is None else held_in(beside)["rows"],
         measured=MEASURED,
         names_of_steps=STEPS,
         found=found,
         notice=notice,
-        **({} if found is None else _compared(found, given, columns, kept)),
+        **({} if found is None else _compared(found, given, columns, kept, beside)),
     )
     return HTML(shown, 400 if notice else 200)
 
 
 def _compared(
-    found: Mapping[str, Any], given: Mapping[str, str], columns: Sequence[str], kept: Upload
+    found: Mapping[str, Any], given: Mapping[str, str], columns: Sequence[str], kept: Upload, beside: Upload | None
 ) -> dict[str, Any]:
     """What each promise costs; and the release of the one that is chosen, in other words."""
-    order = asked_of(given, columns, held_in(kept), kept.path)
+    order = asked_of(given, columns, held_in(kept), kept.path, None if beside is None else beside.path)
     ours, others = promises_of(found, order["success"])
     offered = [one.name for one in ours if one.offered]
     own = order["promise"] if order["promise"] in offered else found["own"]

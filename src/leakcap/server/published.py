@@ -13,7 +13,7 @@ from leakcap.server.headers import POLICY
 from leakcap.server.refusals import NOT_THERE, Refusal
 from leakcap.server.state import ServerState
 
-__all__ = ["alone", "finished", "folder_of"]
+__all__ = ["alone", "attackable", "finished", "folder_of"]
 
 
 def finished(state: ServerState) -> list[str]:
@@ -28,6 +28,11 @@ def folder_of(state: ServerState, name: str) -> Path:
     if name not in finished(state):
         raise Refusal(404, NOT_THERE)
     return state.settings.home / "published" / name
+
+
+def attackable(folder: Path) -> bool:
+    """Whether its plan is kept, by which it can be made and attacked many times; a session's answers have none."""
+    return (folder / "out" / "custodian" / "plan").exists()
 
 
 def alone(text: str) -> HTMLResponse:

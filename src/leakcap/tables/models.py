@@ -13,7 +13,7 @@ from leakcap.planning.plans import Plan
 from leakcap.planning.released import Release
 from leakcap.tables.questions import Question, ask
 
-__all__ = ["MODELS", "ModelKind", "ModelQuestion", "ask_model"]
+__all__ = ["MODELS", "ModelKind", "ModelQuestion", "ask_model", "setting"]
 
 CLASSES, NUMBERS, NOTHING = "classes", "numbers", "nothing"
 
@@ -148,12 +148,12 @@ def ask_model(
         notes=question.notes,
         rows=question.rows,
         kind=kind,
-        settings=dict(_setting(one) for one in settings),
+        settings=dict(setting(one) for one in settings),
         target=goal,
     )
 
 
-def _setting(word: str) -> tuple[str, Any]:
+def setting(word: str) -> tuple[str, Any]:
     """`n_clusters=3` as a name and a value: a number, a word, a list."""
     name, sign, text = word.partition("=")
     if not sign or not name.strip().isidentifier():

@@ -1,0 +1,174 @@
+"""Models that are no list of numbers, published by pages: taught in blocks, they vote on public rows."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import re
+import shlex
+import warnings
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leakcap.certificates.session import SessionCertificate
+from leakcap.planning.released import forget_released
+from leakcap.server.publish_orders import asked_of, command_words, python_words, shown
+from leakcap.server.refusals import Refusal
+from leakcap.tables.distilled import public_people
+from tests.unit.cli.running import leakcap
+from tests.unit.server.running import Running, form_word
+
+PEOPLE = 3000
+KINDS = (("who", "int"), ("a", "float"), ("b", "float"), ("kind", "text"))
+HELD = {"rows": PEOPLE, "columns": [{"name": name, "kind": kind} for name, kind in KINDS]}
+FIELDS = {"cap": "70", "unit": "who", "rows": "1", "target": "kind", "classes": "high, low"}
+CHOSEN = ["a", "b"]
+
+
+def people(seed: int, count: int = PEOPLE) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    made = pd.DataFrame({"who": np.arange(count) + 10**6 * seed, "a": rng.normal(size=count)})
+    made["b"] = rng.normal(size=count)
+    made["kind"] = np.where(made["a"] > 0, "high", "low")
+    return made
+
+
+def by_python(order: dict[str, Any]) -> Any:
+    told: dict[str, Any] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(compile(python_words(order), "shown", "exec"), told)
+    return told["model"]
+
+
+@pytest.mark.parametrize(
+    ("promise", "beside"), [("bits", True), pytest.param("pool", False, marks=pytest.mark.slow)], ids=["file", "share"]
+)
+def test_the_shown_command_and_the_shown_python_give_the_same_kind_of_model(
+    promise: str, beside: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LEAKCAP_KEY", str(tmp_path / "key" / "key"))
+    people(1).to_csv("table.csv", index=False)
+    people(2)[CHOSEN].to_csv("public.csv", index=False)
+    given = {**FIELDS, "fn": "neighbours", "promise": promise, "public_share": "" if beside else "50"}
+    order = asked_of(given, CHOSEN, HELD, Path("table.csv"), Path("public.csv") if beside else None)
+    words = shlex.split(shown(order, "by-command"))
+    assert words[1:] == command_words(order, "table.csv", "by-command", "public.csv")
+    assert leakcap(*words[1:], "--quiet") == 0
+    public = tmp_path / "by-command" / "public"
+    certificate = SessionCertificate.from_json((public / "certificate.json").read_text())
+    model = pickle.loads((public / "model.pkl").read_bytes())
+    forget_released()
+    ours = by_python(order)
+    for part in ("design", "membership_success"):
+        assert getattr(certificate, part) == getattr(ours.certificate_, part), part
+    assert certificate.design == promise and certificate.membership_success <= 0.7
+    assert len(model.asked_) == len(ours.asked_) and list(model.classes_) == list(ours.classes_) == ["high", "low"]
+    test = people(3, 300)
+    assert (model.predict(test[CHOSEN].to_numpy()) == test["kind"]).mean() > 0.7
+
+
+def test_who_is_public_follows_from_their_own_name_alone() -> None:
+    names = np.arange(4000)
+    apart = public_people(names, 0.25)
+    assert abs(apart.mean() - 0.25) < 0.035  # five deviations
+    assert (public_people(names[1000:], 0.25) == apart[1000:]).all()
+    assert (public_people(np.repeat(names[:50], 3), 0.25) == np.repeat(apart[:50], 3)).all()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "by its votes on public rows"),
+        ({"public_share": "100"}, "below 100 %"),
+        ({"public_share": "20", "unit": ""}, "say whose row it is"),
+        ({"public_share": "20", "target": ""}, "Choose the column that the model predicts"),
+    ],
+)
+def test_what_is_missing_is_said(given: dict[str, str], words: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        asked_of({**FIELDS, "fn": "boosted", **given}, CHOSEN, HELD, Path("table.csv"))
+    assert words in refused.value.words
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--fn", "Distilled"], "--public-rows names a file"),
+        (["--fn", "Distilled", "--public-share", "0.5"], "--unit says whose row it is"),
+        (["--fn", "Distilled", "--public-share", "0.5", "--bins", "1,2"], "--bins has no meaning"),
+        (["--fn", "Distilled", "--public-share", "0.5", "--worlds", "64"], "leave out --worlds"),
+        (
+            ["--fn", "Distilled", "--public-rows", "table.csv", "--teacher", "json:dumps"],
+            "module:class of a classifier",
+        ),
+        (["--fn", "GaussianNB", "--public-share", "0.5"], "are for --fn Distilled"),
+    ],
+)
+def test_the_command_says_what_is_missing(
+    words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    people(4, 60).to_csv("table.csv", index=False)
+    asked = ["release", "table.csv", *words, "--target", "kind", "--cap", "membership=0.6", "--out", "out"]
+    assert leakcap(*asked) == 2
+    assert said in " ".join(capfd.readouterr().err.split())
+
+
+def brought(running: Running, seed: int) -> tuple[Any, str, dict[str, Any]]:
+    """A custodian's browser that has brought a table, and public rows; the place of the form, and its fields."""
+    browser = running.browser("carla")
+    word = form_word(browser)
+
+    def bring(table: pd.DataFrame, **more: str) -> str:
+        file = {"file": ("some.csv", table.to_csv(index=False).encode(), "text/csv")}
+        return running.place(browser.post("/custody/publish", data={"form_word": word, **more}, files=file))
+
+    place = bring(people(seed))
+    asked = browser.get(place).text
+    assert "Models that vote on public rows" in asked and "Bring public rows" in asked
+    beside = bring(people(seed + 1)[CHOSEN], first=place.rsplit("/", 1)[1])
+    assert beside.startswith(f"{place}?public=")
+    form = browser.get(beside).text
+    assert f"{PEOPLE:,} public rows" in form and "Bring public rows" not in form
+    number = beside.rsplit("=", 1)[1]
+    return browser, place, {"form_word": word, **FIELDS, "columns": CHOSEN, "public": number}
+
+
+def released(running: Running, browser: Any, place: str, fields: dict[str, Any]) -> None:
+    name = f"student-{fields['fn']}"
+    asked = browser.post(place, data={**fields, "what": "release", "promise": "bits", "name": name})
+    assert running.place(asked) == f"/custody/publish/finished/{name}"
+    finished = browser.get(f"/custody/publish/finished/{name}").text
+    assert "--fn Distilled" in finished and "Attack it" not in finished
+    assert "Certificate of a session" in browser.get(f"/custody/publish/finished/{name}/page").text
+    assert browser.get(f"/custody/audit/{name}").status_code == 404
+    assert name not in browser.get("/custody/audit").text
+    packed = zipfile.ZipFile(io.BytesIO(browser.get(f"/custody/publish/finished/{name}/public.zip").content))
+    student = pickle.loads(packed.read(f"{name}/model.pkl"))
+    test = people(99, 300)
+    assert (student.predict(test[CHOSEN].to_numpy()) == test["kind"]).mean() > 0.7
+    assert not re.search(r"\bplan\b|exposure", " ".join(packed.namelist()))
+    assert not list(running.state.uploads.folder.glob(f"{fields['public']}*")), "public rows wait no longer"
+    assert place.rsplit("/", 1)[1] not in finished and fields["public"] not in finished
+
+
+def test_a_model_that_votes_is_published_by_pages(running: Running) -> None:
+    browser, place, fields = brought(running, 20)
+    released(running, browser, place, {**fields, "fn": "neighbours"})
+
+
+@pytest.mark.slow
+def test_boosted_trees_are_compared_and_published_by_pages(running: Running) -> None:
+    browser, place, fields = brought(running, 30)
+    fields["fn"] = "boosted"
+    page = running.shown(browser, browser.post(place, data={**fields, "what": "compare"})).text
+    assert page.count('type="radio"') == 2 and "Nothing has left yet." in page, page
+    assert "no list of numbers" in page and "--public-rows public.csv" in page and "Distilled(" in page
+    released(running, browser, place, fields)
