@@ -25,7 +25,7 @@ def on_grid(cells, ends, table, kept):  # type: ignore[no-untyped-def]
             number = one[row] - one[row] == 0.0
             near = np.rint((min(max(one[row], least), furthest) - centre) * steps)
             one[row] = min(max(near, -most), most) if number else 0.0
-            kept[row] &= number
+            kept[row] &= number  # of every column
     for row in range(cells.shape[1]):
         for column in range(len(cells)):
             table[row, column] = cells[column, row]

@@ -156,4 +156,4 @@ class PartedWorlds:
         words = {"kind": kind, "columns": names or None, "where": told, "by": None, "bounds": bounds}
         words = {name: value for name, value in words.items() if value is not None}
         sums = ShardSums(names, where, ends, products=kind == "covariance", most=self.shards.most)
-        return _WorldSums(self.shards, self._listed, self.workers, kind, sums, alone=alone, words=words)
+        return _WorldSums(self.shards, self._listed, self.workers, kind=kind, sums=sums, alone=alone, words=words)

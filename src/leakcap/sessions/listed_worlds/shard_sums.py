@@ -78,7 +78,7 @@ class ShardSums:
     @proves("partitions")
     def of(self, thing: Sharded, centre: Floats) -> Floats:
         """`(worlds, numbers)`: the last one is of everybody."""
-        rows = _Rows.of(self, thing.shard)
+        rows = _Asked.of(self, thing.shard)
         starts, before = np.append(0, rows.ends), thing.masks.before
 
         def features(some: Chosen) -> Floats:
@@ -96,12 +96,12 @@ class ShardSums:
     def centre(self, shards: Shards) -> Floats:
         """The mean of the first rows there are: about it sums are small, and so is their rounding."""
         for shard in shards:
-            cells, kept = _Rows.of(self, shard).asked()
+            cells, kept = _Asked.of(self, shard).asked()
             if kept.any():
                 return np.asarray(cells[kept].mean(axis=0))
         return np.zeros(len(self.names))
 
-    def _made(self, rows: _Rows, first: int, end: int, centre: Floats) -> Floats:
+    def _made(self, rows: _Asked, first: int, end: int, centre: Floats) -> Floats:
         """What each of some rows adds; nothing where it is not asked about."""
         from leakcap.kernels.moments._products import products_of
 
@@ -117,7 +117,7 @@ class ShardSums:
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class _Asked:
     """Columns of a shard, person by person."""
 
     columns: list[npt.NDArray[Any]]
@@ -126,7 +126,7 @@ class _Rows:
     ends: npt.NDArray[Any]  # behind which row those of everybody end
 
     @classmethod
-    def of(cls, asked: ShardSums, shard: Shard | CarriedShard) -> _Rows:
+    def of(cls, asked: ShardSums, shard: Shard | CarriedShard) -> _Asked:
         table = shard_table(shard, None, asked.most, quiet=True)
         columns = [table.numbers_of(name) for name in asked.names]
         return cls(columns, asked.ends, table.mask(asked.where), table.ends)
