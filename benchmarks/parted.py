@@ -62,8 +62,7 @@ def _measured(files: Path, rows: int, room: str) -> None:
         words += f", {spent / duck[kind]:.2f} times DuckDB's {duck[kind]:.0f}"
         print(f"{kind}: {words}")
         _record(rows, kind, words, f"{kind} of a session over {rows:,} rows x 8 columns in partitions")
-    known = json.loads(CURVE.read_text()) if CURVE.exists() else {}
-    CURVE.write_text(json.dumps({**known, str(rows): ours | {"table": table, "duck": duck}}, indent=1) + "\n")
+    _keep(rows, ours | {"table": table, "duck": duck})
     words = f"{ours['peak']:.2f} GiB at most, {ours['dealt']:.0f} ns a row to deal them, {ours['wall']:.0f} s in all"
     print(words)
     _record(rows, "memory", words, f"{rows:,} rows x 8 columns streamed by one machine: memory, and dealing")
@@ -80,11 +79,10 @@ def _in_worlds(files: Path, rows: int, room: str) -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     whole = lc.Session(_part(0, PART, PART // ROWS_OF_ONE).sort_values("who", ignore_index=True), **how)
     table = [_all_worlds(whole, PART) for _ in range(2)][-1]
+    _keep(rows, {"worlds": ours, "worlds table": table, "worlds peak": peak})
     for kind, spent in ours.items():
         words = f"{spent:.0f} ns a row, {spent / table[kind]:.2f} times one table's {table[kind]:.0f}"
-        words += (
-            f"; {peak:.2f} GiB at most; once, {dealt:,.0f} ns a row to deal them and {first:,.0f} for the first count"
-        )
+        words += f"; {peak:.2f} GiB at most; once {dealt:,.0f} ns a row to deal them, {first:,.0f} for a first count"
         print(f"{kind}: {words}")
         claim = f"{kind} in {WORLDS:,} worlds over {rows:,} rows x 8 columns in partitions"
         _record(rows, f"worlds-{kind}", words, claim, " --worlds")
@@ -93,6 +91,13 @@ def _in_worlds(files: Path, rows: int, room: str) -> None:
 def _compiled(how: dict, ask) -> None:
     """What a process does once: no row costs it."""
     ask(lc.Session(lc.partitions([_part(0, FEW, FEW // ROWS_OF_ONE)]), **how))
+
+
+def _keep(rows: int, figures: dict) -> None:
+    """Beside those of the other questions and sizes."""
+    known = json.loads(CURVE.read_text()) if CURVE.exists() else {}
+    known[str(rows)] = known.get(str(rows), {}) | figures
+    CURVE.write_text(json.dumps(known, indent=1) + "\n")
 
 
 def _all_worlds(session: lc.Session, rows: int) -> dict[str, float]:

@@ -79,16 +79,25 @@ def _second(work: Callable[[], Any], rows: int) -> float:
     return (time.process_time() - began) / rows * 1e9
 
 
+def _in_worlds(one: dict[str, Any]) -> str:
+    return " and ".join(f"{spent:.0f}" for spent in one["worlds"].values()) if "worlds" in one else "-"
+
+
+def _peak(one: dict[str, Any]) -> float:
+    return float(max(one["peak"], one.get("worlds peak", 0.0)))
+
+
 def shown_sessions(runs: list[dict[str, Any]]) -> str:
     """Tables of what was measured, that of larger files first."""
     tables = []
     if STREAMED.exists():
         lines = [
             f"| {int(rows):,} | {one['questions']['means']:.0f} | {one['questions']['histogram']:.0f} "
-            f"| {one['questions']['covariance']:.0f} | {one['dealt']:,.0f} | {one['peak']:.2f} |"
+            f"| {one['questions']['covariance']:.0f} | {_in_worlds(one)} | {one['dealt']:,.0f} | {_peak(one):.2f} |"
             for rows, one in sorted(json.loads(STREAMED.read_text()).items(), key=lambda one: int(one[0]))
         ]
-        heads = "| rows, in files | means | histogram | covariance | dealing, once | GiB at most |\n" + "|---" * 6 + "|"
+        heads = "| rows, in files | means | histogram | covariance | means and covariance in 1,024 worlds "
+        heads += "| dealing, once | GiB at most |\n" + "|---" * 7 + "|"
         tables.append("\n".join([heads, *lines]))
     pairs = dict.fromkeys((one["kind"], one["varied"]) for one in runs)
     for kind, varied in pairs:
