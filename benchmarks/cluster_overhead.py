@@ -21,7 +21,7 @@ import leakcap as lc
 from benchmarks.records import record
 from leakcap.cluster.tasks import ClusterWorkers
 
-TASKS, SECONDS, ROUNDS = 1024, 0.05, 3
+TASKS, SECONDS, ROUNDS = 1024, 0.05, 2
 ROWS = 10_000 * 8  # numbers that all tasks share: 640 kB
 PARTS: tuple[str, ...] = ()  # it is one
 

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 import leakcap as lc
 from benchmarks.records import record
 from benchmarks.scaling_sessions import BASE as STREAMED_BASE
-from benchmarks.scaling_sessions import STREAMED, measured, shown_sessions
+from benchmarks.scaling_sessions import STREAMED, measured, seconds_without_rows, shown_sessions
 from leakcap.kernels.moments import means
 from leakcap.leakage.measures import thresholds
 from leakcap.leakage.membership import evidence, observe_units
@@ -240,6 +240,7 @@ def page() -> None:
             measured=measured,
             outputs=outputs,
             sessions=shown_sessions(stored.get("sessions", [])),
+            of_shards=1e3 * seconds_without_rows(stored["sessions"]),
             streamed=f"{STREAMED_BASE['rows']:,} rows, {STREAMED_BASE['columns']} columns, "
             f"{STREAMED_BASE['of_one']} rows of a person, {STREAMED_BASE['worlds']} worlds",
             constants=unit_costs,

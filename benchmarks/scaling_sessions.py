@@ -13,7 +13,7 @@ import pandas as pd
 
 import leakcap as lc
 
-__all__ = ["BASE", "measured", "shown_sessions"]
+__all__ = ["BASE", "measured", "seconds_without_rows", "shown_sessions"]
 
 BASE = {"rows": 400_000, "columns": 8, "of_one": 10, "bins": 20, "worlds": 256}
 BOUNDS = (-5.0, 5.0)
@@ -77,6 +77,13 @@ def _second(work: Callable[[], Any], rows: int) -> float:
     began = time.process_time()
     work()
     return (time.process_time() - began) / rows * 1e9
+
+
+def seconds_without_rows(runs: list[dict[str, Any]]) -> float:
+    """What an answer takes however few rows there are: where the line through the fewest and the most begins."""
+    by_rows = [one for one in runs if one["varied"] == "rows"]
+    (few, first), (many, last) = ((one["size"], one["size"] * one["ns"]) for one in (by_rows[0], by_rows[-1]))
+    return float(first - few * (last - first) / (many - few)) / 1e9
 
 
 def _in_worlds(one: dict[str, Any]) -> str:
