@@ -289,6 +289,53 @@ def test_a_custodian_publishes_without_a_mouse(walk: Walk, tmp_path: Any) -> Non
     assert walk.faults == []
 
 
+@pytest.mark.slow
+def test_a_custodian_publishes_trees_that_vote_without_a_mouse(walk: Walk, tmp_path: Any) -> None:
+    page = walk.page
+    walk.sign_in("carla")
+    first = time.monotonic_ns()  # the ledger would know the same people again
+    places = [((at * first) % 7919 / 7919, (at * at * first) % 7907 / 7907) for at in range(4500)]
+    rows = [f"{one:.4f},{other:.4f}" for one, other in places]
+    kinds = ["high" if one > other else "low" for one, other in places]
+    people, public = tmp_path / "people.csv", tmp_path / "public.csv"
+    told = [f"{first + at},{row},{kind}" for at, (row, kind) in enumerate(zip(rows, kinds, strict=True))]
+    people.write_text("\n".join(["person,a,b,kind", *told[:3000]]))
+    public.write_text("\n".join(["a,b", *rows[3000:]]))
+    walk.at("/custody/publish")
+    page.set_input_files("#file", str(people))
+    page.click("text=Bring it")
+    walk.arrives("#unit")
+    page.set_input_files("#file", str(public))
+    walk.tab_to("form[enctype] button")
+    page.keyboard.press("Enter")
+    walk.arrives("text=1,500 public rows")
+    walk.look("public rows are there")
+    assert page.input_value("#fn") == "boosted", "the choice for which they were brought"
+    walk.tab_to("#unit")
+    page.keyboard.type("person")
+    walk.tab_to("#cap")
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.type("70")
+    walk.tab_to("#target")
+    page.keyboard.type("kind")
+    for name in ("a", "b"):
+        walk.tab_to(f"input[value={name}]")
+        page.keyboard.press("Space")
+    walk.tab_to("button[value=compare]")
+    page.keyboard.press("Enter")
+    walk.arrives("#price")
+    walk.look("the promises of trees")
+    assert page.locator("[name=promise]").count() == 1, "the classes are not declared, so that a pool cap is none"
+    walk.tab_to("#name")
+    page.keyboard.type(f"trees-{first % 10**6}")
+    walk.tab_to("button[value=release]")
+    page.keyboard.press("Enter")
+    walk.arrives("text=The same by hand")
+    walk.look("published trees")
+    assert "--fn Distilled" in page.inner_text("main")
+    assert walk.faults == []
+
+
 @pytest.mark.parametrize("window", [(1280, 860, "dark"), (390, 844, "light")], ids=["dark desktop", "light phone"])
 def test_the_tour_of_the_demo_needs_no_mouse(
     window: tuple[int, int, str], chromium: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
