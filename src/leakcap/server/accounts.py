@@ -74,13 +74,14 @@ class Accounts:
 
     def named(self, name: str) -> ServerAccount | None:
         """The account of a name, open or closed."""
-        found = self.database.row("SELECT role, closed IS NOT NULL FROM accounts WHERE name = ?", name)
-        if found is None:
-            return None
-        datasets = frozenset(
-            row[0] for row in self.database.rows("SELECT dataset FROM may_ask WHERE account = ?", name)
+        found = self.database.rows(
+            "SELECT role, closed IS NOT NULL, dataset FROM accounts LEFT JOIN may_ask ON account = name WHERE name = ?",
+            name,
         )
-        return ServerAccount(name, found[0], datasets, bool(found[1]))
+        if not found:
+            return None
+        role, closed, _ = found[0]
+        return ServerAccount(name, role, frozenset(row[2] for row in found if row[2] is not None), bool(closed))
 
     def all(self) -> list[ServerAccount]:
         """Every account, by name."""

@@ -6,7 +6,6 @@ import hmac
 from dataclasses import dataclass
 
 from fastapi import Request
-from starlette.concurrency import run_in_threadpool
 
 from leakcap.server.accounts import ANALYST, CUSTODIAN, ServerAccount
 from leakcap.server.refusals import NOT_THERE, Refusal
@@ -91,13 +90,9 @@ def cookie_name(state: ServerState) -> str:
     return SECURE_COOKIE if state.settings.encrypted else COOKIE
 
 
-async def program(request: Request) -> Visitor:
+def program(request: Request) -> Visitor:
     """A program by its token. Cookies count for nothing here, so that no other site can ask in a browser's name."""
-    state = of_state(request)
-    given = state, request.headers.get("authorization", ""), address(request)
-    if state.database.near:  # to hand it to a thread would take longer than to look it up
-        return known_program(*given)
-    return await run_in_threadpool(known_program, *given)
+    return known_program(of_state(request), request.headers.get("authorization", ""), address(request))
 
 
 def known_program(state: ServerState, authorization: str, place: str) -> Visitor:

@@ -75,11 +75,6 @@ class Database:
             now.execute("INSERT INTO keys VALUES (?, ?) ON CONFLICT DO NOTHING", (name, secrets.token_bytes(32)))
             return bytes(now.execute("SELECT value FROM keys WHERE name = ?", (name,)).fetchone()[0])
 
-    @property
-    def near(self) -> bool:
-        """Whether reading it neither waits for others nor goes over a network: a file that has a write-ahead log."""
-        return self._dialect.near
-
     def rows(self, statement: str, *values: Any) -> list[Any]:
         """What a SELECT finds."""
         with self._dialect.reading() as now:

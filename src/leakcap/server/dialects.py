@@ -19,8 +19,6 @@ class Speaking(Protocol):
 class Dialect(Protocol):
     """A kind of database."""
 
-    near: bool  # whether reading neither waits for others nor goes over a network
-
     def reading(self) -> AbstractContextManager[Speaking]:
         """For one SELECT."""
 

@@ -35,8 +35,6 @@ class _Connection(sqlite3.Connection):
 class SqliteDialect:
     """A file."""
 
-    near = True
-
     def __init__(self, path: Path) -> None:
         """Make the file where there is none."""
         self.path = path
