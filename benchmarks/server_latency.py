@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import http.client
 import json
+import math
 import multiprocessing
 import os
+import resource
 import sys
 import threading
 import time
@@ -160,6 +162,17 @@ def from_elsewhere(work: Callable[..., Any], *given: Any) -> Any:
         return pool.apply(work, given)
 
 
+def with_its_time(work: Callable[..., Any], *given: Any) -> tuple[Any, float]:
+    """What work gives, and the CPU seconds of the process that did it and nothing else."""
+    return work(*given), time.process_time()
+
+
+def of_engines() -> float:
+    """CPU seconds of all processes that were started here and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def words(milliseconds: list[float]) -> str:
     half, most = np.percentile(milliseconds, [50, 95])
     return f"{half:.0f} ms (95 % under {most:.0f} ms)"
@@ -186,17 +199,28 @@ def stored(port: int, tokens: list[str], _: Engines) -> None:
 
 def count(port: int, tokens: list[str], engines: Engines) -> None:
     engines.watch()
-    seen = []
+    seen, cost = [], ""
     for at, (number, pause) in enumerate(((1, 0.0), (16, COUNT_PAUSE), (16, 0.0)), start=1):
-        found = from_elsewhere(asked, port, tokens[:number], max(2, COUNT_ROUNDS // number * 2), "x" * at, pause)
+        began, ended = time.process_time(), of_engines()
+        given = asked, port, tokens[:number], max(2, COUNT_ROUNDS // number * 2), "x" * at, pause
+        found, of_analysts = from_elsewhere(with_its_time, *given)
+        questions = len(found) + WARM * number
+        own, theirs = time.process_time() - began, of_engines() - ended - of_analysts
         beyond = [taken - engines.milliseconds[key] for key, taken in found]
         alone = [engines.milliseconds[key] for key, _ in found]
         who = f"{number} analyst{'s' if number > 1 else ''}{f', {pause:.0f} s apart,' if pause else ''}"
         seen.append(f"{who} {words(beyond)} beyond an engine's {np.median(alone):.0f}")
+        if number == 1:
+            each, wall = (own + theirs) / questions, float(np.median([taken for _, taken in found])) / 1000
+            cost = (
+                f"a question takes {1000 * own / questions:.0f} CPU ms of the server and "
+                f"{1000 * theirs / questions:.0f} of its engine: for {max(ANALYSTS)} analysts without a pause not to "
+                f"wait for each other takes {math.ceil(max(ANALYSTS) * each / wall)} cores"
+            )
         print(f"count: {seen[-1]}", flush=True)
     record(
         "server-count",
-        "; ".join(seen),
+        "; ".join([*seen, cost]),
         topic=TOPIC,
         claim=f"A count over {PEOPLE:,} people, computed and charged, asked without a pause or with one",
         command="python -m benchmarks.server_latency count",
