@@ -1,4 +1,6 @@
-"""Is somebody in the tables at all? Small filters and outliers, in SQL. `python -m benchmarks.sql_attacks [trials]`.
+"""Is somebody in the tables at all? Small filters and outliers, in SQL.
+
+`python -m benchmarks.sql_attacks [bits] [pool] [worlds] [trials]` plays these games, or all of them.
 
 The published attacks on such a database, through `session.sql`: by design "bits", under a pool cap, and on a list of
 worlds, each with tight declarations (5 rows of one person, amounts to 100) and without a bound on rows (amounts to
@@ -8,6 +10,7 @@ worlds, each with tight declarations (5 rows of one person, amounts to 100) and 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from tests.leaks.sql_attacks import BOUNDED, QUESTIONS, REFUSED, UNBOUNDED, Played, attacked
@@ -28,9 +31,10 @@ WORDS = {
 }
 
 
-def main(trials: int = TRIALS) -> None:
-    """All games, each with and without bounds."""
-    for name, how in GAMES.items():
+def main(trials: int = TRIALS, games: Sequence[str] = tuple(GAMES)) -> None:
+    """Games, each with and without bounds."""
+    for name in games:
+        how = GAMES[name]
         said = []
         for declared, words in ((BOUNDED, "bounded"), (UNBOUNDED, "without a bound on rows")):
             with Played.of(declared, **how) as played:
@@ -60,7 +64,8 @@ def _said(played: Played, question: str, trials: int) -> str:
     return f"{question} {100 * found.share:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
 
 
-PARTS: tuple[str, ...] = ()  # it is one
+PARTS = tuple(GAMES)
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    numbers = [int(one) for one in sys.argv[1:] if one not in GAMES]
+    main(*numbers or [TRIALS], games=[one for one in sys.argv[1:] if one in GAMES] or PARTS)

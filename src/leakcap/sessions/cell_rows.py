@@ -18,6 +18,7 @@ from leakcap.sessions.linear import FINE
 __all__ = ["Block", "CellRows", "Making"]
 
 SHARED = 2**18  # rows from which threads are worth their start
+TURNS = 4  # of each core: one that is kept from its work by something else leaves the rest of it to others
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,13 +99,12 @@ class CellRows:
     def of(cls, people: int, groups: int, blocks: Sequence[Block], **how: Any) -> CellRows:
         """The same, of rows in any order."""
         blocks = [one for one in blocks if len(one)]
-        if any((one.units[1:] < one.units[:-1]).any() for one in blocks) or any(
-            later.units[0] < one.units[-1] for one, later in pairwise(blocks)
-        ):
+        if not _in_order(blocks):
             from leakcap.sessions._cell_loops import in_unit_order
 
             whole = Block.joined(blocks)
-            blocks = [whole[in_unit_order(whole.units, people)]]
+            order = in_unit_order(whole.units, people)
+            blocks = on_all_cores(whole.__getitem__, np.array_split(order, _shares(len(whole))))
         return cls(people, groups, tuple(_by_people(blocks)), **how)
 
     @classmethod
@@ -129,9 +129,9 @@ class CellRows:
         squares = np.zeros(self.people)
 
         def some(blocks: Sequence[Block]) -> Ints:
-            total = np.zeros(shape, dtype=np.int64)
+            total, codes = np.zeros(shape, dtype=np.int64), np.empty(max(map(len, blocks), default=0), np.int32)
             for one in blocks:
-                swept(self._rows(one), self._making, each, most, 1 / FINE, pays, coins, squares, total)
+                swept(self._rows(one, codes), self._making, each, most, 1 / FINE, pays, coins, squares, total)
             return total
 
         return squares, np.asarray(sum(self._shared(some)))
@@ -144,7 +144,7 @@ class CellRows:
         def some(one: Block) -> tuple[Any, Any, Floats]:
             made = np.empty(len(one), np.int32), np.empty(len(one), np.int32)
             values = np.empty((len(one), len(self.making.parts)))
-            count = entries(self._rows(one), self._making, self.groups, *made, values)
+            count = entries(self._rows(one, np.empty(len(one), np.int32)), self._making, self.groups, *made, values)
             return made[0][:count], made[1][:count], values[:count]
 
         none = np.empty(0, np.int32), np.empty(0, np.int32), np.empty((0, len(self.making.parts)))
@@ -155,15 +155,37 @@ class CellRows:
     def _making(self) -> tuple[Ints, Floats]:
         return self.making.parts, self.making.scales
 
-    def _rows(self, one: Block) -> tuple[Any, ...]:
-        codes = one.codes.astype(np.int32) if one.codes.itemsize < 4 else one.codes  # as loops are compiled for
+    def _rows(self, one: Block, room: Ints) -> tuple[Any, ...]:
+        """Rows as loops are compiled for; `room` is for codes that come in fewer bytes."""
+        codes = one.codes
+        if codes.itemsize < room.itemsize:
+            codes = room[: len(one)]
+            codes[:] = one.codes
         return one.units, codes, self.least, self.cells, one.table
 
     def _shared(self, work: Callable[[Sequence[Block]], Ints]) -> Sequence[Ints]:
         """`work` on all blocks, shared by all cores where there are many rows."""
-        count = threads() if sum(map(len, self.blocks)) > SHARED else 1
-        edges = [len(self.blocks) * at // count for at in range(count + 1)]
-        return on_all_cores(work, [self.blocks[a:b] for a, b in pairwise(edges)])
+        ends = np.cumsum([0, *map(len, self.blocks)])
+        shares = _shares(int(ends[-1]))
+        edges = np.searchsorted(ends, [int(ends[-1]) * at // shares for at in range(shares)])
+        return on_all_cores(work, [self.blocks[a:b] for a, b in pairwise([*edges, len(self.blocks)])])
+
+
+def _shares(rows: int) -> int:
+    """Into how many parts the work on so many rows is cut."""
+    return TURNS * threads() if rows > SHARED else 1
+
+
+def _in_order(blocks: Sequence[Block]) -> bool:
+    """Whether rows come person by person."""
+
+    def within(some: Sequence[Block]) -> bool:
+        return all((one.units[1:] >= one.units[:-1]).all() for one in some)
+
+    shares = threads() if sum(map(len, blocks)) > SHARED else 1
+    return all(on_all_cores(within, [blocks[at::shares] for at in range(shares)])) and all(
+        one.units[-1] <= later.units[0] for one, later in pairwise(blocks)
+    )
 
 
 def _by_people(blocks: Iterable[Block]) -> Iterator[Block]:

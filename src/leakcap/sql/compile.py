@@ -26,7 +26,7 @@ from leakcap.sql.program import Output, Program
 from leakcap.sql.ratios import ratio_of
 from leakcap.sql.reading import only
 from leakcap.sql.refusals import Node, NotAnswered, refused
-from leakcap.sql.relations import WRITTEN, NamedColumn, Relation, joined_origins
+from leakcap.sql.relations import WRITTEN, NamedColumn, Relation, joined_origins, without_unread
 from leakcap.sql.select_list import SelectList, spelled_out
 from leakcap.sql.windows import WindowFunctions
 
@@ -117,7 +117,7 @@ class _Compiler(FromClause, SelectList, GroupClause, WindowFunctions, InnerQueri
             )
             for one in relation.columns
         )
-        return Program(text, tuple(releases), relation.sql, outputs)
+        return Program(text, tuple(releases), without_unread(relation.sql), outputs)
 
     def query(self, node: Node, outer: Scope | None, tables: Mapping[str, Relation]) -> Relation:
         if next(self.queries) > MOST_QUERIES:

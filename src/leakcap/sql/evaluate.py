@@ -20,6 +20,7 @@ from leakcap.sql.domains import Domain, domain
 from leakcap.sql.grouped import grouped
 from leakcap.sql.program import Program, SqlRelease
 from leakcap.sql.refusals import NotAnswered
+from leakcap.sql.relations import without_unread
 from leakcap.sql.streamed import LARGEST, streamed
 from leakcap.sql.terms import Term, listed_terms
 
@@ -122,7 +123,8 @@ def planned(
 
 
 def _keys(listed: Domain, engine: Engine, tables: dict[str, Any]) -> Any:
-    return engine.run(f"SELECT * FROM (SELECT * FROM ({listed.sql}) LIMIT {MOST_NUMBERS + 1}) ORDER BY ALL", tables)
+    rows = without_unread(listed.sql)
+    return engine.run(f"SELECT * FROM (SELECT * FROM ({rows}) LIMIT {MOST_NUMBERS + 1}) ORDER BY ALL", tables)
 
 
 def _all_in_one() -> Any:

@@ -16,6 +16,7 @@ from leakcap.ground.arrays import Bools, Floats, Ints
 from leakcap.sql.by_value import ByValue
 from leakcap.sql.evaluate import Engine
 from leakcap.sql.program import SqlRelease
+from leakcap.sql.relations import without_unread
 from leakcap.worlds import Worlds
 
 __all__ = ["Holders", "holders"]
@@ -105,7 +106,7 @@ def holders(one: ByValue, release: SqlRelease, keys: Any, engine: Engine, tables
     else:
         best = f"SELECT unit, cell, {one.which}(value)::DOUBLE AS value FROM ({rows}) GROUP BY unit, cell"
         text = f"{best} ORDER BY cell, value{' DESC' if one.which == 'max' else ''}"
-    found = engine.run(text, given)
+    found = engine.run(without_unread(text), given)
 
     units, cells, values = (np.asarray(found.column(name).to_numpy()) for name in ("unit", "cell", "value"))
     return Holders(one, units.astype(np.intp), cells.astype(np.intp), values)

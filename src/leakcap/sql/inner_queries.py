@@ -132,12 +132,7 @@ class InnerQueries(Compiling):
             raise refused(PEOPLE, node)
         value = made.columns[0].value
         return replace(
-            value,
-            op="query",
-            args=(),
-            value=f"SELECT {value.value} FROM ({made.sql}) LIMIT 1",
-            null=True,
-            wild=value.kind == "float",
+            value, op="query", args=(), value=f"SELECT {_finite(value)} FROM ({made.sql}) LIMIT 1", null=True
         )
 
     def _correlated(self, node: exp.Select, scope: Scope, tables: Tables) -> Expression | None:
@@ -204,7 +199,7 @@ class InnerQueries(Compiling):
             raise refused(NOT_LOCAL, node)
         pairs = [alike(mine, other, node) for mine, other in zip(inner_keys, outside, strict=True)]
         match = " AND ".join(f"{mine.safe} = {other.safe}" for mine, other in pairs)
-        text = f"SELECT {value.value} FROM ({made.sql}) WHERE {match} LIMIT 1"
+        text = f"SELECT {_finite(value)} FROM ({made.sql}) WHERE {match} LIMIT 1"
         if counts:  # of no rows there is no group, and yet a count
             text = f"SELECT coalesce(({text}), 0)"
         return replace(
@@ -213,9 +208,13 @@ class InnerQueries(Compiling):
             args=(),
             value=text,
             null=True,
-            wild=value.kind == "float",
             private=made.private or any(one.private for one in outside),
         )
+
+
+def _finite(value: Expression) -> str:
+    """A column guarded inside its query: outside, the guard would write the query twice, and it would be run twice."""
+    return replace(value, wild=value.kind == "float").safe
 
 
 def _meets_few(made: Relation, inner: Scope) -> bool:

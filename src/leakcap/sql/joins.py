@@ -121,10 +121,8 @@ class FromClause(Compiling):
         if len(parts) == 1 and not filters:
             return parts[0]
         hidden = people[0].unit if people else None
-        names = [one.value.value for part in parts for one in part.columns]
-        listed = ", ".join([*names, *([hidden] if hidden else [])])
         new = [one.safe for one in filters if not any(one in part.filters for part in parts)]
-        text = f"SELECT {listed} FROM {' CROSS JOIN '.join(f'({one.sql})' for one in parts)}"
+        text = f"SELECT * FROM {' CROSS JOIN '.join(f'({one.sql})' for one in parts)}"
         if new:
             text += f" WHERE {' AND '.join(new)}"
         most, unique = self._rows(parts, filters)
@@ -151,10 +149,8 @@ class FromClause(Compiling):
                 join,
             )
         _refuse_strangers([one for one in (left, right) if one.private], conditions)
-        names = [one.value.value for part in (left, right) for one in part.columns]
-        listed = ", ".join([*names, *([left.unit] if left.unit else [])])
         match = " AND ".join(one.safe for one in conditions)
-        text = f"SELECT {listed} FROM ({left.sql}) LEFT JOIN ({right.sql}) ON {match}"
+        text = f"SELECT * FROM ({left.sql}) LEFT JOIN ({right.sql}) ON {match}"
         most, unique = self._rows([left, right], conditions)
         # A row of the left side stays without a partner: then the right one's columns are missing, keys included.
         missing = tuple(replace(one, value=replace(one.value, null=True)) for one in right.columns)

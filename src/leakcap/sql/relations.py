@@ -18,12 +18,14 @@ from leakcap.sql.catalog import UNIT, CatalogTable
 from leakcap.sql.expressions import Expression, NoisedColumn, column, day_of
 from leakcap.sql.refusals import refused
 
-__all__ = ["NamedColumn", "Names", "Relation", "same_person", "scan", "with_fewer"]
+__all__ = ["NamedColumn", "Names", "Relation", "same_person", "scan", "with_fewer", "without_unread"]
 
 
 WRITTEN = 500_000  # letters of what we write
 RENAMED = 2_000_000  # letters of expressions, about, that are written anew because a query is named in another
 NAMED = re.compile(r"'(?:[^']|'')*'|\b[xu]\d+\b")  # literals, and names that are not those of a released table
+READ = re.compile(r"'(?:[^']|'')*'|(?<!AS )\b(x\d+)\b")  # literals, and names of columns where they are used
+SCANNED = re.compile(r"'(?:[^']|'')*'|\bc\d+ AS (x\d+), ")  # literals, and columns of a table, as `scan` lists them
 
 
 class Names:
@@ -189,6 +191,15 @@ def scan(table: CatalogTable, alias: str, names: Names, *, hidden_pool: bool = F
         most=None if table.most_rows is None else float(table.most_rows),
         unique=frozenset(keys),
     )
+
+
+def without_unread(sql: str) -> str:
+    """The same rows without columns of tables that nothing reads: the engine would look up every one, several times.
+
+    The last column that a scan lists stays, so that there is one.
+    """
+    read = {found[1] for found in READ.finditer(sql)}
+    return SCANNED.sub(lambda found: found[0] if found[1] is None or found[1] in read else "", sql)
 
 
 def _refuse_found(table: CatalogTable) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from leakcap.sql.cells import Numbering, RowPlan
 from leakcap.sql.program import SqlRelease
+from leakcap.sql.relations import without_unread
 from leakcap.sql.terms import Term, making
 from leakcap.sql.worker import ROWS
 
@@ -19,4 +20,4 @@ def streamed(release: SqlRelease, numbered: Numbering, terms: Sequence[Term]) ->
     columns = [f"{release.base.unit} AS unit", f"{numbered.narrow} AS code"]
     columns += [f"{one.of_row} AS s{at}" for at, one in enumerate(terms)]
     text = f"SELECT {', '.join(columns)} FROM {numbered.rows}"
-    return RowPlan(text, numbered, making(release.sums, whole=True))
+    return RowPlan(without_unread(text), numbered, making(release.sums, whole=True))
