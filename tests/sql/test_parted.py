@@ -16,6 +16,7 @@ import pytest
 
 import leakcap as lc
 from leakcap.errors import InputError, LeakcapError
+from leakcap.sessions.cell_rows import CellRows
 from leakcap.sql import asking, parted
 from leakcap.sql.engine import EngineLimits, LocalEngine, WorkerEngine, limited
 from tests.sql.hospital import registered, tables
@@ -105,6 +106,13 @@ def test_a_part_that_is_left_out_would_be_seen(catalog: lc.sql.Catalog, monkeypa
 
     monkeypatch.setattr(parted.CatalogPart, "tables", property(without_the_last))
     assert told(lc.Session(replace(catalog, parts=2), cap=0.6, seed=1), ASKED[:2]) != expected
+
+
+@pytest.mark.parametrize("units", [[0, 1, 3], [3, 0, 1], [-1, 0, 1], [0, -1, 1]])
+def test_rows_of_somebody_beyond_the_edge_of_a_part_are_refused(units: list[int]) -> None:
+    """Compiled loops look at no edge: somebody who is in two parts would be written beside what belongs to others."""
+    with pytest.raises(AssertionError, match="somebody else"):
+        CellRows.of_entries(3, 1, np.array(units, np.int32), np.zeros(3, np.int32), np.ones((3, 1)))
 
 
 def test_parts_that_take_too_long_together_end_the_question_and_nobody_pays(

@@ -99,7 +99,9 @@ class CellRows:
     def of(cls, people: int, groups: int, blocks: Sequence[Block], **how: Any) -> CellRows:
         """The same, of rows in any order."""
         blocks = [one for one in blocks if len(one)]
-        if not _in_order(blocks):
+        in_order = _in_order(blocks)
+        _refuse_others(blocks, people, in_order)
+        if not in_order:
             from leakcap.sessions._cell_loops import in_unit_order
 
             whole = Block.joined(blocks)
@@ -186,6 +188,14 @@ def _in_order(blocks: Sequence[Block]) -> bool:
     return all(on_all_cores(within, [blocks[at::shares] for at in range(shares)])) and all(
         one.units[-1] <= later.units[0] for one, later in pairwise(blocks)
     )
+
+
+def _refuse_others(blocks: Sequence[Block], people: int, in_order: bool) -> None:
+    """Rows are of these people: of anybody else compiled loops would write where nobody is, and say nothing."""
+    looked_at = [*blocks[:1], *blocks[-1:]] if in_order else blocks
+    ends = [one.units[[0, -1]] if in_order else one.units for one in looked_at]
+    if any(one.min() < 0 or one.max() >= people for one in ends):
+        raise AssertionError("rows are of somebody else than the people who are asked about")
 
 
 def _by_people(blocks: Iterable[Block]) -> Iterator[Block]:
