@@ -157,7 +157,7 @@ class CellRows:
     def _making(self) -> tuple[Ints, Floats]:
         return self.making.parts, self.making.scales
 
-    def _rows(self, one: Block, room: Ints) -> tuple[Any, ...]:
+    def _rows(self, one: Block, room: Any) -> tuple[Any, ...]:
         """Rows as loops are compiled for; `room` is for codes that come in fewer bytes."""
         codes = one.codes
         if codes.itemsize < room.itemsize:
