@@ -4,6 +4,7 @@ much as they can; attacks on votes that were drawn by the code of releases; and 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -31,15 +32,19 @@ from tests.unit.estimators.teachers import ODD, PUBLIC, Leaving, Telling, pool
 ROWS, CLASSES = pool()
 CAP, POOL_CAP = 0.6, 0.6
 BLOCKS = 3
-BASIS = public_basis(PUBLIC, 2)
 TEACHERS = {"telling": Telling(), "leaving": Leaving(), "tree": DecisionTreeClassifier(random_state=0)}
+
+
+@cache
+def basis() -> Any:
+    return public_basis(PUBLIC, 2)
 
 
 @pytest.fixture(autouse=True)
 def _few_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three blocks would be refused: their votes drown in noise. Here that is what is looked at."""
     monkeypatch.setattr(settings, "LOUDEST", 100.0)
-    monkeypatch.setattr(settings, "public_basis", lambda rows, directions: BASIS)  # once for all: it takes a while
+    monkeypatch.setattr(settings, "public_basis", lambda rows, directions: basis())  # once for all: it takes a while
 
 
 class Transcript:
@@ -150,7 +155,7 @@ class Votes:
             of_unit=fitting.blocks(BLOCKS),
             blocks=BLOCKS,
             asked=PUBLIC,
-            basis=BASIS,
+            basis=basis(),
             classes=2,
             whole_votes=True,
             seed=0,
@@ -170,7 +175,7 @@ def guessed(cap: float = CAP) -> tuple[int, int]:
         coins = np.append(seed % 2 == 0, np.ones(8, dtype=bool))
         session._desk = replace(session._desk, coins=coins, randomness=Seeded(seed))
         session.fit(Votes(), target="2", share=1.0)
-        found = session.history[-1].numbers[1] * np.sign(BASIS[0, 0])  # the noised sum, for class 1 of all rows alike
+        found = session.history[-1].numbers[1] * np.sign(basis()[0, 0])  # the noised sum, for class 1 of all rows alike
         if seed < RELEASES:
             learnt.append(found)
         else:

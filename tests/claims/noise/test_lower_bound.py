@@ -56,7 +56,7 @@ def smallest_trace(turns):
     best = np.inf
     for angle in turns:
         turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
-        for share in (0.1, 0.2, 0.35, 0.5):
+        for share in (0.1, 0.2, 0.35) if angle else (0.1, 0.2, 0.35, 0.5):  # a circle is one, however it is turned
             shape = turn @ np.diag([1 - share, share]) @ turn.T
             low, high = 0.01, 20.0
             for _ in range(9):

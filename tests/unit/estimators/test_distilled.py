@@ -21,6 +21,7 @@ from leakcap.estimators.distilled_model import DistilledModel, shrunk
 from leakcap.estimators.public_basis import public_basis
 from leakcap.estimators.taught_blocks import TaughtBlocks, as_votes
 from leakcap.worlds import Units
+from tests.later import others_later
 from tests.refusals import refusal
 
 X, Y = make_blobs(5000, centers=3, random_state=0)
@@ -36,7 +37,10 @@ def learnt(**settings: Any) -> Distilled:
     return Distilled(given.pop("teacher"), given.pop("student"), **given).fit(X[OWN], Y[OWN])
 
 
-@pytest.mark.parametrize("settings", [CAP, POOL, {"student": RidgeClassifier()}, {"votes": "classes", "blocks": 80}])
+SETTINGS: list[dict[str, Any]] = [CAP, POOL, {"student": RidgeClassifier()}, {"votes": "classes", "blocks": 80}]
+
+
+@pytest.mark.parametrize("settings", others_later(SETTINGS, CAP, SETTINGS[-1]))
 def test_a_student_learns_what_teachers_know(settings: dict[str, Any]) -> None:
     model = learnt(**settings)
     assert model.score(PUBLIC, Y[4000:]) > 0.85

@@ -32,6 +32,7 @@ from leakcap.estimators import Private
 from leakcap.estimators.coordinates import Coordinates
 from leakcap.estimators.held import with_form_of
 from leakcap.estimators.logistic_sums import moved_scores
+from tests.later import others_later
 
 N = 120
 RNG = np.random.default_rng(0)
@@ -87,11 +88,16 @@ FORMS: dict[str, tuple[Any, tuple[str, ...]]] = {
 }
 
 
+LIBRARIES = {"pandas": pd.DataFrame, "polars": pl.from_pandas}
+IN_BOTH = ("categories", "missing numbers", "a union")
+OFTEN = [f"{form} of {name}" for form in FORMS for name in LIBRARIES if name == "pandas" or form in IN_BOTH]
+
+
 @pytest.mark.filterwarnings(FEW)
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("kind", [pd.DataFrame, pl.from_pandas], ids=["pandas", "polars"])
-def test_the_form_is_the_pools_and_is_listed(form: str, kind: Any) -> None:
-    transformer, listed = FORMS[form]
+@pytest.mark.parametrize("table", others_later([f"{form} of {name}" for form in FORMS for name in LIBRARIES], *OFTEN))
+def test_the_form_is_the_pools_and_is_listed(table: str) -> None:
+    form, _, name = table.rpartition(" of ")
+    (transformer, listed), kind = FORMS[form], LIBRARIES[name]
     model = Private(make_pipeline(transformer, LogisticRegression()), **HOW).fit(kind(TABLE), Y)
     public = " ".join(model.certificate_.pool_public)
     assert all(words in public for words in listed)

@@ -14,6 +14,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler, scale
 
 import leakcap as lc
 from leakcap import estimators as le
+from tests.later import others_later
 from tests.unit.estimators.making import IRIS, KINDS
 
 SOME = np.arange(150) % 3 == 0
@@ -56,8 +57,15 @@ INSIDE: dict[str, tuple[Any, tuple[Any, ...]]] = {
 }
 
 
+# One of each kind: of several classes, targets, parts and folds, of rows without labels, of columns.
+ALWAYS = (
+    *("OneVsOneClassifier", "BaggingRegressor", "MultiOutputRegressor", "ClassifierChain", "CalibratedClassifierCV"),
+    *("StackingClassifier", "AdaBoostClassifier", "TransformedTargetRegressor", "SelfTrainingClassifier", "Pipeline"),
+)
+
+
 @pytest.mark.filterwarnings("ignore::leakcap.errors.UselessReleaseWarning")  # few worlds of few people
-@pytest.mark.parametrize("name", INSIDE)
+@pytest.mark.parametrize("name", others_later(INSIDE, *ALWAYS))
 def test_meta_estimators_inside_private_leave_with_one_certificate(name: str) -> None:
     inner, data = INSIDE[name]
     strata = Y if len(data) == 2 and data[1].dtype.kind == "i" else None

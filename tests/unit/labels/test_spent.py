@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ import leakcap as lc
 from leakcap.errors import InputError
 from leakcap.labels.learning.votes import NoisedVotes
 from leakcap.labels.statistics.sums import SumsMechanism
+from tests.later import others_later
 from tests.unit.labels.learning import BLOBS, KINDS
 
 VOTES = {"epsilon": 4.0, "n_classes": 3, "n_teachers": 60}
@@ -38,11 +40,16 @@ AROUND: list[Callable[[Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize("model", MODELS, ids=repr)
-@pytest.mark.parametrize("around", AROUND)
+# Two processes are started where folds are fitted in processes: for one of the models always.
+FITS = list(product(range(len(AROUND)), range(len(MODELS))))
+ALWAYS = [(around, model) for around, model in FITS if around != 1 or model == 0]
+
+
+@pytest.mark.parametrize("fits", others_later(FITS, *ALWAYS), ids=str)
 def test_what_fits_clones_is_refused_before_anything_is_drawn(
-    model: Any, around: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
+    fits: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    around, model = AROUND[fits[0]], MODELS[fits[1]]
     for mechanism in (NoisedVotes, SumsMechanism):
         monkeypatch.setattr(mechanism, "release", lambda *given: pytest.fail("labels were used"))
     with pytest.raises(InputError, match="would spend epsilon at every fit"):
