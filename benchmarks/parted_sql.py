@@ -33,7 +33,7 @@ TEXTS = {
 }
 
 
-def main(rows: int = 10_000_000) -> None:
+def main(rows: int = 4_000_000) -> None:
     for argument in sys.argv[1:]:
         if argument.startswith("--rows="):
             rows = int(argument.removeprefix("--rows="))

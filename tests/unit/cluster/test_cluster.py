@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
 import time
 import urllib.error
 import urllib.request
@@ -143,7 +142,9 @@ def own_attack(known: Any, learn: Any) -> Any:
 
 def test_a_connection_that_has_ended_is_refused() -> None:
     with (
-        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0", host="127.0.0.1") as theirs,
+        distributed.LocalCluster(
+            n_workers=1, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address=":0"
+        ) as theirs,
         distributed.Client(theirs, set_as_default=False) as client,
     ):
         ended = lc.cluster.connect(client, insecure=True)
@@ -176,8 +177,19 @@ def test_given_inputs_run_there_too(two: lc.cluster.Cluster) -> None:
     assert here == there
 
 
-def test_a_lost_workers_tasks_run_again_with_the_same_result(two: lc.cluster.Cluster, tmp_path: Path) -> None:
-    mark = tmp_path / "died"
+def test_a_lost_workers_tasks_run_again_with_the_same_result_and_its_place_is_taken(
+    two: lc.cluster.Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By one that writes nothing to its disk either; and it is waited for.
+
+    Dask gives a lost worker up for good when its place is not taken in time; on a busy machine all of them.
+    """
+    mark, waited = tmp_path / "died", list[Any]()
+    plain = distributed.LocalCluster._update_worker_status
+
+    def noted(cluster: Any, op: Any, msg: Any) -> None:
+        waited.append(dask.config.get("distributed.deploy.lost-worker-timeout"))
+        plain(cluster, op, msg)
 
     def dies_once(x: np.ndarray) -> float:
         if multiprocessing.parent_process() is not None and not mark.exists():  # in a worker, once
@@ -185,9 +197,16 @@ def test_a_lost_workers_tasks_run_again_with_the_same_result(two: lc.cluster.Clu
             os._exit(1)
         return float(np.median(x))
 
+    monkeypatch.setattr(distributed.LocalCluster, "_update_worker_status", noted)
     found = planned(dies_once, backend=two)
     assert mark.exists()
     assert found.certificate.to_json() == planned(lambda x: float(np.median(x))).certificate.to_json()
+    deadline = time.monotonic() + 60
+    while (not waited or two.threads < 2) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert set(waited) == {connecting.STARTING}
+    assert two.threads == 2
+    assert set(two.client.run(connecting._spills).values()) == {False}
 
 
 def test_what_kills_every_worker_ends_the_run_and_names_its_batch(two: lc.cluster.Cluster) -> None:
@@ -208,32 +227,6 @@ def test_what_kills_every_worker_ends_the_run_and_names_its_batch(two: lc.cluste
 
 def _gives_up_after(deaths: int, dask_scheduler: Any) -> None:
     dask_scheduler.allowed_failures = deaths
-
-
-def test_workers_that_take_the_place_of_lost_ones_write_nothing_to_their_disks(two: lc.cluster.Cluster) -> None:
-    cluster = two.client.cluster
-    cluster.scale(3)
-    two.client.wait_for_workers(3)
-    assert set(two.client.run(connecting._spills).values()) == {False}
-    cluster.scale(2)
-
-
-def test_a_worker_that_starts_slowly_is_waited_for(two: lc.cluster.Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Dask gives a lost worker up for good when its place is not taken in time; on a busy machine all of them."""
-    waited: list[Any] = []
-    plain = distributed.LocalCluster._update_worker_status
-
-    def noted(cluster: Any, op: Any, msg: Any) -> None:
-        waited.append(dask.config.get("distributed.deploy.lost-worker-timeout"))
-        plain(cluster, op, msg)
-
-    monkeypatch.setattr(distributed.LocalCluster, "_update_worker_status", noted)
-    os.kill(next(iter(two.client.cluster.workers.values())).pid, signal.SIGKILL)
-    deadline = time.monotonic() + 60
-    while (not waited or two.threads < 2) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert set(waited) == {connecting.STARTING}
-    assert two.threads == 2
 
 
 def test_progress_tells_the_pace_and_what_has_travelled(two: lc.cluster.Cluster) -> None:
