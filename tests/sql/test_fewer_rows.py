@@ -14,12 +14,14 @@ from leakcap.errors import InputError
 from leakcap.sessions.brought_cells import BroughtByCell
 from leakcap.sessions.clock import Clock
 from leakcap.sessions.linear import FINE
+from leakcap.sql import asking
 from leakcap.sql.asking import limits_of
 from leakcap.sql.compile import compiled
 from leakcap.sql.engine import LocalEngine
 from leakcap.sql.evaluate import CellSums, cell_sums
 from leakcap.sql.refusals import NotAnswered
 from tests.sql.hospital import registered
+from tests.sql.kept_engine import kept_engine
 
 ASKED = "select urgent, count(*), sum(days) from stays group by urgent"
 FEWER = 2
@@ -82,7 +84,10 @@ def test_nobody_brings_more_than_was_declared_for_the_question(made: CellSums) -
         assert (max(lengths) <= most) == cut
 
 
-def test_noise_is_made_for_these_rows_and_another_number_is_another_question(catalog: lc.sql.Catalog) -> None:
+def test_noise_is_made_for_these_rows_and_another_number_is_another_question(
+    catalog: lc.sql.Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "WorkerEngine", kept_engine)
     session = lc.Session(catalog, cap=0.6, seed=1)
     declared: Any = session.preview_sql(ASKED, share=0.1)
     fewer: Any = session.preview_sql(ASKED, share=0.1, rows=FEWER)

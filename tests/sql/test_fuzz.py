@@ -259,10 +259,15 @@ def said_of(fuzz: Fuzz, fault: Fault) -> Iterator[str]:
         yield fuzz.outcome(one, plans=fault.plans)
 
 
+@pytest.fixture(scope="module")
+def timed(tmp_path_factory: pytest.TempPathFactory) -> Pools:
+    return Pools.built(tmp_path_factory.mktemp("timed"), times=True)
+
+
 @pytest.mark.usefixtures("watched")
 @pytest.mark.parametrize("planted", [False, True], ids=["honest", "planted"])
 def test_work_that_is_done_again_for_somebody_more_is_seen_by_its_time(
-    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, planted: bool
+    timed: Pools, monkeypatch: pytest.MonkeyPatch, planted: bool
 ) -> None:
     """The planted fault: what may fail is tried, and again at every level."""
     if planted:
@@ -270,6 +275,5 @@ def test_work_that_is_done_again_for_somebody_more_is_seen_by_its_time(
     deep = "(days * 999999999999999999)"
     for _ in range(12):
         deep = f"coalesce({deep} * 10, 999999999999999999)"
-    pools = Pools.built(tmp_path, times=True)
     asked = f"select count(*) from stays where days < 30 or {deep} > 5"
-    assert bool(pools.longer(compiled(asked, pools.base.catalog))) == planted
+    assert bool(timed.longer(compiled(asked, timed.base.catalog))) == planted

@@ -186,8 +186,9 @@ def _declared(names: str, most: int) -> lc.sql.Catalog:
     )
 
 
-def test_a_stored_answer_is_of_the_same_text_over_the_same_declarations(tmp_path):
+def test_a_stored_answer_is_of_the_same_text_over_the_same_declarations(tmp_path, monkeypatch):
     """Another public table, other bounds, another literal, a comment that hides a condition: each is a new question."""
+    monkeypatch.setattr(asking, "WorkerEngine", kept_engine)
     condition = "select count(*) as n from people --\n where age > 50"
     questions = [
         (("ab", 100), TEXT),

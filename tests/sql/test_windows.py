@@ -114,19 +114,27 @@ def test_an_order_that_rounds_is_seen(turned: Hospitals, one: str, monkeypatch: 
     assert any(differs(turned, text.format(one=one)) for text, many in ROUNDED.items() if one in many)
 
 
+@pytest.fixture(scope="module")
+def cut() -> list[lc.sql.Catalog]:
+    """Somebody with 40 rows, few and many people before them."""
+    made = []
+    for before in (1000, CUT - 20):
+        who = np.concatenate([np.arange(before), np.full(40, before), np.arange(before + 1, before + CUT)])
+        given = pd.DataFrame({"who": who, "x": np.where(who == before, 1.0, 0.0)})
+        given.loc[given.who == before, "x"] = np.random.default_rng(0).random(40)
+        made.append(lc.sql.register(given, unit="who", bounds={"x": (0, 1)}, rows_per_unit=40))
+    return made
+
+
 @pytest.mark.parametrize("planted", [False, True], ids=["honest", "planted"])
 def test_a_sum_of_one_person_is_the_same_wherever_the_engine_cuts_their_rows(
-    planted: bool, monkeypatch: pytest.MonkeyPatch
+    cut: list[lc.sql.Catalog], planted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It cuts after so many rows of anybody's: with other people before them, somebody's rows are added up in parts."""
     if planted:
         monkeypatch.setattr(Aggregate, "sql", property(lambda own: f"{own.name}({own.args[0].safe})"))
-    own, found = np.random.default_rng(0).random(40), set()
-    for before in (1000, CUT - 20):
-        who = np.concatenate([np.arange(before), np.full(40, before), np.arange(before + 1, before + CUT)])
-        given = pd.DataFrame({"who": who, "x": np.where(who == before, 1.0, 0.0)})
-        given.loc[given.who == before, "x"] = own
-        catalog = lc.sql.register(given, unit="who", bounds={"x": (0, 1)}, rows_per_unit=40)
+    found = set()
+    for catalog in cut:
         base = compiled(OWN_SUM, catalog).releases[0].base
         rows = LocalEngine(catalog.path).run(f"SELECT {base.columns[-1].value.value} AS s FROM ({base.sql})", {})
         found.add(rows.column("s").to_pylist()[0])
