@@ -159,6 +159,8 @@ def _prompt(session: Session, catalog: Catalog, order: SqlOrder, terminal: Termi
         try:
             line = input("... " if text else "sql> ")
         except EOFError:
+            if text.strip():
+                terminal.tell("the last question was not asked: end it with ;")
             return
         except KeyboardInterrupt:
             text = ""

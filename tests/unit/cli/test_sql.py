@@ -107,6 +107,15 @@ def test_what_newcomers_type_at_a_prompt_is_no_question(
     assert any(line.split()[-1:] == ["people"] for line in told.out.splitlines())  # as the answer was to be called
 
 
+def test_a_question_without_an_end_is_said_not_to_be_asked(
+    stays: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for typed, said in (("select count(*)\nfrom stays", True), ("\n", False)):
+        monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+        assert leakcap("sql", "stays.csv", *ORDER) == 0
+        assert ("was not asked: end it with ;" in " ".join(capfd.readouterr().err.split())) == said
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

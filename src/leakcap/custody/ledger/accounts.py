@@ -46,7 +46,7 @@ DESIGNS = {
 }
 
 GO_ON = {
-    "bits": "Go on with design='bits'",
+    "bits": "Go on with design='bits' and its membership cap",
     "pool": "Go on with its pool cap",
     "worlds": "Go on with design='worlds', in a session",
     "cohorts": "Go on with design='cohorts', in a session",
