@@ -135,7 +135,19 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture(params=[(1280, 860, "light"), (390, 844, "dark")], ids=["desktop", "phone"])
+WINDOWS = {"desktop": (1280, 860, "light"), "phone": (390, 844, "dark")}
+# The longest journeys: through the smaller window with the slow tests, since nothing but the window is another.
+PHONE_LATER = pytest.mark.parametrize(
+    "walk",
+    [
+        pytest.param(WINDOWS["desktop"], id="desktop"),
+        pytest.param(WINDOWS["phone"], id="phone", marks=pytest.mark.slow),
+    ],
+    indirect=True,
+)
+
+
+@pytest.fixture(params=WINDOWS.values(), ids=WINDOWS)
 def walk(request: pytest.FixtureRequest, chromium: Any, served: str) -> Iterator[Walk]:
     with walking(chromium, served, *request.param) as made:
         yield made
@@ -214,6 +226,7 @@ def test_an_analyst_needs_no_mouse(walk: Walk) -> None:
     assert walk.faults == []
 
 
+@PHONE_LATER
 def test_a_custodian_sees_what_was_asked_and_registers_data(walk: Walk, tmp_path: Any) -> None:
     page = walk.page
     walk.sign_in("carla")
@@ -250,6 +263,7 @@ def test_a_custodian_sees_what_was_asked_and_registers_data(walk: Walk, tmp_path
     assert walk.faults == []
 
 
+@PHONE_LATER
 def test_a_custodian_publishes_without_a_mouse(walk: Walk, tmp_path: Any) -> None:
     page = walk.page
     walk.sign_in("carla")
@@ -336,7 +350,13 @@ def test_a_custodian_publishes_trees_that_vote_without_a_mouse(walk: Walk, tmp_p
     assert walk.faults == []
 
 
-@pytest.mark.parametrize("window", [(1280, 860, "dark"), (390, 844, "light")], ids=["dark desktop", "light phone"])
+@pytest.mark.parametrize(
+    "window",
+    [
+        pytest.param((1280, 860, "dark"), id="dark desktop", marks=pytest.mark.slow),
+        pytest.param((390, 844, "light"), id="light phone"),
+    ],
+)
 def test_the_tour_of_the_demo_needs_no_mouse(
     window: tuple[int, int, str], chromium: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

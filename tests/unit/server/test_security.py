@@ -352,6 +352,7 @@ def test_registering_by_pages_shows_the_loss_and_formulas_stay_text(tmp_path: Pa
     asked = {"form_word": form_word(ann), "way": "form", "table": "visits", "measure": "count", "group1": "town"}
     answer = ann.post("/data/visits/ask", data=asked | {"share": "10"}).headers["location"]
     assert "'=cmd()" in ann.get(answer + "/table.csv").text
+    again = made.place(carla.post("/custody/register", files=file, data={"form_word": word}))  # it stays, refused
     for changed in (
         {"unit": "nothing"},
         {"low2": "x", "high2": "y"},
@@ -359,7 +360,6 @@ def test_registering_by_pages_shows_the_loss_and_formulas_stay_text(tmp_path: Pa
         {"cap": "30"},
         {"name": "clinic"},
     ):
-        again = made.place(carla.post("/custody/register", files=file, data={"form_word": word}))
         found = carla.post(again, data=given | {"name": "more"} | changed | {"what": "register"})
         assert found.status_code == 400 and "alert" in found.text, changed
     assert made.state.datasets.names() == ["clinic", "school", "visits"]
