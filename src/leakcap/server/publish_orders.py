@@ -64,6 +64,7 @@ def asked_of(
     given: Mapping[str, str],
     columns: Sequence[str],
     held: Mapping[str, Any],
+    *,
     file: Path,
     public: Path | None = None,
 ) -> dict[str, Any]:

@@ -110,7 +110,7 @@ def chosen(upload: str, request: Request, who: Browser, form: OwnForm) -> Respon
     columns = [str(one) for one in form.getlist("columns")]
     try:
         beside = _public_rows(state, given)
-        order = asked_of(given, columns, held_in(kept), kept.path, None if beside is None else beside.path)
+        order = _order(given, columns, kept, beside)
         if given.get("what") != "release":
             return _looked_at(request, who, kept, given, columns=columns, order=order)
         name = _free_name(state, given)
@@ -244,16 +244,18 @@ def _choosing(
         names_of_steps=STEPS,
         found=found,
         notice=notice,
-        **({} if found is None else _compared(found, given, columns, kept, beside)),
+        **({} if found is None else _compared(found, _order(given, columns, kept, beside))),
     )
     return HTML(shown, 400 if notice else 200)
 
 
-def _compared(
-    found: Mapping[str, Any], given: Mapping[str, str], columns: Sequence[str], kept: Upload, beside: Upload | None
-) -> dict[str, Any]:
+def _order(given: Mapping[str, str], columns: Sequence[str], kept: Upload, beside: Upload | None) -> dict[str, Any]:
+    """What a form asks of a file, with public rows beside it or without."""
+    return asked_of(given, columns, held_in(kept), file=kept.path, public=None if beside is None else beside.path)
+
+
+def _compared(found: Mapping[str, Any], order: dict[str, Any]) -> dict[str, Any]:
     """What each promise costs; and the release of the one that is chosen, in other words."""
-    order = asked_of(given, columns, held_in(kept), kept.path, None if beside is None else beside.path)
     ours, others = promises_of(found, order["success"])
     offered = [one.name for one in ours if one.offered]
     own = order["promise"] if order["promise"] in offered else found["own"]

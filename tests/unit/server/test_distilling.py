@@ -57,7 +57,7 @@ def test_the_shown_command_and_the_shown_python_give_the_same_kind_of_model(
     people(1).to_csv("table.csv", index=False)
     people(2)[CHOSEN].to_csv("public.csv", index=False)
     given = {**FIELDS, "fn": "neighbours", "promise": promise, "public_share": "" if beside else "50"}
-    order = asked_of(given, CHOSEN, HELD, Path("table.csv"), Path("public.csv") if beside else None)
+    order = asked_of(given, CHOSEN, HELD, file=Path("table.csv"), public=Path("public.csv") if beside else None)
     words = shlex.split(shown(order, "by-command"))
     assert words[1:] == command_words(order, "table.csv", "by-command", "public.csv")
     assert leakcap(*words[1:], "--quiet") == 0
@@ -93,7 +93,7 @@ def test_who_is_public_follows_from_their_own_name_alone() -> None:
 )
 def test_what_is_missing_is_said(given: dict[str, str], words: str) -> None:
     with pytest.raises(Refusal) as refused:
-        asked_of({**FIELDS, "fn": "boosted", **given}, CHOSEN, HELD, Path("table.csv"))
+        asked_of({**FIELDS, "fn": "boosted", **given}, CHOSEN, HELD, file=Path("table.csv"))
     assert words in refused.value.words
 
 

@@ -51,7 +51,7 @@ def table(seed: int = 0) -> pd.DataFrame:
 def order_of(given: dict[str, str]) -> dict[str, Any]:
     columns = ["a"] if given["fn"] in ("histogram", "median", "Ridge") else ["a", "b"]
     fields = {"cap": "65", "unit": "who", "rows": "1", **RANGES, **given}
-    return asked_of(fields, columns, HELD, Path("table.csv"))
+    return asked_of(fields, columns, HELD, file=Path("table.csv"))
 
 
 @pytest.mark.parametrize("name", ORDERS)
