@@ -47,7 +47,7 @@ PARTS = {
     "page": page.main,
     "pages": pages.main,
 }
-FLAGS = ("--quick", "--rows")  # of labels, and of parted
+FLAGS = ("--quick", "--rows", "--worlds")  # of labels, and of parted
 BY_NAME_ONLY = ("crowd", "everyday", "labels", "million", "parted", "scale", "sizes", "utility", "page", "pages")
 
 

@@ -25,6 +25,8 @@ import pandas as pd
 import leakcap as lc
 from benchmarks.records import record
 
+PARTS: tuple[str, ...] = ()  # it is one
+FLAGS = ("--rows",)
 PART, VISITS, REGIONS, WARDS = 1_000_000, 10, 8, 20
 TEXTS = {
     "a count": "select count(*) from visits where cost > 50",
