@@ -204,7 +204,7 @@ def test_example_4s_record_and_picture() -> None:
 def test_the_page_is_that_of_the_kept_files() -> None:
     text = page.PAGE.read_text(encoding="utf-8")
     assert page.filled(text) == text, "run `python -m reproductions.pac_privacy page`"
-    kept = stored()
-    assert all(one in kept for one in records.made())
+    known = stored()
+    assert all(one in known for one in records.made())
     listed = {line["file"] for line in kept("runs.csv")}
     assert listed == {path.name for path in output.MEASURED.glob("*.csv")} - {"runs.csv"}

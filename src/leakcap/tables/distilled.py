@@ -160,7 +160,7 @@ def public_people(unit: npt.ArrayLike, share: float) -> Bools:
         `(rows,)`, True for rows that are public.
 
     Examples:
-        >>> public_people(["ann", "bob", "ann", "eve"], 0.5).tolist()
+        >>> public_people(["ann", "bob", "ann", "zoe"], 0.5).tolist()
         [True, False, True, False]
     """
     if not 0 < share < 1:

@@ -52,11 +52,10 @@ def told(shards: Shards) -> dict[str, Any]:
     found: dict[str, Any] = {
         name: [cell for one in shards for cell in one.column(name).to_pylist()] for name in shards.shards[0].names
     }
-    whose = [np.zeros(0) if one.of_row() is None else one.of_row() for one in shards]
     return found | {
         "people": shards.people.tolist(),
         "coins": shards.coins.tolist(),
-        "whose": [one.tolist() for one in whose],
+        "ends": [one.ends().tolist() for one in shards],
         "version": shards.version,
         "most": shards.most,
         "left out": shards.left_out,
@@ -130,9 +129,9 @@ def test_everybodys_rows_are_in_one_shard_and_nobodys_are_lost(frame: pd.DataFra
     sums: dict[int, float] = {}
     numbers = dict(zip(SECRET.people(np.arange(60)).tolist(), range(60), strict=True))
     for one in shards:
-        of_row = np.arange(one.rows) if one.of_row() is None else one.of_row()
-        for number, rows in zip(shards.people[one.people], range(one.people.stop - one.people.start), strict=True):
-            paid = one.column("paid").to_pandas().to_numpy()[of_row == rows]
+        everybody = np.split(one.column("paid").to_pandas().to_numpy(), one.ends())
+        assert len(everybody.pop()) == 0  # nobody's rows lie behind the last person's
+        for number, paid in zip(shards.people[one.people], everybody, strict=True):
             assert numbers[int(number)] not in sums
             sums[numbers[int(number)]] = float(np.nansum(paid))
     expected = frame.groupby("who")["paid"].sum()
