@@ -37,11 +37,11 @@ test test-unit test-all test-torch coverage: export OMP_NUM_THREADS := 1
 
 # Everything: all tiers of tests/README.md, and the examples in docstrings.
 test: .venv/dev
-	$(BIN)/python -m pytest -rs $(SPREAD)
+	$(BIN)/python -m pytest -rsfE $(SPREAD)
 
 # The inner loop: what every change is tried with.
 test-unit: .venv/dev
-	$(BIN)/python -m pytest -rs $(SPREAD) tests/unit src
+	$(BIN)/python -m pytest -rsfE $(SPREAD) tests/unit src
 
 # Lines that the inner loop runs. Not compiled loops: they are compared with `kernels/reference.py` by their answers.
 coverage: .venv/dev
@@ -53,7 +53,7 @@ coverage: .venv/dev
 	touch $@
 
 test-torch: .venv/torch
-	$(BIN)/python -m pytest -rs -W default $(SPREAD) tests/unit/torch tests/reproductions/test_label_dp.py \
+	$(BIN)/python -m pytest -rsfE -W default $(SPREAD) tests/unit/torch tests/reproductions/test_label_dp.py \
 		tests/reproductions/test_label_dp_central.py tests/reproductions/test_label_dp_likelihood.py \
 		tests/reproductions/test_label_dp_fixmatch.py \
 		tests/reproductions/test_learnable_obfuscation.py tests/unit/obfuscation/test_state_dict.py \
@@ -69,11 +69,11 @@ test-torch: .venv/torch
 # Their numba would take the place of ours in the folder where compiled loops are kept.
 test-oldest: export NUMBA_CACHE_DIR := $(CURDIR)/.venv-oldest/numba
 test-oldest: .venv-oldest/core
-	.venv-oldest/bin/python -m pytest -rs -W default tests/unit/estimators/test_oldest.py tests/unit/estimators/test_twins.py \
+	.venv-oldest/bin/python -m pytest -rsfE -W default tests/unit/estimators/test_oldest.py tests/unit/estimators/test_twins.py \
 		tests/unit/estimators/test_estimators.py
 
 test-all: .venv/dev
-	$(BIN)/python -m pytest -rs $(SPREAD) -m ''
+	$(BIN)/python -m pytest -rsfE $(SPREAD) -m ''
 
 # Small faults, each planted in a copy of the package: the tests that are named for it must fail (tests/README.md).
 JOBS ?= 2

@@ -86,8 +86,9 @@ def told(folder: Path = MEASURED) -> str:
 def _beginning(run: dict[str, Any]) -> str:
     if "encoder_seconds" not in run:
         return "from random weights"
-    aligned = ", guesses aligned" if run["settings"].get("aligned") else ""
-    return f"from an encoder that learned from the pictures alone ({run['encoder_seconds']:.0f} s of these){aligned}"
+    more = ", guesses aligned" if run["settings"].get("aligned") else ""
+    more += f", {run['rounds']} rounds of guesses" if run.get("rounds") else ""
+    return f"from an encoder that learned from the pictures alone ({run['encoder_seconds']:.0f} s of these){more}"
 
 
 def _seconds(run: dict[str, Any]) -> str:
@@ -125,7 +126,8 @@ def prepared(device: str) -> None:
 
 def _kind(given: argparse.Namespace) -> str:
     """What the name of a run's file says of how it was made."""
-    return ("aligned-" if given.aligned else "") + ("encoder-" if given.encoder else "")
+    rounds = f"rounds{given.rounds}-" if given.encoder and given.rounds else ""
+    return ("aligned-" if given.aligned else "") + ("encoder-" if given.encoder else "") + rounds
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -142,6 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--aligned", action="store_true", help="guesses have the classes' shares, on the run")
+    parser.add_argument("--rounds", type=int, default=6, help="of guesses from the encoder, before training")
     parser.add_argument("--smoke", action="store_true")
     parser.add_argument("--told", action="store_true")
     given = parser.parse_args(arguments)
@@ -167,10 +170,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.encoder:
         encoder, passed = started(data, given.encoder, given.device, smoke=given.smoke)
         begun = {"network": "resnet9", "width": encoder.settings.width, "encoder_seconds": passed}
+        begun["rounds"] = given.rounds
         if passed >= given.seconds:
             parser.error(f"the encoder took {passed:.0f} s: give more --seconds")
         settings["seconds"] = given.seconds - passed
-        model = StartedFixMatch(encoder, data.n_classes, device=given.device, **settings)
+        model = StartedFixMatch(encoder, data.n_classes, rounds=given.rounds, device=given.device, **settings)
     else:
         model = classifier(given.network, 0.125 if given.smoke else given.width, given.device, **settings)
     found = run(data, model, given.labels, given.seed) | begun

@@ -16,7 +16,7 @@ from reproductions.label_dp.central.contrastive import Contrastive
 from reproductions.label_dp.central.settings import SMOKE as SMALL
 from reproductions.label_dp.central.store import save_weights
 from reproductions.label_dp.fixmatch import some_labels
-from reproductions.label_dp.started import StartedFixMatch
+from reproductions.label_dp.started import Started, StartedFixMatch
 from reproductions.label_dp.told import AS_RUN, RIGHT, fast_route, gaussian
 from reproductions.label_dp.told import pate_fm as pate_words
 
@@ -136,6 +136,23 @@ def test_an_encoder_from_a_folder_is_where_training_starts_and_its_seconds_count
     assert model.n_steps_ == 1 and model.predict_proba(data.x_test).shape == (300, 10)
     with pytest.raises(InputError, match=r"run reproductions\.label_dp\.central first"):
         fixmatch.started(data, tmp_path / "nothing", "cpu", smoke=True)
+
+
+def test_rounds_of_guesses_find_classes_that_few_labels_and_neighbours_miss() -> None:
+    """Three classes that differ in one of ten directions, three labels of each: the surest tell which direction."""
+    draw = np.random.default_rng(0)
+    y = draw.integers(0, 3, 1500)
+    columns = draw.normal(size=(1500, 10))
+    columns[:, 0] += 3.0 * y
+    encoder = Started.__new__(Started)
+    encoder.columns, encoder.seen = columns, torch.from_numpy(columns).float()
+    encoder.near = torch.arange(1500)[:, None]
+    known = some_labels(y, 9, 3, seed=1)
+
+    def right(rounds: int) -> float:
+        return float((encoder.guesses(known, 3, rounds).argmax(1).numpy() == y).mean())
+
+    assert right(6) > right(0) + 0.05 and right(6) > 0.88
 
 
 def test_what_kept_runs_reached_is_told_with_the_seconds_of_the_encoder() -> None:
