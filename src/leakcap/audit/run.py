@@ -26,14 +26,13 @@ from leakcap.audit.attacks import (
     scored,
     secret,
     tasks,
-    votes,
     world,
 )
 from leakcap.audit.attacks.membership import Scorer, Units, membership
 from leakcap.audit.attacks.noise import Noises, recovered
 from leakcap.audit.attacks.posterior import Belief
 from leakcap.audit.report import AuditReport
-from leakcap.audit.sessions import session_attacked
+from leakcap.audit.sessions import MIN_TRIALS, session_attacked, votes_attacked
 from leakcap.audit.shadow.scores import fit_of
 from leakcap.audit.trials import Known, Trials, knowledge, releases
 from leakcap.audit.verdicts import Finding
@@ -64,7 +63,6 @@ MAX_FURTHER = 6  # times the number of trials: releases made for that, at most
 MAX_NUMBERS = 2**25  # in those
 TIES = 811_293_057  # seed of what breaks ties: no release draws from it, and equal releases have equal reports
 ALPHA = 1e-6  # of a false refutation in the whole audit
-MIN_TRIALS = 200
 SCORED = ("threshold", "lira", "lira offline", "rmia")
 CLAIMED, SEEN = "by the claimed noise", "by the noise as seen"
 
@@ -423,24 +421,12 @@ def _of_session(
             "a distilled model is attacked by its released votes alone, and holds no rows: leave attacks= out, and "
             "give data=(X, y), those that it was fitted to, or data=(X, y, unit)"
         )
-    checks.count(at_least=MIN_TRIALS, trials=trials)
-    checks.fraction(alpha=alpha)
-    began = time.perf_counter()
-    found = votes.votes(target, data, trials, alpha)
-    return AuditReport(
-        findings=(found,),
-        certificate=target.certificate_,
-        trials=trials,
-        alpha=alpha,
-        target=type(target).__name__,
-        seconds=time.perf_counter() - began,
-    )
+    return votes_attacked(target, data, trials, checks.fraction(alpha=alpha))
 
 
 def _of_answers(target: Session, attacks: Any, *, trials: int, data: Any, alpha: float, backend: Any) -> AuditReport:
     if attacks is not None or data is not None or backend is not None:
         raise InputError("a session is attacked by all its answers: leave attacks=, data= and backend= out")
-    checks.count(at_least=MIN_TRIALS, trials=trials)
     return session_attacked(target, trials, checks.fraction(alpha=alpha))
 
 

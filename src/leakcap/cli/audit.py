@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from json import loads
 from pathlib import Path
@@ -12,7 +12,7 @@ from pathlib import Path
 from leakcap.audit import AuditReport
 from leakcap.audit import run as attack
 from leakcap.audit.run import ALPHA
-from leakcap.audit.sessions import session_attacked
+from leakcap.audit.sessions import session_attacked, votes_attacked
 from leakcap.audit.verdicts import REFUTED, Finding
 from leakcap.certificates.text import rounded_up
 from leakcap.cli.terminal import Terminal, plain, seconds_in_words
@@ -25,8 +25,9 @@ from leakcap.errors import InputError
 from leakcap.planning.entry import stored_plan
 from leakcap.sessions.session import Session, desk_of
 from leakcap.sql.catalog import Catalog
+from leakcap.tables.kept_votes import KeptVotes
 
-__all__ = ["SessionAt", "print_report", "refuse_existing", "run", "run_of_session", "strongest"]
+__all__ = ["SessionAt", "print_report", "refuse_existing", "run", "run_of_session", "run_of_votes", "strongest"]
 
 SECONDS_APART = 5.0  # of lines that say how far an audit is
 
@@ -84,19 +85,38 @@ def run_of_session(at: SessionAt, trials: int, out: Path | None, *, quiet: bool 
     refuse_existing(out)
     session = at.opened()
     terminal.note(f"asking everything again {trials:,} times, each with coins of its own; nothing is charged")
-    began = last = time.monotonic()
-
-    def told(done: int, of: int) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last > SECONDS_APART:
-            last = now
-            left = seconds_in_words((now - began) / done * (of - done))
-            terminal.note(f"{done:,} of {of:,}, about {left} left")
-
-    report = session_attacked(session, trials, ALPHA, told)
+    report = session_attacked(session, trials, ALPHA, _telling(terminal))
     print_report(report, out, terminal)
     return report.verdict != REFUTED
+
+
+def run_of_votes(votes: Path, trials: int, out: Path | None, *, quiet: bool = False, json: bool = False) -> bool:
+    """Audit a distilled model by its votes; False if anything was refuted."""
+    terminal = Terminal(quiet, json)
+    refuse_existing(out)
+    model, data = KeptVotes.stored(votes)
+    terminal.note(f"asking the teachers again {trials:,} times, each with another coin of one person; none leaves")
+    report = votes_attacked(model, data, trials, ALPHA, told=_telling(terminal))
+    print_report(report, out, terminal)
+    return report.verdict != REFUTED
+
+
+def _telling(terminal: Terminal) -> Callable[[int, int], None]:
+    """Says now and then how far an audit is, and how long it goes on: by its trials, not by what comes before them."""
+    began = last = 0.0
+    before = 0
+
+    def told(done: int, of: int) -> None:
+        nonlocal began, last, before
+        now = time.monotonic()
+        if not before:
+            began, last, before = now, now, done
+        elif now - last > SECONDS_APART:
+            last = now
+            left = seconds_in_words((now - began) / (done - before) * (of - done))
+            terminal.note(f"{done:,} of {of:,}, about {left} left")
+
+    return told
 
 
 def refuse_existing(out: Path | None) -> None:

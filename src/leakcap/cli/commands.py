@@ -138,11 +138,15 @@ def audit_command(
     Of registered tables, all questions that were answered so far are asked again, in accounts of their own: nothing is
     charged.
 
+    Of a distilled model the teachers vote again, each time with another coin for the person who moves the votes most:
+    begin with --trials 1000, which take some minutes.
+
     Of models that learnt from private labels: --plant makes some labels wrong before the training, --canaries asks
     afterwards whether the model tells which.
     """
     with ending():
         from leakcap.cli.canaries import CanaryOrder, run_canaries
+        from leakcap.custody.folders import votes_folder
 
         order = CanaryOrder(
             data=custodian,
@@ -167,6 +171,12 @@ def audit_command(
             holds = run_of_session(SessionAt(custodian, ledger, name), trials, out, quiet=quiet, json=json)
         elif ledger is not None or name is not None:
             raise InputError("--ledger and --name are for registered tables, as in: leakcap audit clinic.duckdb")
+        elif votes := votes_folder(custodian):
+            from leakcap.cli.audit import run_of_votes
+
+            if backend is not None:
+                raise InputError("teachers are asked again on this machine: leave --backend out")
+            holds = run_of_votes(votes, trials, out, quiet=quiet, json=json)
         else:
             from leakcap.cli.audit import run
 

@@ -16,6 +16,7 @@ from leakcap.errors import InputError
 from leakcap.report.release.saved import MODEL
 from leakcap.report.sessions.page import session_page
 from leakcap.tables.distilled import BOOSTED, ask_distilled
+from leakcap.tables.kept_votes import KeptVotes
 
 __all__ = ["run_distilled"]
 
@@ -60,8 +61,11 @@ def run_distilled(order: ReleaseOrder, quiet: bool = False, json: bool = False) 
     options: dict[str, Any] = {"ledger": account_of(order)}
     if order.rows_per_unit is not None:
         options["rows_per_unit"] = order.rows_per_unit
+    folders = Folders.under(order.out)
+    kept = KeptVotes.of(folders.votes, question)
     with terminal.heeding():
         made = question.fitted(limits(order.cap), options=options)
+    kept.add(made)
     model, certificate = made.estimator_, made.certificate_
     facts = {
         "model": question.title,
@@ -69,7 +73,6 @@ def run_distilled(order: ReleaseOrder, quiet: bool = False, json: bool = False) 
         "blocks": int(model.blocks_),
         "public_rows": len(model.asked_),
     }
-    folders = Folders.under(order.out)
     files: dict[str, str | bytes] = {
         "README.txt": README,
         "answer.json": json_text.dumps(facts, indent=1),
@@ -80,4 +83,5 @@ def run_distilled(order: ReleaseOrder, quiet: bool = False, json: bool = False) 
     folders.publish(signer.signed(files))
     terminal.say(f"{facts['blocks']:,} teachers voted on {facts['public_rows']:,} public rows; a student learnt that.")
     terminal.say(f"[bold]{plain(str(folders.public))}[/bold]: may be published.")
+    terminal.note(f"{folders.custodian} is for the custodian alone: it holds the rows, by which an audit teaches again")
     terminal.result(facts | {"public": str(folders.public)})

@@ -13,7 +13,9 @@ from pathlib import Path
 from leakcap.custody.private_files import private_folder, write_private
 from leakcap.errors import AlreadyReleased, InputError
 
-__all__ = ["Folders", "plan_folder"]
+__all__ = ["PLAN", "Folders", "plan_folder", "votes_folder"]
+
+PLAN, VOTES = "plan", "votes"  # in the custodian's folder
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,12 @@ class Folders:
     @property
     def plan(self) -> Path:
         """Where the plan and its checkpoint are kept."""
-        return self.custodian / "plan"
+        return self.custodian / PLAN
+
+    @property
+    def votes(self) -> Path:
+        """Where a distilled model and its rows are kept."""
+        return self.custodian / VOTES
 
     def keep(self, name: str, content: str | bytes) -> Path:
         """Write a file that is never open to anybody but its owner, not even while it is written."""
@@ -74,5 +81,14 @@ class Folders:
 
 def plan_folder(named: Path) -> Path:
     """The folder of a stored plan, from itself, the custodian's folder or the folder of the whole release."""
-    above = (named / "custodian" / "plan", named / "plan")
-    return next((folder for folder in above if folder.is_dir()), named)
+    return _within(named, PLAN) or named
+
+
+def votes_folder(named: Path) -> Path | None:
+    """The folder of a distilled model's votes, found in the same way; None where there is none."""
+    return named if named.name == VOTES and named.is_dir() else _within(named, VOTES)
+
+
+def _within(named: Path, kept: str) -> Path | None:
+    above = (named / "custodian" / kept, named / kept)
+    return next((folder for folder in above if folder.is_dir()), None)

@@ -15,7 +15,7 @@ from leakcap.errors import LeakcapError
 from leakcap.server.callers import Visitor, of_state
 from leakcap.server.form_fields import Browser, OwnForm
 from leakcap.server.long_work import FAILED, WorkWatch
-from leakcap.server.published import alone, attackable, finished, folder_of
+from leakcap.server.published import alone, attackable, finished, folder_of, votes_kept
 from leakcap.server.refusals import NOT_THERE, Refusal, as_refusal
 from leakcap.server.show import page
 from leakcap.server.state import ServerState
@@ -28,9 +28,9 @@ __all__ = ["auditing"]
 auditing = APIRouter(prefix="/custody", include_in_schema=False)
 HTML = HTMLResponse
 REPORT, NEXT, COMMAND = "audit.html", "audit.next.html", "audit.txt"
-TRIALS, MOST = 2_000, 100_000
+TRIALS, VOTES_TRIALS, MOST = 2_000, 1_000, 100_000  # teachers take their time
 SECONDS = 900.0
-RELEASE, SESSION = "a release", "answers"
+RELEASE, VOTES, SESSION = "a release", "votes", "answers"
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,10 @@ class _Audited:
     def done(self) -> bool:
         return (self.folder / REPORT).is_file()
 
+    @property
+    def trials(self) -> int:
+        return VOTES_TRIALS if self.kind == VOTES else TRIALS
+
     def command(self, trials: int) -> str:
         return shlex.join(["leakcap", "audit", *self.shown, "--trials", str(trials), "--out", "audit.html"])
 
@@ -58,7 +62,7 @@ def _release(state: ServerState, name: str) -> _Audited:
     if not attackable(folder):
         raise Refusal(404, NOT_THERE)
     return _Audited(
-        RELEASE,
+        VOTES if votes_kept(folder) else RELEASE,
         name,
         folder,
         words=(str(folder / "out"),),
@@ -174,15 +178,15 @@ def _report(audited: _Audited) -> Response:
 
 
 def _audit(who: Visitor, audited: _Audited, notice: str = "") -> Response:
-    command = (audited.folder / COMMAND).read_text() if audited.done else audited.command(TRIALS)
+    command = (audited.folder / COMMAND).read_text() if audited.done else audited.command(audited.trials)
     shown = page(
         "audit.html",
         visitor=who,
         title=audited.name,
         audited=audited,
-        of_session=audited.kind == SESSION,
+        kind=audited.kind,
         command=command,
-        trials=TRIALS,
+        trials=audited.trials,
         notice=notice,
     )
     return HTML(shown, 400 if notice else 200)

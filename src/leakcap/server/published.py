@@ -9,11 +9,12 @@ from pathlib import Path
 
 from fastapi.responses import HTMLResponse
 
+from leakcap.custody.folders import PLAN, votes_folder
 from leakcap.server.headers import POLICY
 from leakcap.server.refusals import NOT_THERE, Refusal
 from leakcap.server.state import ServerState
 
-__all__ = ["alone", "attackable", "finished", "folder_of"]
+__all__ = ["alone", "attackable", "finished", "folder_of", "votes_kept"]
 
 
 def finished(state: ServerState) -> list[str]:
@@ -31,8 +32,13 @@ def folder_of(state: ServerState, name: str) -> Path:
 
 
 def attackable(folder: Path) -> bool:
-    """Whether its plan is kept, by which it can be made and attacked many times; a session's answers have none."""
-    return (folder / "out" / "custodian" / "plan").exists()
+    """Whether its plan is kept, or what voted, by which it can be made and attacked many times."""
+    return (folder / "out" / "custodian" / PLAN).is_dir() or votes_kept(folder)
+
+
+def votes_kept(folder: Path) -> bool:
+    """Whether it is a model that learnt from votes, of which whoever voted can be asked again."""
+    return votes_folder(folder / "out") is not None
 
 
 def alone(text: str) -> HTMLResponse:

@@ -13,7 +13,7 @@ import pytest
 
 import leakcap as lc
 from leakcap.audit.attacks.answers import ATTACK, NOISE
-from leakcap.audit.run import MIN_TRIALS
+from leakcap.audit.sessions import MIN_TRIALS, session_attacked
 from leakcap.errors import InputError, LeftOutWarning
 from leakcap.sessions import desk as at_desk
 from leakcap.sessions.session import desk_of
@@ -142,7 +142,8 @@ def test_every_clock_is_attacked_and_what_is_left_out_is_said(tmp_path: Path) ->
 
 
 def test_questions_in_sql_are_asked_again_with_all_their_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(import_module("leakcap.audit.run"), "MIN_TRIALS", 20)  # what is asked is looked at, no rate
+    # What is asked is looked at, no rate.
+    monkeypatch.setattr(import_module("leakcap.audit.sessions"), "MIN_TRIALS", 20)
     rng = np.random.default_rng(0)
     people = pd.DataFrame({"id": np.arange(300), "age": rng.integers(0, 100, 300)})
     tables = lc.sql.register({"people": people}, unit="id", bounds={"age": (0, 110)}, rows_per_unit=1)
@@ -150,6 +151,11 @@ def test_questions_in_sql_are_asked_again_with_all_their_steps(monkeypatch: pyte
     session.sql("select count(*) from people where age > (select avg(age) from people)", share=0.3)
     (so_far, _) = shares(lc.audit.run(session, trials=20))
     assert so_far.question == "whether a person took part, from 2 answers"
+
+
+def test_too_few_trials_for_any_verdict_are_refused() -> None:
+    with pytest.raises(InputError, match="at least 200"):
+        session_attacked(asked(0.6), MIN_TRIALS - 1, 1e-6)
 
 
 def test_what_cannot_be_audited_says_so() -> None:

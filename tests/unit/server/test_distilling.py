@@ -16,10 +16,15 @@ import pandas as pd
 import pytest
 
 from leakcap.certificates.session import SessionCertificate
+from leakcap.custody.folders import votes_folder
+from leakcap.custody.vault import Vault
 from leakcap.planning.released import forget_released
 from leakcap.server.publish_orders import asked_of, command_words, python_words, shown
 from leakcap.server.refusals import Refusal
+from leakcap.sessions import desk
+from leakcap.sessions.linear import STEP
 from leakcap.tables.distilled import public_people
+from leakcap.tables.kept_votes import KeptVotes
 from tests.unit.cli.running import leakcap
 from tests.unit.server.running import Running, form_word
 
@@ -146,10 +151,9 @@ def released(running: Running, browser: Any, place: str, fields: dict[str, Any])
     asked = browser.post(place, data={**fields, "what": "release", "promise": "bits", "name": name})
     assert running.place(asked) == f"/custody/publish/finished/{name}"
     finished = browser.get(f"/custody/publish/finished/{name}").text
-    assert "--fn Distilled" in finished and "Attack it" not in finished
+    assert "--fn Distilled" in finished and "Attack it" in finished
     assert "Certificate of a session" in browser.get(f"/custody/publish/finished/{name}/page").text
-    assert browser.get(f"/custody/audit/{name}").status_code == 404
-    assert name not in browser.get("/custody/audit").text
+    assert name in browser.get("/custody/audit").text
     packed = zipfile.ZipFile(io.BytesIO(browser.get(f"/custody/publish/finished/{name}/public.zip").content))
     student = pickle.loads(packed.read(f"{name}/model.pkl"))
     test = people(99, 300)
@@ -159,9 +163,19 @@ def released(running: Running, browser: Any, place: str, fields: dict[str, Any])
     assert place.rsplit("/", 1)[1] not in finished and fields["public"] not in finished
 
 
-def test_a_model_that_votes_is_published_by_pages(running: Running) -> None:
+def test_a_model_that_votes_is_published_and_attacked_by_pages(running: Running) -> None:
     browser, place, fields = brought(running, 20)
     released(running, browser, place, {**fields, "fn": "neighbours"})
+    audit = "/custody/audit/student-neighbours"
+    assert "Nobody has attacked it yet" in browser.get(audit).text
+    asked = browser.post(audit, data={"form_word": fields["form_word"], "trials": "200"})
+    assert running.place(asked) == audit
+    shown, report = browser.get(audit).text, browser.get(f"{audit}/page").text
+    assert "leakcap audit student-neighbours --trials 200" in shown and "The teachers are asked again" in shown
+    assert "whether a person took part" in report.replace("\u00a0", " ") and "CUSTODIAN ONLY" in report
+    assert ("audited votes", "student-neighbours") in [
+        (one.what, one.about) for one in running.state.audit_log.latest()
+    ]
 
 
 @pytest.mark.slow
@@ -172,3 +186,65 @@ def test_boosted_trees_are_compared_and_published_by_pages(running: Running) -> 
     assert page.count('type="radio"') == 2 and "Nothing has left yet." in page, page
     assert "no list of numbers" in page and "--public-rows public.csv" in page and "Distilled(" in page
     released(running, browser, place, fields)
+
+
+@pytest.fixture(scope="module")
+def voted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a release of neighbours that voted, two rows a person, and the ledger's address beside it."""
+    place = tmp_path_factory.mktemp("voted")
+    table = pd.concat([people(50, 600)] * 2)
+    table.to_csv(place / "table.csv", index=False)
+    people(51, 300)[CHOSEN].to_csv(place / "public.csv", index=False)
+    words = ["release", str(place / "table.csv"), "--fn", "Distilled", "--teacher", "sklearn.naive_bayes:GaussianNB"]
+    words += ["--columns", "a,b", "--target", "kind", "--unit", "who", "--public-rows", str(place / "public.csv")]
+    words += ["--cap", "membership=0.85", "--setting", "blocks=20", "--rows-per-unit", "2"]
+    words += ["--ledger", f"sqlite:///{place / 'ledger.db'}"]
+    assert leakcap(*words, "--out", str(place / "out"), "--quiet") == 0
+    return place
+
+
+def test_votes_are_attacked_by_command_and_nothing_is_spent(voted: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    before = (voted / "ledger.db").read_bytes(), sorted((voted / "out").rglob("*"))
+    assert leakcap("audit", str(voted / "out"), "--trials", "200") == 0
+    said = " ".join(capfd.readouterr().out.split())
+    assert "Nothing refuted in 200 releases" in said and "whether a person took part" in said
+    assert ((voted / "ledger.db").read_bytes(), sorted((voted / "out").rglob("*"))) == before
+
+
+def test_votes_without_noise_are_refuted_by_command(voted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted fault: what is released is bare, and whoever knows everybody else tells who took part."""
+    bare = lambda total, grains, deviations, _: total / grains * STEP * deviations  # noqa: E731
+    monkeypatch.setattr(desk, "with_noise", bare)
+    assert leakcap("audit", str(voted / "out"), "--trials", "200", "--quiet") == 1
+
+
+def test_what_is_kept_for_audits_is_the_custodians_and_names_no_ledger(voted: Path) -> None:
+    kept = voted / "out" / "custodian"
+    assert {votes_folder(one) for one in (voted / "out", kept, kept / "votes")} == {kept / "votes"}
+    assert {one.stat().st_mode & 0o077 for one in (kept, *kept.rglob("*"))} == {0}
+    assert not any(b"GaussianNB" in one.read_bytes() for one in kept.rglob("*") if one.is_file()), "it is sealed"
+    model, (rows, target, unit) = KeptVotes.stored(kept / "votes")
+    assert model.options == {"rows_per_unit": 2} and (len(rows), len(target), len(set(unit))) == (1200, 1200, 600)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--trials", "3"], "at least 200"),
+        (["--backend", "dask"], "leave --backend out"),
+        (["--ledger", "sqlite:///x.db"], "for registered tables"),
+    ],
+)
+def test_an_audit_of_votes_says_what_it_does_not_take(
+    voted: Path, words: list[str], said: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert leakcap("audit", str(voted / "out"), *words) == 2
+    assert said in " ".join(capfd.readouterr().err.split())
+
+
+def test_a_release_that_was_cut_off_before_its_model_was_kept_says_so(
+    voted: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    Vault.open(tmp_path / "custodian" / "votes").write("rows", b"")
+    assert leakcap("audit", str(tmp_path)) == 2
+    assert "its release was cut off" in " ".join(capfd.readouterr().err.split())

@@ -35,7 +35,13 @@ DRAWN, SURPRISING = 8, 40  # people tried, of whom the one that moves the votes 
 COINS = 0  # seed of everybody's coins and of the blocks: the attacker knows both
 
 
-def votes(model: Distilled, data: tuple[Any, ...], trials: int, alpha: float) -> Finding:
+def votes(
+    model: Distilled,
+    data: tuple[Any, ...],
+    trials: int,
+    alpha: float,
+    told: Callable[[int, int], None] = lambda done, of: None,
+) -> Finding:
     """How often the likelier guess about one person's coin is right.
 
     Args:
@@ -43,18 +49,22 @@ def votes(model: Distilled, data: tuple[Any, ...], trials: int, alpha: float) ->
         data: the rows and classes it was fitted to, and whose rows they are if it was told.
         trials: number of releases.
         alpha: what a refutation may cost.
+        told: is told how many releases are attacked, of how many.
     """
     if len(data) not in (2, 3):
         raise InputError("data=(X, y): give the rows that the model was fitted to, their classes, and its unit if any")
     game = _Game.of(model, *data)
     tossed = np.random.default_rng().random(trials) < 0.5
-    right = sum(game.guess(bool(coin)) == bool(coin) for coin in tossed)
+    right = 0
+    for done, coin in enumerate(tossed, start=1):
+        right += game.guess(bool(coin)) == bool(coin)
+        told(done, trials)
     certificate = model.certificate_
     asked = "is in the data" if certificate.design == "pool" else "took part"
     return judged(
         "votes",
         f"whether a person {asked}",
-        int(right),
+        right,
         trials=trials,
         prior=0.5,
         certified=certificate.membership_success,
