@@ -68,6 +68,21 @@ def test_an_order_with_ties_is_refused_and_would_tell(
     assert differs(turned, TIES.format(one=one))
 
 
+UNMATCHED = (
+    "select ward, sum(days) from (select s.ward, s.days, row_number() over (partition by s.person order by {by}) as k "
+    "from stays s left join (select distinct stay, drug from tests) d on d.stay = s.stay) q where k = 1 group by ward"
+)
+
+
+def test_rows_without_a_partner_are_alike_in_its_keys(turned: Hospitals, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key of the right side tells rows of LEFT JOIN apart only together with one of the left side."""
+    assert not differs(turned, UNMATCHED.format(by="d.stay nulls first, d.drug, s.stay"))
+    with pytest.raises(NotAnswered, match="could come in any order: add a key of the rows to ORDER BY"):
+        compiled(UNMATCHED.format(by="d.stay nulls first, d.drug"), turned.catalogs[0])
+    monkeypatch.setattr("leakcap.sql.select_list.check_order", lambda *_: None)
+    assert differs(turned, UNMATCHED.format(by="d.stay nulls first, d.drug"))
+
+
 def test_a_window_over_others_is_refused_and_would_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "select count(*) from (select rank() over (partition by ward order by cost) as k from stays) q where k < 3"
     hospitals = Hospitals.built(tmp_path)
@@ -152,10 +167,12 @@ def test_a_sum_of_one_person_is_the_same_wherever_the_engine_cuts_their_rows(
          "where k = 1", 6),
         ("select sum(days) from (select days, rank() over (partition by person order by days) k from stays) q "
          "where k = 1", 6),
+        ("select count(*) from stays s left join (select distinct stay, drug from tests) d on d.stay = s.stay and "
+         "d.stay = d.stay and d.drug = d.drug", 25),
         ("select sum(q.days) from (select days, k, d.price from (select *, row_number() over (partition by "
          "person order by stay) k from stays) s, drugs d) q where k = 1", None),
     ],
 )  # fmt: skip
 def test_the_first_few_rows_of_a_person_are_few(turned: Hospitals, text: str, most: float | None) -> None:
-    """So that there is less noise; a number that is there several times bounds nothing."""
+    """So that there is less noise; a number that is there several times, or is equal to itself, bounds nothing."""
     assert compiled(text, turned.catalogs[0]).releases[0].base.most == most

@@ -42,6 +42,20 @@ NUMBERS = [
     "count(*) over ()",
     "row_number() over (order by {n})",
     "999999999999999999 * {n}",
+    "date_diff('month', {d}, {d})",
+    "date_diff('quarter', {d}, {d})",
+    "date_diff('hour', {d}, {d})",
+    "(cast({d} as date) - cast({d} as date))",
+    "cast({n} as decimal(9, 0))",
+    "cast({n} as decimal(6, 1))",
+    "round({n}, -1)",
+    "ceil({n})",
+    "trunc({n})",
+    "sign({n})",
+    "greatest({n}, {n}, {n})",
+    "row_number() over (partition by {k} order by {c}, {c})",
+    "lag({n}) over (partition by {k} order by {c}, {c})",
+    "sum({n}) over (partition by {k} order by {c}, {c} rows 1 preceding)",
 ]
 TRUTHS = [
     "{n} > {n}",
@@ -85,6 +99,12 @@ DATES = [
     "{d} + {i}",
     "cast({t} as date)",
     "coalesce({d}, date '2020-01-01')",
+    "last_day({d})",
+    "date_trunc('week', {d})",
+    "cast({d} as date)",
+    "cast({d} as timestamp)",
+    "{d} + interval '{i}' hour",
+    "case when {b} then {d} else {d} end",
 ]
 SUMS = [
     "count(*)",

@@ -26,6 +26,8 @@ __all__ = [
     "Range",
     "column",
     "literal",
+    "may_be_least",
+    "may_lack_room",
     "quoted_text",
     "short",
     "unknown",
@@ -236,6 +238,11 @@ def may_overflow(one: Expression) -> bool:
     return one.range is None or max(map(abs, one.range)) >= room
 
 
+def may_lack_room(one: Expression) -> bool:
+    """Whether NULL may stand in place of a sum, difference or product that is too large."""
+    return may_overflow(one) and (one.kind == "int" or _needs_a_look(one))
+
+
 def _wide(one: Expression, sign: str) -> str:
     """A sum, difference or product of decimals with all the digits that there are; NULL where they are too few."""
     (left, right), scale = one.args, _scale(one)
@@ -281,12 +288,13 @@ def _divided(one: Expression) -> str:
     if one.op == "divide":
         return f"({left.sql} {sign} {below})"
     # The least of all whole numbers by -1 is one too large.
-    if _may_be_least(left) and (right.range is None or right.range[0] <= -1 <= right.range[1]):
+    if may_be_least(left) and (right.range is None or right.range[0] <= -1 <= right.range[1]):
         return _with_room(f"({left.safe}::HUGEINT {sign} {below}::HUGEINT)")
     return f"({left.safe} {sign} {below})"
 
 
-def _may_be_least(one: Expression) -> bool:
+def may_be_least(one: Expression) -> bool:
+    """Whether it can be the least of all whole numbers, which is one too large without its sign."""
     return one.kind == "int" and (one.range is None or one.range[0] <= -MOST_WHOLE)
 
 
@@ -329,7 +337,7 @@ def _where(name: str, condition: str) -> Callable[[Expression], str]:
 
 def _abs(one: Expression) -> str:
     of = one.args[0]
-    return _with_room(f"abs({of.safe}::HUGEINT)") if _may_be_least(of) else f"abs({of.safe})"
+    return _with_room(f"abs({of.safe}::HUGEINT)") if may_be_least(of) else f"abs({of.safe})"
 
 
 def _near(one: Expression) -> str:

@@ -152,6 +152,8 @@ class FromClause(Compiling):
         match = " AND ".join(one.safe for one in conditions)
         text = f"SELECT * FROM ({left.sql}) LEFT JOIN ({right.sql}) ON {match}"
         most, unique = self._rows([left, right], conditions)
+        # Rows of the left side that stay without a partner are alike in all keys of the right one: in none.
+        unique = frozenset(key if key in left.unique else key | own for key in unique for own in left.unique)
         # A row of the left side stays without a partner: then the right one's columns are missing, keys included.
         missing = tuple(replace(one, value=replace(one.value, null=True)) for one in right.columns)
         return Relation(
@@ -180,7 +182,8 @@ def _with_unmatched(
 ) -> float | None:
     """The most rows of a person where rows of the left side stay without a partner: beside all pairs, all but one."""
     own = {one.value.value for one in right.columns}
-    bound = {one.value for pair in equalities(conditions) for one in pair if one.value in own}
+    pairs = [(a.value, b.value) for a, b in equalities(conditions) if (a.value in own) != (b.value in own)]
+    bound = {one for pair in pairs for one in pair}
     if most is None or left.most is None or not right.private or any(key <= bound for key in right.unique):
         return most if most is None or left.most is None else max(most, left.most)
     return most + left.most - 1

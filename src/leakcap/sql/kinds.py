@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from leakcap.sql.expressions import FURTHEST, Expression, Range, literal, span, unknown
+from leakcap.sql.expressions import FURTHEST, Expression, Range, literal, may_lack_room, span, unknown
 from leakcap.sql.refusals import Node, refused
 
 __all__ = [
@@ -61,15 +61,11 @@ def made(op: str, kind: str, args: Sequence[Expression], **facts: Any) -> Expres
     if keys != {None} and args and op != "is null" and not (op == "compare" and len(keys) == 1):
         raise refused(NAMES_PEOPLE)
     null = facts.pop("null", None)
-    without = op in MAY_FAIL or facts.get("wild", False) or (op in SUMS and facts.get("range") is None)
-    return Expression(
-        op,
-        kind,
-        tuple(args),
-        null=any(arg.null for arg in args) or without if null is None else null,
-        private=any(arg.private for arg in args),
-        **facts,
-    )
+    found = Expression(op, kind, tuple(args), private=any(arg.private for arg in args), **facts)
+    if null is None:
+        without = op in MAY_FAIL or found.wild or (op in SUMS and (found.range is None or may_lack_room(found)))
+        null = without or any(arg.null for arg in args)
+    return replace(found, null=null)
 
 
 def number_of(node: exp.Literal) -> Expression:
@@ -229,8 +225,14 @@ def same_kind(args: list[Expression], node: Node) -> list[Expression]:
         decimals = [one if one.kind == "null" else as_decimal(one) for one in args]
         return sorted_nulls(decimals, "decimal")
     if kinds == {"date", "timestamp"}:
-        return sorted_nulls(args, "timestamp")
+        return sorted_nulls([_with_time(one) if one.kind == "date" else one for one in args], "timestamp")
     raise refused(f"values of kinds {', '.join(sorted(kinds))} cannot stand in one place: cast them", node)
+
+
+def _with_time(one: Expression) -> Expression:
+    """A date as the time at which it begins."""
+    gaps = one.null or one.range is None
+    return made("cast", "timestamp", (one,), value="TIMESTAMP", range=one.range, wild=one.wild, null=gaps)
 
 
 def sorted_nulls(args: list[Expression], kind: str) -> list[Expression]:

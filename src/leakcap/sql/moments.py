@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -28,7 +29,9 @@ SAME_PARTS = {  # by other names
     "dayofyear": "doy",
     "weekday": "dow",
 }
-SHORTEST = {"day": 1.0, "week": 7.0, "month": 28.0, "quarter": 90.0, "year": 365.0, "hour": 1 / 24}  # in days
+YEAR = 365.2425  # days, on average
+# Periods in days, on average: no period starts further from where it would, were all of them alike, than half of one.
+PERIODS = {"day": 1.0, "week": 7.0, "month": YEAR / 12, "quarter": YEAR / 4, "year": YEAR, "hour": 1 / 24}
 FORMAT = re.compile(r"(%[YmdHMbBaAjyq%]|[^%]){1,40}")
 
 
@@ -102,15 +105,13 @@ def _last_day(reader: Reads, node: exp.LastDay) -> Expression:
 def _between(reader: Reads, node: exp.DateDiff) -> Expression:
     """How many ends of such periods lie between two dates."""
     unit = str(node.args["unit"].name).lower() if node.args.get("unit") is not None else ""
-    if unit not in SHORTEST:
-        raise refused(
-            f"periods between dates are of {', '.join(SHORTEST)}, as in date_diff('month', first, last)", node
-        )
+    if unit not in PERIODS:
+        raise refused(f"periods between dates are of {', '.join(PERIODS)}, as in date_diff('month', first, last)", node)
     end, start = (reader.moment(one) for one in (node.this, node.expression))
     found = None
     if start.range is not None and end.range is not None:
-        ends = (end.range[0] - start.range[1], end.range[1] - start.range[0])
-        found = (float(int(ends[0] / SHORTEST[unit]) - 2), float(int(ends[1] / SHORTEST[unit]) + 2))
+        low, high = ((one - other) / PERIODS[unit] for one, other in zip(end.range, start.range[::-1], strict=True))
+        found = (math.floor(low) - 1.0, math.ceil(high) + 1.0)
     return made("date_diff", "int", (start, end), value=unit, range=found, null=True)
 
 

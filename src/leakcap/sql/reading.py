@@ -11,7 +11,7 @@ from typing import Any
 from sqlglot import exp
 
 from leakcap.sql.allowed import ARITHMETIC, CASTS, COMPARISONS, PARTS_OF, only, unknown_word
-from leakcap.sql.expressions import Expression, literal, short, span, unknown
+from leakcap.sql.expressions import Expression, Range, literal, may_be_least, short, span, unknown
 from leakcap.sql.functions import ANONYMOUS_FUNCTIONS, FUNCTION_METHODS
 from leakcap.sql.kinds import (
     MOMENTS,
@@ -157,7 +157,7 @@ class Reader:
         elif op == "whole" and left.range:
             size = max(map(abs, left.range))
             found = (-size, size)
-        sure = left.range is not None and right.range is not None and not right.range[0] <= 0 <= right.range[1]
+        sure = right.range is not None and not right.range[0] <= 0 <= right.range[1] and not may_be_least(left)
         return made(op, "int", (left, right), range=found, null=left.null or right.null or not sure)
 
     def _negated(self, node: exp.Neg) -> Expression:
@@ -261,8 +261,9 @@ class Reader:
                 or one.kind not in (*NUMBERS, "text", "null")
             ):
                 raise refused("DECIMAL takes numbers of up to 38 digits", node)
+            found = None if one.range is None else _on_grid(one.range, digits[1])
             return made(
-                "cast", "decimal", (one,), value=f"DECIMAL({digits[0]},{digits[1]})", digits=digits, range=one.range
+                "cast", "decimal", (one,), value=f"DECIMAL({digits[0]},{digits[1]})", digits=digits, range=found
             )
         if to not in CASTS:
             raise refused("a value can be cast to BIGINT, DOUBLE, DECIMAL, VARCHAR, DATE, TIMESTAMP or BOOLEAN", node)
@@ -274,6 +275,8 @@ class Reader:
         kept = one.range if {kind, one.kind} <= {*NUMBERS} or {kind, one.kind} <= {*MOMENTS} else None
         if kept is not None and kind == "int":
             kept = (kept[0] - 1, kept[1] + 1)
+        if kept is not None and kind == "date":
+            kept = _from_midnight(kept)
         wild = kind in ("float", *MOMENTS) and one.kind == "text"  # 'infinity' is a date too
         sure = kept is not None and kind in NUMBERS and max(map(abs, kept)) < 1e18
         return made("cast", kind, (one,), value=name, range=kept, wild=wild, null=one.null or not sure)
@@ -321,6 +324,17 @@ def _in_one_go(pattern: str, node: Node) -> str:
     if found[:-1].count("%") > 1:
         raise refused("a pattern with _ has one % before its end: put several patterns together with AND", node)
     return found
+
+
+def _on_grid(given: Range, places: int) -> Range:
+    """A range of numbers once they are rounded to so many places."""
+    step = 10.0**places
+    return math.floor(given[0] * step) / step, math.ceil(given[1] * step) / step
+
+
+def _from_midnight(given: Range) -> Range:
+    """A range of times once they are days: each begins before them."""
+    return float(math.floor(given[0])), given[1]
 
 
 def _counted(found: Expression, node: Node) -> Expression:
