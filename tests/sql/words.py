@@ -53,9 +53,8 @@ NUMBERS = [
     "trunc({n})",
     "sign({n})",
     "greatest({n}, {n}, {n})",
-    "row_number() over (partition by {k} order by {c}, {c})",
-    "lag({n}) over (partition by {k} order by {c}, {c})",
-    "sum({n}) over (partition by {k} order by {c}, {c} rows 1 preceding)",
+    "rank() over (partition by {k} order by {n})",
+    "sum({n}) over (partition by {k} order by {n}, {d})",
 ]
 TRUTHS = [
     "{n} > {n}",
