@@ -16,12 +16,13 @@ import pyarrow as pa
 import pytest
 
 import leakcap as lc
-from leakcap.sql import kinds, moments, reading
+from leakcap.sql import domains, kinds, moments, reading
 from leakcap.sql.compile import compiled
 from leakcap.sql.engine import EngineLimits, LocalEngine
+from leakcap.sql.evaluate import cell_sums
 from leakcap.sql.refusals import NotAnswered
-from tests.sql.grammar import FORMS, Grammar, SourceTable, Vocabulary
-from tests.sql.hospital import as_dates
+from tests.sql.grammar import FORMS, HOSPITAL, Grammar, SourceTable, Vocabulary
+from tests.sql.hospital import as_dates, registered
 
 Asked: TypeAlias = tuple[lc.sql.Catalog, LocalEngine]
 ROWS, EXPRESSIONS = 400, 400
@@ -169,3 +170,48 @@ def test_a_date_beside_a_time_is_a_time(asked: Asked) -> None:
         with pytest.raises(NotAnswered, match="dates go with intervals, days or dates"):
             compiled(f"select sum({made} + 1 - date '2021-01-01') from data", asked[0])
         assert beyond(asked, f"select sum(cast({made} as date) - date '2021-01-01') from data") == ""
+
+
+GROUPED = 300  # questions at random
+UNMATCHED = [
+    f"select d.f, count(*) from people p left join (select person, {one} as f from stays) d on d.person = p.id group by 1"
+    for one in ("floor(days / 10) * 10", "days > 5", "case when days > 5 then 'a' else 'b' end", "year(day)", "ward")
+]
+
+
+@pytest.fixture(scope="module")
+def hospital(tmp_path_factory: pytest.TempPathFactory) -> Asked:
+    catalog = registered(tmp_path_factory.mktemp("hospital") / "hospital")
+    return catalog, LocalEngine(catalog.path, EngineLimits(threads=1, memory="1GB"))
+
+
+def in_no_group(hospital: Asked, text: str) -> int | None:
+    """Rows of a question that no group of its list has; None where nothing is grouped."""
+    catalog, engine = hospital
+    try:
+        release = compiled(text, catalog).releases[-1]
+        keys = cell_sums(release, catalog, engine, {}).keys
+    except (NotAnswered, IndexError):
+        return None
+    pairs = zip(release.keys, release.key_names, strict=True)
+    match = " AND ".join(f"{one.safe} IS NOT DISTINCT FROM keys.{name}" for one, name in pairs) or "TRUE"
+    text = f"SELECT count(*) AS n FROM ({release.base.sql}) WHERE NOT EXISTS (SELECT 1 FROM keys WHERE {match})"
+    return int(engine.run(text, {"keys": keys}).to_pylist()[0]["n"])
+
+
+def test_every_row_is_in_a_group_of_its_list(hospital: Asked) -> None:
+    asked = [
+        Grammar(np.random.default_rng([seed, 9]), HOSPITAL, 0.0, astray=0.0, deepest=2).whole()
+        for seed in range(GROUPED)
+    ]
+    asked = [one for one in asked if " group by" in one and "(select" not in one]
+    found = {one: in_no_group(hospital, one) for one in [*UNMATCHED, *asked]}
+    assert {one: rows for one, rows in found.items() if rows} == {}
+    assert sum(rows == 0 for rows in found.values()) > GROUPED / 10
+
+
+@pytest.mark.parametrize("text", UNMATCHED)
+def test_rows_without_a_partner_would_be_missed(hospital: Asked, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted fault: what a query inside LEFT JOIN makes is never missing."""
+    monkeypatch.setattr(domains, "_or_missing", lambda _, made: made)
+    assert in_no_group(hospital, text)

@@ -126,7 +126,8 @@ class _Listing:
             if one.value in self.base.scans or one.value not in self.base.origins:
                 return one
             if one.value not in self.known:
-                self.known[one.value] = self.inlined(self.base.origins[one.value])
+                made = self.inlined(self.base.origins[one.value])
+                self.known[one.value] = _or_missing(one, made) if one.null and not made.null else made
             return self.known[one.value]
         if one.op in ("query", "quantified"):
             return one
@@ -266,6 +267,13 @@ class _Listing:
             text = f"(VALUES {listed}) AS s{name}({name})"
         self.listed[one.sql] = (text, column(name, one.kind, digits=one.digits, null=None in rows))
         return self.listed[one.sql][1]
+
+
+def _or_missing(one: Expression, made: Expression) -> Expression:
+    """What a column was made of, or nothing: where LEFT JOIN has no partner for a row."""
+    there = column(f"{one.value} there", "bool", null=False)
+    parts = (there, made, literal(None, made.kind))
+    return replace(made, op="case", args=parts, value=None, null=True, wild=False, levels=None, noised=None, refers=None)
 
 
 def _is_one_of(value: Expression, one: Expression) -> bool:
