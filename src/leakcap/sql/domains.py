@@ -273,7 +273,8 @@ def _or_missing(one: Expression, made: Expression) -> Expression:
     """What a column was made of, or nothing: where LEFT JOIN has no partner for a row."""
     there = column(f"{one.value} there", "bool", null=False)
     parts = (there, made, literal(None, made.kind))
-    return replace(made, op="case", args=parts, value=None, null=True, wild=False, levels=None, noised=None, refers=None)
+    facts = Expression("case", made.kind, parts, private=made.private, declared=made.declared)
+    return replace(facts, digits=made.digits, range=made.range)
 
 
 def _is_one_of(value: Expression, one: Expression) -> bool:
