@@ -24,6 +24,7 @@ import pandas as pd
 import pytest
 
 import leakcap as lc
+from leakcap.cluster import telling
 from leakcap.cluster.sealed import SealedWorkers
 from leakcap.sessions import partitioned
 from leakcap.sessions.listed_worlds.desk import WorldsDesk
@@ -129,7 +130,7 @@ def flip(session: lc.Session) -> None:
 
 def secrets_of(session: lc.Session) -> list[bytes]:
     workers, coins = session._workers or session._questions.workers, bits_of(session)
-    key = bytes(workers._key)
+    key = bytes(workers.key.key)
     found = [key, key.hex().encode(), base64.b64encode(key), np.packbits(coins).tobytes(), coins.tobytes()]
     if isinstance(desk_of(session), WorldsDesk):
         listed = session._questions._listed.of(desk_of(session).engine.worlds)
@@ -170,7 +171,9 @@ def looked_at(theirs: Theirs) -> dict[str, bytes]:
         "names": "\n".join(client.run_on_scheduler(_names)).encode(),
         "scheduler": state,
         "workers": b"".join(client.run(_of_worker).values()),
-        "logs": repr((client.get_scheduler_logs(), client.get_worker_logs(), client.get_events())).encode(),
+        "logs": repr(
+            (client.get_scheduler_logs(), client.get_worker_logs(), client.run_on_scheduler(_events))
+        ).encode(),
         "pages": pages,
         "spilled": b"".join(files.values()),
         "names of files": "\n".join(files).encode(),
@@ -182,6 +185,10 @@ def _page(address: str) -> bytes:
         return bytes(urllib.request.urlopen(address, timeout=10).read())
     except urllib.error.HTTPError as error:
         return error.read()  # such as that there is no Bokeh to draw it with
+
+
+def _events(dask_scheduler: Any) -> str:
+    return repr(dask_scheduler.get_events())  # some hold what does not travel
 
 
 def _port(dask_scheduler: Any) -> int:
@@ -224,6 +231,37 @@ def test_neither_key_nor_bits_nor_rows_are_anywhere(theirs: Theirs, own_key: Pat
     assert [where for where, found in seen.items() if any(one in found for one in telling)] == []
 
 
+def test_a_plan_leaves_neither_key_nor_rows_nor_the_function_anywhere(theirs: Theirs) -> None:
+    """Looked at amid its run, with the data on workers that spill all they hold; the answers of worlds as well."""
+    frame, seen = people(), list[dict[str, bytes]]()
+    rows = frame[["age", "pay"]].to_numpy()
+
+    def told_by(state: Any) -> None:
+        if state.stage == "worlds" and 0 < state.done < state.total and not seen:
+            seen.append(looked_at(theirs))
+
+    def slow(some: np.ndarray, _: str = TELLING) -> np.ndarray:
+        time.sleep(0.02)
+        return np.median(some, axis=0)
+
+    told, made = telling.ToldKey.tell, set[bytes]()
+
+    def noted(self: Any) -> None:
+        made.add(bytes(self.key))
+        told(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(telling.ToldKey, "tell", noted)
+        plan = lc.plan(slow, rows, cap=0.7, worlds=128, seed=1, backend=theirs.cluster, progress=told_by)
+    keys = [form for key in made for form in (key, key.hex().encode(), base64.b64encode(key))]
+    numbers = np.concatenate([rows.ravel(), plan.outputs.ravel()])
+    secret = [*keys, TELLING.encode(), b"telling", plan.worlds.packed.tobytes()]
+    secret += [text for one in numbers for text in (one.tobytes(), repr(float(one)).encode())]
+    assert keys and len(seen) == 1
+    assert min(len(seen[0][where]) for where in ("scheduler", "workers", "pages", "spilled")) > 4000
+    assert [where for where, found in seen[0].items() if any(one in found for one in secret)] == []
+
+
 def test_rows_that_are_planted_are_seen_in_every_place(theirs: Theirs) -> None:
     """In what spills, in what is submitted, in a task's name, in a log: the same looks find each of them."""
     client = theirs.cluster.client
@@ -264,6 +302,13 @@ def told(theirs: Theirs) -> dict[str, Any]:
     }
 
 
+def _lengths(given: Any) -> list[int]:
+    """Of all bytes and texts, however deep they lie."""
+    if isinstance(given, (bytes, str)):
+        return [len(given)]
+    return [length for one in given for length in _lengths(one)] if isinstance(given, (list, tuple)) else []
+
+
 def _plain(text: str) -> str:
     return re.sub(r"[0-9a-f]{8,}|\d+", "#", str(text))
 
@@ -285,7 +330,7 @@ def seen_of(theirs: Theirs, made: Any, flipped: bool, ill: Any = None) -> list[A
     submit = type(client).submit
 
     def watched(self: Any, function: Any, *given: Any, **how: Any) -> Any:
-        sizes.append((_plain(how["key"]), *(len(one) for one in given if isinstance(one, (bytes, str)))))
+        sizes.append((_plain(how["key"]), *_lengths(given)))
         return submit(self, function, *given, **how)
 
     before = Counter(told(theirs)["story"])

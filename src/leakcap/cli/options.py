@@ -19,9 +19,7 @@ Backend = Annotated[
 ]
 Insecure = Annotated[
     bool,
-    typer.Option(
-        "--insecure", help="With --backend: take a cluster without TLS, or whose workers write data to their disks."
-    ),
+    typer.Option("--insecure", help="With --backend: take a cluster of other machines without TLS."),
 ]
 Data = Annotated[
     Path,

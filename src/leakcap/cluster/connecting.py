@@ -14,14 +14,23 @@ from leakcap.errors import InputError, MissingExtra
 from leakcap.ground import checks
 from leakcap.ground.cores import threads
 
-__all__ = ["SCHEDULER_LOST", "Cluster", "cluster_for", "connect", "connected", "loaded", "names_cluster"]
+__all__ = [
+    "SCHEDULER_LOST",
+    "Cluster",
+    "cluster_for",
+    "connect",
+    "connected",
+    "loaded",
+    "names_cluster",
+    "refuse_without_tls",
+]
 
 SCHEME = "dask://"
 PATIENCE = 600.0
 STARTING = "1h"  # for a worker in the place of a lost one
 SILENT = 60  # above all levels: what a cluster of our own writes when it ends concerns nobody
 QUIET = {
-    "distributed.worker.memory.target": False,  # nothing of the data goes to a disk
+    "distributed.worker.memory.target": False,  # nothing goes to a disk, though it were ciphertext
     "distributed.worker.memory.spill": False,
     "distributed.scheduler.http.routes": [],  # pages without a password, for whoever is on this machine
     "distributed.worker.http.routes": [],
@@ -29,15 +38,11 @@ QUIET = {
     "distributed.admin.tick.limit": "1h",
 }
 NO_TLS = (
-    "the scheduler at {} is on another machine and reached without TLS: the data would be open to the network. Start "
-    "it with --tls-ca-file, --tls-cert and --tls-key, or say lc.cluster.connect(..., insecure=True); --insecure on the "
-    "command line"
+    "{} at {} is on another machine and reached without TLS: the data would be open to the network. Start it with "
+    "--tls-ca-file, --tls-cert and --tls-key, or say lc.cluster.connect(..., insecure=True); --insecure on the command "
+    "line"
 )
-SPILLS = (
-    "workers of this cluster write data to their disks when memory is short: start them with "
-    "DASK_DISTRIBUTED__WORKER__MEMORY__TARGET=False and DASK_DISTRIBUTED__WORKER__MEMORY__SPILL=False, or say "
-    "lc.cluster.connect(..., insecure=True) where these disks are as safe as yours; --insecure on the command line"
-)
+ENDED = "the connection to the cluster has ended: connect again"
 SCHEDULER_LOST = (
     "the connection to the scheduler was lost: nothing was released. The same call goes on from what was done where it "
     "has a checkpoint=; start the scheduler again, or leave backend= out"
@@ -53,6 +58,7 @@ class Cluster:
         patience: seconds without any task's end after which a run is given up.
         own: whether the workers were started for it, and end with it.
         reached: whether the client was made for it, and ends with it.
+        insecure: whether schedulers and workers of other machines are taken without TLS.
         again: what is connected to anew where this connection has ended; None where that is for whoever made it.
     """
 
@@ -60,7 +66,15 @@ class Cluster:
     patience: float = PATIENCE
     own: bool = False
     reached: bool = False
+    insecure: bool = False
     again: tuple[Any, int | None] | None = None
+
+    def __post_init__(self) -> None:
+        """However it was made: an InputError where data would be readable by others on the way."""
+        if not self.alive:
+            raise InputError(ENDED)
+        if not self.insecure:
+            refuse_without_tls("the scheduler", self.client.scheduler.address)
 
     @property
     def alive(self) -> bool:
@@ -103,7 +117,7 @@ def connect(
         where: "dask://host:port", a `distributed.Client`, or None for workers of this machine.
         workers: how many are started on this machine; None for one on each core.
         patience: seconds without any task's end after which a run is given up: longer than your longest batch.
-        insecure: take also a scheduler of another machine without TLS, and workers that write data to their disks.
+        insecure: take also a scheduler of another machine, and workers, without TLS.
 
     Returns:
         The connection, to be given as `backend`.
@@ -126,16 +140,14 @@ def connect(
     if workers is not None:
         raise InputError("workers= is for those of this machine: leave it out, or leave out where they are")
     given = isinstance(where, distributed.Client)
-    found = Cluster(
-        where if given else _reached(distributed, _address(where)), patience=float(patience), reached=not given
-    )
+    client = where if given else _reached(distributed, _address(where))
     try:
+        found = Cluster(client, patience=float(patience), reached=not given, insecure=insecure)
         if not found.threads:
             raise InputError("the cluster has no workers: start some, such as with the command 'dask worker'")
-        if not insecure:
-            _refuse_unsafe(found.client)
     except InputError:
-        found.close()
+        if not given:
+            client.close()
         raise
     return found
 
@@ -146,7 +158,7 @@ def cluster_for(backend: Any, workers: int | None) -> Cluster | None:
         if backend.alive:
             return backend
         if backend.again is None:
-            raise InputError("the connection to the cluster has ended: connect again")
+            raise InputError(ENDED)
         backend, workers = backend.again
     return connected(backend, workers) if names_cluster(backend) else None
 
@@ -236,20 +248,10 @@ def _reached(distributed: Any, address: str) -> Any:
     raise InputError(f"there is no scheduler at {address} ({kind}): start one with 'dask scheduler', or check its port")
 
 
-def _refuse_unsafe(client: Any) -> None:
-    """An InputError where data would be readable by others on the way, or left on disks."""
-    address = client.scheduler.address
+def refuse_without_tls(who: str, address: str) -> None:
+    """An InputError where what is said to somebody is readable by others on the way."""
     if not address.startswith(("tls://", "inproc://")) and not _is_this_machine(urlsplit(address).hostname or ""):
-        raise InputError(NO_TLS.format(address))
-    if any(client.run(_spills).values()):
-        raise InputError(SPILLS)
-
-
-def _spills() -> bool:
-    """In a worker: whether it would write data to its disk."""
-    import dask
-
-    return any(dask.config.get(f"distributed.worker.memory.{name}", 0.6) is not False for name in ("target", "spill"))
+        raise InputError(NO_TLS.format(who, address))
 
 
 def _is_this_machine(host: str) -> bool:

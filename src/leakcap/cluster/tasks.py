@@ -1,7 +1,8 @@
 """Items as tasks of a cluster: answers come as they are ready, and a lost worker's tasks run again elsewhere.
 
-What a task is called tells a number alone. A task never fails in the scheduler's sense, because what workers and
-schedulers write about failures quotes arguments: an error of ours comes back as a result, of any other only its kind.
+Data, functions, questions and answers travel sealed, and what a task is called tells a number alone. A task never
+fails in the scheduler's sense, because what workers and schedulers write about failures quotes arguments: an error of
+ours comes back as a result, of any other only its kind.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import Any
 
 from leakcap.cluster.connecting import SCHEDULER_LOST, Cluster
 from leakcap.cluster.scattering import scattered
-from leakcap.cluster.travel import Packed, opened, packed, size, unpacked
+from leakcap.cluster.telling import UNTOLD, ToldKey, seal_of
+from leakcap.cluster.travel import Sealed, closed, kept_open, opened, size
 from leakcap.errors import LeakcapError, OutputError
 from leakcap.ground.cores import one_blas_thread
 
@@ -38,8 +40,9 @@ class ClusterWorkers:
     def __init__(self, cluster: Cluster, *, closing: bool = False) -> None:
         self.cluster, self._closing = cluster, closing
         self.count = cluster.threads
+        self.key = ToldKey(cluster)
         self.moved = 0  # bytes: data once to every worker, and what tasks ask and answer
-        self._there: dict[int, tuple[Any, Any]] = {}  # the thing too: its number must not be given to another
+        self._there: dict[int, tuple[Any, str, Any]] = {}  # the thing too: its number must not be given to another
 
     def run(
         self, function: Callable[..., Any], shared: tuple[Any, ...], items: Sequence[Any]
@@ -66,10 +69,11 @@ class ClusterWorkers:
 
     def close(self) -> None:
         """Nothing of a run stays on workers."""
-        for _, sent in self._there.values():
+        for _, _, sent in self._there.values():
             with contextlib.suppress(Exception):
                 sent.release()
         self._there.clear()
+        self.key.forget()
         if self._closing:
             self.cluster.close()
 
@@ -77,54 +81,65 @@ class ClusterWorkers:
         self, function: Callable[..., Any], shared: tuple[Any, ...], left: dict[int, Any], of: int
     ) -> Generator[tuple[int, Any], None, None]:
         """Answers to all that is left, but for those whose data were lost."""
-        if not self.cluster.alive:
-            raise OutputError(SCHEDULER_LOST)
-        client, name = self.cluster.client, secrets.token_hex(6)
+        self.key.tell()
+        client, run = self.cluster.client, secrets.token_hex(6)
         sent = [self._sent(thing) for thing in shared]
+        names, there = [name for name, _ in sent], [data for _, data in sent]
         ready: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
-        tasks = {}
+        tasks: dict[int, Any] = {}
+
+        def submit(place: int, more: str = "") -> None:
+            name = f"leakcap-{run}-{place}{more}"
+            asked = closed(self.key.seal, (function, left[place], names), f"asked {name}")
+            self.moved += size(asked)
+            tasks[place] = client.submit(_answered, self.key.token, name, asked, *there, key=name, pure=False)
+            tasks[place].add_done_callback(partial(_note, ready, place))
+
         try:
-            for place, item in left.items():
-                key, asked = f"leakcap-{name}-{place}", packed((function, item))
-                self.moved += size(asked)
-                task = client.submit(_answered, asked, *sent, key=key, pure=False)
-                tasks[place] = task
-                task.add_done_callback(partial(_note, ready, place))
-            for _ in range(len(tasks)):
+            for place in list(left):
+                submit(place)
+            while tasks:
                 try:
-                    place, task = ready.get(timeout=self.cluster.patience)
+                    place, task = self.key.waited_for(ready)
                 except queue.Empty:
                     raise OutputError(_stuck(tasks, of, self.cluster.patience)) from None
-                if task.status == "finished":
-                    answered, answer = task.result()
-                    if not answered:
-                        raise answer
-                    self.moved += size(answer)
-                    tasks.pop(place).release()
-                    yield place, unpacked(answer)
-                elif task.status == "error":  # workers died of it
+                if task.status == "error":  # workers died of it
                     raise OutputError(_lost([place], of))
+                told = task.result() if task.status == "finished" else None
+                tasks.pop(place).release()
+                if told is None:  # its data were lost
+                    continue
+                if told == UNTOLD:  # by a worker that has just come
+                    self.key.tell_again()
+                    submit(place, f"-{secrets.token_hex(4)}")
+                    continue
+                self.moved += size(told)
+                answered, answer = opened(self.key.seal, told, f"answer {task.key}")
+                if not answered:
+                    raise answer
+                yield place, answer
         finally:
             if tasks:
                 with contextlib.suppress(Exception):
                     client.cancel(list(tasks.values()), force=True)
 
-    def _sent(self, thing: Any) -> Any:
+    def _sent(self, thing: Any) -> tuple[str, Any]:
         """Where workers have a thing: it travels once, to all of them, under a name that says nothing."""
         if id(thing) not in self._there:
-            self._there[id(thing)] = thing, self._travelled(packed(thing))
-        return self._there[id(thing)][1]
+            name = f"leakcap-{secrets.token_hex(8)}-data"
+            self._there[id(thing)] = thing, name, self._travelled(closed(self.key.seal, thing, name), name)
+        return self._there[id(thing)][1:]
 
-    def _travelled(self, thing: Packed) -> Any:
+    def _travelled(self, sealed: Sealed, name: str) -> Any:
         """The thing on all workers that there are; where one dies meanwhile, on those that are there afterwards."""
         client, kind = self.cluster.client, ""
         for attempt in range(1 + SENT_AGAIN):
             try:
                 time.sleep(attempt)  # until the scheduler knows which workers there are
                 client.wait_for_workers(1, timeout=self.cluster.patience)
-                key = f"leakcap-{thing[0]}-data-{attempt}"
-                there = scattered(client, {key: thing}, self.cluster.patience, broadcast=True)[key]
-                self.moved += size(thing) * len(client.nthreads())
+                key = f"{name}-{attempt}"
+                there = scattered(client, {key: sealed}, self.cluster.patience, broadcast=True)[key]
+                self.moved += size(sealed) * len(client.nthreads())
                 return there
             except Exception as error:  # whatever Dask makes of a worker that ends while it is sent data
                 if not self.cluster.alive:
@@ -137,16 +152,21 @@ def _note(ready: queue.SimpleQueue[tuple[int, Any]], place: int, task: Any) -> N
     ready.put((place, task))
 
 
-def _answered(asked: Packed, *shared: Packed) -> tuple[bool, Any]:
-    """In a worker: the answer, or what may be said of why there is none."""
+def _answered(token: str, name: str, asked: Sealed, *shared: Sealed) -> Any:
+    """In a worker: the answer, or what may be said of why there is none, sealed."""
+    seal = seal_of(token)
+    if seal is None:
+        return UNTOLD
     try:
         with one_blas_thread():
-            function, item = unpacked(asked)
-            return True, packed(function(*map(opened, shared), item))
+            function, item, names = opened(seal, asked, f"asked {name}")
+            things = [kept_open(seal, one, called, token) for called, one in zip(names, shared, strict=True)]
+            return closed(seal, (True, function(*things, item)), f"answer {name}")
     except LeakcapError as error:
-        return False, error
-    except Exception as error:
-        return False, OutputError(UNREADABLE.format(type(error).__name__))
+        told: LeakcapError = error
+    except BaseException as error:  # a worker that ends of it writes its text down
+        told = OutputError(UNREADABLE.format(type(error).__name__))
+    return closed(seal, (False, told), f"answer {name}")
 
 
 def _lost(places: Any, of: int) -> str:

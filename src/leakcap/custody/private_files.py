@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import secrets
+import shutil
 import stat
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
 from leakcap.errors import InputError
 
-__all__ = ["PART", "private_folder", "read_private", "refuse_strangers", "sweep_parts", "write_private"]
+__all__ = [
+    "PART",
+    "drop_folder",
+    "passing_folder",
+    "private_folder",
+    "read_private",
+    "refuse_strangers",
+    "sweep_parts",
+    "write_private",
+]
 
 PART = ".part"  # ends the name of a file that is being written
 
@@ -29,6 +41,30 @@ def private_folder(path: Path) -> Path:
     else:
         return path
     raise InputError(f"cannot make the custodian's folder {path} ({reason}): choose another place")
+
+
+def passing_folder(where: str | None = None) -> Path:
+    """A new folder that only its owner may enter, and that goes with this process, also when that is killed."""
+    from joblib.externals.loky.backend import resource_tracker
+
+    folder = tempfile.mkdtemp(prefix="leakcap-", dir=where)
+    resource_tracker.register(folder, "folder")  # a process of its own: it cleans up also after a kill
+    atexit.register(_drop_own, folder, os.getpid())
+    return Path(folder)
+
+
+def drop_folder(folder: Path | str) -> None:
+    """It goes now, and nobody waits for its process any more."""
+    from joblib.externals.loky.backend import resource_tracker
+
+    if os.path.isdir(folder):
+        shutil.rmtree(folder, ignore_errors=True)
+        resource_tracker.unregister(str(folder), "folder")
+
+
+def _drop_own(folder: str, maker: int) -> None:
+    if os.getpid() == maker:  # not in a child that ends before
+        drop_folder(folder)
 
 
 def write_private(path: Path, content: bytes, exclusive: bool = False) -> None:

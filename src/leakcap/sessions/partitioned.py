@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from leakcap.cluster.parted import CarriedShard, Shard, Shards
+from leakcap.cluster.parted import CarriedShard, Shard, Shards, is_of_numbers
 from leakcap.cluster.sealed import SealedWorkers
 from leakcap.errors import InputError
 from leakcap.ground.arrays import Bools, Floats, Ints
@@ -24,12 +24,13 @@ from leakcap.sessions.clock import Clock
 from leakcap.sessions.linear import GRAINS
 from leakcap.sessions.questions import Questions, SessionQuestion
 from leakcap.sessions.swept import SweptSums
-from leakcap.sessions.table import SessionTable, plain_column
+from leakcap.sessions.table import NO_NUMBERS, SessionTable, plain_column
 from leakcap.worlds import Units
 
 __all__ = ["OverShards", "PartedQuestions", "shard_table"]
 
 PLAIN = ("double", "float", "int64", "int32")  # types whose numbers lie in memory as NumPy's do
+OF_NUMBERS = ("sum", "mean", "histogram", "covariance", "quantile")
 ADD_UP = ("count", "sum", "mean", "histogram", "covariance", "quantile", "linear")
 UNDECLARED = (
     "over partitions answers are sums within declared bounds: give bounds=(low, high), which must not come from the "
@@ -189,6 +190,8 @@ class PartedQuestions:
         return lambda *question, **details: self._asked(kind, question, details)
 
     def _asked(self, kind: str, question: tuple[Any, ...], details: dict[str, Any]) -> SessionQuestion:
+        if not self.quiet and kind in OF_NUMBERS and question:
+            self._refuse_texts(question[0])
         most = 1 if not self.shards.named else self.rows_per_unit
         making = _Making(
             kind, question, details, rows_per_unit=most, own_rows=self.shards.most, block_key=self.block_key
@@ -201,6 +204,13 @@ class PartedQuestions:
             return OverShards(self.shards, making, noise_given, self.workers)
 
         return SessionQuestion(first.words, sums, first.public)
+
+    def _refuse_texts(self, columns: Any) -> None:
+        """What has no numbers anywhere, by its type: shards are asked in silence, and would bring nothing."""
+        shard = self.shards.shards[0]
+        for name in shard_table(shard, self.rows_per_unit, self.shards.most, quiet=True).names(columns)[0]:
+            if not is_of_numbers(shard.column(name).type):
+                raise InputError(NO_NUMBERS.format(name))
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,9 @@ from leakcap.simulate.pool import Pool, first_rows
 from leakcap.simulate.silence import each_unheard, kept_quiet
 from leakcap.worlds import Units
 
-__all__ = ["SessionTable", "TableRows", "plain_column"]
+__all__ = ["NO_NUMBERS", "SessionTable", "TableRows", "plain_column"]
+
+NO_NUMBERS = "column {!r} does not hold numbers: ask how many rows have which value, with by="
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +105,7 @@ class SessionTable:
             column = numbers_among(column)
             # One odd cell must not change what can be asked: only the custodian hears that there are no numbers.
             if not self.quiet and not np.isfinite(column).any():
-                raise InputError(f"column {name!r} does not hold numbers: ask how many rows have which value, with by=")
+                raise InputError(NO_NUMBERS.format(name))
         return column
 
     def numbers(self, names: list[str]) -> Floats:

@@ -8,17 +8,17 @@ folder goes with the process, also when that is killed.
 
 from __future__ import annotations
 
-import atexit
 import functools
 import mmap
 import os
 import pickle
 import secrets
-import shutil
 import struct
 import tempfile
 from contextlib import suppress
 from typing import Any
+
+from leakcap.custody.private_files import passing_folder
 
 __all__ = ["Parcel", "Parcels", "drop_stale", "pickled"]
 
@@ -129,14 +129,4 @@ def _place(size: int) -> str:
 @functools.cache
 def _closed_folder(place: str) -> str:
     """A folder that only its owner may enter, one for the whole process; it goes when the process ends."""
-    from joblib.externals.loky.backend import resource_tracker
-
-    folder = tempfile.mkdtemp(prefix="leakcap-", dir=place)
-    resource_tracker.register(folder, "folder")  # a process of its own: it cleans up also after a kill
-
-    def remove() -> None:
-        shutil.rmtree(folder, ignore_errors=True)
-        resource_tracker.unregister(folder, "folder")
-
-    atexit.register(remove)
-    return folder
+    return str(passing_folder(place))

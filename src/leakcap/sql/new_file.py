@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import shutil
 import tempfile
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from leakcap.custody.private_files import drop_folder, passing_folder
 from leakcap.errors import InputError
 
 __all__ = ["NewFile", "new_file"]
@@ -27,12 +27,10 @@ class NewFile:
 
 @contextmanager
 def new_file(path: str | Path | None) -> Iterator[NewFile]:
-    """A file to write; kept only where `whole` is set. Without a path it lives as long as this process."""
+    """A file to write; kept only where `whole` is set. Without a path it goes with this process, even a killed one."""
     place = None if path is None else _free(path)
     try:
-        folder = Path(
-            tempfile.mkdtemp(prefix=".leakcap-" if place else "leakcap-", dir=place.parent if place else None)
-        )
+        folder = passing_folder() if place is None else Path(tempfile.mkdtemp(prefix=".leakcap-", dir=place.parent))
     except OSError:
         where = "the temporary folder" if place is None else f"folder {str(place.parent)!r}"
         raise InputError(f"nothing can be written in {where}: give another path=, or make room") from None
@@ -44,10 +42,10 @@ def new_file(path: str | Path | None) -> Iterator[NewFile]:
             if place is not None:
                 _put(made.written, place)
     finally:
-        if place is not None or not made.whole:
+        if place is not None:
             shutil.rmtree(folder, ignore_errors=True)
-    if place is None:
-        atexit.register(_discard, folder, os.getpid())
+        elif not made.whole:
+            drop_folder(folder)
 
 
 def _free(path: str | Path) -> Path:
@@ -80,8 +78,3 @@ def _put(written: Path, place: Path) -> None:
             written.rename(place)
         except OSError:
             raise InputError("the file of the tables could not be put in its place: give another path=") from None
-
-
-def _discard(folder: Path, maker: int) -> None:
-    if os.getpid() == maker:  # not in a child that ends before
-        shutil.rmtree(folder, ignore_errors=True)

@@ -1,7 +1,7 @@
 """What a person is called: one text for every label, whoever else is there and however a file was read.
 
 Whole numbers are their digits, whether they come as numbers, floats or truth values; dates are one form of ISO 8601, in
-UTC; bytes are the text they spell; texts are as they are.
+UTC; bytes are the text they spell; texts are as they are, but for NULs at their end, which arrays of texts do not keep.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["are_whole", "as_labels", "canonical_names", "merges_people"]
+__all__ = ["PADDING", "are_whole", "as_labels", "canonical_names", "merges_people"]
 
+PADDING = "\0"
 EXACT = 2.0**53  # whole numbers below it are floats of their own
 
 
@@ -71,9 +72,9 @@ def are_whole(numbers: npt.NDArray[Any]) -> bool:
 
 def _name(label: Any) -> str:
     if isinstance(label, str):
-        return str(label)
+        return str(label).rstrip(PADDING)
     if isinstance(label, bytes):
-        return _spelt(label)
+        return _spelt(label).rstrip(PADDING)
     if isinstance(label, (int, np.integer, np.bool_)):
         return str(int(label))
     if isinstance(label, (float, np.floating)):

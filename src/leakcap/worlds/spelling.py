@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leakcap.ground.arrays import Bits, Ints
-from leakcap.worlds.names import are_whole, as_labels, canonical_names
+from leakcap.worlds.names import PADDING, are_whole, as_labels, canonical_names
 
 __all__ = ["Spelt", "spelt"]
 
@@ -40,7 +40,15 @@ def spelt(labels: npt.ArrayLike) -> Spelt:
         return _of_letters(given)
     if kind != "O" or not _all_texts(given):
         given = canonical_names(given)
-    return _of_texts(given)
+    written = _of_texts(given)
+    return _of_texts(canonical_names(given)) if _padded(written) else written
+
+
+def _padded(written: Spelt) -> bool:
+    """Whether one ends in what a name is not padded with."""
+    starts = np.append(0, written.ends)[:-1]
+    last = written.ends[written.ends > starts] - 1
+    return bool((written.data[last] == ord(PADDING)).any())
 
 
 def _of_whole(given: npt.NDArray[Any]) -> Spelt:

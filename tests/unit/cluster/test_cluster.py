@@ -206,7 +206,11 @@ def test_a_lost_workers_tasks_run_again_with_the_same_result_and_its_place_is_ta
         time.sleep(0.1)
     assert set(waited) == {connecting.STARTING}
     assert two.threads == 2
-    assert set(two.client.run(connecting._spills).values()) == {False}
+    assert set(two.client.run(_spills).values()) == {False}
+
+
+def _spills() -> bool:
+    return any(dask.config.get(f"distributed.worker.memory.{name}", 0.6) is not False for name in ("target", "spill"))
 
 
 def test_what_kills_every_worker_ends_the_run_and_names_its_batch(two: lc.cluster.Cluster) -> None:
@@ -323,13 +327,19 @@ def test_unsafe_clusters_are_refused(two: lc.cluster.Cluster, monkeypatch: pytes
         ) as theirs,
         distributed.Client(theirs, set_as_default=False) as client,
     ):
-        with pytest.raises(InputError, match="write data to their disks"):
-            lc.cluster.connect(client)
+        here = lc.cluster.connect(client)
         monkeypatch.setattr(connecting, "_is_this_machine", lambda host: False)
+        for made in (lc.cluster.connect, lc.cluster.Cluster):
+            with pytest.raises(InputError, match=r"the scheduler at tcp://.* reached without TLS"):
+                made(client)
         with pytest.raises(InputError, match="reached without TLS"):
-            lc.cluster.connect(client)
-        assert lc.cluster.connect(client, insecure=True).threads
+            planned(middle, backend=client)
+        with pytest.raises(InputError, match=r"a worker at tcp://.* reached without TLS"):
+            planned(middle, backend=here)  # whose workers came from elsewhere, later
+        assert planned(middle, backend=lc.cluster.connect(client, insecure=True)).certificate is not None
         assert lc.cluster.connect(two.client).threads  # with TLS
+    with pytest.raises(InputError, match="has ended"):
+        lc.cluster.connect(client)
 
 
 @pytest.mark.parametrize(

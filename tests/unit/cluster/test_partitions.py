@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ from leakcap.custody.contents import contents_prints
 from leakcap.custody.ledger.accounts import Secret
 from leakcap.custody.sealing import BEYOND
 from leakcap.errors import InputError
+from leakcap.sessions.session import desk_of
 
 SECRET = Secret(bytes(range(32)))
 
@@ -300,6 +303,10 @@ def test_what_is_no_parquet_file_is_refused(frame: pd.DataFrame, tmp_path: Path)
         ([pd.DataFrame({"other": [1]})], "no column 'who'"),
         ([pd.DataFrame({"who": [1], "x": [[1, 2]]})], "one value a cell"),
         ([pd.DataFrame({"who": [1, 2], "x": ["secret", 3]})], "values of one kind"),
+        ([pd.DataFrame([[1, 2, 3]], columns=["who", "x", "x"])], "two columns of partition 1 are called 'x'"),
+        ([pa.Table.from_arrays([pa.array([1])] * 2, names=["who", "who"])], "two columns of partition 1 are called"),
+        ([pa.table({"who": [1], "\0number": [2]})], "give it a name without NUL"),
+        ([lambda: int("a secret")], "partition 1 could not be read: it stopped with ValueError"),
         (7, "a folder of Parquet files"),
     ],
 )
@@ -307,6 +314,83 @@ def test_what_cannot_be_dealt_is_refused_without_a_cell(parts: Any, why: str) ->
     with refused(why) as told_of:
         shards_of(parts)
     assert "secret" not in str(told_of.value)
+
+
+def test_files_of_odd_columns_are_refused_before_they_are_read(tmp_path: Path) -> None:
+    for names, why in ((["who", "x", "x"], "called 'x'"), (["who", "x", "\0row"], "without NUL")):
+        pq.write_table(pa.Table.from_arrays([pa.array([1])] * 3, names=names), tmp_path / "a.parquet")
+        with refused(why):
+            lc.partitions(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("later", "why"),
+    [
+        (pa.table({"who": [2], "other": [1.0]}), "the stream has no column 'paid'"),
+        (pa.table({"who": ["2"], "paid": [1.0]}), "column 'who' is of type string in the stream"),
+        (None, "the stream could not be read: it stopped with ValueError"),
+    ],
+)
+def test_a_stream_that_becomes_another_is_refused_without_a_cell(later: Any, why: str) -> None:
+    """Batches under the names of the first one would be other columns than they say."""
+    first = pa.table({"who": [1], "paid": [1.0]})
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from first.to_batches()
+        yield from [later.to_batches()[0]] if later is not None else [int("a secret")]
+
+    reader = pa.RecordBatchReader.from_batches(first.schema, batches())
+    with refused(why) as told_of:
+        shards_of(reader)
+    assert "secret" not in str(told_of.value)
+
+
+def test_groups_without_rows_and_folders_within_folders_are_read(frame: pd.DataFrame, tmp_path: Path) -> None:
+    table, below = pa.Table.from_pandas(frame, preserve_index=False), tmp_path / "a=1" / "b=2"
+    below.mkdir(parents=True)
+    with pq.ParquetWriter(below / "x.parquet", table.schema) as writer:
+        for start, end in ((0, 0), (0, 10), (10, 10), (10, 30), (30, 30)):
+            writer.write_table(table.slice(start, end - start))
+    pq.write_table(table.slice(30), tmp_path / "y.parquet")
+    (tmp_path / "_SUCCESS").write_text("")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    assert same(told(shards_of(str(tmp_path))), told(shards_of([table])))
+
+
+DAY = datetime(2026, 1, 1, tzinfo=UTC)
+IDS: dict[str, Any] = {
+    "beyond floats": pa.array(np.arange(40) % 7 + 2**60),
+    "beyond signed": pa.array(np.arange(40, dtype=np.uint64) % 7 + np.uint64(2**63)),
+    "whole floats": pa.array(np.where(np.arange(40) % 7, np.arange(40) % 7, -0.0)),
+    "truth": pa.array(np.arange(40) % 2 == 0),
+    "codes": pa.array([f"p{one % 7}" for one in range(40)]).dictionary_encode(),
+    "large texts": pa.array([f"p{one % 7}" for one in range(40)], pa.large_string()),
+    "alike": pa.array([["1", "1.0", "01", " 1", "1 ", "NaN", ""][one % 7] for one in range(40)]),
+    "two forms": pa.array([["é", "e\u0301", "É"][one % 3] for one in range(40)]),
+    "NULs": pa.array([["a", "a\0", "a\0b", "\0a"][one % 4] for one in range(40)]),
+    "bytes": pa.array([bytes([one % 7]) * 16 for one in range(40)], pa.binary(16)),
+    "decimals": pa.array([Decimal(one % 7) / 4 for one in range(40)]),
+    "moments": pa.array([DAY + timedelta(hours=one % 7) for one in range(40)], pa.timestamp("us", "America/New_York")),
+    "days": pa.array([DAY.date() + timedelta(days=one % 7) for one in range(40)]),
+}
+
+
+@pytest.mark.parametrize("kind", IDS)
+def test_ids_of_every_kind_are_the_people_of_one_table(tmp_path: Path, kind: str) -> None:
+    """Known by the same numbers, with the same coins: otherwise one account would have two clocks for them."""
+    table = pa.table({"who": IDS[kind], "x": np.linspace(0, 10, 40)})
+    for place, some in enumerate((table.slice(0, 15), table.slice(15))):
+        pq.write_table(some, tmp_path / f"{place}.parquet")
+    whole, parted = (
+        lc.Session(rows, cap=0.6, unit="who", seed=1) for rows in (table.to_pandas(), lc.partitions(str(tmp_path)))
+    )
+    assert len(desk_of(whole).people) == {"truth": 2, "two forms": 3, "NULs": 3}.get(kind, 7)
+    known = [
+        sorted(zip(desk.people.tolist(), desk.coins.tolist(), strict=True)) for desk in map(desk_of, (whole, parted))
+    ]
+    assert known[0] == known[1]
+    one, other = (session.sum("x", bounds=(0, 11), share=0.2).value for session in (whole, parted))
+    assert one == other
 
 
 def test_a_stream_is_read_once(frame: pd.DataFrame) -> None:

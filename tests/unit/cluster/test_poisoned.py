@@ -48,6 +48,10 @@ def is_none() -> float:
     return float("nan")
 
 
+def leaves() -> float:
+    raise SystemExit(f"of {SECRET}")
+
+
 def dies() -> float:
     os._exit(3)
 
@@ -62,6 +66,7 @@ def eats() -> float:
     ("ill", "patience", "words"),
     [
         (raises, 600, r"raised ValueError, .* worlds, and not on all rows together, first in world \d+ "),
+        (leaves, 600, r"SystemExit"),
         (is_none, 600, r"NaN or infinite in \d+ of 64 worlds, first in world \d+\. "),
         (hangs, 2, r"no batch ended for 2 s, the first of those that are left being batch \d+ of \d+"),
     ],
@@ -135,6 +140,7 @@ THIRD = _third()
     ("ill", "patience", "words"),
     [
         (raises, 600, r"a worker stopped with ValueError in shard 3: nothing was released"),
+        (leaves, 600, r"a worker stopped with SystemExit in shard 3: nothing was released"),
         (hangs, 3, r"no shard was done with for 3 s, the first of those that are left being shard 3: nothing"),
     ],
 )

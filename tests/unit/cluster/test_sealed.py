@@ -14,7 +14,10 @@ import pandas as pd
 import pytest
 
 import leakcap as lc
-from leakcap.cluster.sealed import SealedWorkers, _answered, _forgotten, _kept, _packed
+from leakcap.cluster.sealed import SealedWorkers, _answered
+from leakcap.cluster.tasks import ClusterWorkers
+from leakcap.cluster.telling import _forgotten, _kept
+from leakcap.cluster.travel import PIECE, closed, opened
 from leakcap.custody.sealing import Seal
 from leakcap.errors import InputError, OutputError
 
@@ -87,7 +90,7 @@ def test_scheduler_and_workers_show_neither_rows_nor_bits_nor_the_key(two: lc.cl
     workers = session._questions.workers
     shown = shown_of(two)
     shards = session._questions.shards
-    secrets = [TELLING.encode(), bytes(workers._key), workers._key.hex().encode(), b"telling"]
+    secrets = [TELLING.encode(), bytes(workers.key.key), workers.key.key.hex().encode(), b"telling"]
     secrets += [np.packbits(shards.coins).tobytes(), shards.coins.tobytes()]
     secrets += [people()["pay"].to_numpy()[row : row + 1].tobytes() for row in range(20)]
     assert len(shown) > 20_000 and not any(secret in shown for secret in secrets)
@@ -107,7 +110,7 @@ def test_names_of_tasks_and_sizes_of_what_travels_are_the_same_whichever_bits(
     submit = type(two.client).submit
 
     def watched(self: Any, function: Any, *given: Any, **how: Any) -> Any:
-        seen[-1].append((len(how["key"]), *(len(one) for one in given if isinstance(one, (bytes, str)))))
+        seen[-1].append((len(how["key"]), *sizes(given)))
         return submit(self, function, *given, **how)
 
     monkeypatch.setattr(type(two.client), "submit", watched)
@@ -120,6 +123,13 @@ def test_names_of_tasks_and_sizes_of_what_travels_are_the_same_whichever_bits(
     assert len(seen[0]) > 20 and seen[0] == seen[1]
 
 
+def sizes(given: Any) -> list[int]:
+    """Of all bytes and texts, however deep they lie."""
+    if isinstance(given, (bytes, str)):
+        return [len(given)]
+    return [size for one in given for size in sizes(one)] if isinstance(given, (list, tuple)) else []
+
+
 def test_workers_forget_when_a_session_ends(two: lc.cluster.Cluster) -> None:
     session = on_workers(two, 2, seed=1)
     session.count()
@@ -130,18 +140,29 @@ def test_workers_forget_when_a_session_ends(two: lc.cluster.Cluster) -> None:
 
 
 def _kept_now() -> int:
-    from leakcap.cluster import sealed
+    from leakcap.cluster import telling, travel
 
-    return len(sealed._keys) + len(sealed._open)
+    return len(telling._keys) + len(travel._open)
 
 
 def test_a_worker_that_was_told_nothing_is_told_and_asked_again(two: lc.cluster.Cluster) -> None:
-    workers = SealedWorkers(two)
-    assert dict(workers.run(_added, lambda place: place, {0: (1,), 1: (1,)})) == {0: 1, 1: 2}
-    workers._call(list(two.client.nthreads()), _forgotten, workers._token)
-    workers._told.clear()
-    assert dict(workers.run(_added, lambda place: place, {0: (5,), 1: (1,)})) == {0: 5, 1: 2}
-    workers.close()
+    """Such as one that has started again at its address."""
+    two.client.run(_waits, 0.3)
+    shards, tasks = SealedWorkers(two), ClusterWorkers(two)
+    for _ in range(2):
+        assert dict(shards.run(_added, lambda place: place, {0: (5,), 1: (1,)})) == {0: 5, 1: 2}
+        assert dict(tasks.run(_added, (2,), [1, 5, 3])) == {0: 3, 1: 5, 2: 5}
+        for one in (shards, tasks):
+            one.key.call(list(two.client.nthreads()), _forgotten, one.key.token)
+    shards.close()
+    tasks.close()
+    two.client.run(_waits, 5.0)
+
+
+def _waits(seconds: float) -> None:
+    from leakcap.cluster import telling
+
+    telling.WAITING = seconds
 
 
 def test_failures_are_told_without_their_text(two: lc.cluster.Cluster) -> None:
@@ -159,14 +180,13 @@ def test_an_old_question_is_not_answered_again_and_an_old_answer_is_of_no_use(se
     seal = Seal(key)
     _kept("some", key)
     try:
-        question = seal.closed(_packed((_added, (1,))), b"asked " + sent_as.encode())
-        told = _answered("some", "second", 0, question, seal.closed(_packed(1), b"thing 0"))
+        question = closed(seal, (_added, (1,)), f"asked {sent_as}")
+        told = _answered("some", "second", 0, question, closed(seal, 1, "thing 0"))
     finally:
         _forgotten("some")
-    assert seal.opened(told, b"answer first") is None
-    opened = seal.opened(told, b"answer second")
-    assert opened is not None
-    answered, answer = pickle.loads(opened)
+    with pytest.raises(OutputError, match="was changed"):
+        opened(seal, told, "answer first")
+    answered, answer = opened(seal, told, "answer second")
     assert answered is right
     assert answer == 2 if right else isinstance(answer, OutputError)
 
@@ -188,7 +208,7 @@ def test_keys_in_the_memory_of_workers_are_looked_for(
 ) -> None:
     """What is found is told, not promised: Python does not say where copies of bytes have been."""
     workers = SealedWorkers(two)
-    key = bytes(workers._key)
+    key = bytes(workers.key.key)
     dict(workers.run(_added, lambda place: place, {0: (1,)}))
     told = copies(two, key)
     assert max(told) > 0, "the search finds a key that is there"
@@ -232,3 +252,18 @@ def test_a_backend_is_for_partitions() -> None:
         lc.Session(lc.partitions([people()]), cap=0.6, unit="who", backend="spark")
     _kept("some", bytes(32))
     _forgotten("some")
+
+
+def test_what_is_longer_than_a_piece_arrives_whole_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leakcap.cluster.travel.PIECE", 1000)
+    assert PIECE < 2**31  # of which the cipher takes no more
+    seal, table = Seal(bytes(32)), np.arange(1000.0)
+    for apart in (True, False):
+        sealed = closed(seal, ["a", table], "some", apart=apart)
+        text, arrived = opened(seal, sealed, "some")
+        assert len(sealed) > 8 and text == "a" and np.array_equal(arrived, table)
+        assert arrived.flags.writeable is not apart
+        swapped = [*sealed[:3], sealed[4], sealed[3], *sealed[5:]]
+        for wrong in (sealed[:-1], [*sealed, sealed[-1]], swapped, sealed[1:], [*sealed[:-1], sealed[-1][:-1]]):
+            with pytest.raises(OutputError, match="was changed"):
+                opened(seal, wrong, "some")

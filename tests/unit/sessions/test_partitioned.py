@@ -210,3 +210,15 @@ def test_rows_beyond_rows_per_unit_are_told_to_the_custodian_alone() -> None:
     for quiet in ({"cap": 0.6, "analyst": "ann"}, {"cap": lc.pool_membership(0.6)}):  # a warning is an error here
         lc.Session(parted(frame, 3), **quiet, **how)
     lc.Session(parted(frame, 3), cap=0.6, **how | {"rows_per_unit": int(frame["who"].value_counts().max())})
+
+
+def test_a_column_of_texts_has_no_numbers_as_in_one_table() -> None:
+    """By its type alone; an analyst hears of one table no more than of partitions, where cells are but missing."""
+    frame = pd.DataFrame(
+        {"who": [1, 2, 3, 4], "ward": pd.Categorical(["3", "4", "5", "6"]), "n": pd.Categorical([1] * 4)}
+    )
+    for source in (frame, lc.partitions([frame.iloc[:2], frame.iloc[2:]])):
+        session = lc.Session(source, cap=0.6, unit="who", seed=1)
+        with pytest.raises(InputError, match="column 'ward' does not hold numbers"):
+            session.mean(["n", "ward"], bounds=(0, 9))
+        assert np.isfinite(session.sum("n", bounds=(0, 9)).value)

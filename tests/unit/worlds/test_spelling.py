@@ -25,6 +25,7 @@ KINDS = [
     np.array(["a", "", "Zoë", "李李", "\U0001f600", "\udc80", "a\0b"]),
     np.array(["Ann", "", "Zoë", "\U0001f600"], dtype=object),
     np.array(["\udc80", "a"], dtype=object),
+    np.array(["a\0", "\udc80\0"], dtype=object),
     np.array(["7", 7, 7.0, True, b"7", date(2020, 1, 2)], dtype=object),
     np.array(["2020-01-02", "1969-12-31"], dtype="M8[D]"),
     np.array([b"abc", b"\xff"]),
@@ -55,3 +56,12 @@ def test_whole_numbers_are_their_digits(numbers: list[int]) -> None:
 def test_texts_of_any_kind_of_array_are_spelt_alike(words: list[str]) -> None:
     together = np.array(words, dtype=str if words else "U1")
     assert texts(spelt(together)) == texts(spelt(np.array(words, dtype=object)))
+
+
+def test_names_are_not_padded() -> None:
+    """An array of texts keeps no NUL at their end, and neither may any other that holds them."""
+    names = ["a", "a\0", "a\0\0", "\0a", "a\0b\0", "\0", ""]
+    expected = [b"a", b"a", b"a", b"\0a", b"a\0b", b"", b""]
+    assert texts(spelt(np.array(names))) == texts(spelt(np.array(names, dtype=object))) == expected
+    assert texts(spelt(np.array([name.encode() for name in names], dtype=object))) == expected
+    assert texts(spelt(np.array([*names, 7], dtype=object))) == [*expected, b"7"]

@@ -7,6 +7,7 @@ so that everybody's rows lie together, in an order that hangs on nothing but the
 from __future__ import annotations
 
 from leakcap.cluster.parted.partitions import Partitions, partitions
+from leakcap.cluster.parted.rows import is_of_numbers
 from leakcap.cluster.parted.shards import CarriedShard, Shard, Shards, dealt
 
-__all__ = ["CarriedShard", "Partitions", "Shard", "Shards", "dealt", "partitions"]
+__all__ = ["CarriedShard", "Partitions", "Shard", "Shards", "dealt", "is_of_numbers", "partitions"]

@@ -10,13 +10,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from leakcap.cluster.parted.files import ParquetPart, parquet_parts
-from leakcap.errors import InputError
+from leakcap.errors import InputError, LeakcapError
 from leakcap.ground import checks
 
 __all__ = ["Partitions", "partitions"]
 
 MEMORY = 2**30  # bytes
 LEAST_MEMORY = 2**24
+WITHHELD = "{} could not be read: it stopped with {} (its text is withheld: it may quote the data)"
 NO_TABLE = "{} cannot be read as a table ({}): every column must hold values of one kind"
 
 
@@ -46,7 +47,7 @@ class _Made:
         return None
 
     def batches(self) -> Iterator[Any]:
-        yield from _as_table(self.made() if callable(self.made) else self.made, self.name).to_batches()
+        yield from _as_table(_computed(self.made, self.name), self.name).to_batches()
 
 
 @dataclass(eq=False)
@@ -64,7 +65,13 @@ class _Stream:
         if self.read:
             raise InputError("this stream was read, and cannot be read again: make it, and its partitions, anew")
         self.read = True
-        yield from self.reader
+        try:
+            yield from self.reader
+        except Exception as error:
+            kind = type(error).__name__
+        else:
+            return
+        raise InputError(WITHHELD.format(self.name, kind))
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +98,9 @@ class Partitions:
         known: Any = None
         for part in self._parts:
             for batch in part.batches():
-                known = batch.schema if known is None else known
+                if known is None:
+                    known = batch.schema
+                    _refuse_names(part.name, known.names)
                 if batch.schema.names != known.names or batch.schema.types != known.types:
                     raise InputError(_other(part.name, batch.schema, known))
                 yield batch
@@ -132,6 +141,7 @@ def partitions(
     _refuse_twins([part for part in parts if isinstance(part, ParquetPart)])
     schemas = [(part.name, found) for part in parts if (found := part.schema()) is not None]
     for name, schema in schemas:
+        _refuse_names(name, schema.names)
         if schema.names != schemas[0][1].names or schema.types != schemas[0][1].types:
             raise InputError(_other(name, schema, schemas[0][1]))
     return Partitions(tuple(parts), memory, folder)
@@ -152,7 +162,9 @@ def _parts(source: Any, options: Mapping[str, Any] | None) -> list[Partition]:
     if hasattr(source, "read_next_batch") or hasattr(source, "__arrow_c_stream__"):
         import pyarrow as pa
 
-        return [_Stream("the stream", pa.RecordBatchReader.from_stream(source))]
+        # Through Arrow's interface all batches would be taken for what the first one was.
+        own = isinstance(source, pa.RecordBatchReader)
+        return [_Stream("the stream", source if own else pa.RecordBatchReader.from_stream(source))]
     raise InputError(
         "partitions are a folder of Parquet files, a list of tables, a Dask DataFrame or array, or a reader of Arrow "
         f"record batches, not a {type(source).__name__}: a single table can be given as a list of one"
@@ -171,6 +183,18 @@ def _computing(one: Any) -> Callable[[], Any]:
     return lambda: one.compute(scheduler="synchronous")
 
 
+def _computed(made: Any, name: str) -> Any:
+    if not callable(made):
+        return made
+    try:
+        return made()
+    except LeakcapError:
+        raise
+    except Exception as error:
+        kind = type(error).__name__
+    raise InputError(WITHHELD.format(name, kind))
+
+
 def _as_table(made: Any, name: str) -> Any:
     import pyarrow as pa
 
@@ -187,8 +211,11 @@ def _as_table(made: Any, name: str) -> Any:
             return made.to_arrow()
         if hasattr(made, "iloc") and hasattr(made, "columns"):
             named = made.rename(columns=str)
+            _refuse_names(name, list(named.columns))
             return pa.Table.from_pandas(named, preserve_index=False).replace_schema_metadata(None)
         kind = f"a {type(made).__name__}"
+    except LeakcapError:
+        raise
     except (pa.ArrowException, TypeError, ValueError) as error:
         kind = type(error).__name__  # its text may quote cells
     raise InputError(NO_TABLE.format(name, kind))
@@ -206,6 +233,15 @@ def _refuse_twins(parts: Sequence[ParquetPart]) -> None:
             raise InputError(
                 f"{other.name} and {part.name} are the same file: leave one out, its rows would count twice"
             )
+
+
+def _refuse_names(name: str, columns: Sequence[str]) -> None:
+    """Of two columns of one name it would be chance which one is asked about; names of ours begin with NUL."""
+    for place, column in enumerate(columns):
+        if column in columns[:place]:
+            raise InputError(f"two columns of {name} are called {column!r}: give each a name of its own")
+        if "\0" in column:
+            raise InputError(f"a column of {name} is called {column!r}: give it a name without NUL")
 
 
 def _other(name: str, schema: Any, known: Any) -> str:

@@ -12,7 +12,7 @@ from leakcap.errors import InputError
 from leakcap.worlds.keyed import keyed_numbers, keyed_texts
 from leakcap.worlds.spelling import Spelt
 
-__all__ = ["row_numbers"]
+__all__ = ["is_of_numbers", "row_numbers"]
 
 TOGETHER = 2**14  # rows whose words stay in the second cache
 MISSING = np.uint64(0x9E3779B97F4A7C15)  # the word of missing cells but those of floats, which are NaN
@@ -41,6 +41,13 @@ def _put_numbers(
         ends = np.arange(1, len(some[0]) + 1, dtype=np.int64) * width
         for key, into in zip(keys, found, strict=True):
             keyed_texts(Spelt(words.view(np.uint8), ends), key, into[start : start + TOGETHER])
+
+
+def is_of_numbers(kind: Any) -> bool:
+    """Whether cells of a type of Arrow are numbers, or truth values."""
+    import pyarrow as pa
+
+    return _is_number(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 
 def _is_number(kind: Any) -> bool:
