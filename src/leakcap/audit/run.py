@@ -31,6 +31,7 @@ from leakcap.audit.attacks import (
 from leakcap.audit.attacks.membership import Scorer, Units, membership
 from leakcap.audit.attacks.noise import Noises, recovered
 from leakcap.audit.attacks.posterior import Belief
+from leakcap.audit.pool import pool_attacked
 from leakcap.audit.report import AuditReport
 from leakcap.audit.sessions import MIN_TRIALS, session_attacked, votes_attacked
 from leakcap.audit.shadow.scores import fit_of
@@ -85,9 +86,9 @@ def run(
     Args:
         target: a plan, a session, or a fitted private estimator in the process that fitted it. A session's questions
             are asked again, in accounts of their own and with other coins, and whoever knows everybody else guesses
-            one person's coin from all answers; nothing is charged. It takes no `attacks`. Of a distilled model the
-            votes are attacked, by whoever knows everybody else: it needs `data=(X, y)`, or `(X, y, unit)` where a
-            person has several rows, and takes no `attacks`.
+            one person's coin from all answers; nothing is charged. Of a plan under a pool cap whoever knows everybody
+            else looks for one person in the sums. Of a distilled model the votes are attacked: it needs `data=(X, y)`,
+            or `(X, y, unit)` where a person has several rows. None of these takes `attacks`.
         attacks: names from `audit.ATTACKS`, or functions `attack(known, learn)` that return a score of every unit for
             given releases (see `leakcap.testing.check_attack`). None: all that apply.
         trials: number of releases to make, at least 200.
@@ -117,10 +118,11 @@ def run(
         return _of_session(target, attacks, trials=trials, data=data, alpha=alpha)
     plan, model = _plan_of(target)
     if plan.certificate.mode == "pool":
-        raise InputError(
-            "under a pool cap everybody takes part, so there is no secret among the pool to attack: "
-            "leakcap.audit.universe(fn, data, person, cap=...) asks whether it shows that a person is in the data"
-        )
+        if attacks is not None or data is not None or backend is not None:
+            raise InputError(
+                "a release under a pool cap is attacked by its sums: leave attacks=, data= and backend= out"
+            )
+        return pool_attacked(plan, trials, checks.fraction(alpha=alpha))
     wanted = list((OF_INPUTS if plan.certificate.of_inputs else ATTACKS) if attacks is None else attacks)
     for one in wanted:
         _attack(one)  # refused before anything is spent

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from leakcap.ground.cores import threads
 from leakcap.sql.engine import EngineLimits
 
 __all__ = ["ServerLimits", "ServerSettings"]
@@ -21,7 +22,7 @@ class ServerLimits:
     question: int = 16 * 1024  # characters of SQL
     requests_per_minute: int = 600  # of one account, or of one address that has not signed in
     questions_per_minute: int = 60  # of one account: those that are computed, not those that are stored
-    at_once: int = 8  # questions that are computed at a time
+    at_once: int = field(default_factory=lambda: max(8, threads()))  # questions that are computed at a time
     waiting: int = 4  # of one account
     ahead: int = 2  # processes that are started for the next questions about a data set
     failures: int = 5  # to sign in under one name, before it has to wait

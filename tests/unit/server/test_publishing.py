@@ -65,6 +65,7 @@ def test_the_shown_command_and_the_shown_python_give_the_same_kind_of_release(
     words = shlex.split(shown(order, "by-command"))
     assert words[0] == "leakcap" and words[1:] == command_words(order, "table.csv", "by-command")
     assert leakcap(*words[1:], "--quiet", "--workers", "1") == 0
+    assert leakcap("audit", "by-command", "--trials", "200", "--quiet") == 0, "whatever is published can be attacked"
     forget_released()
     told: dict[str, Any] = {}
     with warnings.catch_warnings():

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from leakcap.audit.attacks.law import shape_and_tails, size_of
+from leakcap.audit.attacks.law import of_grid
 from leakcap.audit.verdicts import Finding, judged
 from leakcap.errors import BudgetError, InputError
 from leakcap.ground.arrays import Bools, Floats, Ints
@@ -33,7 +33,6 @@ TRIED = 8  # people who have paid the most, and as many others: whom the answers
 COINS = 0  # seed of everybody's coins: the attacker knows them
 PARTS = 5  # findings for each clock
 MOST_NUMBERS = 400_000  # of noise that are looked at
-SPREAD = float(np.sqrt(1 + STEP**2 / 6))  # of noise on a grid, spread over its cells, in units of the noise
 NOTHING_ASKED = (
     "none of this session's answers can be asked again: there are none yet, or they are of fits or functions, or about "
     "other data. Of a fit or a function, leakcap.audit.model attacks what it makes"
@@ -218,7 +217,7 @@ class _Replayed:
                 alpha=share,
                 named=True,
             )
-        yield from _noise_checked(np.stack(noise), rng, share)
+        yield from of_grid(NOISE, np.stack(noise), STEP, rng, alpha=share)
 
     def played(self, coin: bool) -> tuple[_Heard, _Heard]:
         """One trial: what the answers tell, and what the further one does."""
@@ -244,11 +243,3 @@ def _taking(asked: AskedBefore, left: int) -> Iterator[AskedBefore]:
     if left > 1:
         question = replace(asked.question, words={**asked.question.words, "again": "for the rest of the clock"})
         yield AskedBefore(question, None, (left - 1) / TICKS)
-
-
-def _noise_checked(numbers: Floats, rng: np.random.Generator, alpha: float) -> Iterator[Finding]:
-    """Whether noise, in units of the claimed one, is as large and as normal as claimed."""
-    even = (numbers + rng.uniform(-STEP / 2, STEP / 2, numbers.shape)) / SPREAD
-    mixed = even.sum(axis=1, keepdims=True) / np.sqrt(even.shape[1])
-    yield size_of(NOISE, even, alpha)
-    yield from shape_and_tails(NOISE, even, mixed, alpha)

@@ -19,7 +19,7 @@ from leakcap.audit.trials import Known
 from leakcap.audit.verdicts import CHECK, HOLDS, INCONCLUSIVE, REFUTED, SHOWN, Finding, checked
 from leakcap.ground.arrays import Bools, Floats
 
-__all__ = ["NAME", "QUESTIONS", "law", "shape_and_tails", "size_of", "trace", "worst"]
+__all__ = ["NAME", "QUESTIONS", "law", "of_grid", "trace", "worst"]
 
 NAME = "law of the noise"
 QUESTIONS = 7  # that `law` asks
@@ -49,6 +49,14 @@ def law(known: Known, noise: Noises, alpha: float, coins: Bools | None = None) -
 def worst(*p_values: float) -> float:
     """One p-value for several questions: the smallest, times their number."""
     return min(1.0, len(p_values) * min(p_values))
+
+
+def of_grid(attack: str, numbers: Floats, step: float, rng: np.random.Generator, *, alpha: float) -> Iterator[Finding]:
+    """Whether noise on a grid, `(releases, d)` in units of the claimed one, is as large and as normal as claimed."""
+    even = (numbers + rng.uniform(-step / 2, step / 2, numbers.shape)) / np.sqrt(1 + step**2 / 6)  # spread over cells
+    mixed = even.sum(axis=1, keepdims=True) / np.sqrt(even.shape[1])
+    yield size_of(attack, even, alpha)
+    yield from shape_and_tails(attack, even, mixed, alpha)
 
 
 def size_of(attack: str, numbers: Floats, alpha: float) -> Finding:

@@ -75,6 +75,9 @@ METHODS = {
     "votes": "knows everybody else and the law of the noise, and takes the likelier coin of one person",
     "answers": "knows everybody else, the law of the noise and all answers to the same questions, and takes the "
     "likelier coin of one person: no method does better",
+    "in the data": "knows everybody else's rows and the law of the noise, and takes the likelier of two sums, with one "
+    "person and without: no method does better",
+    "noise of the sums": "no guess: compares the noise of the sums with the claimed one, in size, shape and tails",
     "noise of the answers": "no guess: compares the noise of the answers with the claimed one, in size, shape and "
     "tails",
     "told apart": "learns from earlier releases which secret gives which numbers",
