@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.sql.endless import ENDLESS
+from tests.sql.foreign import FOREIGN
 from tests.sql.oblique import OBLIQUE
 from tests.sql.peculiar import PECULIAR
 
@@ -659,5 +660,6 @@ REFUSED: dict[str, list[str]] = {
     ],
     **PECULIAR,
     **OBLIQUE,
+    **FOREIGN,
     **ENDLESS,
 }

@@ -15,7 +15,7 @@ from sqlglot import Dialect, TokenType, exp
 from sqlglot.errors import SqlglotError
 
 from leakcap.sql.catalog import Catalog
-from leakcap.sql.compiling import PEOPLE, SELECT_PARTS, Scope, calls, renamed
+from leakcap.sql.compiling import PEOPLE, SELECT_PARTS, Scope, calls, plainly_named, renamed
 from leakcap.sql.expressions import Expression, column
 from leakcap.sql.grouping import GroupClause
 from leakcap.sql.inner_queries import InnerQueries
@@ -141,6 +141,8 @@ class _Compiler(FromClause, SelectList, GroupClause, WindowFunctions, InnerQueri
             raise refused("WITH RECURSIVE is not answered: there is no telling when it ends")
         found, own = dict(tables), set()
         for one in given.expressions:
+            only(one, {"this", "alias", "materialized"})
+            plainly_named(one)
             if one.alias.lower() in own:
                 raise refused("two queries of WITH have this name: give each its own", one.this)
             own.add(one.alias.lower())

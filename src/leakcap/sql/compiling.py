@@ -12,7 +12,7 @@ from leakcap.sql.aggregates import is_aggregate
 from leakcap.sql.catalog import Catalog
 from leakcap.sql.expressions import Expression
 from leakcap.sql.program import SqlRelease
-from leakcap.sql.reading import Reader
+from leakcap.sql.reading import Reader, only
 from leakcap.sql.refusals import Node, refused
 from leakcap.sql.relations import Names, Relation
 
@@ -25,6 +25,7 @@ __all__ = [
     "Scope",
     "Tables",
     "calls",
+    "plainly_named",
     "renamed",
     "scalars",
     "text_of",
@@ -152,6 +153,16 @@ def scalars(node: Node) -> Iterator[exp.Subquery]:
 
 def text_of(node: Node) -> str:
     return str(node.sql(dialect="duckdb", normalize=True, unsupported_level=ErrorLevel.IGNORE))
+
+
+def plainly_named(node: Node) -> None:
+    """Refuse what the parser takes for a name, and is none."""
+    alias = node.args.get("alias")
+    if alias is None:
+        return
+    only(alias, {"this", "columns"})
+    if not isinstance(alias.this, exp.Identifier):
+        raise refused("a table has a word for its name, as in: stays as s", node)
 
 
 def renamed(made: Relation, names: Sequence[str], node: Node) -> Relation:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from leakcap.sql.compiling import NOT_LOCAL, Compiling, Scope, calls, renamed, scalars
+from leakcap.sql.compiling import NOT_LOCAL, Compiling, Scope, calls, plainly_named, renamed, scalars
 from leakcap.sql.expressions import Expression
 from leakcap.sql.reading import conjuncts, only
 from leakcap.sql.refusals import Node, refused
@@ -94,6 +94,7 @@ class FromClause(Compiling):
     def source(self, node: Node, outer: Scope | None, tables: Mapping[str, Relation]) -> Relation:
         if isinstance(node, exp.Subquery):
             only(node, {"this", "alias"})
+            plainly_named(node)
             if not node.alias:
                 raise refused("a query in FROM needs a name: (select ...) as t", node)
             made = self.query(node.this, None, tables).again(self.names)
@@ -102,6 +103,7 @@ class FromClause(Compiling):
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
             raise refused("FROM takes tables and queries in brackets: no functions and no files", node)
         only(node, {"this", "alias"})
+        plainly_named(node)
         alias = node.alias or node.name
         if node.alias and node.args["alias"].args.get("columns"):
             raise refused("columns of a table keep their names", node)
