@@ -19,7 +19,7 @@ from joblib import Parallel, delayed
 
 import leakcap as lc
 from benchmarks.records import record
-from leakcap.cluster.tasks import ClusterWorkers
+from leakcap.simulate.executors import workers_for
 
 TASKS, SECONDS, ROUNDS = 1024, 0.05, 2
 ROWS = 10_000 * 8  # numbers that all tasks share: 640 kB
@@ -45,7 +45,7 @@ def main(tasks: int = TASKS) -> None:
     for work, words in ((busy, "computing"), (asleep, "asleep")):
         ratios = [ratio for _ in range(ROUNDS) for ratio in _round(work, table, tasks)]
         with lc.cluster.connect(workers=2) as cluster:
-            workers = ClusterWorkers(cluster)
+            workers = workers_for(cluster, None, False)
             list(workers.run(work, (table,), range(64)))
             moved = (workers.moved - 2 * table.nbytes) / 64
         told.append(f"{median(ratios):.2f} times joblib {words} ({', '.join(f'{one:.2f}' for one in ratios)})")
@@ -64,7 +64,7 @@ def main(tasks: int = TASKS) -> None:
 def _round(work: Callable[[np.ndarray, int], float], table: np.ndarray, tasks: int) -> list[float]:
     """Dask's time over joblib's; workers of both have started before."""
     with lc.cluster.connect(workers=2) as cluster, Parallel(2) as pool:
-        workers = ClusterWorkers(cluster)
+        workers = workers_for(cluster, None, False)
         for some in (range(8), range(tasks)):
             began = time.perf_counter()
             there = dict(workers.run(work, (table,), some))

@@ -94,18 +94,31 @@ def _peak(one: dict[str, Any]) -> float:
     return float(max(one["peak"], one.get("worlds peak", 0.0)))
 
 
+def _beside(known: list[tuple[str, dict[str, Any]]]) -> str:
+    """Times of the same person by person in memory, and of DuckDB."""
+    kinds = list(known[0][1]["questions"])
+    lines = []
+    for rows, one in known:
+        cells = [f"{one['questions'][kind] / one[other][kind]:.2f}" for kind in kinds for other in ("table", "duck")]
+        lines.append(f"| {int(rows):,} | {' | '.join(cells)} |")
+    heads = [f"{kind}: times {whose}" for kind in kinds for whose in ("one table's", "DuckDB's")]
+    return "\n".join([f"| rows, in files | {' | '.join(heads)} |", "|---" * (1 + len(heads)) + "|", *lines])
+
+
 def shown_sessions(runs: list[dict[str, Any]]) -> str:
     """Tables of what was measured, that of larger files first."""
     tables = []
     if STREAMED.exists():
+        known = sorted(json.loads(STREAMED.read_text()).items(), key=lambda one: int(one[0]))
         lines = [
             f"| {int(rows):,} | {one['questions']['means']:.0f} | {one['questions']['histogram']:.0f} "
             f"| {one['questions']['covariance']:.0f} | {_in_worlds(one)} | {one['dealt']:,.0f} | {_peak(one):.2f} |"
-            for rows, one in sorted(json.loads(STREAMED.read_text()).items(), key=lambda one: int(one[0]))
+            for rows, one in known
         ]
         heads = "| rows, in files | means | histogram | covariance | means and covariance in 1,024 worlds "
         heads += "| dealing, once | GiB at most |\n" + "|---" * 7 + "|"
         tables.append("\n".join([heads, *lines]))
+        tables.append(_beside(known))
     pairs = dict.fromkeys((one["kind"], one["varied"]) for one in runs)
     for kind, varied in pairs:
         some = [one for one in runs if (one["kind"], one["varied"]) == (kind, varied)]

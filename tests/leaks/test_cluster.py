@@ -7,6 +7,7 @@ disks at once. Everything is looked at while the session is open and its rows ar
 from __future__ import annotations
 
 import base64
+import logging
 import pickle
 import re
 import time
@@ -240,7 +241,8 @@ def test_a_plan_leaves_neither_key_nor_rows_nor_the_function_anywhere(theirs: Th
         if state.stage == "worlds" and 0 < state.done < state.total and not seen:
             seen.append(looked_at(theirs))
 
-    def slow(some: np.ndarray, _: str = TELLING) -> np.ndarray:
+    def slow(some: np.ndarray, text: str = TELLING) -> np.ndarray:
+        logging.getLogger("distributed.worker").error("seen: %s", text)
         time.sleep(0.02)
         return np.median(some, axis=0)
 
@@ -280,8 +282,6 @@ def test_rows_that_are_planted_are_seen_in_every_place(theirs: Theirs) -> None:
 
 
 def _logs(text: str) -> int:
-    import logging
-
     logging.getLogger("distributed.worker").error("seen: %s", text)
     return len(text)
 

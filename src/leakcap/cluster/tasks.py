@@ -12,8 +12,9 @@ import queue
 import secrets
 import time
 from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from leakcap.cluster.connecting import SCHEDULER_LOST, Cluster
 from leakcap.cluster.scattering import scattered
@@ -23,6 +24,8 @@ from leakcap.errors import LeakcapError, OutputError
 from leakcap.ground.cores import one_blas_thread
 
 __all__ = ["ClusterWorkers"]
+
+Around: TypeAlias = Callable[[], AbstractContextManager[Any]]  # of each call of a function
 
 UNREADABLE = (
     "a worker stopped with {} (its text is withheld: it may quote the data). Do workers have the packages and modules "
@@ -37,8 +40,8 @@ class ClusterWorkers:
 
     elsewhere = True  # workers may have disks of their own
 
-    def __init__(self, cluster: Cluster, *, closing: bool = False) -> None:
-        self.cluster, self._closing = cluster, closing
+    def __init__(self, cluster: Cluster, *, closing: bool = False, around: Around = nullcontext) -> None:
+        self.cluster, self._closing, self._around = cluster, closing, around
         self.count = cluster.threads
         self.key = ToldKey(cluster)
         self.moved = 0  # bytes: data once to every worker, and what tasks ask and answer
@@ -48,7 +51,7 @@ class ClusterWorkers:
         self, function: Callable[..., Any], shared: tuple[Any, ...], items: Sequence[Any]
     ) -> Generator[tuple[int, Any], None, None]:
         """`function(*shared, item)` for every item, with the item's place, in whatever order they end."""
-        left, times = dict(enumerate(items)), 0
+        left, times, function = dict(enumerate(items)), 0, partial(_within, self._around, function)
         while left:
             try:
                 for place, answer in self._once(function, shared, left, of=len(items)):
@@ -146,6 +149,11 @@ class ClusterWorkers:
                     raise OutputError(SCHEDULER_LOST) from None
                 kind = type(error).__name__
         raise OutputError(f"the data did not reach the workers ({kind}): are there any, with enough memory for them?")
+
+
+def _within(around: Around, function: Callable[..., Any], *given: Any) -> Any:
+    with around():
+        return function(*given)
 
 
 def _note(ready: queue.SimpleQueue[tuple[int, Any]], place: int, task: Any) -> None:

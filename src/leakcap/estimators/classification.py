@@ -250,8 +250,9 @@ class LogisticRegression(LogProbabilities, _Linear):
             return declared_rows(made, fitting.features, fitting.target, self.classes)
         if fitting.declared_only:
             raise InputError(
-                "for analysts and under a pool cap say which classes there may be: LogisticRegression(classes=['no', "
-                "'yes']), for example. They must not come from the data: a class that shows tells of somebody in it"
+                "for analysts, under a pool cap and over partitions say which classes there may be: "
+                "LogisticRegression(classes=['no', 'yes']), for example. They must not come from the data: a class "
+                "that shows tells of somebody in it"
             )
         return super(LogisticRegression, made)._rows(fitting.features, fitting.target, None)
 

@@ -142,7 +142,7 @@ def fitting(
     clock: Clock,
     everybody: bool,
     quiet: bool,
-    block_key: bytes,
+    block_key: bytes | None,
 ) -> Fitting:
     """The rows that an estimator asks for; those with anything missing are left out."""
     import pandas
@@ -158,8 +158,9 @@ def fitting(
     unbounded = bounds is None and norm is None and not getattr(estimator, "takes_any_features", False)
     if quiet and (columns is None or unbounded):
         raise InputError(
-            "for analysts and under a pool cap everything but the sums is declared: name the columns, and give "
-            "bounds=(low, high) of them that do not come from the data, or norm= for models that step along gradients"
+            "for analysts, under a pool cap and over partitions everything but the sums is declared: name the columns, "
+            "and give bounds=(low, high) of them that do not come from the data, or norm= for models that step along "
+            "gradients"
         )
     goal = None if target is None else table.names(target)[0][0]
     names = [name for name, cells in table.columns.items() if name != goal and cells.dtype.kind in "biuf"]
@@ -207,5 +208,9 @@ def fitting(
         },
         _pool_made=columns is None,
         _answer=answer,
-        _blocks=partial(keyed_blocks, table.units.names, block_key),
+        _blocks=_no_blocks if block_key is None else partial(keyed_blocks, table.units.names, block_key),
     )
+
+
+def _no_blocks(_: int) -> Ints:
+    raise InputError("this estimator works in blocks of people, which need one table: over partitions fit another")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,16 +21,16 @@ from leakcap.ground.arrays import Bools, Floats, Ints
 from leakcap.ground.proofs import proves
 from leakcap.sessions.brought import LikeOther, Sums, Totals
 from leakcap.sessions.clock import Clock
-from leakcap.sessions.linear import GRAINS
 from leakcap.sessions.questions import Questions, SessionQuestion
 from leakcap.sessions.swept import SweptSums
 from leakcap.sessions.table import NO_NUMBERS, SessionTable, plain_column
 from leakcap.worlds import Units
 
-__all__ = ["OverShards", "PartedQuestions", "shard_table"]
+__all__ = ["UNDECLARED", "OverShards", "PartedQuestions", "shard_table"]
 
 PLAIN = ("double", "float", "int64", "int32")  # types whose numbers lie in memory as NumPy's do
 OF_NUMBERS = ("sum", "mean", "histogram", "covariance", "quantile")
+Exact: TypeAlias = tuple[Ints, Ints | int]  # sums, and how many of their grains a step of the answer has
 ADD_UP = ("count", "sum", "mean", "histogram", "covariance", "quantile", "linear")
 UNDECLARED = (
     "over partitions answers are sums within declared bounds: give bounds=(low, high), which must not come from the "
@@ -101,6 +101,7 @@ class _ShardTable(SessionTable):
     """The rows of a shard as the table of a session."""
 
     by_person = None  # they stand so
+    has_names = True  # type: ignore[assignment]  # Arrow's columns have some
 
     @cached_property
     def columns(self) -> Mapping[str, npt.NDArray[Any]]:  # type: ignore[override]
@@ -192,9 +193,8 @@ class PartedQuestions:
     def _asked(self, kind: str, question: tuple[Any, ...], details: dict[str, Any]) -> SessionQuestion:
         if not self.quiet and kind in OF_NUMBERS and question:
             self._refuse_texts(question[0])
-        most = 1 if not self.shards.named else self.rows_per_unit
         making = _Making(
-            kind, question, details, rows_per_unit=most, own_rows=self.shards.most, block_key=self.block_key
+            kind, question, details, rows_per_unit=self.most_rows, own_rows=self.shards.most, block_key=self.block_key
         )
         first = making.asked(self.shards.shards[0])
 
@@ -204,6 +204,11 @@ class PartedQuestions:
             return OverShards(self.shards, making, noise_given, self.workers)
 
         return SessionQuestion(first.words, sums, first.public)
+
+    @property
+    def most_rows(self) -> int | None:
+        """Of one person, as declared; rows that are their own people's are one each."""
+        return 1 if not self.shards.named else self.rows_per_unit
 
     def _refuse_texts(self, columns: Any) -> None:
         """What has no numbers anywhere, by its type: shards are asked in silence, and would bring nothing."""
@@ -225,7 +230,7 @@ class OverShards(LikeOther):
     making: Made
     noise_given: bool
     workers: SealedWorkers | None = None
-    _all_pay: dict[int, Ints] = field(default_factory=dict)
+    _all_pay: dict[int, Exact] = field(default_factory=dict)
 
     @cached_property
     def other(self) -> Sums:
@@ -248,7 +253,10 @@ class OverShards(LikeOther):
         again = [place for place, one in enumerate(listed) if not pays[one.people].all() or place not in self._all_pay]
         found = self._worked(again, deviations, None, everybody, coins=coins, pays=pays)
         each = {**self._all_pay, **{place: total for place, (_, total) in found.items()}}
-        return sum(each.values(), np.zeros(self.numbers, dtype=np.int64)), GRAINS, 0.0
+        (_, grains), *_ = each.values()
+        if any(np.any(others != grains) for _, others in each.values()):
+            raise AssertionError("sums in different grains are not added up")
+        return sum((total for total, _ in each.values()), np.zeros(self.numbers, dtype=np.int64)), grains, 0.0
 
     def _worked(
         self,
@@ -259,7 +267,7 @@ class OverShards(LikeOther):
         *,
         coins: Bools,
         pays: Bools,
-    ) -> dict[int, tuple[Ints | None, Ints]]:
+    ) -> dict[int, tuple[Ints | None, Exact]]:
         """Charges, if a clock is given, and exact sums, of some shards."""
         listed = self.shards.shards
         how = self.making, self.noise_given, deviations, clock, everybody
@@ -278,9 +286,12 @@ def _of_shard(
     everybody: bool,
     coins: Bools,
     pays: Bools,
-) -> tuple[Ints | None, Ints]:
+) -> tuple[Ints | None, Exact]:
     made = making.brought(shard, noise_given)
     if isinstance(made, SweptSums):
         made = made.expecting(coins)
     charges = None if clock is None else made.charges(deviations, clock, everybody)
-    return charges, np.asarray(made.totals(deviations, pays, coins, everybody)[0])
+    total, grains, more = made.totals(deviations, pays, coins, everybody)
+    if np.any(more):
+        raise AssertionError("sums about a pool of their own are not added up over shards")
+    return charges, (np.asarray(total), grains)

@@ -40,6 +40,7 @@ from leakcap.sessions.listed_worlds.past import past_answers
 from leakcap.sessions.parted_account import Parted, refuse_backend
 from leakcap.sessions.partitioned import PartedQuestions
 from leakcap.sessions.questions import Questions, SessionQuestion
+from leakcap.sessions.shard_fits import fitted_over
 from leakcap.sessions.standing import longer_clock
 from leakcap.sessions.table import SessionTable
 from leakcap.sessions.telling import Telling
@@ -301,9 +302,7 @@ class Session(Asked):
         if not 0 < share <= 1:
             raise InputError("share must be above 0, and 1 at most: the part of the clock that the whole fit may take")
         desk, questions = self._desk, self._questions
-        if isinstance(questions, PartedQuestions | PartedWorlds):
-            raise InputError("fits need one table: over partitions ask session.mean, covariance or linear")
-        if isinstance(desk, WorldsDesk):
+        if isinstance(desk, WorldsDesk) or isinstance(questions, PartedWorlds):
             raise InputError("fits are made of sums over people: open the session with design='bits'")
         estimator, left_out = as_estimator(estimator), list[LeftOut | None]()
 
@@ -312,22 +311,21 @@ class Session(Asked):
             left_out.append(missing)
             return answer
 
-        made = fitting(
-            self._table,
-            estimator,
-            ask,
-            columns=columns,
-            target=target,
-            bounds=bounds,
-            norm=norm,
-            share=checks.positive(share=share),
-            clock=desk.clock,
-            everybody=desk.everybody,
-            quiet=questions.quiet,
-            block_key=questions.block_key,
-        )
-        with kept_quiet(questions.quiet):
-            found = estimator.fit_in_session(made)
+        how = {
+            "columns": columns,
+            "target": target,
+            "bounds": bounds,
+            "norm": norm,
+            "share": checks.positive(share=share),
+            "clock": desk.clock,
+            "everybody": desk.everybody,
+        }
+        if isinstance(questions, PartedQuestions):
+            found = fitted_over(questions, estimator, ask, **how)
+        else:
+            made = fitting(self._table, estimator, ask, quiet=questions.quiet, block_key=questions.block_key, **how)
+            with kept_quiet(questions.quiet):
+                found = estimator.fit_in_session(made)
         if hasattr(found, "estimator_") or hasattr(found, "certificate_"):
             found.certificate_ = self.certificate
         warn_of_left_out(left_out, fit=True)

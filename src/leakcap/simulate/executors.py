@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeAlias
 from leakcap.errors import InputError, LeakcapError, OutputError
 from leakcap.ground.cores import one_blas_thread
 from leakcap.simulate.shared_memory import Parcels, drop_stale
+from leakcap.simulate.silence import silenced
 
 __all__ = ["Serial", "Workers", "end_workers", "threads_for", "workers_for"]
 
@@ -52,7 +53,8 @@ def workers_for(backend: Any, count: int | None, alone: bool) -> Workers:
     if cluster is not None:
         from leakcap.cluster.tasks import ClusterWorkers
 
-        return ClusterWorkers(cluster, closing=cluster is not backend)
+        # What a function prints or logs would be in the logs of whoever runs the workers.
+        return ClusterWorkers(cluster, closing=cluster is not backend, around=silenced)
     count = count or 1
     kind = backend or ("serial" if count == 1 else "processes")
     if kind not in ("serial", "threads", "processes"):
