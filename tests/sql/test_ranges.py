@@ -133,6 +133,7 @@ ENDS = {  # with the fault that is planted
     "cast(m as decimal(6, 1))": "decimals",
     "cast(u as date) - date '2021-01-01'": "days",
     "cast(u + interval '7' hour as date) - e": "days",
+    "cast(u + interval '1' hour + interval '7' hour as date) - date '2021-03-04'": "days",
     "999999999999999999 * b": "room",
     "least(greatest(999999999999999999 * b, a), 1999999999999999999)": "room",
 }

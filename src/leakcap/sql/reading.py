@@ -34,6 +34,7 @@ from leakcap.sql.refusals import Node, NotAnswered, placed, refused
 __all__ = ["Beside", "Reader", "conjuncts", "only"]
 
 LONGEST = 2000  # nodes of one query's expressions
+MOMENT = 1e-6  # days: sums of hours as parts of a day are right to far less
 
 
 @dataclass(frozen=True)
@@ -275,7 +276,7 @@ class Reader:
         kept = one.range if {kind, one.kind} <= {*NUMBERS} or {kind, one.kind} <= {*MOMENTS} else None
         if kept is not None and kind == "int":
             kept = (kept[0] - 1, kept[1] + 1)
-        if kept is not None and kind == "date":
+        if kept is not None and kind == "date" and one.kind == "timestamp":
             kept = _from_midnight(kept)
         wild = kind in ("float", *MOMENTS) and one.kind == "text"  # 'infinity' is a date too
         sure = kept is not None and kind in NUMBERS and max(map(abs, kept)) < 1e18
@@ -334,7 +335,7 @@ def _on_grid(given: Range, places: int) -> Range:
 
 def _from_midnight(given: Range) -> Range:
     """A range of times once they are days: each begins before them."""
-    return float(math.floor(given[0])), given[1]
+    return float(math.floor(given[0] - MOMENT)), float(math.floor(given[1] + MOMENT))
 
 
 def _counted(found: Expression, node: Node) -> Expression:
