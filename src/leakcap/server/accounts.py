@@ -11,6 +11,7 @@ from typing import Any
 
 from leakcap.errors import InputError
 from leakcap.server.database import Database
+from leakcap.server.dialects import Speaking
 
 __all__ = ["ANALYST", "CUSTODIAN", "Accounts", "ServerAccount", "checked_label"]
 
@@ -49,18 +50,17 @@ class Accounts:
         self.database.write("INSERT INTO accounts VALUES (?, ?, ?, ?, NULL)", name, role, hashed, time.time())
 
     def renew(self, name: str, password: str) -> None:
-        """Give an account another password; whoever is signed in with the old one is signed out."""
+        """Give an account another password; whoever had the old one is signed out, and their tokens end."""
         hashed = self._hashed(password)
         with self.database.writing() as now:
             now.execute("UPDATE accounts SET hash = ? WHERE name = ?", (hashed, name))
-            now.execute("DELETE FROM signed_in WHERE account = ?", (name,))
+            _end_all(now, name)
 
     def close(self, name: str) -> None:
         """Close an account: its tokens and whatever is signed in with it end at once. Its name stays taken."""
         with self.database.writing() as now:
             now.execute("UPDATE accounts SET closed = ? WHERE name = ?", (time.time(), name))
-            for table in ("signed_in", "tokens"):
-                now.execute(f"DELETE FROM {table} WHERE account = ?", (name,))
+            _end_all(now, name)
 
     def allow(self, name: str, datasets: frozenset[str]) -> None:
         """Say which data sets an analyst may ask; all others are closed to them."""
@@ -106,6 +106,11 @@ class Accounts:
             )
         with self._room:
             return str(_hasher().hash(password))
+
+
+def _end_all(now: Speaking, name: str) -> None:
+    for table in ("signed_in", "tokens"):
+        now.execute(f"DELETE FROM {table} WHERE account = ?", (name,))
 
 
 def checked_label(text: str, what: str) -> str:

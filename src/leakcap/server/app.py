@@ -15,7 +15,7 @@ from leakcap.server.api import api
 from leakcap.server.assets import assets
 from leakcap.server.audit_pages import auditing
 from leakcap.server.custody_pages import custody
-from leakcap.server.headers import SecureHeaders, TooMuch
+from leakcap.server.headers import UPLOADS, SecureHeaders, TooMuch
 from leakcap.server.pages import pages
 from leakcap.server.publish_pages import publishing
 from leakcap.server.refusing import Refusing, answer_refused
@@ -28,7 +28,6 @@ from leakcap.version import __version__
 
 __all__ = ["create_app"]
 
-UPLOADS = frozenset({"/custody/register", "/custody/publish"})
 THREADS = 120  # that wait for questions and passwords; how many are computed at a time is another limit
 
 

@@ -8,7 +8,9 @@ from typing import Any
 from leakcap.server.refusals import Refusal
 from leakcap.server.settings import ServerSettings
 
-__all__ = ["SECURE", "SecureHeaders", "TooMuch"]
+__all__ = ["SECURE", "UPLOADS", "SecureHeaders", "TooMuch"]
+
+UPLOADS = frozenset({"/custody/register", "/custody/publish"})  # where large bodies are read, for custodians alone
 
 Scope = MutableMapping[str, Any]
 POLICY = (

@@ -220,16 +220,16 @@ def _sign_in(request: Request, form: Any) -> Response:
     if site not in ("same-origin", "none"):
         raise Refusal(403, "Sign in on the page of this server.")
     state.by_address.take(where)
-    state.failures.refuse(name)
     state.failures_of_address.refuse(where)
+    state.failures.count(name)
+    state.failures_of_address.count(where)
     account = state.accounts.with_password(name, str(form.get("password", "")))
     if account is None:
-        state.failures.count(name)
-        state.failures_of_address.count(where)
         known = name if state.accounts.named(name) else "(unknown)"  # people type passwords into the wrong field
         state.audit_log.add("", "tried to sign in", known, "refused")
         return _login(request, str(form.get("then", "/")), WRONG, 401)
     state.failures.forget(name)
+    state.failures_of_address.take_back(where)
     state.audit_log.add(name, "signed in")
     answer = RedirectResponse(own_address(str(form.get("then", "/"))), 303)
     answer.set_cookie(

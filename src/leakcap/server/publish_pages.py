@@ -27,7 +27,7 @@ from leakcap.server.publish_orders import (
     python_words,
     shown,
 )
-from leakcap.server.publish_promises import curve_of, in_words, promises_of
+from leakcap.server.publish_promises import curve_of, in_words, left_out, promises_of
 from leakcap.server.published import alone, attackable, folder_of
 from leakcap.server.published import finished as finished_releases
 from leakcap.server.refusals import Refusal, as_refusal
@@ -46,6 +46,7 @@ STEPS = ("The table", "Whose rows", "The question", "The promises", "The release
 FIGURES = {"error": ("error", "before noise", "noise")}
 MEASURED = ("int", "decimal", "float")  # kinds of columns that have a range
 SECONDS = 900.0
+UNCOMPARED = {"what", "name", "promise", "form_word"}  # fields on which no figure of a promise hangs
 FORM = {
     "fn": "mean",
     "cap": "60",
@@ -114,8 +115,16 @@ def chosen(upload: str, request: Request, who: Browser, form: OwnForm) -> Respon
         if given.get("what") != "release":
             return _looked_at(request, who, kept, given, columns=columns, order=order)
         name = _free_name(state, given)
-    except LeakcapError as error:
-        return _choosing(request, who, upload, given=given, columns=columns, notice=as_refusal(error).words)
+    except (LeakcapError, Refusal) as error:  # in the form, with all that was written into it
+        return _choosing(
+            request,
+            who,
+            upload,
+            given=given,
+            columns=columns,
+            found=_still_true(kept, given, columns),
+            notice=as_refusal(error).words,
+        )
 
     def task(watch: WorkWatch) -> str:
         _release(state, name, order, watch)
@@ -127,7 +136,8 @@ def chosen(upload: str, request: Request, who: Browser, form: OwnForm) -> Respon
 
     piece = state.long_work.begin(custodian, "publishing a table or a model", name, task, back=request.url.path)
     if piece.outcome == FAILED:
-        return _choosing(request, who, upload, given=given, columns=columns, notice=piece.words)
+        found = _still_true(kept, given, columns)
+        return _choosing(request, who, upload, given=given, columns=columns, found=found, notice=piece.words)
     return RedirectResponse(place_of(piece), 303)
 
 
@@ -200,10 +210,20 @@ def _looked_at(
     return RedirectResponse(place_of(piece), 303)
 
 
+def _still_true(kept: Upload, given: Mapping[str, str], columns: Sequence[str]) -> Mapping[str, Any] | None:
+    """What was found of the promises, if nothing was changed since but the choice among them and the name."""
+    asked, found = remembered_of(kept)
+    now = {**given, "columns": list(columns)}
+    other = {key for key in {*asked, *now} if asked.get(key) != now.get(key)}
+    return found if other <= UNCOMPARED else None
+
+
 def _free_name(state: ServerState, given: Mapping[str, str]) -> str:
     name = checked_label(given.get("name", "").strip(), "the name of a release")
     if (state.settings.home / "published" / name / "out" / "public").exists():
         raise Refusal(400, "Something was published under this name: take another one.")
+    if name in state.datasets.names():  # the ledger counts by names: its questions would be counted with these
+        raise Refusal(400, "A data set has this name: take another one.")
     return name
 
 
@@ -263,6 +283,7 @@ def _compared(found: Mapping[str, Any], order: dict[str, Any]) -> dict[str, Any]
     return {
         "ours": ours,
         "others": others,
+        "left_out": left_out(found),
         "own": own,
         "own_words": PROMISES.get(own, own),
         "heads": FIGURES.get(found["of"], (found["of"], "without noise", "between releases")),

@@ -15,9 +15,10 @@ from leakcap.report.html import Markup
 from leakcap.report.numbers import bound
 from leakcap.server.publish_orders import PROMISES
 
-__all__ = ["PromiseRow", "curve_of", "in_words", "promises_of"]
+__all__ = ["PromiseRow", "curve_of", "in_words", "left_out", "promises_of"]
 
 DELTA = 1e-5
+NOT_COMPARED = "Not compared: "
 OWN = {"Laplace": "Laplace noise", "Gaussian": "(ε, δ) by normal noise", "zCDP": "zCDP by normal noise"}
 
 
@@ -47,6 +48,15 @@ def in_words(found: Mapping[str, Any], success: float) -> str:
         f"At {bound(success)} right guesses at most, “{PROMISES[best['name']]}” costs least: "
         f"{'an error of ' if found['of'] == 'error' else found['of'] + ' '}{figure}."
     )
+
+
+def left_out(found: Mapping[str, Any]) -> list[str]:
+    """Which promises are not compared and why, by the words that the page has for them."""
+    named = {f"{NOT_COMPARED}{name}: ": f"{NOT_COMPARED}“{words}” " for name, words in PROMISES.items()}
+    return [
+        next((words + why.removeprefix(name) for name, words in named.items() if why.startswith(name)), why)
+        for why in found["not_compared"]
+    ]
 
 
 def curve_of(found: Mapping[str, Any], success: float) -> Markup:

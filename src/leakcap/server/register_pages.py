@@ -17,6 +17,7 @@ from leakcap.server.callers import Visitor, of_state
 from leakcap.server.form_fields import Browser, OwnForm
 from leakcap.server.form_questions import KINDS
 from leakcap.server.long_work import FAILED, WorkWatch
+from leakcap.server.published import finished
 from leakcap.server.refusals import NOT_THERE, Refusal, as_refusal
 from leakcap.server.register_forms import facts_of, tables_of
 from leakcap.server.show import page
@@ -81,7 +82,9 @@ def declared(upload: str, request: Request, who: Browser, form: OwnForm) -> Resp
             order = {"files": files, "path": None, "declared": facts}
             return _looked_at(request, who, kept, given, order=order)
         name = checked_label(given.get("name", ""), "the name of a data set")
-    except LeakcapError as error:
+        if name in finished(state):  # the ledger counts by names
+            raise Refusal(400, "Something was published under this name: take another one.")
+    except (LeakcapError, Refusal) as error:  # in the form, with all that was written into it
         return _declaring(request, who, upload, given, notice=as_refusal(error).words)
 
     def task(watch: WorkWatch) -> str:

@@ -70,13 +70,14 @@ def made_server(app: Any, certificate: Path | None = None, key: Path | None = No
     try:
         import uvicorn
 
-        from leakcap.server.whole_writes import WholeWrites
+        from leakcap.server.patience import MOST_CONNECTIONS, OfAddress
     except ImportError:
         raise MissingExtra("the server is an extra: pip install 'leakcap[server]'") from None
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # it may print what a callback was given
     config = uvicorn.Config(
         app,
-        http=WholeWrites,
+        http=OfAddress,
+        ws="none",
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -85,7 +86,7 @@ def made_server(app: Any, certificate: Path | None = None, key: Path | None = No
         proxy_headers=False,
         ssl_certfile=certificate,
         ssl_keyfile=key,
-        limit_concurrency=400,
+        limit_concurrency=MOST_CONNECTIONS,
         timeout_keep_alive=15,
         h11_max_incomplete_event_size=32 * 1024,
     )

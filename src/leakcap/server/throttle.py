@@ -12,6 +12,7 @@ __all__ = ["Failures", "Rate"]
 
 MOST_NAMES = 10_000  # that are remembered; the oldest are forgotten first
 MINUTE = 60.0
+TOO_MANY_WRONG = "There were too many wrong passwords: wait a while, then try again."
 MOST_DOUBLINGS = 4  # of a wait: others must not be able to keep somebody out for long
 
 
@@ -48,16 +49,16 @@ class Failures:
     def refuse(self, name: str) -> None:
         """A `Refusal` while it has to wait; what it says is the same for names that exist and others."""
         with self._lock:
-            now, until = time.monotonic(), self._failed.get(name, (0, 0.0))[1]
-        if until > now:
-            raise Refusal(429, "There were too many wrong passwords: wait a while, then try again.", wait=until - now)
+            self._refuse(name, time.monotonic())
 
     def count(self, name: str) -> None:
-        """Count a wrong password."""
+        """Count a password as wrong before it is looked at: many at a time would be tried as one. Or a `Refusal`."""
         with self._lock:
+            now = time.monotonic()
+            self._refuse(name, now)
             failed, _ = self._failed.pop(name, (0, 0.0))
             over = failed + 1 - self.most
-            until = time.monotonic() + self.wait * 2.0 ** min(over, MOST_DOUBLINGS) if over >= 0 else 0.0
+            until = now + self.wait * 2.0 ** min(over, MOST_DOUBLINGS) if over >= 0 else 0.0
             self._failed[name] = (failed + 1, until)
             while len(self._failed) > MOST_NAMES:
                 self._failed.popitem(last=False)
@@ -66,3 +67,15 @@ class Failures:
         """After a right password."""
         with self._lock:
             self._failed.pop(name, None)
+
+    def take_back(self, name: str) -> None:
+        """What was counted was right; what was wrong before stays counted."""
+        with self._lock:
+            failed, until = self._failed.pop(name, (1, 0.0))
+            if failed > 1:
+                self._failed[name] = failed - 1, until if failed > self.most else 0.0
+
+    def _refuse(self, name: str, now: float) -> None:
+        until = self._failed.get(name, (0, 0.0))[1]
+        if until > now:
+            raise Refusal(429, TOO_MANY_WRONG, wait=until - now)

@@ -29,6 +29,7 @@ TOO_LONG = "this took longer than {:g} seconds and was stopped: register a small
 STOPPED = "this was stopped: nothing of it is kept, begin it again when you like"
 ENDED = "the file could not be worked with: it may need too much memory or space. Register it on the machine"
 COMMAND = "command"
+WIDE = {"COLUMNS": "400"}  # a command breaks its sentences there: what is shown of it is its last line
 SIGN = "leakcap: "  # before what a command says of an error
 NUMBERS = ("int", "decimal", "float")
 
@@ -71,7 +72,7 @@ def _run(order: Mapping[str, Any], seconds: float, watched: Onlooker | None) -> 
     pipe = subprocess.PIPE
     late = threading.Event()
     with subprocess.Popen(
-        [sys.executable, "-P", "-m", "leakcap.server.work"], stdin=pipe, stdout=pipe, stderr=pipe
+        [sys.executable, "-P", "-m", "leakcap.server.work"], stdin=pipe, stdout=pipe, stderr=pipe, env=os.environ | WIDE
     ) as process:
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
 

@@ -19,8 +19,10 @@ from leakcap.certificates.session import SessionCertificate
 from leakcap.custody.folders import votes_folder
 from leakcap.custody.vault import Vault
 from leakcap.planning.released import forget_released
+from leakcap.server.long_work import WorkWatch
 from leakcap.server.publish_orders import asked_of, command_words, python_words, shown
 from leakcap.server.refusals import Refusal
+from leakcap.server.work import command_done
 from leakcap.sessions import desk
 from leakcap.sessions.linear import STEP
 from leakcap.tables.distilled import public_people
@@ -184,7 +186,8 @@ def test_boosted_trees_are_compared_and_published_by_pages(running: Running) -> 
     fields["fn"] = "boosted"
     page = running.shown(browser, browser.post(place, data={**fields, "what": "compare"})).text
     assert page.count('type="radio"') == 2 and "Nothing has left yet." in page, page
-    assert "no list of numbers" in page and "--public-rows public.csv" in page and "Distilled(" in page
+    assert "Not compared: “Which half of the people was used?” such a model is no list of numbers" in page
+    assert "--public-rows public.csv" in page and "Distilled(" in page
     released(running, browser, place, fields)
 
 
@@ -209,6 +212,14 @@ def test_votes_are_attacked_by_command_and_nothing_is_spent(voted: Path, capfd: 
     said = " ".join(capfd.readouterr().out.split())
     assert "Nothing refuted in 200 releases" in said and "whether a person took part" in said
     assert ((voted / "ledger.db").read_bytes(), sorted((voted / "out").rglob("*"))) == before
+
+
+def test_whoever_looks_on_reads_whole_sentences(voted: Path) -> None:
+    watch, said = WorkWatch(), list[str]()
+    watch.says = said.append  # type: ignore[method-assign]
+    command_done(["audit", str(voted / "out"), "--trials", "200"], 120, watch)
+    asked = "asking the teachers again 200 times, each with another coin of one person; none leaves"
+    assert said[0] == asked, "a page would show its end alone"
 
 
 def test_votes_without_noise_are_refuted_by_command(voted: Path, monkeypatch: pytest.MonkeyPatch) -> None:

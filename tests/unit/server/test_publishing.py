@@ -7,6 +7,7 @@ import json
 import pickle
 import re
 import shlex
+import shutil
 import time
 import warnings
 import zipfile
@@ -130,7 +131,32 @@ def test_a_statistic_is_compared_with_what_differential_privacy_would_cost(
     asked = browser.post(place, data={**fields, "fn": "mean", "target": "", "what": "compare"})
     page = running.shown(browser, asked).text
     assert page.count('type="radio"') == 3 and "What plain differential privacy would cost" in page
+    named = {**fields, "fn": "mean", "target": "", "what": "release", "promise": "bits", "name": "Clinic!"}
+    again = browser.post(place, data=named)
+    assert again.status_code == 400 and "lower-case letters" in again.text and 'value="Clinic!"' in again.text
+    assert again.text.count('type="radio"') == 3, "a name that cannot be used does not undo the comparison"
+    assert 'type="radio"' not in browser.post(place, data={**named, "cap": "70"}).text, "which was for another cap"
     assert "Laplace noise" in page and "--fn mean" in page and "lc.stats.mean" in page
+
+
+def test_a_release_and_a_data_set_never_share_a_name(running: Running, publishing: tuple[Any, str, Any]) -> None:
+    """The ledger counts by names: a release of others under a data set's name would end all questions about it."""
+    browser, place, fields = publishing
+    asked = browser.post(place, data={**fields, "what": "release", "promise": "bits", "name": "clinic"})
+    assert asked.status_code == 400 and "A data set has this name: take another one." in asked.text
+    assert 'name="columns" value="a" checked' in asked.text, "the form is filled in"
+    asked = browser.post(place, data={**fields, "columns": []})
+    assert asked.status_code == 400 and "Choose the columns" in asked.text and 'id="cap"' in asked.text
+    (running.state.settings.home / "published" / "shared").mkdir(parents=True)
+    (running.state.settings.home / "published" / "shared" / "command.txt").write_text("leakcap release")
+    content = b"person,cost\n" + b"".join(b"%d,1\n" % at for at in range(50))
+    file = {"file": ("visits.csv", content, "text/csv")}
+    step = running.place(browser.post("/custody/register", data={"form_word": fields["form_word"]}, files=file))
+    given = {"form_word": fields["form_word"], "name": "shared", "unit": "person", "rows": "1", "cap": "60"}
+    asked = browser.post(step, data={**given, "table": "visits", "what": "register"})
+    assert asked.status_code == 400 and "Something was published under this name" in asked.text
+    assert "shared" not in running.state.datasets.names()
+    shutil.rmtree(running.state.settings.home / "published" / "shared")
 
 
 def led_to(browser: Any, answer: Any) -> Any:

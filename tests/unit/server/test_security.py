@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from leakcap.errors import InputError
-from leakcap.server import serving, throttle
+from leakcap.server import accounts, serving, throttle
 from leakcap.server.headers import SECURE
 from leakcap.server.settings import ServerLimits
 from leakcap.sql import engine as engines
@@ -101,9 +101,42 @@ def test_passwords_cannot_be_tried_without_end(tmp_path: Path, monkeypatch: pyte
     assert tried("zoe", "wrong").status_code == 429, "an address has to wait, too, whatever names it tries"
 
 
-def test_a_wrong_name_is_told_as_a_wrong_password_is_and_tried_as_hard(running: Running) -> None:
-    from leakcap.server import accounts
+def test_passwords_that_are_tried_at_once_count_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thirty at a time, before any of them is found to be wrong: five are looked at."""
+    made = started(tmp_path)
+    made.state.accounts.add("ann", "analyst", PASSWORDS["ann"])
+    looked_at, honest = list[str](), accounts._matches
 
+    def slow(hashed: str, password: str) -> bool:
+        looked_at.append(password)
+        time.sleep(0.1)
+        return honest(hashed, password)
+
+    monkeypatch.setattr(accounts, "_matches", slow)
+    told = list[int]()
+
+    def tried() -> None:
+        told.append(made.client().post("/login", data={"name": "ann", "password": "wrong"}).status_code)
+
+    threads = [Thread(target=tried) for _ in range(30)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert len(looked_at) == 5 and sorted(told) == [401] * 5 + [429] * 25
+
+
+def test_right_passwords_are_not_counted(tmp_path: Path) -> None:
+    """An office that signs in from one address keeps itself out by wrong passwords alone."""
+    made = started(tmp_path, ServerLimits(failures_of_address=3))
+    made.state.accounts.add("ann", "analyst", PASSWORDS["ann"])
+    client = made.client()
+    passwords = [PASSWORDS["ann"]] * 4 + ["wrong"] * 2 + [PASSWORDS["ann"]] * 2 + ["wrong", PASSWORDS["ann"]]
+    found = [client.post("/login", data={"name": "ann", "password": one}).status_code for one in passwords]
+    assert found == [303] * 4 + [401] * 2 + [303] * 2 + [401, 429]
+
+
+def test_a_wrong_name_is_told_as_a_wrong_password_is_and_tried_as_hard(running: Running) -> None:
     hashed = []
     honest = accounts._matches
 

@@ -105,6 +105,7 @@ ALLOWED: dict[str, dict[str, Any]] = {
     "ended token": NOBODY,
     "revoked token": NOBODY,
     "token of a closed account": NOBODY,
+    "token of an earlier password": NOBODY,
     "token as a password": NOBODY,
     "tampered cookie": NOBODY,
     "cookie signed with another key": NOBODY,
@@ -167,8 +168,8 @@ def visitors(running: Running) -> dict[str, Callable[[], Any]]:
         PASSWORDS[name] = "correct horse gone"
         state.accounts.add(name, "analyst", PASSWORDS[name])
         state.accounts.allow(name, frozenset(("clinic",)))
-        made = running.program(name) if kind == "token" else running.browser(name)
-        if kind == "password":
+        made = running.program(name) if kind.endswith("token") else running.browser(name)
+        if kind in ("password", "renewed token"):
             state.accounts.renew(name, "another correct horse")
         else:
             state.accounts.close(name)
@@ -200,6 +201,7 @@ def visitors(running: Running) -> dict[str, Callable[[], Any]]:
         "ended token": ended,
         "revoked token": revoked,
         "token of a closed account": lambda: of_closed("token"),
+        "token of an earlier password": lambda: of_closed("renewed token"),
         "token as a password": lambda: running.client(headers={"Authorization": f"Basic {running.token('ann')}"}),
         "tampered cookie": tampered,
         "cookie signed with another key": forged,
