@@ -52,7 +52,7 @@ def in_words(found: Mapping[str, Any], success: float) -> str:
 
 def left_out(found: Mapping[str, Any]) -> list[str]:
     """Which promises are not compared and why, by the words that the page has for them."""
-    named = {f"{NOT_COMPARED}{name}: ": f"{NOT_COMPARED}“{words}” " for name, words in PROMISES.items()}
+    named = {f"{NOT_COMPARED}{name}: ": f"{NOT_COMPARED}“{words}”: " for name, words in PROMISES.items()}
     return [
         next((words + why.removeprefix(name) for name, words in named.items() if why.startswith(name)), why)
         for why in found["not_compared"]

@@ -186,7 +186,7 @@ def test_boosted_trees_are_compared_and_published_by_pages(running: Running) -> 
     fields["fn"] = "boosted"
     page = running.shown(browser, browser.post(place, data={**fields, "what": "compare"})).text
     assert page.count('type="radio"') == 2 and "Nothing has left yet." in page, page
-    assert "Not compared: “Which half of the people was used?” such a model is no list of numbers" in page
+    assert "Not compared: “Which half of the people was used?”: such a model is no list of numbers" in page
     assert "--public-rows public.csv" in page and "Distilled(" in page
     released(running, browser, place, fields)
 
