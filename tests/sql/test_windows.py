@@ -167,6 +167,7 @@ def test_a_sum_of_one_person_is_the_same_wherever_the_engine_cuts_their_rows(
          "where k = 1", 6),
         ("select sum(days) from (select days, rank() over (partition by person order by days) k from stays) q "
          "where k = 1", 6),
+        ("select count(*) from people p left join stays s on p.id = s.person left join tests t on t.stay = s.stay", 25),
         ("select count(*) from stays s left join (select distinct stay, drug from tests) d on d.stay = s.stay and "
          "d.stay = d.stay and d.drug = d.drug", 25),
         ("select sum(q.days) from (select days, k, d.price from (select *, row_number() over (partition by "

@@ -154,8 +154,8 @@ class FromClause(Compiling):
         match = " AND ".join(one.safe for one in conditions)
         text = f"SELECT * FROM ({left.sql}) LEFT JOIN ({right.sql}) ON {match}"
         most, unique = self._rows([left, right], conditions)
-        # Rows of the left side that stay without a partner are alike in all keys of the right one: in none.
-        unique = frozenset(key if key in left.unique else key | own for key in unique for own in left.unique)
+        if left.most != 1:  # a person's rows of the left side without a partner are alike in the right one's keys
+            unique = frozenset(key if key in left.unique else key | own for key in unique for own in left.unique)
         # A row of the left side stays without a partner: then the right one's columns are missing, keys included.
         missing = tuple(replace(one, value=replace(one.value, null=True)) for one in right.columns)
         return Relation(
