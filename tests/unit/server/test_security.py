@@ -289,7 +289,7 @@ def test_a_hung_question_is_killed_at_its_limit_and_the_others_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its engine is stopped as a process that hangs is; meanwhile somebody else is answered."""
-    made = filled(tmp_path, ServerLimits(engine=EngineLimits(seconds=3.0)))
+    made = filled(tmp_path, ServerLimits(engine=EngineLimits(seconds=6.0)))
     ann, bob = made.program("ann"), made.program("bob")
     assert bob.post(ASK, json={"sql": BY_SEX, "share": 0.01}).status_code == 200
     started_ones: list[Any] = []
@@ -312,8 +312,8 @@ def test_a_hung_question_is_killed_at_its_limit_and_the_others_go_on(
     other = bob.post(ASK, json={"sql": BY_SEX, "share": 0.02})
     assert other.status_code == 200 and found == [], "the hung one was not waited for"
     hung.join(30)
-    assert found[0].status_code == 400 and "took longer than 3 seconds" in found[0].json()["error"]
-    assert time.monotonic() - began < 20 and started_ones[0].poll() is not None
+    assert found[0].status_code == 400 and "took longer than 6 seconds" in found[0].json()["error"]
+    assert time.monotonic() - began < 25 and started_ones[0].poll() is not None
     assert ann.get("/api/datasets/clinic/budget").json()["spent"]["share"] == pytest.approx(0.03), "it was not charged"
 
 
