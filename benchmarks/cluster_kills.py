@@ -169,7 +169,7 @@ def client_killed(number: int, folder: Path, long: int = LONG, brief: float = BR
     command = [sys.executable, str(job), str(place), str(log)]
     environment = os.environ | {"PYTHONHASHSEED": "0"}
     share = float(np.random.default_rng([number, 9]).uniform(0.1, 0.9))
-    first = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
+    first = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
     while first.poll() is None and _lines(log) < share * long:
         time.sleep(0.01)
     first.kill()

@@ -193,10 +193,16 @@ def test_a_list_of_worlds_is_asked_alike_on_any_partitioning_by_anybody(
 
 
 def test_how_many_threads_add_up_is_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = of_listed(parted(1))
-    monkeypatch.setattr("leakcap.kernels.moments.sums.threads", lambda: 5)
-    other = of_listed(parted(1))
-    assert one["numbers"] == other["numbers"]
+    """Of people enough that a shard is cut into parts; looked at before sums of all shards round it away."""
+    rng, found = np.random.default_rng(0), []
+    frame = pd.DataFrame({"who": np.arange(20_000), "age": rng.normal(40, 10, 20_000)})
+    for threads in (1, 2):  # of five, each would have one word of bits, in the order of one thread
+        monkeypatch.setattr("leakcap.kernels.moments.sums.threads", lambda threads=threads: threads)
+        session = lc.Session(lc.partitions([frame]), cap=0.9, unit="who", design="worlds", worlds=70, seed=3)
+        worlds = desk_of(session).engine.worlds  # type: ignore[union-attr]
+        asked = session._questions.sum(["age"])
+        found.append([one.tobytes() for one in asked._of_shards(asked.listed.of(worlds), np.zeros(1))])
+    assert found[0] == found[1]
 
 
 def test_other_rows_are_seen_by_the_comparison() -> None:
