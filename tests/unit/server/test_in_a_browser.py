@@ -304,7 +304,7 @@ def test_a_custodian_publishes_without_a_mouse(walk: Walk, tmp_path: Any) -> Non
 
 
 @pytest.mark.slow
-def test_a_custodian_publishes_trees_that_vote_without_a_mouse(walk: Walk, tmp_path: Any) -> None:
+def test_a_custodian_publishes_and_attacks_trees_that_vote_without_a_mouse(walk: Walk, tmp_path: Any) -> None:
     page = walk.page
     walk.sign_in("carla")
     first = time.monotonic_ns()  # the ledger would know the same people again
@@ -347,6 +347,21 @@ def test_a_custodian_publishes_trees_that_vote_without_a_mouse(walk: Walk, tmp_p
     walk.arrives("text=The same by hand")
     walk.look("published trees")
     assert "--fn Distilled" in page.inner_text("main")
+    walk.tab_to("a[href^='/custody/audit/']:not(nav a)")
+    page.keyboard.press("Enter")
+    walk.arrives("#trials")
+    walk.look("their audit")
+    walk.tab_to("#trials")
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.type("200")
+    page.keyboard.press("Enter")
+    walk.arrives("text=The report of the last audit")
+    walk.look("their audit, done")
+    walk.tab_to("main a.button")
+    page.keyboard.press("Enter")
+    walk.arrives("text=CUSTODIAN ONLY")
+    walk.look("the report")
+    assert "Nothing refuted" in page.inner_text("body")
     assert walk.faults == []
 
 
