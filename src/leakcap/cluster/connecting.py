@@ -35,6 +35,7 @@ QUIET = {
     "distributed.scheduler.http.routes": [],  # pages without a password, for whoever is on this machine
     "distributed.worker.http.routes": [],
     "distributed.admin.log-length": 0,
+    "distributed.worker.profile.enabled": False,  # which lines run a hundred times a second is told to nobody
     "distributed.admin.tick.limit": "1h",
 }
 NO_TLS = (

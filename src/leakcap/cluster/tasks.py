@@ -32,6 +32,7 @@ UNREADABLE = (
     "that the function uses, in the same versions?"
 )
 FAILED = "the cluster failed with {} (its text is withheld: it may quote the data); nothing was released"
+TOGETHER = 0.1  # seconds: answers that are there by then are brought at once, as each way there and back takes time
 SENT_AGAIN = 3  # times that data travel anew, after the last worker that had them was lost
 
 
@@ -88,6 +89,8 @@ class ClusterWorkers:
         client, run = self.cluster.client, secrets.token_hex(6)
         at_workers = [self._sent(thing) for thing in shared]
         names, there = [name for name, _ in at_workers], [data for _, data in at_workers]
+        doing = f"doing {run}"
+        done = closed(self.key.seal, function, doing)  # once, not for each task
         ready: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
         tasks: dict[int, Any] = {}
 
@@ -95,11 +98,11 @@ class ClusterWorkers:
             """All at once: a scheduler takes them in one by one far more slowly."""
             called = [f"leakcap-{run}-{place}{more}" for place in places]
             asked = [
-                closed(self.key.seal, (function, left[place], names), f"asked {name}")
+                closed(self.key.seal, (left[place], doing, names), f"asked {name}")
                 for place, name in zip(places, called, strict=True)
             ]
-            self.moved += sum(map(size, asked))
-            data = ([one] * len(places) for one in there)
+            self.moved += sum(map(size, asked)) + len(places) * size(done)
+            data = ([one] * len(places) for one in (done, *there))
             sent = client.map(partial(_answered, self.key.token), called, asked, *data, key=called, pure=False)
             for place, task in zip(places, sent, strict=True):
                 tasks[place] = task
@@ -109,28 +112,39 @@ class ClusterWorkers:
             submit(list(left))
             while tasks:
                 try:
-                    place, task = self.key.waited_for(ready)
+                    ended = [self.key.waited_for(ready)]
                 except queue.Empty:
                     raise OutputError(_stuck(tasks, of, self.cluster.patience)) from None
-                if task.status == "error":  # workers died of it
-                    raise OutputError(_lost([place], of))
-                told = task.result() if task.status == "finished" else None
-                tasks.pop(place).release()
-                if told is None:  # its data were lost
-                    continue
-                if told == UNTOLD:  # by a worker that has just come
-                    self.key.tell_again()
-                    submit([place], f"-{secrets.token_hex(4)}")
-                    continue
-                self.moved += size(told)
-                answered, answer = opened(self.key.seal, told, f"answer {task.key}")
-                if not answered:
-                    raise answer
-                yield place, answer
+                if len(tasks) > 1:
+                    time.sleep(TOGETHER)
+                    while not ready.empty():
+                        ended.append(ready.get())
+                for place, task, told in self._brought(ended, of):
+                    tasks.pop(place).release()
+                    if told is None:  # its data were lost
+                        continue
+                    if told == UNTOLD:  # by a worker that has just come
+                        self.key.tell_again()
+                        submit([place], f"-{secrets.token_hex(4)}")
+                        continue
+                    self.moved += size(told)
+                    answered, answer = opened(self.key.seal, told, f"answer {task.key}")
+                    if not answered:
+                        raise answer
+                    yield place, answer
         finally:
             if tasks:
                 with contextlib.suppress(Exception):
                     client.cancel(list(tasks.values()), force=True)
+
+    def _brought(self, ended: list[tuple[int, Any]], of: int) -> list[tuple[int, Any, Any]]:
+        """Tasks with what they told, None where data were lost; an OutputError where workers died of one."""
+        died = [place for place, task in ended if task.status == "error"]
+        if died:
+            raise OutputError(_lost(died, of))
+        there = {place: task for place, task in ended if task.status == "finished"}
+        told = self.cluster.client.gather(there)
+        return [(place, task, told.get(place)) for place, task in ended]
 
     def _sent(self, thing: Any) -> tuple[str, Any]:
         """Where workers have a thing: it travels once, to all of them, under a name that says nothing."""
@@ -166,14 +180,15 @@ def _note(ready: queue.SimpleQueue[tuple[int, Any]], place: int, task: Any) -> N
     ready.put((place, task))
 
 
-def _answered(token: str, name: str, asked: Sealed, *shared: Sealed) -> Any:
+def _answered(token: str, name: str, asked: Sealed, done: Sealed, *shared: Sealed) -> Any:
     """In a worker: the answer, or what may be said of why there is none, sealed."""
     seal = seal_of(token)
     if seal is None:
         return UNTOLD
     try:
         with one_blas_thread():
-            function, item, names = opened(seal, asked, f"asked {name}")
+            item, doing, names = opened(seal, asked, f"asked {name}")
+            function = opened(seal, done, doing)  # anew: what it keeps in itself does not reach the next task
             things = [kept_open(seal, one, called, token) for called, one in zip(names, shared, strict=True)]
             return closed(seal, (True, function(*things, item)), f"answer {name}")
     except LeakcapError as error:
