@@ -4,9 +4,9 @@
 many minutes. With `--kept` what was seen is written there, and the next call about the same code goes on. A fault is
 anything but a refusal or an answer: an error of another kind, one of the engine, a refusal or a plan that is another
 in the other pool (of every fifth question), other groups, somebody who brings something else or more than is declared,
-a question that takes longer than its limit; with `--times` also one that takes much longer where there is somebody
-more, with values that fail wherever they can. Faults are printed with their number; `tests/sql/fuzz.py` asks one
-again.
+a question that takes longer than its limit twice; with `--times` also one that takes much longer where there is
+somebody more, with values that fail wherever they can. Faults are printed with their number; `tests/sql/fuzz.py` asks
+one again.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class Seen:
     asked: int = 0
     kinds: dict[str, int] = field(default_factory=dict)
     faults: int = 0
+    again: int = 0
     seconds: float = 0.0  # of CPU
 
     @classmethod
@@ -56,11 +57,13 @@ def main(
     end, seen = time.monotonic() + 60 * minutes, Seen.so_far(kept)
     with tempfile.TemporaryDirectory() as folder:
         fuzz = Fuzz.built(Path(folder), times=times)
+        fuzz.again = seen.again
         while seen.asked < questions and time.monotonic() < end:
             began, fuzz.seen, fuzz.faults = time.process_time(), Counter(seen.kinds), []
             for number, said in fuzz.asked(range(seen.asked, seen.asked + AT_ONCE)):
                 print(f"{number}: {said}: {fuzz.posed(number)[0]}", flush=True)
             seen.asked, seen.kinds, seen.faults = seen.asked + AT_ONCE, dict(fuzz.seen), seen.faults + len(fuzz.faults)
+            seen.again = fuzz.again
             seen.seconds += time.process_time() - began
             print(f"{seen.asked:,}: {seen.kinds} [{seen.seconds:.0f} CPU s]", flush=True)
             if kept is not None:
@@ -71,7 +74,7 @@ def main(
         "sql-fuzz",
         f"of {seen.asked:,} questions {seen.kinds.get('refused', 0):,} refused, {seen.kinds.get('answered', 0):,} "
         f"answered about people, {seen.kinds.get('public', 0):,} about public tables alone, {seen.faults} faults; "
-        f"{seen.seconds:,.0f} CPU seconds",
+        f"{seen.again} were asked once more, since others had the cores; {seen.seconds:,.0f} CPU seconds",
         topic="Questions in SQL",
         claim="random questions in SQL over two sets of tables, each asked of two pools that differ in other people: "
         "errors, other refusals, plans or groups, and people who bring something else",
