@@ -143,7 +143,8 @@ def _power(reader: Reads, node: exp.Pow) -> Expression:
     base, power = as_float(reader.number(node.this)), as_float(reader.number(node.expression))
     found = None
     if base.range and power.op == "literal" and power.value in (2.0, 3.0, 4.0):
-        found = span([*(end**power.value for end in base.range), 0.0])
+        # Products of what is too large are infinite, where a power of it would be an error.
+        found = span([*(math.prod([end] * int(power.value)) for end in base.range), 0.0])
     return made("pow", "float", (base, power), range=found, wild=found is None)
 
 

@@ -327,9 +327,11 @@ def _in_one_go(pattern: str, node: Node) -> str:
     return found
 
 
-def _on_grid(given: Range, places: int) -> Range:
-    """A range of numbers once they are rounded to so many places."""
+def _on_grid(given: Range, places: int) -> Range | None:
+    """A range of numbers once they are rounded to so many places; None where none of them has room in a decimal."""
     step = 10.0**places
+    if not math.isfinite(max(map(abs, given)) * step):
+        return None
     return math.floor(given[0] * step) / step, math.ceil(given[1] * step) / step
 
 
