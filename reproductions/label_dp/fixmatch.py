@@ -88,6 +88,7 @@ def _beginning(run: dict[str, Any]) -> str:
         return "from random weights"
     more = ", guesses aligned" if run["settings"].get("aligned") else ""
     more += f", {run['rounds']} rounds of guesses" if run.get("rounds") else ""
+    more += f", {run['school']:.0f} s of school" if run.get("school") else ""
     return f"from an encoder that learned from the pictures alone ({run['encoder_seconds']:.0f} s of these){more}"
 
 
@@ -126,8 +127,11 @@ def prepared(device: str) -> None:
 
 def _kind(given: argparse.Namespace) -> str:
     """What the name of a run's file says of how it was made."""
-    rounds = f"rounds{given.rounds}-" if given.encoder and given.rounds else ""
-    return ("aligned-" if given.aligned else "") + ("encoder-" if given.encoder else "") + rounds
+    kind = "aligned-" if given.aligned else ""
+    if given.encoder:
+        kind += "encoder-" + (f"rounds{given.rounds}-" if given.rounds else "")
+        kind += f"school{given.school:g}-" if given.school else ""
+    return kind
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -144,7 +148,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--aligned", action="store_true", help="guesses have the classes' shares, on the run")
-    parser.add_argument("--rounds", type=int, default=6, help="of guesses from the encoder, before training")
+    parser.add_argument("--rounds", type=int, default=20, help="of guesses from the encoder, before training")
+    parser.add_argument("--school", type=float, default=0.0, help="seconds on the surest of these, before FixMatch")
     parser.add_argument("--smoke", action="store_true")
     parser.add_argument("--told", action="store_true")
     given = parser.parse_args(arguments)
@@ -170,11 +175,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.encoder:
         encoder, passed = started(data, given.encoder, given.device, smoke=given.smoke)
         begun = {"network": "resnet9", "width": encoder.settings.width, "encoder_seconds": passed}
-        begun["rounds"] = given.rounds
-        if passed >= given.seconds:
-            parser.error(f"the encoder took {passed:.0f} s: give more --seconds")
+        begun |= {"rounds": given.rounds, "school": given.school}
+        if passed + given.school >= given.seconds:
+            parser.error(f"encoder and school take {passed + given.school:.0f} s: give more --seconds")
         settings["seconds"] = given.seconds - passed
-        model = StartedFixMatch(encoder, data.n_classes, rounds=given.rounds, device=given.device, **settings)
+        start = {"rounds": given.rounds, "school": given.school, "device": given.device}
+        model = StartedFixMatch(encoder, data.n_classes, **start, **settings)
     else:
         model = classifier(given.network, 0.125 if given.smoke else given.width, given.device, **settings)
     found = run(data, model, given.labels, given.seed) | begun

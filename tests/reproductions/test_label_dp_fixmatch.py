@@ -138,21 +138,38 @@ def test_an_encoder_from_a_folder_is_where_training_starts_and_its_seconds_count
         fixmatch.started(data, tmp_path / "nothing", "cpu", smoke=True)
 
 
-def test_rounds_of_guesses_find_classes_that_few_labels_and_neighbours_miss() -> None:
-    """Three classes that differ in one of ten directions, three labels of each: the surest tell which direction."""
+def test_rounds_of_guesses_reach_classes_from_neighbour_to_neighbour() -> None:
+    """Features say little of three classes, and three neighbours in four are of a picture's own class."""
     draw = np.random.default_rng(0)
-    y = draw.integers(0, 3, 1500)
-    columns = draw.normal(size=(1500, 10))
-    columns[:, 0] += 3.0 * y
+    y = np.repeat(np.arange(3), 500)
     encoder = Started.__new__(Started)
-    encoder.columns, encoder.seen = columns, torch.from_numpy(columns).float()
-    encoder.near = torch.arange(1500)[:, None]
-    known = some_labels(y, 9, 3, seed=1)
+    encoder.columns = draw.normal(size=(1500, 10)) + 1.5 * np.eye(3, 10)[y]
+    encoder.seen = torch.from_numpy(encoder.columns).float()
+    own = 500 * y[:, None] + draw.integers(0, 500, (1500, 4))
+    some = np.where(draw.random((1500, 4)) < 0.75, own, draw.integers(0, 1500, (1500, 4)))
+    encoder.near = torch.from_numpy(np.column_stack([np.arange(1500), some]))
+    known = some_labels(y, 15, 3, seed=1)
 
     def right(rounds: int) -> float:
         return float((encoder.guesses(known, 3, rounds).argmax(1).numpy() == y).mean())
 
-    assert right(6) > right(0) + 0.05 and right(6) > 0.88
+    assert right(20) > right(0) + 0.07 and right(20) > 0.87
+    shares = encoder.guesses(known, 3, 20).mean(0)
+    assert torch.allclose(shares, torch.full((3,), 1 / 3), atol=0.01)  # those of the labels
+
+
+def test_a_school_comes_before_fixmatch_and_its_seconds_count(tmp_path: Path) -> None:
+    data, device = toy_pictures(), torch.device("cpu")
+    whole = Contrastive(SMALL, Album.of(torch.from_numpy(data.x_train)), device).whole
+    save_weights(tmp_path, "encoder", whole, epoch=1, epochs=1, seconds=100.0)
+    given = ["--smoke", "--encoder", str(tmp_path), "--out", str(tmp_path / "out"), "--device", "cpu", "--labels", "50"]
+    with pytest.raises(SystemExit):
+        fixmatch.main([*given, "--school", "10", "--seconds", "105"])
+    encoder, _ = fixmatch.started(data, tmp_path, "cpu", smoke=True)
+    known = some_labels(data.y_train, 100, 10, seed=0)
+    plain, schooled = (encoder.network(known, 10, 5, school) for school in (0.0, 0.5))
+    assert not torch.equal(plain.head.weight, schooled.head.weight)
+    assert all(w.requires_grad for name, w in schooled.named_parameters() if name != "head.bias")
 
 
 def test_what_kept_runs_reached_is_told_with_the_seconds_of_the_encoder() -> None:

@@ -106,6 +106,16 @@ class Walk:
                 return
         raise AssertionError(f"{selector} cannot be reached with the keyboard")
 
+    def press(self, selector: str, key: str = "Enter") -> None:
+        """A key, where the keyboard leads."""
+        self.tab_to(selector)
+        self.page.keyboard.press(key)
+
+    def write(self, selector: str, text: str) -> None:
+        """A text, where the keyboard leads."""
+        self.tab_to(selector)
+        self.page.keyboard.type(text)
+
 
 @contextmanager
 def reached(app: Any) -> Iterator[str]:
@@ -198,16 +208,12 @@ def test_an_analyst_needs_no_mouse(walk: Walk) -> None:
     page.goto(walk.address + "/login")
     walk.arrives("#name")
     page.keyboard.type("ann")
-    walk.tab_to("#password")
-    page.keyboard.type(PASSWORDS["ann"])
-    walk.tab_to("button")
-    page.keyboard.press("Enter")
+    walk.write("#password", PASSWORDS["ann"])
+    walk.press("button")
     walk.arrives("a[href='/data/clinic']")
-    walk.tab_to("a[href='/data/clinic']")
-    page.keyboard.press("Enter")
+    walk.press("a[href='/data/clinic']")
     walk.arrives("#sql")
-    walk.tab_to("#sql")
-    page.keyboard.type("select count(*) as n from peo")
+    walk.write("#sql", "select count(*) as n from peo")
     page.keyboard.press("Tab")  # the completed name
     assert page.input_value("#sql") == "select count(*) as n from people"
     page.keyboard.type(" where ag")
@@ -216,12 +222,10 @@ def test_an_analyst_needs_no_mouse(walk: Walk) -> None:
     walk.tab_to("#share-sql")
     page.keyboard.press("ControlOrMeta+a")
     page.keyboard.type("2")
-    walk.tab_to("button[formaction$=preview]")
-    page.keyboard.press("Enter")
+    walk.press("button[formaction$=preview]")
     walk.arrives("#price")
     assert page.evaluate("document.activeElement.id") == "price", "the price is where the reader goes on"
-    walk.tab_to("#price button")
-    page.keyboard.press("Enter")
+    walk.press("#price button")
     walk.arrives("text=How to read it")
     assert walk.faults == []
 
@@ -274,29 +278,20 @@ def test_a_custodian_publishes_without_a_mouse(walk: Walk, tmp_path: Any) -> Non
         "person,weight\n" + "".join(f"{first + at},{30 + (at * first) % 7001 / 100:.2f}\n" for at in range(100))
     )
     page.set_input_files("#file", str(file))  # the one thing that a driver cannot do with keys
-    walk.tab_to("main button")
-    page.keyboard.press("Enter")
+    walk.press("main button")
     walk.arrives("#unit")
     walk.look("whose rows, and the question")
-    walk.tab_to("#unit")
-    page.keyboard.type("person")
-    walk.tab_to("input[value=weight]")
-    page.keyboard.press("Space")
-    walk.tab_to("[aria-label='Least value of weight']")
-    page.keyboard.type("0")
-    walk.tab_to("[aria-label='Largest value of weight']")
-    page.keyboard.type("150")
-    walk.tab_to("button[value=compare]")
-    page.keyboard.press("Enter")
+    walk.write("#unit", "person")
+    walk.press("input[value=weight]", "Space")
+    walk.write("[aria-label='Least value of weight']", "0")
+    walk.write("[aria-label='Largest value of weight']", "150")
+    walk.press("button[value=compare]")
     walk.arrives("#price")
     walk.look("the promises")
     assert page.evaluate("document.activeElement.id") == "price", "the promises are where the reader goes on"
-    walk.tab_to("[name=promise]")
-    page.keyboard.press("ArrowDown")
-    walk.tab_to("#name")
-    page.keyboard.type(f"weights-{first % 10**6}")
-    walk.tab_to("button[value=release]")
-    page.keyboard.press("Enter")
+    walk.press("[name=promise]", "ArrowDown")
+    walk.write("#name", f"weights-{first % 10**6}")
+    walk.press("button[value=release]")
     walk.arrives("text=The same by hand")
     walk.look("published")
     assert "leakcap release table.csv" in page.inner_text("main")
@@ -320,35 +315,27 @@ def test_a_custodian_publishes_and_attacks_trees_that_vote_without_a_mouse(walk:
     page.click("text=Bring it")
     walk.arrives("#unit")
     page.set_input_files("#file", str(public))
-    walk.tab_to("form[enctype] button")
-    page.keyboard.press("Enter")
+    walk.press("form[enctype] button")
     walk.arrives("text=1,500 public rows")
     walk.look("public rows are there")
     assert page.input_value("#fn") == "boosted", "the choice for which they were brought"
-    walk.tab_to("#unit")
-    page.keyboard.type("person")
+    walk.write("#unit", "person")
     walk.tab_to("#cap")
     page.keyboard.press("ControlOrMeta+a")
     page.keyboard.type("70")
-    walk.tab_to("#target")
-    page.keyboard.type("kind")
+    walk.write("#target", "kind")
     for name in ("a", "b"):
-        walk.tab_to(f"input[value={name}]")
-        page.keyboard.press("Space")
-    walk.tab_to("button[value=compare]")
-    page.keyboard.press("Enter")
+        walk.press(f"input[value={name}]", "Space")
+    walk.press("button[value=compare]")
     walk.arrives("#price")
     walk.look("the promises of trees")
     assert page.locator("[name=promise]").count() == 1, "the classes are not declared, so that a pool cap is none"
-    walk.tab_to("#name")
-    page.keyboard.type(f"trees-{first % 10**6}")
-    walk.tab_to("button[value=release]")
-    page.keyboard.press("Enter")
+    walk.write("#name", f"trees-{first % 10**6}")
+    walk.press("button[value=release]")
     walk.arrives("text=The same by hand")
     walk.look("published trees")
     assert "--fn Distilled" in page.inner_text("main")
-    walk.tab_to("a[href^='/custody/audit/']:not(nav a)")
-    page.keyboard.press("Enter")
+    walk.press("a[href^='/custody/audit/']:not(nav a)")
     walk.arrives("#trials")
     walk.look("their audit")
     walk.tab_to("#trials")
@@ -357,8 +344,7 @@ def test_a_custodian_publishes_and_attacks_trees_that_vote_without_a_mouse(walk:
     page.keyboard.press("Enter")
     walk.arrives("text=The report of the last audit")
     walk.look("their audit, done")
-    walk.tab_to("main a.button")
-    page.keyboard.press("Enter")
+    walk.press("main a.button")
     walk.arrives("text=CUSTODIAN ONLY")
     walk.look("the report")
     assert "Nothing refuted" in page.inner_text("body")
@@ -390,15 +376,13 @@ def test_the_tour_of_the_demo_needs_no_mouse(
             walk.look(at)
 
         def onward() -> None:
-            walk.tab_to("aside .next")
-            page.keyboard.press("Enter")
+            walk.press("aside .next")
 
         def signs_in(name: str, password: str) -> None:
             step("the door", "This is a demo")
             page.focus("#name")
             page.keyboard.type(name)
-            walk.tab_to("#password")
-            page.keyboard.type(password)
+            walk.write("#password", password)
             page.keyboard.press("Enter")
 
         page.goto(address)
@@ -409,8 +393,7 @@ def test_the_tour_of_the_demo_needs_no_mouse(
         onward()
         step("price", "Tour, 3 of 5")
         onward()  # the price has the focus
-        walk.tab_to("#price button")
-        page.keyboard.press("Enter")
+        walk.press("#price button")
         step("answer", "Tour, 4 of 5")
         onward()
         step("certificate", "Tour, 5 of 5")
@@ -423,8 +406,7 @@ def test_the_tour_of_the_demo_needs_no_mouse(
         step("whose rows", "Tour, 3 of 12")
         onward()
         step("promises", "Tour, 4 of 12")
-        walk.tab_to("aside button[name=ended]")
-        page.keyboard.press("Enter")
+        walk.press("aside button[name=ended]")
         walk.arrives("text=Show the tour again")
         walk.look("without the tour")
         assert page.locator("aside").count() == 0 and walk.faults == []
