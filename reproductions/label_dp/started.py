@@ -53,9 +53,10 @@ class Started:
         self.columns = PCA(components, whiten=True, random_state=0).fit_transform(self.seen.cpu().numpy())
 
     def guesses(self, known: np.ndarray, classes: int, rounds: int = 0) -> torch.Tensor:
-        """Chances of the classes by few labels (-1: none) and by the pictures' neighbours, theirs too in each round.
+        """Chances of the classes by few labels (-1: none) and by the pictures' neighbours.
 
-        They stay as unsure as the labels leave them: FixMatch is taught by what it is sure of from its first step on.
+        In each of the rounds by their neighbours too, and at the labels' shares of the classes. They stay as unsure as
+        the labels leave them: FixMatch is taught by what it is sure of from its first step on.
         """
         rows = np.flatnonzero(known >= 0)
         guesser = LogisticRegression(C=0.1, max_iter=500).fit(self.columns[rows], known[rows])
@@ -65,7 +66,7 @@ class Started:
         guesses = looks.averaged(own, self.near)
         for _ in range(rounds):
             guesses = OWN * own + (1 - OWN) * looks.averaged(guesses, self.near)
-        return looks.balanced(guesses, self._shares(known, classes))
+        return looks.balanced(guesses, self._shares(known, classes)) if rounds else guesses
 
     def network(self, known: np.ndarray, classes: int, rounds: int = 0, school: float = 0.0) -> PictureClassifier:
         """The encoder under a head that says what the guesses say, schooled on the surest for so many seconds."""
