@@ -31,8 +31,8 @@ class OfDeclaredClasses(PrivateClassifier):
         if declared is None:
             raise InputError(
                 f"a pool cap, or a session within bounds, needs the classes there may be: {type(self).__name__}(..., "
-                "classes=['no', 'yes']), for example. They must not come from the data, because a class that shows "
-                "tells that somebody is in it"
+                "classes=['no', 'yes']), or --setting classes=no,yes in a command. They must not come from the data, "
+                "because a class that shows tells that somebody is in it"
             )
         if weight is not None:
             raise InputError("under a pool cap every row counts alike: leave out sample_weight")

@@ -86,7 +86,7 @@ def ask_distilled(
         public_share: in place of it, the share of the people of `path` whose features are declared public: who they
             are follows from their own names alone, and nothing is learnt from them.
         teacher: `module:class` of a classifier.
-        settings: of it, such as `max_iter=20`; or of the distillation: `blocks`, `votes`, `classes`.
+        settings: of it, such as `max_iter=20`; or of the distillation: `blocks`, `votes`, `classes=no,yes`.
 
     Raises:
         InputError: what is asked cannot be read; the sentence says what to do.

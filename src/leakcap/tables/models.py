@@ -154,16 +154,16 @@ def ask_model(
 
 
 def setting(word: str) -> tuple[str, Any]:
-    """`n_clusters=3` as a name and a value: a number, a word, a list."""
-    name, sign, text = word.partition("=")
-    if not sign or not name.strip().isidentifier():
+    """`n_clusters=3` as a name and a value: a number, a word, a list; `classes=no,yes` are two names."""
+    name, sign, text = (part.strip() for part in word.partition("="))
+    if not sign or not name.isidentifier():
         raise InputError("--setting must be NAME=VALUE, such as --setting n_clusters=3")
-    if name.strip() in ("cap", "options", "worlds", "random_state", "pool_public", "strata"):
-        raise InputError(f"{name.strip()} is no --setting: it has an option of its own, or none")
+    if name in ("cap", "options", "worlds", "random_state", "pool_public", "strata"):
+        raise InputError(f"{name} is no --setting: it has an option of its own, or none")
     try:
-        return name.strip(), ast.literal_eval(text.strip())
+        return name, ast.literal_eval(text)
     except (ValueError, SyntaxError):
-        return name.strip(), text.strip()
+        return name, [one.strip() for one in text.split(",")] if name == "classes" else text
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def test_a_model_leaves_with_its_certificate_and_predicts(table: pd.DataFrame) -
 @pytest.mark.parametrize(("kind", "target"), [("Ridge", "size"), ("GaussianNB", "kind")])
 def test_under_a_pool_cap_everything_of_its_form_is_declared(kind: str, target: str, capsys: Any) -> None:
     asked = ["--fn", kind, "--target", target, "--cap", "pool=0.7", "--out", kind]
-    more = ["--bounds", "size=-15,15"] if target == "size" else ["--setting", "classes=['high', 'low']"]
+    more = ["--bounds", "size=-15,15"] if target == "size" else ["--setting", "classes=high, low"]
     assert leakcap("release", "people.csv", *asked, *KEEP, *BOUNDS) == 2
     said = capsys.readouterr().err
     assert "target_bounds" in said or "classes" in said
