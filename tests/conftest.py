@@ -6,6 +6,7 @@ import gc
 import logging
 import os
 import secrets
+import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import count
@@ -18,7 +19,9 @@ from _pytest.doctest import DoctestModule
 from leakcap.planning.released import forget_released
 from tests.chance import Chance
 from tests.compile_once import take_turns
-from tests.cost import Meter, tier_of
+from tests.copies import Copies
+from tests.cost import Meter, count_seconds, tier_of
+from tests.few import FEW
 from tests.postgres import Server, server
 
 logging.getLogger("numba").setLevel(logging.WARNING)  # leak tests listen to everything: it would tell what it compiles
@@ -33,6 +36,30 @@ def pytest_configure(config: Any) -> None:
     take_turns()
     config.pluginmanager.register(Meter(), "cpu-meter")
     config.pluginmanager.register(Chance(), "chance")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    from tests.turns import processes
+
+    return processes()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from tests.turns import LongestFirst
+
+    if config.getvalue("dist") != "loadfile":
+        return None
+    config.option.loadscopereorder = False  # by number of tests alone
+    return LongestFirst(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):  # a process of several
+        from tests.turns import in_turn
+
+        in_turn(items)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -83,6 +110,21 @@ def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="session")
+def _copies() -> Iterator[type]:
+    copies = Copies(count_seconds)
+    yield copies.popen()
+    copies.close()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _copies_where_no_process_is_tested(request: pytest.FixtureRequest, _copies: type) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        if tier_of(request.node.nodeid) in ("tests/unit", "tests/everyday"):
+            patch.setattr(subprocess, "Popen", _copies)
+        yield
+
+
+@pytest.fixture(scope="session")
 def postgres() -> Iterator[Server]:
     """A server for all tests of this process; they are left out, with a word, where there is none."""
     pytest.importorskip("psycopg", reason="no psycopg here: pip install 'leakcap[dev]' brings it")
@@ -109,19 +151,6 @@ def _nothing_released_before() -> None:
 def small_pools(monkeypatch: pytest.MonkeyPatch) -> None:
     """A first block of 8 worlds, where the number of worlds is chosen: three stages are 32."""
     monkeypatch.setattr("leakcap.planning.doubling.FIRST_WORLDS", 8)
-
-
-# Plans certify with few draws unless they ask for more, and try two shapes: more noise, a fraction of the time. Few
-# simulated releases are rebuilt, and tell how wide error bars are.
-FEW = {
-    "leakcap.noise.search.MIN_DRAWS": 2**11,
-    "leakcap.noise.search.MAX_DRAWS": 2**11,
-    "leakcap.noise.search.BETAS": (2.0,),
-    "leakcap.noise.search.MIXED": (0.1,),
-    "leakcap.noise.leverage.MAX_ROUNDS": 20,
-    "leakcap.planning.finishing.SIMULATED": 64,
-    "leakcap.planning.rebuilding.REHEARSALS": 4,
-}
 
 
 @pytest.fixture

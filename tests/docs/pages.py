@@ -9,8 +9,10 @@
 * `title="..., not run here"` is for code of other libraries.
 
 Pages run in processes of their own: releases of one page are no business of another, nor of other tests. So do
-commands. Neither starts Python anew: `Nursery`, `Commands`. After a change of words,
-`python -m tests.docs.pages docs/guides/faq.md` puts what is printed now where a page shows something else.
+commands, and questions in SQL. None starts Python anew: `Nursery`, `Commands`, `tests/copies.py`.
+
+Numbers are not compared, and pages are run with few draws. After a change of words,
+`python -m tests.docs.pages docs/guides/faq.md` puts what is printed now where a page shows something else, with all.
 """
 
 from __future__ import annotations
@@ -159,8 +161,10 @@ class Nursery(Copies):
     leakcap's own modules are not among them: a page must find those by itself.
     """
 
-    def __init__(self, counts: Callable[[float], None] = lambda seconds: None) -> None:
-        begun = subprocess.Popen([sys.executable, __file__, "--nursery"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, counts: Callable[[float], None] = lambda seconds: None, *, few: bool = True) -> None:
+        """`few`: plans certify with few draws, since words are compared and numbers are not."""
+        command = [sys.executable, __file__, "--nursery", *["--few"] * few]
+        begun = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert begun.stdin and begun.stdout
         super().__init__(os.dup(begun.stdin.fileno()), os.dup(begun.stdout.fileno()), begun.pid, counts)
         begun.stdin.close()
@@ -353,7 +357,7 @@ def _console(block: Block, ours: Commands) -> tuple[str, str]:
 
 
 def _renew(names: list[str]) -> None:
-    with contextlib.closing(Nursery()) as nursery:
+    with contextlib.closing(Nursery(few=False)) as nursery:
         for name in names:
             path = Path(name)
             with tempfile.TemporaryDirectory() as folder:
@@ -361,10 +365,21 @@ def _renew(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--nursery"]:
+    if sys.argv[1:2] == ["--nursery"]:
+        sys.path[0] = str(ROOT)
+        from tests.copies import Copies as OfProcesses
+        from tests.few import FewFromTheStart
+
+        if "--few" in sys.argv:
+            sys.meta_path.insert(0, FewFromTheStart())
         _libraries()
+        engines = OfProcesses()
+        engines.source("engine")
+        subprocess.Popen = engines.popen()  # type: ignore[misc]
         commands = Commands()
+        engines.counts = commands.count
         _serve(0, 1, lambda request: _raise(request, commands))
         commands.close()
+        engines.close()
     else:
         _renew(sys.argv[1:])

@@ -133,16 +133,17 @@ def sizes(given: Any) -> list[int]:
 def test_workers_forget_when_a_session_ends(two: lc.cluster.Cluster) -> None:
     session = on_workers(two, 2, seed=1)
     session.count()
-    assert all(two.client.run(_kept_now).values())
+    token = session._questions.workers.key.token
+    assert all(two.client.run(_kept_of, token).values())
     del session
     gc.collect()
-    assert not any(two.client.run(_kept_now).values())
+    assert not any(two.client.run(_kept_of, token).values())
 
 
-def _kept_now() -> int:
+def _kept_of(token: str) -> int:
     from leakcap.cluster import telling, travel
 
-    return len(telling._keys) + len(travel._open)
+    return (token in telling._keys) + sum(known == token for known, _ in travel._open)
 
 
 def test_a_worker_that_was_told_nothing_is_told_and_asked_again(two: lc.cluster.Cluster) -> None:

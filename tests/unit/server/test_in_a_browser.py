@@ -146,7 +146,8 @@ def chromium() -> Iterator[Any]:
 
 
 WINDOWS = {"desktop": (1280, 860, "light"), "phone": (390, 844, "dark")}
-# The longest journeys: through the smaller window with the slow tests, since nothing but the window is another.
+# Through the smaller window with the slow tests: the longest journeys, where nothing but the window is another, and
+# what has nothing to do with windows.
 PHONE_LATER = pytest.mark.parametrize(
     "walk",
     [
@@ -203,6 +204,7 @@ def test_an_analyst_sees_the_price_pays_and_reads_the_answer(walk: Walk) -> None
     assert walk.faults == []
 
 
+@PHONE_LATER
 def test_an_analyst_needs_no_mouse(walk: Walk) -> None:
     page = walk.page
     page.goto(walk.address + "/login")
@@ -412,6 +414,7 @@ def test_the_tour_of_the_demo_needs_no_mouse(
         assert page.locator("aside").count() == 0 and walk.faults == []
 
 
+@PHONE_LATER
 def test_planted_faults_of_a_page_are_seen(walk: Walk) -> None:
     walk.page.goto(walk.address + "/login")
     assert walk.page.evaluate(FAULTS) == []
@@ -429,6 +432,7 @@ def test_planted_faults_of_a_page_are_seen(walk: Walk) -> None:
         assert words in found, words
 
 
+@PHONE_LATER
 def test_pages_are_small(walk: Walk) -> None:
     """All that a browser loads for a page."""
     loaded: list[Any] = []
