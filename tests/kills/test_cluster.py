@@ -21,6 +21,7 @@ from benchmarks.cluster_kills import KINDS, client_killed, disturbed, planned, t
 
 import leakcap as lc
 from leakcap.errors import InputError, OutputError
+from tests.later import others_later
 
 distributed = pytest.importorskip("distributed", reason="clusters need Dask")
 
@@ -31,7 +32,7 @@ def two() -> Iterator[lc.cluster.Cluster]:
         yield found
 
 
-@pytest.mark.parametrize("kind", ["any function", "a session's answer"])
+@pytest.mark.parametrize("kind", others_later(["any function", "a session's answer"], "a session's answer"))
 def test_killed_workers_change_nothing(two: lc.cluster.Cluster, kind: str) -> None:
     found = disturbed(kind, 1, two, KINDS[kind](None))
     assert found["right"] and found["killed"], found

@@ -151,7 +151,7 @@ def test_an_encoding_that_is_killed_shows_the_server_all_or_nothing(step: str, h
     assert not Path("other").exists()
 
 
-@pytest.mark.parametrize("number", [3, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("number", [2, pytest.param(40, marks=pytest.mark.slow)])
 def test_an_encoding_killed_at_random(number: int, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command as it is typed, from the start of Python to the last file."""
     rng = np.random.default_rng(number)

@@ -42,7 +42,7 @@ AT_ONCE = 3  # kills in a row before a run may come to its end
 
 
 def kills(many: int) -> Any:
-    few = pytest.param(3, id="few")
+    few = pytest.param(2, id="few")
     return pytest.mark.parametrize("number", [few, pytest.param(many, id=f"{many} kills", marks=pytest.mark.slow)])
 
 

@@ -20,11 +20,13 @@ import pytest
 pytest.importorskip("fastapi", reason="the server is an extra: pip install 'leakcap[server]'")
 pytest.importorskip("duckdb", reason="no duckdb here: pip install 'leakcap[sql]' brings it")
 
+from argon2 import PasswordHasher
 from benchmarks import server_holds_up
 
 from leakcap.custody.ledger import open_book
 from leakcap.custody.ledger.accounts import TICKS
 from leakcap.custody.ledger.operations import export, verify
+from leakcap.server import accounts
 from tests.unit.server.running import filled
 
 KILLS = int(os.environ.get("LEAKCAP_KILLS", "4"))
@@ -110,6 +112,23 @@ def test_many_analysts_who_do_not_stop_asking_while_everything_is_killed() -> No
     assert wrong == [] and "0 faults" in text
 
 
+def two_answers(home: Path, more: list[tuple[int, float]]) -> tuple[str, dict[str, bytes]]:
+    """The ledger of a server that was asked two questions, and more of which the answer is lost; and its answers."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(accounts, "_hasher", lambda: PasswordHasher(1, 64, 1))  # nobody signs in here
+        program, bodies = filled(home).program("ann"), dict[str, bytes]()
+    for turn, share in [(0, SHARE), (1, SHARE), *more]:
+        sql = f"select count(*) as n from people where age > {turn}"
+        body = program.post("/api/datasets/clinic/ask", json={"sql": sql, "share": share}).content
+        bodies.setdefault(sql, body)
+    return f"sqlite:///{home / 'ledger.db'}", bodies
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, bytes]]:
+    return two_answers(tmp_path_factory.mktemp("server") / "home", [])
+
+
 @pytest.mark.parametrize(
     ("planted", "words"),
     [
@@ -121,21 +140,22 @@ def test_many_analysts_who_do_not_stop_asking_while_everything_is_killed() -> No
         ("an answer that was lost", "charged without an answer"),
     ],
 )
-def test_what_is_looked_for_is_found(tmp_path: Path, own_key: Path, planted: str, words: str) -> None:
-    made, seen = filled(tmp_path / "home"), server_holds_up.Seen()
-    program = made.program("ann")
-    for turn, share in [(0, SHARE), (1, SHARE), *([(1, 2 * SHARE)] if planted == "a charge twice" else [])]:
-        sql = f"select count(*) as n from people where age > {turn}"
-        body = program.post("/api/datasets/clinic/ask", json={"sql": sql, "share": share}).content
-        if not (planted == "an answer that was lost" and turn):
-            seen.bodies.setdefault(sql, {body})
-    first = next(iter(seen.bodies))
+def test_what_is_looked_for_is_found(
+    tmp_path: Path, whole: tuple[str, dict[str, bytes]], planted: str, words: str
+) -> None:
+    twice = planted == "a charge twice"
+    ledger, bodies = two_answers(tmp_path / "home", [(1, 2 * SHARE)]) if twice else whole
+    seen = server_holds_up.Seen()
+    seen.bodies.update({sql: {body} for sql, body in bodies.items()})
+    first, second = seen.bodies
     (body,) = seen.bodies[first]
+    if planted == "an answer that was lost":
+        del seen.bodies[second]
     if planted == "an answer without a charge":
         seen.bodies["select 1"] = {body}
     if planted == "another answer":
         seen.bodies[first] = {body, body + b" "}
     if planted == "another number":
         seen.bodies[first] = {body.replace(b'"rows":[[', b'"rows":[[1')}
-    found = server_holds_up.faults(f"sqlite:///{tmp_path / 'home' / 'ledger.db'}", seen, "clinic", SHARE)
+    found = server_holds_up.faults(ledger, seen, "clinic", SHARE)
     assert (found == []) == (planted == "nothing") and words in " ".join(found)

@@ -22,6 +22,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import leakcap as lc
+from tests.later import others_later
 from tests.refusals import refusal, texts_of
 
 MARK = "777123"
@@ -115,9 +116,17 @@ EVERYWHERE: dict[Any, type[Exception]] = {
 IN_WORLDS = [fails_in_some_worlds, fails_where_the_first_is_missing, exits]
 
 
-@pytest.mark.parametrize("backend", [None, "threads", "processes"])
-@pytest.mark.parametrize("fn", EVERYWHERE, ids=lambda fn: fn.__name__)
-def test_a_mistake_of_ones_own_is_shown_as_it_is(fn: Any, backend: str | None) -> None:
+BACKENDS = [(fn, backend) for fn in EVERYWHERE for backend in (None, "threads", "processes")]
+AT_ONCE = [one for one in BACKENDS if one[1] != "processes"]  # a process for each worker takes a second
+
+
+@pytest.mark.parametrize(
+    "case",
+    others_later(BACKENDS, *AT_ONCE, (raises_custom, "processes"), (raises_our_own, "processes")),
+    ids=lambda case: f"{case[0].__name__}-{case[1]}",
+)
+def test_a_mistake_of_ones_own_is_shown_as_it_is(case: tuple[Any, str | None]) -> None:
+    fn, backend = case
     carried = types.FunctionType(fn.__code__, globals(), fn.__name__)  # by value: workers do not import tests
     carried.__module__ = "__main__"
     with pytest.raises(EVERYWHERE[fn]) as caught:

@@ -23,10 +23,11 @@ def public_basis(rows: Floats, directions: int) -> Floats:
     leaves = RandomTreesEmbedding(TREES, max_depth=DEPTH, sparse_output=False, random_state=0).fit_transform(rows)
     parts = [leaves - leaves.mean(axis=0), _columns(rows)]
     joined = np.hstack([part / max(np.sqrt((part**2).sum()), np.finfo(float).tiny) for part in parts])
-    values, vectors = np.linalg.eigh(joined.T @ joined)
+    few = len(joined) < joined.shape[1]  # rows: what they have in common is found from the smaller of two products
+    values, vectors = np.linalg.eigh(joined @ joined.T if few else joined.T @ joined)
     order = np.argsort(values)[::-1][: max(0, directions - 1)]
     order = order[values[order] > TINY * max(values.max(), np.finfo(float).tiny)]
-    found = joined @ vectors[:, order]
+    found = vectors[:, order] if few else joined @ vectors[:, order]
     return np.linalg.qr(np.hstack([np.ones((len(rows), 1)), found]))[0]
 
 
