@@ -246,7 +246,9 @@ class Pools:
     more: Pool | None = None  # with somebody more, where times are compared
 
     @classmethod
-    def built(cls, folder: Path, what: str = "hospital", *, times: bool = False) -> Pools:
+    def built(
+        cls, folder: Path, what: str = "hospital", *, times: bool = False, ways: tuple[str, ...] | None = None
+    ) -> Pools:
         shape = SHAPES[what]
         given = dense(hospital.tables() if what == "hospital" else customers(), shape)
         first = next(iter(shape.keys.values()))[0]
@@ -268,7 +270,7 @@ class Pools:
                 names = [back[int(one)] for one in names]
             return Pool(way, catalog, LocalEngine(catalog.path, limits), [int(one) for one in names])
 
-        ways = [pool(way, WAYS[way](given, shape, kept)) for way in OWN_WAYS[what]]
+        ways = [pool(way, WAYS[way](given, shape, kept)) for way in (OWN_WAYS[what] if ways is None else ways)]
         more = pool("one more", one_more(given, shape, kept)) if times else None
         return cls(pool("as it is", given), ways, kept, more)
 

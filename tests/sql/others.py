@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,15 +39,13 @@ class Hospitals:
         found += [registered(folder / way, changed(given, set(ids[some]), way)) for way in WAYS]
         return cls(found, [LocalEngine(one.path) for one in found], frozenset(int(one) for one in some))
 
-    def differences(self, text: str) -> list[str]:
+    def differences(self, text: str, ways: Iterable[str] = WAYS) -> list[str]:
         """Ways to change rows of others that change what somebody brings to a question; the question compiles."""
-        first, *rest = (
-            brought(text, catalog, engine) for catalog, engine in zip(self.catalogs, self.engines, strict=True)
-        )
-        own = self._own(first)
-        return [way for way, one in zip(WAYS, rest, strict=True) if self._own(one) != own]
+        own = self._own(text, 0)
+        return [way for way in ways if self._own(text, 1 + WAYS.index(way)) != own]
 
-    def _own(self, found: Brought) -> Brought:
+    def _own(self, text: str, hospital: int) -> Brought:
+        found = brought(text, self.catalogs[hospital], self.engines[hospital])
         return [{key: sums for key, sums in one.items() if key[0] in self.kept and any(sums)} for one in found]
 
 

@@ -20,6 +20,7 @@ from leakcap.sql.engine import LocalEngine
 from leakcap.sql.evaluate import CellSums, public_table
 from leakcap.sql.refusals import NotAnswered
 from leakcap.worlds import Worlds, draw_worlds
+from tests.later import others_later
 from tests.sql.hospital import DATE
 from tests.sql.plain import Plain
 from tests.sql.test_plans import all_plans
@@ -140,7 +141,11 @@ class Edge:
         return text.replace(" from t ", f" from t where k in {LISTED} ") if self.listed and "k," in text else text
 
 
-@pytest.fixture(scope="module", params=list(BY_KIND))
+LATER = ("unused", "two bytes end", "two bytes begin")  # as others, of more or of fewer bytes
+AT_ONCE = [kind for kind in BY_KIND if kind not in LATER]
+
+
+@pytest.fixture(scope="module", params=others_later(BY_KIND, *AT_ONCE))
 def edge(request: pytest.FixtureRequest) -> Iterator[Edge]:
     made = Edge(request.param)
     yield made

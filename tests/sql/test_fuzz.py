@@ -19,7 +19,7 @@ from tests.sql.fuzz import ANSWERED, REFUSED, Fuzz
 from tests.sql.hostile import REFUSED as REFUSED_KINDS
 from tests.sql.neighbours import Pools
 
-QUESTIONS, MANY, MOST = 100, 20_000, 150  # 100,000 are asked by `python -m benchmarks.sql_fuzz`
+QUESTIONS, MANY, MOST = 60, 20_000, 150  # 100,000 are asked by `python -m benchmarks.sql_fuzz`
 HANGS = 300  # seconds, for all of them together: they take some hundredths each
 
 
@@ -125,8 +125,16 @@ FAULTS = {
         (("{below} <> 0 THEN {below} END", "{below} <> 0 THEN {below} ELSE error('0')::BIGINT END"),),
         r"\d // \(",
         "the engine fails",
+        plain=("select count(*) from stays where 7 // (days - days) = 1",),
     ),
-    "a cast is an error": Fault("expressions", "_cast", (("TRY_CAST", "CAST"),), r"try_cast\(", "the engine fails"),
+    "a cast is an error": Fault(
+        "expressions",
+        "_cast",
+        (("TRY_CAST", "CAST"),),
+        r"try_cast\(",
+        "the engine fails",
+        plain=("select count(*) from people where try_cast(town as bigint) > 0",),
+    ),
     "what may overflow does": Fault(
         "expressions",
         "_with_room",
@@ -144,7 +152,7 @@ FAULTS = {
         ),
         r"abs",
         "work is done again",
-        plain=("select count(*) from people where abs(age * 300000000000000000) > 5",),
+        plain=("select count(*) from stays where abs(ward) > 1",),
     ),
     "dates are moved too far": Fault(
         "kinds",
@@ -193,6 +201,7 @@ FAULTS = {
         r"group by",
         "plan",
         plans=True,
+        plain=("select sex, count(*) from people group by sex",),
     ),
     "values are looked up": Fault(
         "relations",
@@ -261,7 +270,7 @@ def said_of(fuzz: Fuzz, fault: Fault) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def timed(tmp_path_factory: pytest.TempPathFactory) -> Pools:
-    return Pools.built(tmp_path_factory.mktemp("timed"), times=True)
+    return Pools.built(tmp_path_factory.mktemp("timed"), times=True, ways=())
 
 
 @pytest.mark.usefixtures("watched")

@@ -16,7 +16,7 @@ from tests.refusals import texts_of
 from tests.sql.harmless import HARMLESS
 from tests.sql.hospital import tables
 from tests.sql.hostile import REFUSED
-from tests.sql.others import Hospitals
+from tests.sql.others import WAYS, Hospitals
 
 HANGS = 60  # seconds, for one question: they take a few thousandths each, a few seconds for the longest
 ENDLESS, SOME = "work without end", slice(None, None, 3)  # so many of these by default: they take a second and more
@@ -126,10 +126,14 @@ def test_refusals_are_the_same_whatever_the_rows(hospitals: Hospitals, kind: str
 
 @pytest.mark.usefixtures("watched")
 @pytest.mark.parametrize("kind", HARMLESS)
-def test_rows_without_an_answer_count_for_nothing_and_for_nobody_else(hospitals: Hospitals, kind: str) -> None:
-    for text in HARMLESS[kind]:
+@pytest.mark.parametrize("in_turn", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_rows_without_an_answer_count_for_nothing_and_for_nobody_else(
+    hospitals: Hospitals, kind: str, in_turn: bool
+) -> None:
+    """Beside odd rows always, and in turn beside none and twice as many."""
+    for at, text in enumerate(HARMLESS[kind]):
         signal.alarm(HANGS)
-        assert hospitals.differences(text) == [], text
+        assert hospitals.differences(text, ("odd", WAYS[at % 2]) if in_turn else WAYS) == [], text
 
 
 def test_a_question_about_others_is_told_from_one_that_is_not(

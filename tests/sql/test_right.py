@@ -22,7 +22,7 @@ from tests.sql.plain import Plain, rows_of, total
 from tests.sql.test_plans import all_plans, in_one_order
 from tests.sql.tpch_queries import QUERIES
 
-QUESTIONS, WORLDS, AT_ONCE, NEAR = 500, 3, 25, 1e-12
+QUESTIONS, WORLDS, AT_ONCE, NEAR = 500, 2, 25, 1e-12
 STARTS = [pytest.param(at, marks=[pytest.mark.slow] if at >= AT_ONCE else []) for at in range(0, QUESTIONS, AT_ONCE)]
 BY_PEOPLE, PUBLIC = (3, 10, 18), (2, 11, 16)
 TPCH_LINKS = {
