@@ -25,7 +25,7 @@ from tests.unit.server.running import Running, filled
 
 ALPHA = 1e-3
 ANSWERS, FEW = 500, 30  # of each server; a planted fault is seen in fewer
-SEEDS = (4, 6)  # of the coins: with the first, the first person takes part
+SEEDS = (4, 6)  # of the coins: with the first, the first person takes part, and not with the second
 UNHURRIED = ServerLimits(requests_per_minute=10**6, questions_per_minute=10**6, ahead=0)
 
 
