@@ -21,6 +21,7 @@ from leakcap.audit.attacks.appendix_b import best_of_thresholds, weighted_rule
 from leakcap.audit.attacks.memorisation import CanaryGuesses, guesses_of, largest_lower_end, together
 from leakcap.audit.canaries import CanaryKey
 from leakcap.labels.learning import votes
+from tests.later import others_later
 
 SHARES = (1.0,)
 
@@ -195,7 +196,7 @@ def in_trainings(train: Train, count: int = 10) -> tuple[list[float], float, Any
     return ends, largest_lower_end(together([counts for counts, _ in found]), certificate.delta, alpha), certificate
 
 
-@pytest.mark.parametrize("name", TRAININGS)
+@pytest.mark.parametrize("name", others_later(TRAININGS, "ALIBI", "ridge", "PATE"))
 def test_ten_trainings_stay_below_their_certificates(name: str) -> None:
     X, y = digits()
 
@@ -222,7 +223,7 @@ def telling(name: str, factor: float = 1.0, count: int = 10) -> tuple[list[float
     return in_trainings(train, count)
 
 
-@pytest.mark.parametrize("name", TELLING)
+@pytest.mark.parametrize("name", others_later(TELLING, "ridge", "logistic", "PATE"))
 def test_trainings_that_tell_all_they_can_stay_below_their_certificates(name: str) -> None:
     ends, all_ten, certificate = telling(name)
     assert max(*ends, all_ten) <= certificate.epsilon == TELLING[name].epsilon
@@ -230,7 +231,7 @@ def test_trainings_that_tell_all_they_can_stay_below_their_certificates(name: st
         assert all_ten > 0.05, "something is told at all"
 
 
-@pytest.mark.parametrize("name", ["ridge", "logistic", "LDA", "naive Bayes"])
+@pytest.mark.parametrize("name", others_later(["ridge", "logistic", "LDA", "naive Bayes"], "ridge", "logistic"))
 def test_sums_with_the_noise_of_four_times_the_epsilon_are_caught(name: str) -> None:
     """The planted fault."""
     assert telling(name, 4.0, 3)[1] > TELLING[name].epsilon

@@ -74,8 +74,8 @@ def server_files(folder: Path, place: str, monkeypatch: pytest.MonkeyPatch, **ho
     """Everything that can be seen in it: names, kinds, modes, bytes, order, and times that are not of this run."""
     monkeypatch.setenv("LEAKCAP_LEDGER", f"sqlite:///{folder / place}.db")
     made_of = {} if "data" in how else {"data": table(folder), "label": "label"}
-    noise = {} if "cap" in how else {"noise": 0.01, "draws": 0}
-    order = obfuscate.EncodeOrder(out=folder / place, mix=3, rows_released=180, **made_of, **noise, **how)
+    how = how if "cap" in how else {"noise": 0.01, "draws": 0, **how}
+    order = obfuscate.EncodeOrder(out=folder / place, mix=3, rows_released=180, **made_of, **how)
     began = time.time()
     with monkeypatch.context() as watched:
         written = in_order(watched)

@@ -56,15 +56,21 @@ def test_the_check_sees_a_sample_that_shows(tmp_path: Path, monkeypatch: pytest.
     assert server_files(tmp_path, "one", monkeypatch) != server_files(tmp_path, "two", monkeypatch)
 
 
-@pytest.mark.parametrize("blocks", [None, "2"])
+IN_BLOCKS = {"noise": 0.5, "draws": 24, "blocks": "2"}
+
+
+@pytest.mark.parametrize(
+    "how",
+    [CAPPED, IN_BLOCKS, pytest.param({**CAPPED, "blocks": "2"}, marks=pytest.mark.slow)],
+    ids=["cap", "blocks", "blocks under a cap"],
+)
 def test_under_a_cap_every_byte_is_the_same_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, blocks: str | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
 ) -> None:
-    """The noise that is found is a number of the pool and the rules: with the draws that certify fixed, always it."""
+    """Noise that is found, or certified, is a number of the pool and the rules: with those draws fixed, always it."""
     drawn: list[Any] = []
     agree(monkeypatch, drawn)
     certify_alike(monkeypatch)
-    how = {**CAPPED, "blocks": blocks}
     first, second = (server_files(tmp_path, place, monkeypatch, **how) for place in ("one", "two"))
     assert first == second and b'"kind": "obfuscation"' in first["certificate.json"][2]
     assert not np.array_equal(*drawn), "the samples differ"
