@@ -127,7 +127,7 @@ def test_nothing_is_compared_with_a_certificate_that_claims_nothing() -> None:
 
 
 def test_all_rows_are_compared_with_the_certified_average(certified: Any, monkeypatch: Any) -> None:
-    how = {"attacks": ["insider"], "targets": None, "releases": 300, "seed": 1}
+    how = {"attacks": ["insider"], "targets": None, "releases": 200, "seed": 1}
     found = lc.audit.encoded(certified, *small_pool(), **how).findings[0]
     mean = certified.certificate.mean_success
     assert found.certified == mean < certified.certificate.membership_success

@@ -80,21 +80,21 @@ def test_the_insider_reaches_the_closest_pairs_that_are_certified() -> None:
     """Within five errors, of both means: once in a million. Of half the noise the insider gets more."""
     encoder, X, y = made(12, 4, 0.3, mix=2, rows_sampled=12, rows_released=16)
     attacker = attacker_on(encoder, X, y)
-    seen = insider_success(attacker, 300)
+    seen = insider_success(attacker, 200)
     told = look_at_units(
-        Statements(obfuscation_of(attacker.game.pool, public=None, noise=0.3)), 300, np.random.default_rng(2)
+        Statements(obfuscation_of(attacker.game.pool, public=None, noise=0.3)), 200, np.random.default_rng(2)
     )
     pairs = 0.5 + 0.5 * told.mean[0].mean()
     error = seen.std() / np.sqrt(len(seen)) + 0.5 * np.sqrt(told.variance[0].mean() / told.draws)
     assert abs(seen.mean() - pairs) < 5 * error < 0.1
     half = obfuscation_of(attacker.game.pool, public=None, noise=0.15)
-    more = look_at_units(Statements(half), 300, np.random.default_rng(2))
+    more = look_at_units(Statements(half), 200, np.random.default_rng(2))
     assert 0.5 + 0.5 * more.mean[0].mean() - seen.mean() > 5 * error
 
 
 def test_the_best_possible_attacker_stays_below_the_certified_bound() -> None:
     encoder, X, y = made(3, 2, 0.3, mix=1, rows_sampled=4, rows_released=4, draws=512)
-    found = lc.audit.encoded(encoder, X, y, attacks=["bayes"], targets=6, releases=600)
+    found = lc.audit.encoded(encoder, X, y, attacks=["bayes"], targets=6, releases=400)
     assert found.verdict != "refuted"
     first = found.findings[0]
     assert first.interval[0] > 0.53, "it wins something"
@@ -112,7 +112,7 @@ def test_what_the_best_attacker_believes_is_right_as_often_as_it_says(factor: fl
     """The twin trusts its evidence half as much again as it should."""
     encoder, X, y = made(4, 2, 0.25, mix=1, rows_sampled=4, rows_released=4)
     attacker = attacker_on(encoder, X, y)
-    trials = [attacker.game.trial(Seeded(one)) for one in range(1000)]
+    trials = [attacker.game.trial(Seeded(one)) for one in range(600)]
     odds = factor * np.clip(bayes(attacker, trials, 0), -50, 50)  # the rate is 1/2
     assert calibrated(1 / (1 + np.exp(-odds)), attacker.inside(trials)) == right
 
@@ -126,10 +126,10 @@ def test_bayes_is_refused_where_it_cannot_list_everything() -> None:
 @pytest.mark.parametrize("attack", ["likelihood", "likelihood as printed"])
 def test_the_likelihood_attacks_win_where_few_samples_are_possible(attack: str) -> None:
     encoder, X, y = made(2, 2, 0.2, mix=1, rows_sampled=2, rows_released=4)
-    found = lc.audit.encoded(encoder, X, y, attacks=[attack], targets=4, releases=400, simulated=100, seed=1)
+    found = lc.audit.encoded(encoder, X, y, attacks=[attack], targets=4, releases=250, simulated=100, seed=1)
     assert found.findings[0].interval[0] > 0.55
     hidden, X, y = made(2, 2, 50.0, mix=1, rows_sampled=2, rows_released=4)
-    found = lc.audit.encoded(hidden, X, y, attacks=[attack], targets=4, releases=400, simulated=100, seed=1)
+    found = lc.audit.encoded(hidden, X, y, attacks=[attack], targets=4, releases=250, simulated=100, seed=1)
     assert found.findings[0].interval[0] < 0.5, "and where noise hides everything there is nothing to win"
 
 
@@ -156,7 +156,7 @@ def test_the_similarity_attack_is_at_chance_at_a_certified_setting() -> None:
     encoder = lc.obfuscation.Encoder(32, mix=5, rows_sampled=60, rows_released=90, noise=0.25, draws=128)
     encoder.encode(X, y)
     assert encoder.certificate.membership_success < 0.7
-    found = lc.audit.encoded(encoder, X, y, attacks=["similarity"], releases=150, seed=1).findings[0]
+    found = lc.audit.encoded(encoder, X, y, attacks=["similarity"], releases=90, seed=1).findings[0]
     assert found.interval[0] < 0.5 < found.interval[1] < 0.56
 
 
@@ -182,7 +182,7 @@ def test_pools_of_unequal_difficulty_are_told_apart_and_the_certificate_says_so(
     encoder = lc.obfuscation.Encoder(32, mix=20, rows_sampled=160, rows_released=200, noise=0.15, draws=128)
     encoder.encode(X, y)
     assert encoder.certificate.is_guarantee and encoder.certificate.membership_success < 0.65
-    found = lc.audit.encoded(encoder, X, y, attacks=["chosen plaintexts"], releases=80).findings[0]
+    found = lc.audit.encoded(encoder, X, y, attacks=["chosen plaintexts"], releases=50).findings[0]
     assert found.interval[0] > 2 / 3 and found.verdict == "no promise"
     assert CHOSEN_PLAINTEXTS in encoder.certificate.not_promised and "two times out of three" in CHOSEN_PLAINTEXTS
 
@@ -191,5 +191,5 @@ def test_pools_from_which_nothing_is_learnt_are_not_told_apart() -> None:
     X, y = digits(2, 100)
     encoder = lc.obfuscation.Encoder(32, mix=20, rows_sampled=160, rows_released=200, noise=5.0, draws=0)
     encoder.encode(X, y)
-    found = chosen_plaintexts(attacker_on(encoder, X, y), releases=100, learn=30, randomness=Seeded(3))
+    found = chosen_plaintexts(attacker_on(encoder, X, y), releases=60, learn=20, randomness=Seeded(3))
     assert found.interval[0] < 0.5 < found.interval[1]

@@ -163,7 +163,7 @@ class Votes:
         return BlockAverage(fitting, teachers, public=True).asked(fitting.share)
 
 
-RELEASES = 200  # 0.77 of them have to be right for a refutation; without noise nearly all are
+RELEASES = 120  # 0.81 of them have to be right for a refutation; without noise nearly all are
 
 
 def guessed(cap: float = CAP) -> tuple[int, int]:
