@@ -12,6 +12,7 @@ import pytest
 from leakcap.sql.compile import compiled
 from leakcap.sql.evaluate import cell_sums
 from leakcap.sql.refusals import NotAnswered
+from tests.later import others_later
 from tests.refusals import texts_of
 from tests.sql.harmless import HARMLESS
 from tests.sql.hospital import tables
@@ -126,7 +127,7 @@ def test_refusals_are_the_same_whatever_the_rows(hospitals: Hospitals, kind: str
 
 @pytest.mark.usefixtures("watched")
 @pytest.mark.parametrize("kind", HARMLESS)
-@pytest.mark.parametrize("in_turn", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("in_turn", others_later([True, False], True))
 def test_rows_without_an_answer_count_for_nothing_and_for_nobody_else(
     hospitals: Hospitals, kind: str, in_turn: bool
 ) -> None:

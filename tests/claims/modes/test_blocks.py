@@ -225,7 +225,7 @@ def test_the_information_about_all_coins_in_blocks_equals_an_integration_at_most
     assert 0 < information <= plan.certificate.mutual_information
 
 
-TRIALS = 3000
+TRIALS = 1500
 
 
 def attacked(plan: lc.Plan, person: int) -> int:
