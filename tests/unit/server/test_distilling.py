@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import leakcap as lc
 from leakcap.certificates.session import SessionCertificate
 from leakcap.custody.folders import votes_folder
 from leakcap.custody.vault import Vault
@@ -215,9 +216,11 @@ def test_votes_are_attacked_by_command_and_nothing_is_spent(voted: Path, capfd: 
 
 
 def test_whoever_looks_on_reads_whole_sentences(voted: Path) -> None:
+    """And stops it when the first one is there."""
     watch, said = WorkWatch(), list[str]()
-    watch.says = said.append  # type: ignore[method-assign]
-    command_done(["audit", str(voted / "out"), "--trials", "200"], 120, watch)
+    watch.says = lambda words: said.append(words) or watch.stop()  # type: ignore[method-assign,func-returns-value]
+    with pytest.raises(lc.InputError, match="this was stopped"):
+        command_done(["audit", str(voted / "out"), "--trials", "200"], 120, watch)
     asked = "asking the teachers again 200 times, each with another coin of one person; none leaves"
     assert said[0] == asked, "a page would show its end alone"
 
