@@ -38,6 +38,7 @@ def test_a_question_is_answered_charged_and_stored(stays: Path, capfd: pytest.Ca
     assert "was registered already" in capfd.readouterr().err
 
 
+@pytest.mark.slow  # tests/unit/cluster/test_sql.py asks workers, and test_cluster.py gives a command some
 def test_workers_of_a_cluster_answer_the_same_question(stays: Path, capfd: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("distributed")
     told = []
@@ -45,6 +46,9 @@ def test_workers_of_a_cluster_answer_the_same_question(stays: Path, capfd: pytes
         assert leakcap("sql", "stays.csv", BY_WARD, *ORDER, "--share", "0.2", "--json", *where) == 0
         told.append(json.loads(capfd.readouterr().out))
     assert told[0]["rows"] == told[1]["rows"] and [one["share"] > 0 for one in told] == [True, False]
+
+
+def test_workers_are_those_of_a_cluster(stays: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert leakcap("sql", "stays.csv", BY_WARD, *ORDER, "--backend", "threads") == 2
     assert "backend must be 'dask'" in " ".join(capfd.readouterr().err.split())
 

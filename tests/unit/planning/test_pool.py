@@ -218,7 +218,7 @@ def test_a_pool_plan_resumes_to_the_same_release(tmp_path: Any) -> None:
 
 
 def test_an_audit_of_a_pool_plan_looks_for_one_person_in_it() -> None:
-    found = lc.audit.run(planned(bounds=(0, 100)))
+    found = lc.audit.run(planned(bounds=(0, 100)), trials=4000)
     assert found.holds and "in the data" in {one.attack for one in found.findings}
 
 

@@ -207,11 +207,20 @@ def voted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def test_votes_are_attacked_by_command_and_nothing_is_spent(voted: Path, capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture
+def few_trials(monkeypatch: pytest.MonkeyPatch) -> str:
+    """How many do here, where each takes hundredths of a second: what is bare is refuted in so many."""
+    monkeypatch.setattr("leakcap.audit.sessions.MIN_TRIALS", 120)
+    return "120"
+
+
+def test_votes_are_attacked_by_command_and_nothing_is_spent(
+    voted: Path, few_trials: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     before = (voted / "ledger.db").read_bytes(), sorted((voted / "out").rglob("*"))
-    assert leakcap("audit", str(voted / "out"), "--trials", "200") == 0
+    assert leakcap("audit", str(voted / "out"), "--trials", few_trials) == 0
     said = " ".join(capfd.readouterr().out.split())
-    assert "Nothing refuted in 200 releases" in said and "whether a person took part" in said
+    assert "Nothing refuted in 120 releases" in said and "whether a person took part" in said
     assert ((voted / "ledger.db").read_bytes(), sorted((voted / "out").rglob("*"))) == before
 
 
@@ -225,11 +234,13 @@ def test_whoever_looks_on_reads_whole_sentences(voted: Path) -> None:
     assert said[0] == asked, "a page would show its end alone"
 
 
-def test_votes_without_noise_are_refuted_by_command(voted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_votes_without_noise_are_refuted_by_command(
+    voted: Path, few_trials: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The planted fault: what is released is bare, and whoever knows everybody else tells who took part."""
     bare = lambda total, grains, deviations, _: total / grains * STEP * deviations  # noqa: E731
     monkeypatch.setattr(desk, "with_noise", bare)
-    assert leakcap("audit", str(voted / "out"), "--trials", "200", "--quiet") == 1
+    assert leakcap("audit", str(voted / "out"), "--trials", few_trials, "--quiet") == 1
 
 
 def test_what_is_kept_for_audits_is_the_custodians_and_names_no_ledger(voted: Path) -> None:
