@@ -6,6 +6,7 @@ import hmac
 from dataclasses import dataclass
 
 from fastapi import Request
+from fastapi.concurrency import run_in_threadpool
 
 from leakcap.server.accounts import ANALYST, CUSTODIAN, ServerAccount
 from leakcap.server.refusals import NOT_THERE, Refusal
@@ -90,9 +91,15 @@ def cookie_name(state: ServerState) -> str:
     return SECURE_COOKIE if state.settings.encrypted else COOKIE
 
 
-def program(request: Request) -> Visitor:
-    """A program by its token. Cookies count for nothing here, so that no other site can ask in a browser's name."""
-    return known_program(of_state(request), request.headers.get("authorization", ""), address(request))
+async def program(request: Request) -> Visitor:
+    """A program by its token. Cookies count for nothing here, so that no other site can ask in a browser's name.
+
+    Another thread is asked only where the answer may be long in coming: it takes longer than a look into a file.
+    """
+    state, authorization = of_state(request), request.headers.get("authorization", "")
+    if state.database.at_hand:
+        return known_program(state, authorization, address(request))
+    return await run_in_threadpool(known_program, state, authorization, address(request))
 
 
 def known_program(state: ServerState, authorization: str, place: str) -> Visitor:

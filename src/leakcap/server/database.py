@@ -69,6 +69,11 @@ class Database:
             if url is not None:
                 _refuse_other_folder(home, now)
 
+    @property
+    def at_hand(self) -> bool:
+        """Whether a read ends at once: of a file, which no write of others holds up."""
+        return self._dialect.at_hand
+
     def key(self, name: str) -> bytes:
         """A key of this server, made on first use."""
         with self.writing() as now:

@@ -17,7 +17,9 @@ class Speaking(Protocol):
 
 
 class Dialect(Protocol):
-    """A kind of database."""
+    """A kind of database. `at_hand`: a read waits for nobody, neither for another machine nor for who writes."""
+
+    at_hand: bool
 
     def reading(self) -> AbstractContextManager[Speaking]:
         """For one SELECT."""

@@ -52,6 +52,8 @@ _inherited: list[Any] = []
 class PostgresDialect:
     """A database."""
 
+    at_hand = False
+
     def __init__(self, url: str) -> None:
         """`url` as in "postgresql://user@host/database"; nothing is opened before it is used."""
         without_password(url, "--database {}")

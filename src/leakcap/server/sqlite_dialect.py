@@ -35,6 +35,8 @@ class _Connection(sqlite3.Connection):
 class SqliteDialect:
     """A file."""
 
+    at_hand = True  # a write-ahead log: who reads waits for nobody
+
     def __init__(self, path: Path) -> None:
         """Make the file where there is none."""
         self.path = path
