@@ -16,6 +16,8 @@ pytest.importorskip("httpx2", reason="no httpx2 here: pip install 'leakcap[dev]'
 pytest.importorskip("duckdb", reason="no duckdb here: pip install 'leakcap[sql]' brings it")
 
 from leakcap.server import accounts, asking
+from leakcap.server.settings import ServerLimits
+from leakcap.sql.engine import LocalEngine
 from tests.leaks.test_sessions import rig
 from tests.unit.server.running import BY_SEX, COUNT, Running, filled, form_word
 
@@ -24,6 +26,7 @@ DRAWN = re.compile(
     rb"[0-9a-f]{64}|[0-9a-f]{24}|(?<=name=\"request\" value=\")[\w-]+|\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?"
 )
 SEEDS = (1, 2)  # of the coins: with the second the first person takes part, and not with the first
+LIMITS = ServerLimits()
 ASKED: list[dict[str, Any]] = [
     {"sql": COUNT, "share": 0.2},
     {"sql": BY_SEX, "share": 0.2},
@@ -58,16 +61,24 @@ def everything(running: Running) -> list[bytes]:
             found.append(told(program.post(f"/api/datasets/clinic/{path}", json=body)))
     for path in ("", "/clinic/schema", "/clinic/budget", "/clinic/answers", "/clinic/certificate"):
         found.append(told(program.get(f"/api/datasets{path}")))
-    for body in ASKED[1::2]:  # the same by hand
-        form = {"form_word": word, "way": "sql", "sql": body["sql"], "share": str(100 * body.get("share", 0.1))}
-        found.append(told(browser.post("/data/clinic/preview", data=form)))
-        answer = browser.post("/data/clinic/ask", data=form)
-        found.append(told(answer))
-        if answer.status_code == 303:
-            place = answer.headers["location"]
-            found += [told(browser.get(place)), told(browser.get(f"{place}/table.csv"))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("leakcap.sql.asking.WorkerEngine", LocalEngine)  # programs had a process for each question
+        for body in ASKED[1::2]:
+            found += by_hand(browser, word, body)
     for path in ("/data", "/data/clinic", "/data/clinic/answers", "/data/clinic/certificate"):
         found.append(told(browser.get(path)))
+    return found
+
+
+def by_hand(browser: Any, word: str, body: dict[str, Any]) -> list[bytes]:
+    """A question by a form, and the pages of its answer."""
+    form = {"form_word": word, "way": "sql", "sql": body["sql"], "share": str(100 * body.get("share", 0.1))}
+    found = [told(browser.post("/data/clinic/preview", data=form))]
+    answer = browser.post("/data/clinic/ask", data=form)
+    found.append(told(answer))
+    if answer.status_code == 303:
+        place = answer.headers["location"]
+        found += [told(browser.get(place)), told(browser.get(f"{place}/table.csv"))]
     return found
 
 
@@ -79,7 +90,7 @@ def in_worlds(folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> Ite
         with monkeypatch.context() as patch:
             rig(patch, seed)
             caplog.clear()
-            running = filled(folder / f"server-{seed}")
+            running = filled(folder / f"server-{seed}", LIMITS)
             shown = everything(running)
             with running.state.datasets.session("clinic", "ann") as session:
                 coins = session._desk.coins.copy()
@@ -123,5 +134,7 @@ def test_planted_leaks_of_the_coins_are_caught(
     monkeypatch.setattr(asking, "_share_of", remembers)
     monkeypatch.setattr(asking, "body_of", leaks)
     monkeypatch.setattr("tests.leaks.test_server.ASKED", ASKED[:1])
+    monkeypatch.setattr("leakcap.sql.asking.WorkerEngine", LocalEngine)
+    monkeypatch.setattr("tests.leaks.test_server.LIMITS", ServerLimits(ahead=0))
     (first, _), (second, _) = in_worlds(tmp_path, monkeypatch, caplog)
     assert first != second
