@@ -70,21 +70,26 @@ def catalog() -> lc.sql.Catalog:
 
 
 @pytest.mark.parametrize(
-    ("analyst", "cap", "parts"),
+    ("analyst", "cap", "parts", "asked"),
     [
-        ("ann", 0.6, [4]),
-        (None, lc.pool_membership(0.6), [3]),
+        ("ann", 0.6, [4], ASKED),
+        (None, lc.pool_membership(0.6), [3], ASKED[1::2]),
     ],
     ids=["analyst", "pool cap"],
 )
 def test_parts_give_the_answers_charges_and_refusals_of_one_table(
-    catalog: lc.sql.Catalog, monkeypatch: pytest.MonkeyPatch, analyst: str | None, cap: Any, parts: list[int]
+    catalog: lc.sql.Catalog,
+    monkeypatch: pytest.MonkeyPatch,
+    analyst: str | None,
+    cap: Any,
+    parts: list[int],
+    asked: Any,
 ) -> None:
-    expected = told(lc.Session(catalog, cap=cap, analyst=analyst, seed=1))
+    expected = told(lc.Session(catalog, cap=cap, analyst=analyst, seed=1), asked)
     monkeypatch.setattr(asking, "AT_ONCE", 0)
     for count in parts:
         session = lc.Session(replace(catalog, parts=count), cap=cap, analyst=analyst, seed=1)
-        assert told(session) == expected
+        assert told(session, asked) == expected
     assert sum("Error" in one for one in expected) < len(expected) / 2
 
 
@@ -92,7 +97,7 @@ def test_parts_give_the_answers_charges_and_refusals_of_one_table(
 def test_and_the_custodian_is_told_the_same_of_any_number_of_parts(
     catalog: lc.sql.Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    test_parts_give_the_answers_charges_and_refusals_of_one_table(catalog, monkeypatch, None, 0.6, [1, 2, 9, 64])
+    test_parts_give_the_answers_charges_and_refusals_of_one_table(catalog, monkeypatch, None, 0.6, [1, 2, 9, 64], ASKED)
 
 
 def test_a_part_that_is_left_out_would_be_seen(catalog: lc.sql.Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
