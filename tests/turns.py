@@ -20,6 +20,21 @@ SHARED = ("tests/unit/cluster",)
 LONGEST = (
     "tests/docs/test_guides.py",
     "tests/unit/cluster",
+    "tests/leaks/test_cluster.py",
+    "tests/claims/estimators/test_conformance.py",
+    "tests/claims/obfuscation/test_one_unit.py",
+    "tests/claims/audit/test_planted_faults.py",
+    "tests/kills/test_kills.py",
+    "tests/leaks/test_server_timing.py",
+    "tests/unit/server/test_in_a_browser.py",
+    "tests/claims/audit/test_sessions.py",
+    "tests/claims/audit/test_memorisation.py",
+    "tests/claims/modes/test_coverage.py",
+    "tests/claims/obfuscation/test_coverage.py",
+    "tests/claims/audit/test_encoded_attacks.py",
+    "tests/sql/test_hostile.py",
+    "tests/unit/server/test_distilling.py",
+    "tests/claims/estimators/test_distilled.py",
 )
 
 

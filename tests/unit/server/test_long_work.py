@@ -18,7 +18,7 @@ from tests.unit.server.running import COUNT, PASSWORDS, Running, filled, form_wo
 
 FILE = {"file": ("visits.csv", b"person,cost\n" + b"".join(b"%d,%d\n" % (at, at % 50) for at in range(300)))}
 GIVEN = {"name": "visits", "unit": "person", "rows": "1", "cap": "60", "low1": "0", "high1": "50", "what": "register"}
-HANGS = ["-c", "import sys, time; print('half way', file=sys.stderr, flush=True); time.sleep(20)"]
+HANGS = ["-c", "import sys, time; print('half way', file=sys.stderr, flush=True); time.sleep(40)"]
 
 
 @pytest.fixture
