@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
@@ -114,17 +115,21 @@ def test_long_work_is_told_of_after_a_restart(running: Running, monkeypatch: pyt
     told = carla.post(step, data=given | {"what": "register", "form_word": form_word(carla)})
     assert running.place(told) == "/custody/data/visits"
 
-    def waits(watch: WorkWatch) -> str:
-        while not watch.stopped:
-            time.sleep(0.01)
+    over = threading.Event()
+
+    def waits(_: WorkWatch) -> str:
+        over.wait()
         return "/custody"
 
     piece = running.state.long_work.begin("carla", "waiting", "x", waits, back="/custody")
+    _, goes_on = running.state.long_work._now[piece.number]
     after = again(running)
     found = after.state.long_work.numbered(piece.number)
     assert found.over and found.words == long_work.SERVER_ENDED
     assert {one.outcome for one in after.state.long_work.all()} == {"done", "stopped"}
     assert "visits" in after.state.datasets.names()
+    over.set()  # nobody else ends it: to the first server it is over, too
+    goes_on.result()
     running.state.close()
 
 
