@@ -78,11 +78,11 @@ def _in_this_process(monkeypatch):
 def test_answers_lie_within_their_intervals(catalog):
     truth = Plain(catalog, np.ones(catalog.people, dtype=bool)).run(QUESTION).set_index("urgent").sort_index()
     inside = []
-    for seed in range(40):
+    for seed in range(24):
         found = lc.Session(catalog, cap=0.6, seed=seed).sql(QUESTION, share=0.9).frame.set_index("urgent").sort_index()
         for name in ("n", "days"):
             inside.append(((found[f"{name} low"] <= truth[name]) & (truth[name] <= found[f"{name} high"])).to_numpy())
-    assert np.mean(inside) > 0.9  # 160 intervals of 95 %, of which some are wider than they need be
+    assert np.mean(inside) > 0.9  # 96 intervals of 95 %, of which some are wider than they need be
 
 
 def test_the_same_question_again_costs_nothing_and_says_the_same(catalog, tmp_path):

@@ -183,6 +183,14 @@ def test_what_is_no_sum_is_refused_without_a_list_of_worlds(hospital: lc.sql.Cat
     assert session.history == ()
 
 
+@pytest.fixture(scope="module")
+def unbounded() -> lc.sql.Catalog:
+    """With a column of no range."""
+    given = tables()
+    given["stays"]["free"] = 1.5
+    return registered(given=given)
+
+
 @pytest.mark.usefixtures("_in_this_process")
 @pytest.mark.parametrize(
     ("asked", "why"),
@@ -193,10 +201,10 @@ def test_what_is_no_sum_is_refused_without_a_list_of_worlds(hospital: lc.sql.Cat
         ("min(free)", "needs a range"),
     ],
 )
-def test_what_a_list_of_worlds_does_not_answer_is_refused_before_anything_is_drawn(asked: str, why: str) -> None:
-    given = tables()
-    given["stays"]["free"] = 1.5
-    session = lc.Session(registered(given=given), cap=0.6, design="worlds", worlds=16, seed=1)
+def test_what_a_list_of_worlds_does_not_answer_is_refused_before_anything_is_drawn(
+    unbounded: lc.sql.Catalog, asked: str, why: str
+) -> None:
+    session = lc.Session(unbounded, cap=0.6, design="worlds", worlds=16, seed=1)
     with pytest.raises(NotAnswered, match=why) as refused:
         session.sql(f"select {asked} from stays")
     assert "design='worlds'" not in str(refused.value) and session.history == ()
