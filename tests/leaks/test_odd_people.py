@@ -22,6 +22,7 @@ import pytest
 import leakcap as lc
 from leakcap import estimators
 from leakcap.sessions import answers, desk
+from tests.later import others_later
 from tests.leaks.test_sessions import Stopped
 
 PEOPLE = 14
@@ -206,12 +207,16 @@ def hear(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
 
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("who", WHO)
-def test_nothing_but_their_own_part_of_the_sums_tells_that_somebody_is_there(hear: Hear, who: str, asked: str) -> None:
+@pytest.mark.parametrize("in_turn", others_later([True, False], True))
+def test_nothing_but_their_own_part_of_the_sums_tells_that_somebody_is_there(
+    hear: Hear, who: str, asked: str, in_turn: bool
+) -> None:
+    """All of them together, and one alone, another one for every question: in turn, under one cap and the other."""
     expected = hear(pool(), who, ASKED[asked])
-    # All of them together, and one alone: another one for every question.
     people = {one: row.assign(id=900 + place) for place, (one, row) in enumerate(ODD.items())}
-    alone = list(ODD)[list(ASKED).index(asked) % len(ODD)]
-    for odd in (ODD, [alone]):
+    place = list(ASKED).index(asked)
+    there: list[Any] = [ODD, [list(ODD)[place % len(ODD)]]]
+    for odd in [there[(place + list(WHO).index(who)) % 2]] if in_turn else there:
         found = hear(pd.concat([pool(), *(people[one] for one in odd)], ignore_index=True), who, ASKED[asked])
         assert found == expected, f"with somebody {' and somebody '.join(odd)} in the pool"
 
