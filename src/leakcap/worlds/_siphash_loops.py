@@ -24,7 +24,8 @@ S2, S3 = np.uint64(0x6C7967656E657261), np.uint64(0x7465646279746573)
 LAST = np.uint64(0xFF)
 # The one-to-one step after it (splitmix64), as pandas has it: bits of accounts that are open hang on it.
 M1, M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-U0, U1, U7, U14, U28 = np.uint64(0), np.uint64(1), np.uint64(7), np.uint64(14), np.uint64(28)
+U0, U1, U2, U3, U4 = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+U5, U6, U7, U14, U28 = np.uint64(5), np.uint64(6), np.uint64(7), np.uint64(14), np.uint64(28)
 U8, U24, U40 = np.uint64(8), np.uint64(24), np.uint64(40)
 U13, U16, U17, U21, U32 = np.uint64(13), np.uint64(16), np.uint64(17), np.uint64(21), np.uint64(32)
 U27, U30, U31, U43 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(43)
@@ -49,16 +50,16 @@ def _round(v0, v1, v2, v3):  # type: ignore[no-untyped-def]
 
 @compiled(set())
 def _word(data, at):  # type: ignore[no-untyped-def]
-    """Eight bytes, the first one lowest: a single load."""
+    """Eight bytes, the first one lowest: a single load, since a place that has no sign is not looked at before."""
     return (
         np.uint64(data[at])
-        | (np.uint64(data[at + 1]) << U8)
-        | (np.uint64(data[at + 2]) << U16)
-        | (np.uint64(data[at + 3]) << U24)
-        | (np.uint64(data[at + 4]) << U32)
-        | (np.uint64(data[at + 5]) << U40)
-        | (np.uint64(data[at + 6]) << U48)
-        | (np.uint64(data[at + 7]) << U56)
+        | (np.uint64(data[at + U1]) << U8)
+        | (np.uint64(data[at + U2]) << U16)
+        | (np.uint64(data[at + U3]) << U24)
+        | (np.uint64(data[at + U4]) << U32)
+        | (np.uint64(data[at + U5]) << U40)
+        | (np.uint64(data[at + U6]) << U48)
+        | (np.uint64(data[at + U7]) << U56)
     )
 
 
@@ -67,15 +68,15 @@ def _one(data, first, end, k0, k1):  # type: ignore[no-untyped-def]
     """SipHash-2-4 of `data[first:end]`, behind which there are eight bytes more at least."""
     v0, v1, v2, v3 = k0 ^ S0, k1 ^ S1, k0 ^ S2, k1 ^ S3
     at = first
-    while at + 8 <= end:
+    while at + U8 <= end:
         word = _word(data, at)
         v3 ^= word
         v0, v1, v2, v3 = _round(v0, v1, v2, v3)
         v0, v1, v2, v3 = _round(v0, v1, v2, v3)
         v0 ^= word
-        at += 8
-    own = (U1 << np.uint64(8 * (end - at))) - U1  # bits of the last word that are the name's
-    word = (_word(data, at) & own) | (np.uint64(end - first) & LAST) << U56
+        at += U8
+    own = (U1 << (U8 * (end - at))) - U1  # bits of the last word that are the name's
+    word = (_word(data, at) & own) | ((end - first) & LAST) << U56
     v3 ^= word
     v0, v1, v2, v3 = _round(v0, v1, v2, v3)
     v0, v1, v2, v3 = _round(v0, v1, v2, v3)
@@ -91,38 +92,39 @@ def _one(data, first, end, k0, k1):  # type: ignore[no-untyped-def]
 @compiled(set())
 def siphash(data, ends, k0, k1, mixed, out):  # type: ignore[no-untyped-def]
     """Of every name, which ends where `ends` says and begins where the one before it ended."""
-    first = 0
+    first = U0
     for name in range(len(ends)):
-        x = _one(data, first, ends[name], k0, k1)
+        end = np.uint64(ends[name])
+        x = _one(data, first, end, k0, k1)
         if mixed:
             x = (x ^ (x >> U30)) * M1
             x = (x ^ (x >> U27)) * M2
             x ^= x >> U31
         out[name] = x
-        first = ends[name]
+        first = end
 
 
 @compiled(set())
 def digits(numbers, data, ends):  # type: ignore[no-untyped-def]
     """Whole numbers of 64 bits by their digits."""
-    at = 0
+    at = U0
     for name in range(len(numbers)):
-        rest, power = np.uint64(numbers[name]), 1
+        rest, length = np.uint64(numbers[name]), U1
         if numbers[name] < 0:
             rest = ~rest + U1  # also of the least, which has no opposite
             data[at] = 45
-            at += 1
-        while power < LARGEST_DIGITS and rest >= POWERS[power]:
-            power += 1
-        at += power
+            at += U1
+        while length < LARGEST_DIGITS and rest >= POWERS[length]:
+            length += U1
+        at += length
         ends[name] = place = at
-        while power > 1:
+        while length > U1:
             hundreds = rest // U100
-            pair = np.int64(rest - hundreds * U100)
-            data[place - 1], data[place - 2] = ONES[pair], TENS[pair]
-            place, power, rest = place - 2, power - 2, hundreds
-        if power:
-            data[place - 1] = 48 + np.uint8(rest)
+            pair = rest - hundreds * U100
+            data[place - U1], data[place - U2] = ONES[pair], TENS[pair]
+            place, length, rest = place - U2, length - U2, hundreds
+        if length:
+            data[place - U1] = 48 + np.uint8(rest)
 
 
 @compiled(set())
