@@ -27,11 +27,11 @@ MEASURED_EVERY = 2.0  # wall seconds: a few thousandths of the time
 # CPU seconds on a quiet core of a new machine, where loops are compiled wherever they are first used; a little is left.
 # Going over one prints a line and fails nothing: make the test cheaper, or say why not.
 BUDGETS = {
-    "tests/unit": 900,
+    "tests/unit": 710,
     "tests/claims": 585,
     "tests/leaks": 270,
     "tests/kills": 42,
-    "tests/docs": 210,
+    "tests/docs": 185,
     "tests/everyday": 32,
     "tests/reproductions": 58,
     "tests/sql": 145,
