@@ -101,8 +101,8 @@ def test_whitening_that_cannot_be_is_refused() -> None:
 def test_suggestions_find_more_to_learn_and_spend_nothing() -> None:
     encoder = Encoder(12, mix=1, rows_released=90, cap=0.6, draws=200, confidence=0.99)
     noisy = X + np.random.default_rng(5).normal(size=X.shape)
-    found = encoder.suggest(noisy, y, settings=5)
-    assert len(found.tried) == 5 and found.best.accuracy == max(one.accuracy for one in found.tried)
+    found = encoder.suggest(noisy, y, settings=3)
+    assert len(found.tried) == 3 and found.best.accuracy == max(one.accuracy for one in found.tried)
     asked = next(one for one in found.tried if one.arguments["mix"] == 1 and "whiten" not in one.arguments)
     assert found.best.accuracy >= asked.accuracy and "cap=0.6)" in str(found)
     encoder._refuse_spent()
