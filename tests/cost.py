@@ -28,13 +28,13 @@ MEASURED_EVERY = 2.0  # wall seconds: a few thousandths of the time
 # Going over one prints a line and fails nothing: make the test cheaper, or say why not.
 BUDGETS = {
     "tests/unit": 710,
-    "tests/claims": 585,
-    "tests/leaks": 270,
-    "tests/kills": 42,
-    "tests/docs": 185,
+    "tests/claims": 650,
+    "tests/leaks": 290,
+    "tests/kills": 52,
+    "tests/docs": 195,
     "tests/everyday": 32,
     "tests/reproductions": 58,
-    "tests/sql": 145,
+    "tests/sql": 150,
     "src": 22,
 }
 
