@@ -124,7 +124,7 @@ def _form(text: str) -> str:
     return re.sub(r"\[ | \]", lambda found: found[0].strip(), " ".join(masked.split()))
 
 
-class Copies:
+class Loaded:
     """Asks a process that runs nothing itself: what it is asked for is done by a copy of it (`fork`).
 
     `counts` is told the CPU seconds of every copy, and takes them back when the process ends: the system counts then.
@@ -155,7 +155,7 @@ class Copies:
         self._counts(-self.spent)
 
 
-class Nursery(Copies):
+class Nursery(Loaded):
     """Runs pages and scripts, each in a process of its own in which the libraries are there: they take seconds.
 
     leakcap's own modules are not among them: a page must find those by itself.
@@ -180,7 +180,7 @@ class Nursery(Copies):
         return self.run({"script": str(path), "argument": str(argument), "here": str(here), "environment": environment})
 
 
-class Commands(Copies):
+class Commands(Loaded):
     """Runs `leakcap` commands as `python -m leakcap` would.
 
     It is made before the first page: of what a page does a command sees only the files.
@@ -367,13 +367,13 @@ def _renew(names: list[str]) -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--nursery"]:
         sys.path[0] = str(ROOT)
-        from tests.copies import Copies as OfProcesses
+        from tests.copies import Copies
         from tests.few import FewFromTheStart
 
         if "--few" in sys.argv:
             sys.meta_path.insert(0, FewFromTheStart())
         _libraries()
-        engines = OfProcesses()
+        engines = Copies()
         engines.source("engine")
         subprocess.Popen = engines.popen()  # type: ignore[misc]
         commands = Commands()
