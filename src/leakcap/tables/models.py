@@ -163,7 +163,14 @@ def setting(word: str) -> tuple[str, Any]:
     try:
         return name, ast.literal_eval(text)
     except (ValueError, SyntaxError):
-        return name, [one.strip() for one in text.split(",")] if name == "classes" else text
+        return name, _names(text) if name == "classes" else text
+
+
+def _names(text: str) -> list[str]:
+    found = [one.strip() for one in text.split(",")]
+    if not all(found):
+        raise InputError("classes are names with a comma between them, such as --setting classes=no,yes")
+    return found
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:

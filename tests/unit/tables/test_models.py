@@ -65,6 +65,7 @@ def test_under_a_pool_cap_everything_of_its_form_is_declared(kind: str, target: 
         (["--fn", "mean", "--columns", "a", "--target", "kind"], "are for models"),
         (["--fn", "Ridge", "--target", "size", "--bins", "0,1"], "leave out --bins"),
         (["--fn", "Ridge", "--target", "size", "--setting", "cap=3"], "no --setting"),
+        (["--fn", "GaussianNB", "--target", "kind", "--setting", "classes=high,"], "a comma between them"),
         (["--fn", "Ridge", "--target", "a", "--columns", "a,b"], "leave it out of --columns"),
         (["--fn", "Ridge", "--target", "size", "--columns", "a", "--bounds", "0,1"], "for a pool cap"),
     ],
